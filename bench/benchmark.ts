@@ -1,0 +1,259 @@
+/** A run of the benchmark: every workload against every server, in several rounds. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { capture } from "../scripts/lib/captured-process.ts";
+import { freePort } from "../test/support/free-ports.ts";
+import { describeMachine, ticksPerSecond } from "./machine.ts";
+import { type ClusterFiles, type QueryFiles, writeClusterFiles, writeQueryFiles } from "./material.ts";
+import { EXTERNAL_ZONE } from "./names.ts";
+import type { BenchmarkOptions } from "./options.ts";
+import type { AtRestSample, Configuration, Failure, Results, Sample } from "./results.ts";
+import { ask } from "./run/ask.ts";
+import { measureAtRest } from "./run/at-rest.ts";
+import { WrongAnswer } from "./run/check-answers.ts";
+import { moveToLoadCore } from "./run/cores.ts";
+import { measure } from "./run/measure.ts";
+import { RunningServer } from "./run/running-server.ts";
+import { DNSMASQ } from "./servers/dnsmasq.ts";
+import { floorServer } from "./servers/floor.ts";
+import { otherServer } from "./servers/other.ts";
+import { PORTOLAN, PORTOLAN_DGRAM } from "./servers/portolan.ts";
+import { type Deployment, type ServerKind, ServerUnavailable } from "./servers/server.ts";
+import { UNBOUND, upstreamPlan } from "./servers/unbound.ts";
+import { WORKLOADS, type Workload } from "./workloads.ts";
+
+/** Seconds of load before each measurement: the code of Portolan is compiled by then. */
+const LONGEST_WARM_UP = 3;
+
+export interface Progress {
+  say(line: string): void;
+}
+
+/**
+ * @param root the project's folder
+ * @param folder for everything that is needed meanwhile
+ * @throws WrongAnswer; Error where the upstream or the quickstart does not start
+ */
+export async function runBenchmark(
+  options: BenchmarkOptions,
+  root: string,
+  folder: string,
+  progress: Progress,
+): Promise<Results> {
+  const startedAt = new Date().toISOString();
+  const [command, ...args] = moveToLoadCore(process.pid);
+  await capture(command, args, { cwd: "/", timeout: 10_000 });
+  const machine = await describeMachine(root);
+  const { available, missing } = await prepareServers(options, folder);
+  for (const { name, reason } of missing) progress.say(`Without ${name}: ${reason}`);
+
+  const workloads = WORKLOADS.filter(({ name }) => options.workloads?.includes(name) ?? true);
+  const warmUpSeconds = Math.min(LONGEST_WARM_UP, options.seconds);
+  progress.say(`Writing names and queries of ${workloads.length} workloads`);
+  const cluster = writeClusterFiles(folder);
+  const seconds = { warmUp: warmUpSeconds, measured: options.seconds };
+  const queries = new Map(
+    workloads.map((workload) => [workload, writeQueryFiles(folder, workload, seconds)]),
+  );
+
+  await using upstream = await startUpstream(folder);
+  const run = new Run(
+    {
+      ...options,
+      warmUpSeconds,
+      ticksPerSecond: await ticksPerSecond(),
+      root,
+      folder,
+      cluster,
+      upstream,
+      progress,
+    },
+    available.map(({ kind }) => kind),
+    queries,
+  );
+  progress.say(`${run.steps} measurements of some ${2 * options.seconds + warmUpSeconds + 5} s each`);
+  for (let round = 1; round <= options.rounds; round++) await run.round(round);
+  return {
+    startedAt,
+    machine,
+    seconds: options.seconds,
+    warmUpSeconds,
+    rounds: options.rounds,
+    servers: available.map(({ kind, version }) => ({ name: kind.name, about: kind.about, version })),
+    missingServers: missing,
+    workloads: workloads.map(({ name, title, about }) => ({ name, title, about })),
+    samples: run.samples,
+    atRest: run.atRest,
+    failures: run.failures,
+    configurations: [...run.configurations.values()],
+  };
+}
+
+interface RunContext extends BenchmarkOptions {
+  readonly warmUpSeconds: number;
+  readonly ticksPerSecond: number;
+  readonly root: string;
+  readonly folder: string;
+  readonly cluster: ClusterFiles;
+  readonly upstream: RunningServer;
+  readonly progress: Progress;
+}
+
+class Run {
+  readonly samples: Sample[] = [];
+  readonly atRest: AtRestSample[] = [];
+  readonly failures: Failure[] = [];
+  /** By workload and server. */
+  readonly configurations: Map<string, Configuration> = new Map();
+  readonly #context: RunContext;
+  readonly #pairs: readonly { readonly workload: Workload; readonly kinds: readonly ServerKind[] }[];
+  readonly #queries: ReadonlyMap<Workload, QueryFiles>;
+  #done = 0;
+
+  constructor(context: RunContext, kinds: readonly ServerKind[], queries: ReadonlyMap<Workload, QueryFiles>) {
+    this.#context = context;
+    this.#queries = queries;
+    this.#pairs = [...queries.keys()].map((workload) => ({
+      workload,
+      kinds: kinds.filter((kind) => takesPart(kind, workload)),
+    }));
+  }
+
+  get steps(): number {
+    return this.#context.rounds * this.#pairs.reduce((sum, { kinds }) => sum + kinds.length, 0);
+  }
+
+  /** Each round begins with another server, so that none is always the first, or behind the same one. */
+  async round(round: number): Promise<void> {
+    const { folder, servers, progress } = this.#context;
+    if (servers?.includes("portolan") ?? true) {
+      const sample = await measureAtRest(round, join(folder, "quickstart"));
+      this.atRest.push(sample);
+      progress.say(`round ${round}  quickstart at rest: ${sample.residentMegabytes.toFixed(1)} MB`);
+    }
+    for (const { workload, kinds } of this.#pairs) {
+      const first = (round - 1) % Math.max(1, kinds.length);
+      for (const kind of [...kinds.slice(first), ...kinds.slice(0, first)])
+        await this.#measure(round, workload, kind);
+    }
+  }
+
+  async #measure(round: number, workload: Workload, kind: ServerKind): Promise<void> {
+    const { folder, upstream, cluster, progress } = this.#context;
+    const queries = this.#queries.get(workload);
+    if (queries === undefined) return;
+    const deployment: Deployment = {
+      folder: join(folder, "server"),
+      port: await freePort(),
+      metricsPort: await freePort(),
+      upstreamPort: upstream.port,
+      cacheEntries: workload.cacheEntries,
+      workload: workload.name,
+      cluster,
+    };
+    this.#noteConfiguration(workload, kind, deployment);
+    const line = `${++this.#done}/${this.steps}  round ${round}`;
+    try {
+      const sample = await measure({ ...this.#context, round, kind, workload, deployment, queries });
+      this.samples.push(sample);
+      progress.say(`${line}  ${describeSample(sample)}`);
+    } catch (error) {
+      // A wrong answer ends the run. A server that dies has no figures here; the others have.
+      if (error instanceof WrongAnswer) throw error;
+      const reason = anonymous(error instanceof Error ? error.message : String(error), this.#context);
+      this.failures.push({ round, workload: workload.name, server: kind.name, reason });
+      progress.say(`${line}  ${workload.name}  ${kind.name}: FAILED\n${reason}`);
+    }
+  }
+
+  #noteConfiguration(workload: Workload, kind: ServerKind, deployment: Deployment): void {
+    const key = `${workload.name} ${kind.name}`;
+    if (this.configurations.has(key)) return;
+    const { command, args, env, files } = kind.launch(deployment);
+    const variables = Object.entries(env ?? {}).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${value}`],
+    );
+    const anonymousFiles = Object.entries(files).map(([name, text]) => [
+      name,
+      beginning(anonymous(text, this.#context)),
+    ]);
+    this.configurations.set(key, {
+      workload: workload.name,
+      server: kind.name,
+      commandLine: anonymous([...variables, command, ...args].join(" "), this.#context),
+      files: Object.fromEntries(anonymousFiles),
+    });
+  }
+}
+
+/** Enough of a configuration to see what it says; names by the thousand are left out. */
+function beginning(text: string): string {
+  const lines = text.split("\n");
+  const rest = lines.length - MOST_LINES;
+  return rest <= 0 ? text : [...lines.slice(0, MOST_LINES), `(${rest} lines more)`].join("\n");
+}
+
+const MOST_LINES = 60;
+
+/** Leaves out where things are on this machine: that is nobody's business. */
+function anonymous(text: string, { root, folder }: Pick<RunContext, "root" | "folder">): string {
+  return text.replaceAll(folder, "$WORK").replaceAll(process.execPath, "node").replaceAll(root, "$PORTOLAN");
+}
+
+function takesPart(kind: ServerKind, workload: Workload): boolean {
+  if (kind.isEcho) return workload.hasFloor;
+  return kind.speaksTcp || workload.load === "udp";
+}
+
+function describeSample(sample: Sample): string {
+  const { workload, server, queriesPerSecond, cpuMicroseconds, openLoop, doubts } = sample;
+  const p99 = openLoop.latency === undefined ? "-" : Math.round(openLoop.latency.p99);
+  const figures = `${Math.round(queriesPerSecond)}/s  ${cpuMicroseconds.toFixed(2)} µs/query  p99 ${p99} µs`;
+  return [`${workload}  ${server}: ${figures}`, ...doubts.map((doubt) => `    ! ${doubt}`)].join("\n");
+}
+
+async function prepareServers(options: BenchmarkOptions, folder: string) {
+  const kinds = [
+    PORTOLAN,
+    PORTOLAN_DGRAM,
+    UNBOUND,
+    DNSMASQ,
+    ...options.others.map(otherServer),
+    floorServer(),
+  ].filter(({ name }) => options.servers?.includes(name) ?? true);
+  const available: { kind: ServerKind; version: string }[] = [];
+  const missing: { name: string; reason: string }[] = [];
+  for (const kind of kinds) {
+    try {
+      available.push({ kind, version: await kind.prepare(folder) });
+    } catch (error) {
+      if (!(error instanceof ServerUnavailable)) throw error;
+      missing.push({ name: kind.name, reason: error.message });
+    }
+  }
+  return { available, missing };
+}
+
+/** Milliseconds. */
+const UPSTREAM_PATIENCE = 10_000;
+
+async function startUpstream(folder: string): Promise<RunningServer> {
+  const place = { folder: join(folder, "upstream"), port: await freePort() };
+  mkdirSync(place.folder, { recursive: true });
+  const upstream = RunningServer.startUpstream(upstreamPlan(place), place);
+  const asked = {
+    port: place.port,
+    transport: "udp",
+    name: EXTERNAL_ZONE,
+    type: "A",
+    patience: 200,
+  } as const;
+  for (const deadline = performance.now() + UPSTREAM_PATIENCE; performance.now() < deadline; ) {
+    upstream.assertRunning();
+    if ((await ask(asked)) !== undefined) return upstream;
+    await delay(50);
+  }
+  await upstream.stop();
+  throw new Error(`the upstream does not answer:\n${upstream.output}`);
+}

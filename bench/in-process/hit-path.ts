@@ -1,0 +1,168 @@
+/**
+ * What a query costs in our own code: from the receive buffer to the reply written into the send buffer, through a real
+ * listener and the whole chain of a production Corefile. Only the socket is left out. Run with `node bench/in-process/hit-path.ts`.
+ */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bench, do_not_optimize, run } from "mitata";
+import { nodeHost } from "../../src/corefile/node-host.ts";
+import {
+  A,
+  decodeMessage,
+  encodeMessage,
+  Flag,
+  makeQuery,
+  Name,
+  Rcode,
+  RecordType,
+  rcodeName,
+} from "../../src/dns/index.ts";
+import { SystemClock } from "../../src/lib/clock.ts";
+import { MemoryLog } from "../../src/lib/log.ts";
+import { MetricsRegistry } from "../../src/lib/metrics.ts";
+import { systemRandom, thisMachine } from "../../src/server/machine.ts";
+import { PluginRegistry } from "../../src/server/plugin-registry.ts";
+import { Server } from "../../src/server/server.ts";
+import type { MessageReceiver } from "../../src/transports/transport.ts";
+import { type ClusterFiles, writeClusterFiles } from "../material.ts";
+import { CLUSTER_SERVICES, externalName, SEARCH_PATH } from "../names.ts";
+import { portolanCorefile } from "../servers/corefile.ts";
+import { StubPort } from "./stub-port.ts";
+
+const NAMES = 1_000;
+/** Room for the names of all paths. */
+const CACHE_ENTRIES = 20 * NAMES;
+
+const folder = mkdtempSync(join(tmpdir(), "portolan-hit-path-"));
+process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+const upstream = await startUpstream();
+const cluster = writeClusterFiles(folder);
+const cached = await startServer(cluster, CACHE_ENTRIES);
+const uncached = await startServer(cluster, 0);
+
+const [searchSuffix = ""] = SEARCH_PATH;
+const external = names((index) => externalName(index));
+const services = names((index) => CLUSTER_SERVICES[index]?.domain ?? "");
+await benchPath(
+  "cached, one address",
+  cached,
+  names((index) => `one.${externalName(index)}`),
+  1,
+);
+await benchPath(
+  "cached, three addresses in rotation",
+  cached,
+  names((index) => `three.${externalName(index)}`),
+  3,
+);
+await benchPath(
+  "cached, no such name",
+  cached,
+  external.map((name) => `${name}.${searchSuffix}`),
+  0,
+);
+await benchPath("cluster name, cached", cached, services, 1);
+await benchPath("cluster name, no cache", uncached, services, 1);
+
+await run();
+await cached.server.stop();
+await uncached.server.stop();
+upstream.close();
+
+interface Running {
+  readonly server: Server;
+  readonly receiver: MessageReceiver;
+}
+
+function names(make: (index: number) => string): string[] {
+  return Array.from({ length: NAMES }, (_, index) => make(index));
+}
+
+/** Asks each name once, so that the cache has it, looks at the answers, and then measures. */
+async function benchPath(
+  title: string,
+  { receiver }: Running,
+  all: readonly string[],
+  addresses: number,
+): Promise<void> {
+  const port = new StubPort();
+  const packets = all.map((name, id) =>
+    encodeMessage(makeQuery({ name: Name.parse(name), type: RecordType.A }, { id })),
+  );
+  for (const packet of packets) {
+    const before = port.sent;
+    receiver.receive(packet, packet.length, port);
+    while (port.sent === before && port.dropped === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  for (const packet of packets) checkHit(title, receiver, packet, addresses);
+  let turn = 0;
+  bench(title, () => {
+    turn = turn === NAMES - 1 ? 0 : turn + 1;
+    const packet = packets[turn] ?? NOTHING;
+    receiver.receive(packet, packet.length, port);
+    do_not_optimize(port.sent);
+  });
+}
+
+/** @throws Error where the answer does not come at once, or is not what it should be */
+function checkHit(title: string, receiver: MessageReceiver, packet: Uint8Array, addresses: number): void {
+  const port = new StubPort();
+  receiver.receive(packet, packet.length, port);
+  if (port.sent !== 1) throw new Error(`${title}: the answer did not come at once`);
+  const { rcode, answer } = decodeMessage(port.reply);
+  if (rcode === (addresses === 0 ? Rcode.NXDOMAIN : Rcode.NOERROR) && answer.length === addresses) return;
+  throw new Error(`${title}: ${rcodeName(rcode)} with ${answer.length} records`);
+}
+
+async function startServer(files: ClusterFiles, cacheEntries: number): Promise<Running> {
+  const log = new MemoryLog();
+  const corefile = portolanCorefile({
+    folder,
+    port: 0,
+    metricsPort: 0,
+    upstreamPort: upstream.address().port,
+    cacheEntries,
+    workload: "hit-path",
+    cluster: files,
+  });
+  const server = new Server({
+    source: () => ({ text: corefile, file: join(folder, "Corefile") }),
+    registry: await PluginRegistry.builtIn(),
+    host: nodeHost,
+    machine: thisMachine({}),
+    clock: new SystemClock(),
+    random: systemRandom(),
+    log,
+    metrics: new MetricsRegistry(),
+    version: "0.0.0",
+  });
+  await server.start();
+  const [address] = server.addresses;
+  const listener = address && server.listener(address.label);
+  if (listener === undefined) throw new Error(`the server does not listen:\n${log.lines.join("\n")}`);
+  return { server, receiver: listener.receiver("udp") };
+}
+
+/** Answers with three addresses for names that begin with `three.`, else with one. */
+async function startUpstream() {
+  const socket = createSocket("udp4");
+  socket.on("message", (packet, { port, address }) => {
+    const query = decodeMessage(packet);
+    const [question] = query.questions;
+    if (question === undefined) return;
+    const count = question.name.labelText(0) === "three" ? 3 : 1;
+    const answer = Array.from({ length: count }, (_, index) =>
+      A.create(question.name, 3600, { address: `192.0.2.${index + 1}` }),
+    );
+    socket.send(encodeMessage({ ...query, flags: query.flags | Flag.QR | Flag.RA, answer }), port, address);
+  });
+  const listening = once(socket, "listening");
+  socket.bind(0, "127.0.0.1");
+  await listening;
+  return socket;
+}
+
+const NOTHING = new Uint8Array(0);

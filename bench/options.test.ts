@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { resolve } from "node:path";
+import { describe, test } from "node:test";
+import { OptionError, parseOptions } from "./options.ts";
+
+function options(...argv: string[]) {
+  const parsed = parseOptions(argv);
+  assert.ok(parsed !== "help");
+  return parsed;
+}
+
+describe("the command line", () => {
+  test("has defaults for everything", () => {
+    const { seconds, rounds, workloads, servers, others, build } = options();
+    assert.deepEqual(
+      { seconds, rounds, workloads, servers, others, build },
+      {
+        seconds: 10,
+        rounds: 3,
+        workloads: undefined,
+        servers: undefined,
+        others: [],
+        build: true,
+      },
+    );
+  });
+
+  test("chooses workloads and servers", () => {
+    const chosen = options("--workloads", "forward,cluster", "--servers=portolan,unbound", "--no-build");
+    assert.deepEqual(chosen.workloads, ["forward", "cluster"]);
+    assert.deepEqual(chosen.servers, ["portolan", "unbound"]);
+    assert.equal(chosen.build, false);
+  });
+
+  test("adds servers with templates for all or for single workloads", () => {
+    const { others, servers } = options(
+      ...["--server", "coredns=/opt/coredns -conf {config}", "--servers", "coredns"],
+      ...["--server-config", "coredns=a.conf", "--server-config", "coredns:forward=b.conf"],
+    );
+    assert.deepEqual(servers, ["coredns"]);
+    assert.deepEqual(others, [
+      {
+        name: "coredns",
+        command: "/opt/coredns -conf {config}",
+        templates: new Map([
+          ["", resolve("a.conf")],
+          ["forward", resolve("b.conf")],
+        ]),
+      },
+    ]);
+  });
+
+  test("asks for help", () => assert.equal(parseOptions(["--help"]), "help"));
+
+  for (const [argv, message] of [
+    [["--seconds", "0"], /--seconds: expected a whole number/],
+    [["--rounds", "two"], /--rounds: expected a whole number/],
+    [["--workloads", "forwards"], /no workload "forwards"; there are: cached-1k/],
+    [["--servers", "bind"], /no server "bind"; there are: portolan/],
+    [["--server", "coredns"], /--server: expected NAME=/],
+    [["--server", "unbound=x"], /"unbound" is a server of the benchmark itself/],
+    [["--server-config", "coredns=x"], /no --server coredns=COMMAND/],
+    [["--frobnicate"], /Unknown option/],
+  ] as const)
+    test(`refuses ${argv.join(" ")}`, () => {
+      assert.throws(
+        () => parseOptions(argv),
+        (error) => error instanceof OptionError && message.test(error.message),
+      );
+    });
+});

@@ -1,0 +1,133 @@
+/** The command line of the benchmark. */
+import { dirname, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { OtherServer } from "./servers/other.ts";
+import { WORKLOADS } from "./workloads.ts";
+
+export interface BenchmarkOptions {
+  /** Of each of the two loads of a measurement. */
+  readonly seconds: number;
+  readonly rounds: number;
+  /** Names; undefined for all. */
+  readonly workloads: readonly string[] | undefined;
+  readonly servers: readonly string[] | undefined;
+  readonly others: readonly OtherServer[];
+  /** Folder for the results. */
+  readonly output: string;
+  /** Whether `dist/` is built first where the sources are newer. */
+  readonly build: boolean;
+}
+
+/** A command line that cannot be carried out. */
+export class OptionError extends Error {
+  override readonly name = "OptionError";
+}
+
+export const OWN_SERVERS: readonly string[] = ["portolan", "portolan-dgram", "unbound", "dnsmasq", "floor"];
+
+export const HELP = `npm run bench -- [options]
+
+  --seconds N           length of each of the two loads of a measurement (default 10)
+  --rounds N            how often everything is measured (default 3)
+  --workloads A,B       only these: ${WORKLOADS.slice(0, 4)
+    .map(({ name }) => name)
+    .join(", ")},
+                        ${WORKLOADS.slice(4)
+                          .map(({ name }) => name)
+                          .join(", ")}
+  --servers A,B         only these: ${OWN_SERVERS.join(", ")},
+                        and those of --server
+  --server NAME=COMMAND another server beside them. Placeholders: {config} {port} {metrics} {upstream} {upstreamport}
+                        {zone} {manifests} {hosts} {zonefile} {cache}; README.md says what they stand for. {config} is
+                        the path of a Corefile, or of:
+  --server-config NAME=FILE
+                        a template for the server's configuration, with the same placeholders;
+                        NAME:WORKLOAD=FILE is for one workload only
+  --output DIR          where RESULTS.md, results.json and results.svg go (default: bench/)
+  --no-build            run what is in dist/, or the sources where they are newer
+  --help
+
+Example: npm run bench -- --server 'coredns=/opt/coredns -conf {config}'
+`;
+
+/** @throws OptionError */
+export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help" {
+  const { values } = parsed(argv);
+  if (values.help) return "help";
+  const templates = new Map<string, Map<string, string>>();
+  for (const assignment of values["server-config"] ?? []) {
+    const [name, file] = splitAssignment("--server-config", assignment);
+    const [server = "", workload = ""] = name.split(":");
+    if (workload !== "") knownWorkload(workload);
+    const ofServer = templates.get(server) ?? new Map<string, string>();
+    templates.set(server, ofServer.set(workload, resolve(file)));
+  }
+  const others = (values.server ?? []).map((assignment) => {
+    const [name, command] = splitAssignment("--server", assignment);
+    if (OWN_SERVERS.includes(name))
+      throw new OptionError(`--server: "${name}" is a server of the benchmark itself`);
+    return { name, command, templates: templates.get(name) ?? new Map<string, string>() };
+  });
+  const serverNames = [...OWN_SERVERS, ...others.map(({ name }) => name)];
+  for (const name of templates.keys())
+    if (!others.some((other) => other.name === name))
+      throw new OptionError(`--server-config: there is no --server ${name}=COMMAND`);
+  return {
+    seconds: positive("--seconds", values.seconds),
+    rounds: positive("--rounds", values.rounds),
+    workloads: values.workloads?.split(",").map(knownWorkload),
+    servers: values.servers?.split(",").map((name) => known("server", name, serverNames)),
+    others,
+    output: resolve(values.output),
+    build: values.build,
+  };
+}
+
+function parsed(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowNegative: true,
+      options: {
+        seconds: { type: "string", default: "10" },
+        rounds: { type: "string", default: "3" },
+        workloads: { type: "string" },
+        servers: { type: "string" },
+        server: { type: "string", multiple: true },
+        "server-config": { type: "string", multiple: true },
+        output: { type: "string", default: dirname(fileURLToPath(import.meta.url)) },
+        build: { type: "boolean", default: true },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    throw new OptionError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function positive(option: string, text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text))
+    throw new OptionError(`${option}: expected a whole number from 1 on, found "${text}"`);
+  return Number(text);
+}
+
+function splitAssignment(option: string, text: string): [name: string, value: string] {
+  const match = /^([a-z0-9][a-z0-9.:-]*)=(.+)$/.exec(text);
+  if (match === null) throw new OptionError(`${option}: expected NAME=..., found "${text}"`);
+  const [, name = "", value = ""] = match;
+  return [name, value];
+}
+
+function knownWorkload(name: string): string {
+  return known(
+    "workload",
+    name,
+    WORKLOADS.map((workload) => workload.name),
+  );
+}
+
+function known(kind: string, name: string, names: readonly string[]): string {
+  if (names.includes(name)) return name;
+  throw new OptionError(`there is no ${kind} "${name}"; there are: ${names.join(", ")}`);
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Results, Sample } from "../results.ts";
+import { drawChart } from "./chart.ts";
+import { spreadText, writeMarkdown } from "./markdown.ts";
+import { judge } from "./targets.ts";
+
+const latency = { p50: 40, p99: 100, p999: 200, max: 900 };
+
+function sample(round: number, workload: string, server: string, changes: Partial<Sample> = {}): Sample {
+  return {
+    round,
+    workload,
+    server,
+    queriesPerSecond: 100_000,
+    cpuMicroseconds: 4,
+    cpuShare: 0.8,
+    sent: 1_000_000,
+    lost: 0,
+    residentMegabytes: 70,
+    openLoop: { rate: 50_000, latency, sendDelay: latency, cpuMicroseconds: 5, sent: 500_000, lost: 0 },
+    doubts: [],
+    ...changes,
+  };
+}
+
+function results(samples: readonly Sample[]): Results {
+  const servers = [...new Set(samples.map(({ server }) => server))];
+  const workloads = [...new Set(samples.map(({ workload }) => workload))];
+  return {
+    startedAt: "2025-01-02T03:04:05.678Z",
+    machine: {
+      processor: "Processor",
+      cores: 2,
+      memoryGigabytes: 8,
+      kernel: "Linux 6.1",
+      node: "24.11.0",
+      dnsperf: "2.10.0",
+      commit: "0123456789ab",
+      program: "built",
+      udp: "batched",
+    },
+    seconds: 10,
+    warmUpSeconds: 3,
+    rounds: 3,
+    servers: servers.map((name) => ({ name, about: `about ${name}`, version: "1.0" })),
+    missingServers: [{ name: "dnsmasq", reason: "not installed" }],
+    workloads: workloads.map((name) => ({ name, title: `Title of ${name}`, about: `about ${name}` })),
+    samples,
+    atRest: [{ round: 1, firstAnswer: 250, residentMegabytes: 81 }],
+    failures: [{ round: 2, workload: "cached-1k", server: "unbound", reason: "it ended\nand said more" }],
+    configurations: [],
+  };
+}
+
+function target(all: Results, about: string) {
+  const found = judge(all).find((result) => result.about === about);
+  assert.ok(found !== undefined, about);
+  return found;
+}
+
+describe("targets", () => {
+  test("ratios are taken within each round, and their median decides", () => {
+    // All of the second round is twice as slow: that must not count.
+    const all = results([
+      ...[4, 8, 4.4].map((cpuMicroseconds, at) =>
+        sample(at + 1, "cached-1k", "portolan", { cpuMicroseconds }),
+      ),
+      ...[4, 8, 4].map((cpuMicroseconds, at) => sample(at + 1, "cached-1k", "floor", { cpuMicroseconds })),
+    ]);
+    const { must, reached, met } = target(all, "CPU a query, cached-1k, to floor");
+    assert.equal(must, "≤ 1.35 ×");
+    assert.equal(met, true);
+    assert.ok(reached !== undefined);
+    assert.deepEqual([reached.min, reached.median], [1, 1]);
+    assert.ok(Math.abs(reached.max - 1.1) < 1e-9);
+  });
+
+  test("some are lower bounds", () => {
+    const all = results([
+      sample(1, "tcp-pipelined", "portolan", { queriesPerSecond: 90_000 }),
+      sample(1, "tcp-pipelined", "unbound"),
+    ]);
+    assert.equal(target(all, "Queries/s, tcp-pipelined, to unbound").met, false);
+  });
+
+  test("what this run did not measure is neither met nor missed", () => {
+    const { reached, met } = target(
+      results([sample(1, "cluster", "portolan")]),
+      "p99 at half of capacity, cached-1k, to unbound",
+    );
+    assert.equal(reached, undefined);
+    assert.equal(met, undefined);
+  });
+
+  test("memory and start are absolute", () => {
+    const all = results([]);
+    assert.equal(target(all, "Resident memory at rest, quickstart").met, false);
+    assert.equal(target(all, "From start to first answer, quickstart").met, true);
+  });
+});
+
+describe("the page", () => {
+  const page = writeMarkdown(
+    results([
+      ...[1, 2, 3].map((round) =>
+        sample(round, "cached-1k", "portolan", { cpuMicroseconds: 4 + round / 10 }),
+      ),
+      sample(1, "cached-1k", "unbound", { lost: 12, doubts: ["12 of 1000000 lost"] }),
+    ]),
+  );
+
+  test("has a row for each server, with median and spread", () => {
+    assert.match(
+      page,
+      /^\| portolan \| 100,000 \| 4\.20 \(4\.10–4\.30\) \| 80 % \| 40 \| 100 \| 200 \| 0 \| 70 \|$/m,
+    );
+  });
+
+  test("shows losses and doubts", () => {
+    assert.match(page, /^\| unbound .* \| \*\*12\*\* \| 70 \|$/m);
+    assert.match(page, /^- unbound, round 1: 12 of 1000000 lost$/m);
+    assert.match(page, /^- unbound, round 2: \*\*failed\*\*: it ended$/m);
+    assert.match(page, /without dnsmasq: not installed/);
+  });
+
+  test("figures are grouped, and one value needs no spread", () => {
+    assert.equal(spreadText({ median: 123_456.4, min: 1, max: 200_000 }, 0), "123,456 (1–200,000)");
+    assert.equal(spreadText({ median: 4.711, min: 4.711, max: 4.714 }, 2), "4.71");
+    assert.equal(spreadText(undefined, 2), "-");
+  });
+});
+
+test("the chart has one bar for each server of a workload, and names are escaped", () => {
+  const svg = drawChart(results([sample(1, "cached-1k", "portolan"), sample(1, "cached-1k", "a<b")]));
+  assert.equal(svg.match(/<rect x=/g)?.length, 2);
+  assert.match(svg, />a&lt;b</);
+  assert.ok(svg.startsWith("<svg ") && svg.endsWith("</svg>\n"));
+});

@@ -1,0 +1,109 @@
+/** What Portolan is to reach, as ratios within one run. */
+import { type Spread, spreadOf } from "../numbers/statistics.ts";
+import type { Results } from "../results.ts";
+import { cpuMicroseconds, type Figure, p99Microseconds, queriesPerSecond, ratioOf } from "./summary.ts";
+
+export interface TargetResult {
+  readonly about: string;
+  /** Such as "≤ 1.35 ×". */
+  readonly must: string;
+  readonly unit: string;
+  /** Undefined where this run has no measurement for it. */
+  readonly reached: Spread | undefined;
+  /** By the median of the rounds. */
+  readonly met: boolean | undefined;
+}
+
+interface Target {
+  readonly about: string;
+  readonly limit: number;
+  readonly isLowest: boolean;
+  readonly unit: string;
+  reached(results: Results): Spread | undefined;
+}
+
+const TARGETS: readonly Target[] = [
+  ...["cached-1k", "cached-100k"].flatMap((workload) => [
+    compared(workload, "floor", 1.35),
+    compared(workload, "unbound", 1),
+    compared(workload, "dnsmasq", 1),
+  ]),
+  withOwnHits("Cluster names without cache", "cluster", 1.15),
+  withOwnHits("Forwarding without cache", "forward", 2),
+  {
+    about: "Plain dgram: CPU a query, to the batched cached-1k",
+    limit: 2,
+    isLowest: false,
+    unit: "×",
+    reached: (results) =>
+      ratioOf(
+        results,
+        cpuMicroseconds,
+        { workload: "cached-1k", server: "portolan-dgram" },
+        { workload: "cached-1k", server: "portolan" },
+      ),
+  },
+  {
+    ...versus("Queries/s", queriesPerSecond, "tcp-pipelined", "unbound", 1),
+    isLowest: true,
+  },
+  versus("p99 at half of capacity", p99Microseconds, "cached-1k", "unbound", 1.5),
+  {
+    about: "Resident memory at rest, quickstart",
+    limit: 80,
+    isLowest: false,
+    unit: "MB",
+    reached: ({ atRest }) => spreadOf(atRest.map(({ residentMegabytes }) => residentMegabytes)),
+  },
+  {
+    about: "From start to first answer, quickstart",
+    limit: 300,
+    isLowest: false,
+    unit: "ms",
+    reached: ({ atRest }) => spreadOf(atRest.map(({ firstAnswer }) => firstAnswer)),
+  },
+];
+
+export function judge(results: Results): TargetResult[] {
+  return TARGETS.map((target) => {
+    const { about, limit, isLowest, unit } = target;
+    const spread = target.reached(results);
+    return {
+      about,
+      must: `${isLowest ? "≥" : "≤"} ${limit} ${unit}`,
+      unit,
+      reached: spread,
+      met: spread && (isLowest ? spread.median >= limit : spread.median <= limit),
+    };
+  });
+}
+
+function compared(workload: string, server: string, limit: number): Target {
+  return versus("CPU a query", cpuMicroseconds, workload, server, limit);
+}
+
+function versus(what: string, figure: Figure, workload: string, server: string, limit: number): Target {
+  return {
+    about: `${what}, ${workload}, to ${server}`,
+    limit,
+    isLowest: false,
+    unit: "×",
+    reached: (results) => ratioOf(results, figure, { workload, server: "portolan" }, { workload, server }),
+  };
+}
+
+function withOwnHits(about: string, workload: string, limit: number): Target {
+  return {
+    about: `${about}: CPU a query, to our own cached-1k`,
+    limit,
+    isLowest: false,
+    unit: "×",
+    reached: (results) =>
+      ratioOf(
+        results,
+        cpuMicroseconds,
+        { workload, server: "portolan" },
+        { workload: "cached-1k", server: "portolan" },
+      ),
+  };
+}

@@ -1,0 +1,88 @@
+/** What a run of the benchmark gives. */
+import type { Percentiles } from "./load/load-result.ts";
+
+/** One server under one workload in one round. */
+export interface Sample {
+  readonly round: number;
+  readonly workload: string;
+  readonly server: string;
+  /** Answers a second while it was asked as fast as it answered. */
+  readonly queriesPerSecond: number;
+  /** CPU time of the server an answer, microseconds. */
+  readonly cpuMicroseconds: number;
+  /** CPU time of the server by time passed: 1 is a whole core. */
+  readonly cpuShare: number;
+  readonly sent: number;
+  readonly lost: number;
+  /** After the load, megabytes. */
+  readonly residentMegabytes: number;
+  readonly openLoop: OpenLoopSample;
+  /** What makes this sample doubtful, each in words. */
+  readonly doubts: readonly string[];
+}
+
+/** The same server asked at half of what it had answered just before. */
+export interface OpenLoopSample {
+  /** Queries a second. */
+  readonly rate: number;
+  readonly latency: Percentiles | undefined;
+  /** How late the generator was. */
+  readonly sendDelay: Percentiles | undefined;
+  readonly cpuMicroseconds: number;
+  readonly sent: number;
+  readonly lost: number;
+}
+
+/** Portolan with the quickstart's Corefile, not asked for anything. */
+export interface AtRestSample {
+  readonly round: number;
+  /** Milliseconds from the start of the process to its first answer. */
+  readonly firstAnswer: number;
+  readonly residentMegabytes: number;
+}
+
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryGigabytes: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly dnsperf: string;
+  readonly commit: string;
+  /** Whether Portolan ran as it is published, or from its sources: these start later and take more memory. */
+  readonly program: "built" | "sources";
+  /** How Portolan receives UDP on this machine. */
+  readonly udp: "batched" | "plain";
+}
+
+export interface Results {
+  readonly startedAt: string;
+  readonly machine: Machine;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly rounds: number;
+  /** Name and version, in the order of the tables. */
+  readonly servers: readonly { readonly name: string; readonly about: string; readonly version: string }[];
+  readonly missingServers: readonly { readonly name: string; readonly reason: string }[];
+  readonly workloads: readonly { readonly name: string; readonly title: string; readonly about: string }[];
+  readonly samples: readonly Sample[];
+  readonly atRest: readonly AtRestSample[];
+  readonly failures: readonly Failure[];
+  /** How each server was started for each workload, from the first round. */
+  readonly configurations: readonly Configuration[];
+}
+
+/** A measurement that came to nothing: the server did not start, or ended. */
+export interface Failure {
+  readonly round: number;
+  readonly workload: string;
+  readonly server: string;
+  readonly reason: string;
+}
+
+export interface Configuration {
+  readonly workload: string;
+  readonly server: string;
+  readonly commandLine: string;
+  readonly files: Readonly<Record<string, string>>;
+}

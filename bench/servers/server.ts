@@ -1,0 +1,46 @@
+/** A kind of server that can be measured: how it is configured and started. */
+import type { ClusterFiles } from "../material.ts";
+
+/** Where and for what a server runs. */
+export interface Deployment {
+  /** For files of its own. */
+  readonly folder: string;
+  /** On 127.0.0.1, as all ports here. */
+  readonly port: number;
+  readonly metricsPort: number;
+  readonly upstreamPort: number;
+  /** Answers that the cache has room for, 0 for no cache. */
+  readonly cacheEntries: number;
+  readonly workload: string;
+  readonly cluster: ClusterFiles;
+}
+
+export interface LaunchPlan {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Changes to the environment. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Files in the deployment's folder, by name: the configuration. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export interface ServerKind {
+  readonly name: string;
+  readonly about: string;
+  readonly speaksTcp: boolean;
+  /** Sends back what it gets, without an answer in it. */
+  readonly isEcho: boolean;
+  /**
+   * Makes ready what is needed on this machine, once.
+   * @param folder where it may put files
+   * @returns the version
+   * @throws ServerUnavailable
+   */
+  prepare(folder: string): Promise<string>;
+  launch(deployment: Deployment): LaunchPlan;
+}
+
+/** A server that cannot run here. The benchmark goes on without it. */
+export class ServerUnavailable extends Error {
+  override readonly name = "ServerUnavailable";
+}

@@ -1,0 +1,228 @@
+/** What the servers are asked, and how. */
+import { CLUSTER_SERVICES, EXTERNAL_ADDRESSES, EXTERNAL_ZONE, externalName, SEARCH_PATH } from "./names.ts";
+import { seededRandom } from "./numbers/random.ts";
+import { ZipfDistribution } from "./numbers/zipf.ts";
+
+export type RecordType = "A" | "AAAA";
+
+export interface Workload {
+  readonly name: string;
+  readonly title: string;
+  readonly about: string;
+  readonly load: LoadShape;
+  /** Answers that the cache has room for, 0 for no cache. */
+  readonly cacheEntries: number;
+  /** Whether the upstream works during the measurement: it needs some of the load generator's core then. */
+  readonly usesUpstream: boolean;
+  /** Whether a name that comes again would change what is measured. */
+  readonly needsNewNames: boolean;
+  /** Whether an echo is a fair lower bound: where no second server is asked. */
+  readonly hasFloor: boolean;
+  /** Other rcodes under load are an error. */
+  readonly rcodes: readonly string[];
+  /** Asked and compared before each load. */
+  readonly checks: readonly Check[];
+  /**
+   * Queries as lines of name and type.
+   * @param count how many there must be at the least where none may come twice in one phase
+   */
+  queries(phase: Phase, count: number): Iterable<string>;
+}
+
+/** How the load comes: dnsperf's many sockets, a few TCP connections full of queries, or a connection for each. */
+export type LoadShape = "udp" | "tcp-pipelined" | "tcp-one-query";
+
+/** `fill` is asked once, in order, before everything else. */
+export type Phase = "fill" | "warm-up" | "capacity" | "open-loop";
+
+export interface Check {
+  readonly name: string;
+  readonly type: RecordType;
+  readonly rcode: "NOERROR" | "NXDOMAIN";
+  /** Addresses of the answer; none for NXDOMAIN. */
+  readonly addresses: readonly string[];
+}
+
+const DRAWS = 200_000;
+/** More than the 1,000 names of most workloads, as an operator leaves it (`cache` takes 9,984 unless told otherwise). */
+const USUAL_CACHE = 10_000;
+
+const cached1k = cachedHits(1_000, USUAL_CACHE, 200_000);
+
+export const WORKLOADS: readonly Workload[] = [
+  {
+    ...cached1k,
+    name: "cached-1k",
+    title: "Cached hits, 1,000 names",
+    about: "UDP, all names in the cache, drawn after Zipf's law",
+    load: "udp",
+    hasFloor: true,
+  },
+  {
+    ...cachedHits(100_000, 200_000, 1_000_000),
+    name: "cached-100k",
+    title: "Cached hits, 100,000 names",
+    about: "UDP, all names in the cache, drawn after Zipf's law",
+    load: "udp",
+    hasFloor: true,
+  },
+  clusterNames(),
+  searchPath(),
+  forward(),
+  cache80(),
+  {
+    ...cached1k,
+    name: "tcp-pipelined",
+    title: "TCP, pipelined",
+    about: "16 connections, 256 queries under way on all together, 1,000 cached names",
+    load: "tcp-pipelined",
+    hasFloor: false,
+  },
+  {
+    ...cached1k,
+    name: "tcp-one-query",
+    title: "TCP, one query a connection",
+    about: "32 connections at a time, 1,000 cached names",
+    load: "tcp-one-query",
+    hasFloor: false,
+  },
+];
+
+type Queries = Pick<
+  Workload,
+  "cacheEntries" | "usesUpstream" | "needsNewNames" | "rcodes" | "checks" | "queries"
+>;
+
+function cachedHits(names: number, cacheEntries: number, draws: number): Queries {
+  return {
+    cacheEntries,
+    usesUpstream: false,
+    needsNewNames: false,
+    rcodes: ["NOERROR"],
+    checks: [externalCheck(externalName(0)), externalCheck(externalName(names - 1))],
+    *queries(phase) {
+      if (phase === "fill") yield* eachOnce(names);
+      else for (const rank of zipfRanks(names, draws)) yield `${externalName(rank)} A`;
+    },
+  };
+}
+
+function clusterNames(): Workload {
+  const [first, last] = [CLUSTER_SERVICES.at(0), CLUSTER_SERVICES.at(-1)];
+  return {
+    name: "cluster",
+    title: "Cluster names, no cache",
+    about: "UDP, 1,000 Services drawn after Zipf's law; local data for the other servers",
+    load: "udp",
+    cacheEntries: 0,
+    usesUpstream: false,
+    needsNewNames: false,
+    hasFloor: true,
+    rcodes: ["NOERROR"],
+    checks: [first, last].flatMap((service) => {
+      if (service === undefined) return [];
+      const { domain: name, address } = service;
+      return [{ name, type: "A", rcode: "NOERROR", addresses: [address] }];
+    }),
+    *queries(phase) {
+      if (phase === "fill") return;
+      for (const rank of zipfRanks(CLUSTER_SERVICES.length, DRAWS))
+        yield `${CLUSTER_SERVICES[rank]?.domain} A`;
+    },
+  };
+}
+
+function searchPath(): Workload {
+  const names = 1_000;
+  const [firstSearched = ""] = SEARCH_PATH;
+  const walk = (index: number): string[] =>
+    [...SEARCH_PATH.map((suffix) => `${externalName(index)}.${suffix}`), externalName(index)].flatMap(
+      (name) => [`${name} A`, `${name} AAAA`],
+    );
+  return {
+    name: "search-path",
+    title: "NXDOMAIN along a search path",
+    about:
+      "UDP, 1,000 external names as a pod asks for them: with three search domains of the cluster, then as they are; A and " +
+      "AAAA each; with cache",
+    load: "udp",
+    cacheEntries: USUAL_CACHE,
+    usesUpstream: false,
+    needsNewNames: false,
+    hasFloor: true,
+    rcodes: ["NOERROR", "NXDOMAIN"],
+    checks: [
+      externalCheck(externalName(0)),
+      externalCheck(externalName(0), "AAAA"),
+      { name: `${externalName(0)}.${firstSearched}`, type: "A", rcode: "NXDOMAIN", addresses: [] },
+    ],
+    *queries(phase) {
+      if (phase === "fill") for (let index = 0; index < names; index++) yield* walk(index);
+      else for (const rank of zipfRanks(names, DRAWS / 8)) yield* walk(rank);
+    },
+  };
+}
+
+function forward(): Workload {
+  return {
+    name: "forward",
+    title: "Forwarding, no cache",
+    about: "UDP, each of 200,000 names in turn, the upstream on the load generator's core",
+    load: "udp",
+    cacheEntries: 0,
+    usesUpstream: true,
+    needsNewNames: false,
+    hasFloor: false,
+    rcodes: ["NOERROR"],
+    checks: [externalCheck(`checked.${EXTERNAL_ZONE}`)],
+    *queries(phase) {
+      if (phase === "fill") return;
+      for (let index = 0; index < DRAWS; index++) yield `${phase}-${index}.${EXTERNAL_ZONE} A`;
+    },
+  };
+}
+
+/** Hits are names that were asked before the load, misses are names that nobody asked for before. */
+function cache80(): Workload {
+  const names = 1_000;
+  const hitShare = 0.8;
+  return {
+    name: "cache-80",
+    title: "Cache with 80 % hits",
+    about: "UDP, 1,000 cached names after Zipf's law, and each fifth query for a name never asked for before",
+    load: "udp",
+    // With room for all that the misses bring, so that none of the hits is pushed out.
+    cacheEntries: 1_000_000,
+    usesUpstream: true,
+    needsNewNames: true,
+    hasFloor: false,
+    rcodes: ["NOERROR"],
+    checks: [externalCheck(externalName(0)), externalCheck(`checked.${EXTERNAL_ZONE}`)],
+    *queries(phase, count) {
+      if (phase === "fill") {
+        yield* eachOnce(names);
+        return;
+      }
+      const isHit = seededRandom(80);
+      let index = 0;
+      for (const rank of zipfRanks(names, count)) {
+        yield isHit() < hitShare ? `${externalName(rank)} A` : `${phase}-${index}.${EXTERNAL_ZONE} A`;
+        index++;
+      }
+    },
+  };
+}
+
+function* eachOnce(names: number): Iterable<string> {
+  for (let index = 0; index < names; index++) yield `${externalName(index)} A`;
+}
+
+function* zipfRanks(names: number, draws: number): Iterable<number> {
+  const zipf = new ZipfDistribution(names);
+  const random = seededRandom(names);
+  for (let draw = 0; draw < draws; draw++) yield zipf.rank(random());
+}
+
+function externalCheck(name: string, type: RecordType = "A"): Check {
+  return { name, type, rcode: "NOERROR", addresses: [EXTERNAL_ADDRESSES[type]] };
+}

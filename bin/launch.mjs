@@ -1,0 +1,82 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { endLike, runAttached } from "./attached-process.mjs";
+import { isBuildCurrent } from "./build-state.mjs";
+import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
+
+/**
+ * What the launcher needs to know of the Node that runs it; a test gives its own.
+ * @typedef {object} Host
+ * @property {string} version as in `process.versions.node`
+ * @property {((file: string, args: string[], env: NodeJS.ProcessEnv) => void) | undefined} execve
+ *   replaces this process by another program; Node has it from 22.15 on, and not on Windows
+ */
+
+const packageRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** @type {Host} */
+const thisNode = { version: process.versions.node, execve: process.execve?.bind(process) };
+
+/**
+ * Runs Portolan: in this process where its Node is new enough, else under the Node that was installed with
+ * the package. The exit code, or the signal that ended the program, becomes this process's own.
+ * @param {string[]} argv the arguments after the program's name
+ * @param {Host} host
+ */
+export async function launch(argv, host = thisNode) {
+  if (isSupported(host.version)) {
+    await runHere(argv);
+    return;
+  }
+  const node = findNode(packageRoot, process.execPath);
+  if (node === undefined) {
+    fail(
+      `Portolan needs Node ${OLDEST_NODE} or newer; this is Node ${host.version} (${process.execPath}).`,
+      "Install a newer Node (https://nodejs.org), or put one beside Portolan:",
+      existsSync(join(packageRoot, "package-lock.json"))
+        ? `  cd ${packageRoot} && npm ci`
+        : "  npm install node@24",
+    );
+    return;
+  }
+  const args = [...process.execArgv, join(packageRoot, "bin", "portolan"), ...argv];
+  if (host.execve !== undefined) {
+    host.execve(node, [node, ...args], process.env);
+    return;
+  }
+  try {
+    endLike(await runAttached(node, args).ended);
+  } catch (error) {
+    fail(`Cannot start ${node}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** @param {string[]} argv */
+async function runHere(argv) {
+  const program = findProgram();
+  if (program === undefined) {
+    fail(
+      `Portolan's program is missing from ${packageRoot}.`,
+      "Install the package again, or build it: npm run build",
+    );
+    return;
+  }
+  /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
+  const { main } = await import(pathToFileURL(program).href);
+  process.exitCode = await main(argv);
+}
+
+/** The built program; in a checkout the sources, where they are newer or nothing was built. */
+function findProgram() {
+  const built = join(packageRoot, "dist", "cli", "main.js");
+  const source = join(packageRoot, "src", "cli", "main.ts");
+  if (existsSync(source) && !(existsSync(built) && isBuildCurrent(packageRoot))) return source;
+  return existsSync(built) ? built : undefined;
+}
+
+/** @param {string[]} lines */
+function fail(...lines) {
+  console.error(lines.join("\n"));
+  process.exitCode = 1;
+}

@@ -1,0 +1,55 @@
+{{- define "portolan.name" -}}
+{{ .Values.fullnameOverride | default .Release.Name }}
+{{- end }}
+
+{{- define "portolan.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "portolan.name" .) }}
+{{- end }}
+
+{{- define "portolan.selector" -}}
+app.kubernetes.io/name: portolan
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "portolan.labels" -}}
+{{ include "portolan.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "portolan.autoscalerSelector" -}}
+app.kubernetes.io/name: portolan-autoscaler
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "portolan.autoscalerLabels" -}}
+{{ include "portolan.autoscalerSelector" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- /* The server blocks of the values as a Corefile. */}}
+{{- define "portolan.corefile" -}}
+{{- range $server := .Values.servers }}
+{{- range $zone := $server.zones }}{{ $zone.scheme }}{{ $zone.zone }}:{{ $server.port | default 53 }} {{ end }}{
+{{- range $plugin := $server.plugins }}
+    {{ $plugin.name }}
+    {{- with $plugin.parameters }} {{ . }}{{ end }}
+    {{- with $plugin.configBlock }} {
+{{ . | trim | indent 8 }}
+    }
+    {{- end }}
+{{- end }}
+}
+
+{{ end }}
+{{- end }}
+
+{{- /* Seconds that pods have to end: lameduck, 5 for queries under way, 15 to spare. */}}
+{{- define "portolan.gracePeriod" -}}
+{{- $line := include "portolan.corefile" . | regexFind "lameduck +[^ \n]+" }}
+{{- $seconds := $line | regexFind "^lameduck +[0-9]+s$" | regexFind "[0-9]+" }}
+{{- if $line }}{{- if not $seconds }}
+{{- fail "write lameduck in whole seconds, such as 10s: the grace period of the pods follows from it" }}
+{{- end }}{{- end }}
+{{- add ($seconds | default "0") 20 }}
+{{- end }}

@@ -1,0 +1,226 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { isSupported } from "../bin/find-node.mjs";
+import { skipWithout } from "./lib/system-tools.mjs";
+import { makeTree, writeTree } from "./lib/test-tree.ts";
+
+const bin = join(import.meta.dirname, "..", "bin");
+
+/** Stands for the program: says how it was started, and what signals it got until somebody writes "q" or SIGTERM. */
+const PROGRAM = `
+  export async function main(argv) {
+    console.log(JSON.stringify({ argv, node: process.env.STARTED_BY ?? "none", pid: process.pid }));
+    if (argv[0] !== "wait") return Number(argv[0] ?? 0);
+    return new Promise((resolve) => {
+      for (const signal of ["SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM"]) {
+        process.on(signal, () => {
+          console.log("got " + signal);
+          if (signal === "SIGTERM") process.exit(7);
+        });
+      }
+      process.stdin.on("data", () => process.exit(8));
+      console.log("ready");
+    });
+  }
+`;
+
+/** Runs the launcher as if under Node 20, or under a Node 22 that can replace its process. */
+const AS_OLD_NODE = `
+  import { launch } from "./bin/launch.mjs";
+  const [, , how, ...argv] = process.argv;
+  const execve = how === "execve" ? process.execve.bind(process) : undefined;
+  await launch(argv, { version: "20.20.2", execve });
+`;
+
+/** The pinned Node of a test: the real one, which says in STARTED_BY where it stood. */
+function fakeNode(name: string): string {
+  return `#!/bin/sh\nSTARTED_BY=${name} exec "${process.execPath}" "$@"\n`;
+}
+
+function nodePackage(folder: string, version: string): Record<string, string> {
+  return {
+    [`${folder}/node/package.json`]: JSON.stringify({ name: "node", version }),
+    [`${folder}/node/bin/node`]: fakeNode(`${folder}/${version}`),
+  };
+}
+
+/** A project with Portolan installed in it, and these files beside. */
+function makeInstallation(t: TestContext, files: Readonly<Record<string, string>>) {
+  const root = makeTree(t, files);
+  const home = join(root, "node_modules", "portolan");
+  cpSync(bin, join(home, "bin"), { recursive: true });
+  writeTree(home, { "package.json": '{ "type": "module" }', "as-old-node.mjs": AS_OLD_NODE });
+  for (const path of Object.keys(files).filter((path) => /\/node$/.test(path)))
+    chmodSync(join(root, path), 0o755);
+  return home;
+}
+
+function run(command: string, args: readonly string[]) {
+  const { status, signal, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  return { status, signal, stderr, started: stdout === "" ? undefined : JSON.parse(stdout) };
+}
+
+const BUILT = { "node_modules/portolan/dist/cli/main.js": PROGRAM };
+const PINNED = nodePackage("node_modules", "24.21.0");
+
+test("runs the program in its own process where Node is new enough", (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  const { status, started } = run(process.execPath, [join(home, "bin/portolan"), "3", "-conf", "x y"]);
+  assert.deepEqual([status, started.argv, started.node], [3, ["3", "-conf", "x y"], "none"]);
+});
+
+test("is a command of its own", (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  assert.equal(run(join(home, "bin/portolan"), ["4"]).status, 4);
+});
+
+for (const how of ["spawn", "execve"]) {
+  test(`hands over to the pinned Node (${how})`, (t) => {
+    const home = makeInstallation(t, { ...BUILT, ...PINNED });
+    const { status, started } = run(process.execPath, [join(home, "as-old-node.mjs"), how, "5", "x y"]);
+    assert.deepEqual([status, started.argv, started.node], [5, ["5", "x y"], "node_modules/24.21.0"]);
+  });
+}
+
+test("hands over from an old Node in PATH", {
+  skip: oldNodes().length === 0 && "no Node older than 24.11 in PATH",
+}, (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  for (const node of oldNodes()) {
+    const { status, started } = run(node, [join(home, "bin/portolan"), "6"]);
+    assert.deepEqual([status, started.node], [6, "node_modules/24.21.0"]);
+  }
+});
+
+function oldNodes(): string[] {
+  return (process.env.PATH ?? "").split(delimiter).flatMap((folder) => {
+    const node = join(folder, "node");
+    const { status, stdout } = spawnSync(node, ["--version"], { encoding: "utf8" });
+    return status === 0 && /^v2\d/.test(stdout) && !isSupported(stdout.trim().slice(1)) ? [node] : [];
+  });
+}
+
+test("prefers its own Node to the project's, and passes over one that is too old", (t) => {
+  const own = "node_modules/portolan/node_modules";
+  const startedBy = (files: Readonly<Record<string, string>>) => {
+    const home = makeInstallation(t, { ...BUILT, ...files });
+    return run(process.execPath, [join(home, "as-old-node.mjs"), "spawn"]).started?.node;
+  };
+  assert.equal(startedBy({ ...PINNED, ...nodePackage(own, "24.11.0") }), `${own}/24.11.0`);
+  assert.equal(startedBy({ ...PINNED, ...nodePackage(own, "24.10.9") }), "node_modules/24.21.0");
+  assert.equal(startedBy({ ...PINNED, ...nodePackage(own, "22.20.0") }), "node_modules/24.21.0");
+  assert.equal(startedBy({ "node_modules/.bin/node": fakeNode("bin") }), "bin");
+});
+
+test("names the remedy where there is no Node to run with", (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...nodePackage("node_modules", "22.20.0") });
+  const { status, stderr, started } = run(process.execPath, [join(home, "as-old-node.mjs"), "spawn"]);
+  assert.deepEqual([status, started], [1, undefined]);
+  assert.match(
+    stderr,
+    /^Portolan needs Node 24\.11 or newer; this is Node 20\.20\.2 \(.*\)\.\n.*\n {2}npm install node@24\n$/,
+  );
+  writeTree(home, { "package-lock.json": "{}" });
+  assert.match(run(process.execPath, [join(home, "as-old-node.mjs"), "spawn"]).stderr, /npm ci\n$/);
+});
+
+test("says when the program is missing", (t) => {
+  const { status, stderr } = run(process.execPath, [join(makeInstallation(t, {}), "bin/portolan")]);
+  assert.equal(status, 1);
+  assert.match(stderr, /program is missing from .*portolan\..*\n.*npm run build/);
+});
+
+test("runs the sources of a checkout unless the build is newer", (t) => {
+  const checkout = makeTree(t, {
+    "package.json": '{ "type": "module" }',
+    "src/cli/main.ts": "export const main = async (): Promise<number> => 9;",
+  });
+  cpSync(bin, join(checkout, "bin"), { recursive: true });
+  const status = () => run(process.execPath, [join(checkout, "bin/portolan")]).status;
+  assert.equal(status(), 9);
+  writeTree(checkout, { "dist/cli/main.js": "export const main = async () => 10;" });
+  assert.equal(status(), 9);
+  writeTree(checkout, { "dist/.built": "" });
+  assert.equal(status(), 10);
+});
+
+/** What the process has printed, as lines; resolves when one of them is the wanted one. */
+function lineReader(child: ChildProcess) {
+  let text = "";
+  child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+    child.emit("printed");
+  });
+  const lines = () => text.split(/\r?\n/);
+  const until = async (line: string) => {
+    // A terminal shows the key itself before what it caused: "^Cgot SIGINT".
+    while (!lines().some((printed) => printed.endsWith(line))) await once(child, "printed");
+  };
+  return { lines, until };
+}
+
+const SIGNALS = ["SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM"] as const;
+
+for (const how of ["spawn", "execve"]) {
+  test(`forwards signals and passes on the exit code (${how})`, async (t) => {
+    const home = makeInstallation(t, { ...BUILT, ...PINNED });
+    const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), how, "wait"], {
+      stdio: ["pipe", "pipe", "inherit"],
+      // Without a terminal: there is none whose keyboard could have sent the signal.
+      detached: true,
+    });
+    const ended = once(child, "exit");
+    const { lines, until } = lineReader(child);
+    await until("ready");
+    for (const signal of SIGNALS) {
+      child.kill(signal);
+      await until(`got ${signal}`);
+    }
+    assert.deepEqual(await ended, [7, null]);
+    assert.deepEqual(
+      lines().filter((line) => line.startsWith("got")),
+      SIGNALS.map((signal) => `got ${signal}`),
+    );
+  });
+
+  test(`ends by the signal that ended the program (${how})`, async (t) => {
+    const home = makeInstallation(t, { ...BUILT, ...PINNED });
+    const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), how, "wait"], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    const ended = once(child, "exit");
+    const { lines, until } = lineReader(child);
+    await until("ready");
+    process.kill(JSON.parse(lines()[0] ?? "").pid, "SIGKILL");
+    assert.deepEqual(await ended, [null, "SIGKILL"]);
+  });
+}
+
+test("leaves Ctrl-C to the terminal, which tells the program itself", {
+  skip: skipWithout("script"),
+}, async (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  const command = `'${process.execPath}' '${join(home, "as-old-node.mjs")}' spawn wait`;
+  const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  const { lines, until } = lineReader(child);
+  await until("ready");
+  child.stdin?.write("\x03");
+  await until("got SIGINT");
+  child.stdin?.write("q\n");
+  assert.deepEqual(await ended, [8, null]);
+  assert.equal(lines().filter((line) => line.endsWith("got SIGINT")).length, 1);
+});
+
+test("is executable in the repository", () => {
+  const mode = execFileSync("stat", ["-c", "%a", join(bin, "portolan")], {
+    encoding: "utf8",
+  });
+  assert.match(mode, /^[75]55\n$/);
+});

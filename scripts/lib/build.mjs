@@ -1,0 +1,78 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { BUILD_STAMP, isBuildCurrent } from "../../bin/build-state.mjs";
+import { runLogged, step } from "./step.mjs";
+
+/**
+ * Builds `dist/` unless it is newer than the sources.
+ * @param {string} root the project's folder
+ * @param {string} node the Node to run the compiler with
+ * @throws {StepFailure}
+ */
+export async function provideBuild(root, node) {
+  if (!isBuildCurrent(root)) await step("Building dist/ from src/", () => build(root, node));
+}
+
+/**
+ * Builds `dist/`: modules and their types from the compiler, and beside them the files that the program reads.
+ * A build that fails leaves the old `dist/` as it was.
+ * @param {string} root
+ * @param {string} node
+ * @throws {StepFailure}
+ */
+export async function build(root, node) {
+  const begun = new Date();
+  const cache = join(root, ".cache");
+  mkdirSync(cache, { recursive: true });
+  const work = mkdtempSync(join(cache, "build-"));
+  const made = join(work, "dist");
+  try {
+    const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+    await runLogged(node, [compiler, "-p", "tsconfig.build.json", "--outDir", made], {
+      cwd: root,
+      log: join(cache, "build.log"),
+    });
+    copyOtherFiles(join(root, "src"), made);
+    const stamp = join(work, BUILD_STAMP);
+    writeFileSync(stamp, "");
+    utimesSync(stamp, begun, begun);
+    const dist = join(root, "dist");
+    if (existsSync(dist)) renameSync(dist, join(work, "old"));
+    renameSync(made, dist);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What package.json promises to users of the package and `dist/` does not hold.
+ * @param {string} root
+ * @param {unknown} value `exports` and `bin` of package.json, or a part of them
+ * @returns {string[]}
+ */
+export function missingFiles(root, value) {
+  if (typeof value === "string") return existsSync(join(root, value)) ? [] : [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap((part) => missingFiles(root, part));
+}
+
+/**
+ * Copies what is not TypeScript, such as READMEs and plugin.cfg. Folders named `fixtures` are for tests.
+ * @param {string} from
+ * @param {string} to
+ */
+function copyOtherFiles(from, to) {
+  cpSync(from, to, {
+    recursive: true,
+    filter: (path) => !/\.[cm]?tsx?$/.test(path) && basename(path) !== "fixtures",
+  });
+}

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { isBuildCurrent } from "../../bin/build-state.mjs";
+import { build, missingFiles } from "./build.mjs";
+import { makeTree } from "./test-tree.ts";
+
+const project = join(import.meta.dirname, "..", "..");
+
+function makeProject(t: TestContext, sources: Readonly<Record<string, string>>): string {
+  const configuration = ["package.json", "tsconfig.json", "tsconfig.build.json"].map((name) => {
+    return [name, readFileSync(join(project, name), "utf8")];
+  });
+  const root = makeTree(t, { ...Object.fromEntries(configuration), ...sources });
+  symlinkSync(join(project, "node_modules"), join(root, "node_modules"));
+  return root;
+}
+
+const SOURCES = {
+  "src/lib/a.ts": "export const a: number = 1;\n",
+  "src/lib/a.test.ts": 'import { a } from "./a.ts";\nif (a !== 1) throw new Error("not 1");\n',
+  "src/cli/main.ts":
+    'import { a } from "../lib/a.ts";\nexport const main = async (): Promise<number> => a;\n',
+  "src/plugins/x/README.md": "# x\n",
+  "src/plugins/x/fixtures/zone": "",
+  "src/plugin.cfg": "x:x\n",
+};
+
+/** As if the sources had been written a while ago: a build takes what is as new as itself for changed. */
+function age(root: string): void {
+  const paths = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" });
+  for (const path of ["", ...paths]) utimesSync(join(root, "src", path), 1_000_000, 1_000_000);
+}
+
+test("emits modules and types, and copies what the program reads", async (t) => {
+  const root = makeProject(t, SOURCES);
+  await build(root, process.execPath);
+  const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    /\.\w+$/.test(name),
+  );
+  assert.deepEqual(files.sort(), [
+    ".built",
+    "cli/main.d.ts",
+    "cli/main.js",
+    "lib/a.d.ts",
+    "lib/a.js",
+    "plugin.cfg",
+    "plugins/x/README.md",
+  ]);
+  assert.match(readFileSync(join(root, "dist/cli/main.js"), "utf8"), /from "\.\.\/lib\/a\.js"/);
+  assert.deepEqual(readdirSync(join(root, ".cache")), ["build.log"]);
+});
+
+test("replaces what an earlier build made", async (t) => {
+  const root = makeProject(t, SOURCES);
+  await build(root, process.execPath);
+  rmSync(join(root, "src/plugin.cfg"));
+  await build(root, process.execPath);
+  assert.equal(existsSync(join(root, "dist/plugin.cfg")), false);
+});
+
+test("keeps the earlier build when the sources have an error, and shows it", async (t) => {
+  const root = makeProject(t, SOURCES);
+  await build(root, process.execPath);
+  writeFileSync(join(root, "src/lib/a.ts"), 'export const a: number = "one";\n');
+  await assert.rejects(build(root, process.execPath), /src\/lib\/a\.ts\(1,14\)[\s\S]*\.cache\/build\.log/);
+  assert.match(readFileSync(join(root, "dist/lib/a.js"), "utf8"), /a = 1/);
+});
+
+test("knows whether the build is current", async (t) => {
+  const root = makeProject(t, SOURCES);
+  assert.equal(isBuildCurrent(root), false);
+  age(root);
+  await build(root, process.execPath);
+  assert.equal(isBuildCurrent(root), true);
+
+  writeFileSync(join(root, "src/lib/a.test.ts"), "changed");
+  assert.equal(isBuildCurrent(root), true);
+  writeFileSync(join(root, "src/plugin.cfg"), "changed");
+  assert.equal(isBuildCurrent(root), false);
+
+  age(root);
+  assert.equal(isBuildCurrent(root), true);
+  rmSync(join(root, "src/lib/a.test.ts"));
+  assert.equal(isBuildCurrent(root), false);
+});
+
+test("takes a package without sources for current", (t) => {
+  assert.equal(isBuildCurrent(makeTree(t, { "dist/cli/main.js": "" })), true);
+});
+
+test("finds files that the manifest promises and nobody made", (t) => {
+  const root = makeTree(t, { "dist/index.js": "", "bin/portolan": "" });
+  const exports = { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" }, "./x": "./dist/x.js" };
+  assert.deepEqual(missingFiles(root, [exports, { portolan: "bin/portolan" }]), [
+    "./dist/index.d.ts",
+    "./dist/x.js",
+  ]);
+});

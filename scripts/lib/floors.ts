@@ -1,0 +1,146 @@
+import { posix } from "node:path";
+import { defaultExports, type ModuleReference, moduleReferences } from "./module-references.ts";
+import { type Token, tokenize } from "./source-tokens.ts";
+
+/** A file that breaks a rule of the house. */
+export interface Violation {
+  /** Relative to `src/`, with slashes: "dns/name.ts". */
+  readonly path: string;
+  /** 0 where the file as a whole is meant. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** The folders of `src/`, lowest first. A file imports from its own folder and from those before it. */
+export const FLOORS = [
+  "lib",
+  "dns",
+  "corefile",
+  "plugin",
+  "upstream",
+  "zones",
+  "kubernetes",
+  "plugins",
+  "transports",
+  "server",
+  "predecessors",
+  "console",
+  "cli",
+];
+
+const MAX_LINES = 450;
+
+/** How a file begins that may be longer: it is generated, or it is a table whose rows belong together. */
+const LONG_FILE_MARK = /^\/\/ (Generated|Table)\b/;
+
+/** Checks one TypeScript file of `src/`. */
+export function checkSource(path: string, source: string): Violation[] {
+  const tokens = tokenize(source);
+  const found: Omit<Violation, "path">[] = [
+    ...moduleReferences(tokens).flatMap((reference) => {
+      const message = importProblem(path, reference);
+      return message === undefined ? [] : [{ line: reference.line, message }];
+    }),
+    ...exits(path, tokens),
+    ...nonNullAssertions(tokens),
+    ...defaults(path, tokens),
+    ...length(source),
+  ];
+  return found.map((violation) => ({ path, ...violation })).sort((a, b) => a.line - b.line);
+}
+
+/** Checks which files there are: `paths` are all files of `src/`, relative to it. */
+export function checkLayout(paths: readonly string[]): Violation[] {
+  const strays = paths
+    .filter((path) => path.endsWith(".ts") && path !== "index.ts" && !FLOORS.includes(floorOf(path)))
+    .map((path) => ({ path, line: 0, message: `stands on no floor: ${FLOORS.join(", ")}` }));
+  const plugins = new Set(paths.flatMap((path) => pluginOf(path) ?? []));
+  const unfinished = [...plugins].flatMap((name) => {
+    const inside = paths.filter((path) => pluginOf(path) === name);
+    const folder = `plugins/${name}`;
+    const missing = [
+      ...(inside.includes(`${folder}/index.ts`) ? [] : ["index.ts"]),
+      ...(inside.includes(`${folder}/README.md`) ? [] : ["README.md"]),
+      ...(inside.some(isTest) ? [] : ["a test"]),
+    ];
+    return missing.map((what) => ({ path: folder, line: 0, message: `has not ${what}` }));
+  });
+  return [...strays, ...unfinished];
+}
+
+function importProblem(path: string, { specifier }: ModuleReference): string | undefined {
+  if (/^portolan(\/|$)/.test(specifier)) return `imports ${specifier}: inside src/ name the file`;
+  if (!specifier.startsWith(".")) return undefined;
+  const target = posix.join(posix.dirname(path), specifier);
+  const says = (reason: string) => `imports ${specifier}: ${reason}`;
+  if (isTest(path) && target.startsWith("../test/")) return undefined;
+  if (target.startsWith("..")) return says("outside src/");
+  if (isTestKit(target) && !isTest(path) && !isTestKit(path)) return says("the test kit is for tests");
+  if (path === "index.ts")
+    return floorOf(target) === "cli" ? says("the package's entry is below cli") : undefined;
+
+  const from = FLOORS.indexOf(floorOf(path));
+  const to = FLOORS.indexOf(floorOf(target));
+  if (from < 0) return undefined;
+  if (to < 0) return says("stands on no floor");
+  if (isTest(path) && to <= FLOORS.indexOf("server")) return undefined;
+  if (to > from) return says(`${FLOORS[to]} is above ${FLOORS[from]}`);
+  const [plugin, otherPlugin] = [pluginOf(path), pluginOf(target)];
+  if (plugin !== undefined && otherPlugin !== undefined && plugin !== otherPlugin) {
+    return says("a plugin never imports another");
+  }
+  return undefined;
+}
+
+function exits(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
+  if (floorOf(path) === "cli") return [];
+  const message = "ends the process: only src/cli may";
+  const imported = moduleReferences(tokens)
+    .filter(({ specifier, clause }) => /^(node:)?process$/.test(specifier) && clause.includes("exit"))
+    .map(({ line }) => ({ line, message }));
+  const called = tokens
+    .filter(({ text }, at) => {
+      const [object, dot] = tokens.slice(Math.max(0, at - 2), at);
+      if (!/^["']?(exit|abort|reallyExit)["']?$/.test(text) || object?.text !== "process") return false;
+      return dot?.text === "." || dot?.text === "?." || dot?.text === "[";
+    })
+    .map(({ line }) => ({ line, message }));
+  return [...imported, ...called];
+}
+
+function nonNullAssertions(tokens: readonly Token[]): Omit<Violation, "path">[] {
+  return tokens
+    .filter(({ kind, text, endsValue }) => kind === "punctuator" && text === "!" && endsValue)
+    .map(({ line }) => ({ line, message: "asserts with ! that a value is there" }));
+}
+
+function defaults(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
+  if (/^plugins\/[^/]+\/index\.ts$/.test(path)) return [];
+  const message = "has a default export: only the index.ts of a plugin has one";
+  return defaultExports(tokens).map((line) => ({ line, message }));
+}
+
+function length(source: string): Omit<Violation, "path">[] {
+  const lines = source.split("\n").length - (source.endsWith("\n") ? 1 : 0);
+  if (lines <= MAX_LINES || LONG_FILE_MARK.test(source)) return [];
+  return [{ line: 0, message: `has ${lines} lines; ${MAX_LINES} are the limit` }];
+}
+
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts");
+}
+
+/** The published kit for testing a plugin. */
+function isTestKit(path: string): boolean {
+  return path.startsWith("plugin/testing");
+}
+
+/** "" for a file in `src/` itself. */
+function floorOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
+}
+
+/** The plugin that a file belongs to: "cache" for "plugins/cache/index.ts". */
+function pluginOf(path: string): string | undefined {
+  return /^plugins\/([^/]+)\//.exec(path)?.[1];
+}

@@ -1,0 +1,143 @@
+import { globSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join, matchesGlob } from "node:path";
+import { fileURLToPath } from "node:url";
+import { provideBuild } from "./build.mjs";
+import { capture } from "./captured-process.ts";
+import { checked, NOTHING, type Outcome, sum } from "./outcome.ts";
+import { StepFailure } from "./step.mjs";
+import { provideTools } from "./system-tools.mjs";
+import { runTestProcess } from "./test-process.ts";
+
+/** One line of the test report. */
+export interface Step {
+  readonly name: string;
+  /** What `--only` may say for it: its name or its group. */
+  readonly group: "static" | "tests";
+  /** For `--help`. */
+  readonly about: string;
+  /** Whether it runs tests, so that a run of it without any test is an error. */
+  readonly hasTests: boolean;
+  run(selection: Selection): Promise<Outcome>;
+}
+
+export interface Selection {
+  readonly root: string;
+  /** Globs or folders that test files have to be in; none for all. */
+  readonly files: readonly string[];
+  /** A regular expression for names of tests. */
+  readonly name?: string | undefined;
+}
+
+const MINUTE = 60_000;
+/** What a linter says about a tree that is wholly wrong is of no use to the end. */
+const MAX_OUTPUT_LINES = 200;
+
+/** Some tools colour what they print where CI is set, even into a pipe. */
+const PLAIN_OUTPUT = { ...process.env, CI: undefined, FORCE_COLOR: undefined, NO_COLOR: "1" };
+
+const scripts = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** The steps in their order: what is quick and says most about a mistake comes first. */
+export const STEPS: readonly Step[] = [
+  command("format", "biome format", ["biome", "format", "--colors=off"]),
+  command("lint", "biome lint", ["biome", "lint", "--error-on-warnings", "--colors=off"]),
+  command("promises", "oxlint with types", ["oxlint", "--type-aware"]),
+  command("types", "the TypeScript compiler", ["tsc", "-p", ".", "--pretty", "false"]),
+  command("floors", "what src/ may import, and its other rules", [
+    "node",
+    join(scripts, "check-floors.ts"),
+    ".",
+  ]),
+  tests("unit", "src/**/*.test.ts, all in one process", ["src/**/*.test.ts"], runTogether),
+  tests(
+    "scripts",
+    "tests of bin/, scripts/ and bench/, each file in a process of its own",
+    ["scripts/**/*.test.ts", "bench/**/*.test.ts"],
+    runApart,
+  ),
+  tests(
+    "program",
+    "black-box tests of the built program, test/**/*.test.ts",
+    ["test/**/*.test.ts"],
+    async (files, selection) => {
+      await provideTools(selection.root);
+      const built = await buildProgram(selection.root);
+      return built.failed > 0 ? built : sum([built, await runApart(files, selection)]);
+    },
+  ),
+];
+
+function command(name: string, about: string, [program = "", ...args]: readonly string[]): Step {
+  const run = async ({ root }: Selection) => {
+    // What is in node_modules/.bin are scripts for Node, all but Node itself.
+    const script = program === "node" ? [] : [join(root, "node_modules", ".bin", program)];
+    const { code, signal, output } = await capture(process.execPath, [...script, ...args], {
+      cwd: root,
+      env: PLAIN_OUTPUT,
+      timeout: 5 * MINUTE,
+    });
+    return checked(
+      code === 0 ? undefined : firstLines(output) || `ended with ${signal ?? `exit code ${code}`}`,
+    );
+  };
+  return { name, about, group: "static", hasTests: false, run };
+}
+
+function firstLines(output: string): string {
+  const lines = output.trim().split("\n");
+  const rest = lines.length - MAX_OUTPUT_LINES;
+  return lines
+    .slice(0, MAX_OUTPUT_LINES)
+    .concat(rest > 0 ? `(and ${rest} lines more)` : [])
+    .join("\n");
+}
+
+type RunFiles = (files: readonly string[], selection: Selection) => Promise<Outcome>;
+
+function tests(name: string, about: string, patterns: readonly string[], runFiles: RunFiles): Step {
+  const run = async (selection: Selection) => {
+    const files = testFiles(patterns, selection);
+    return files.length === 0 ? NOTHING : runFiles(files, selection);
+  };
+  return { name, about, group: "tests", hasTests: true, run };
+}
+
+/** Exported for its test. */
+export function testFiles(patterns: readonly string[], { root, files }: Selection): string[] {
+  const all = globSync([...patterns], {
+    cwd: root,
+    exclude: ["**/node_modules/**", "**/fixtures/**"],
+  }).sort();
+  if (files.length === 0) return all;
+  const globs = files.flatMap((file) => [file, join(file, "**")]);
+  return all.filter((file) => globs.some((glob) => matchesGlob(file, glob)));
+}
+
+function runTogether(files: readonly string[], { root, name }: Selection): Promise<Outcome> {
+  return runTestProcess(files, { cwd: root, name, testTimeout: MINUTE, timeout: 15 * MINUTE });
+}
+
+/** Each file in a process of its own, two at a time. */
+async function runApart(files: readonly string[], { root, name }: Selection): Promise<Outcome> {
+  const waiting = files.values();
+  const outcomes = new Map<string, Outcome>();
+  const worker = async () => {
+    for (const file of waiting) {
+      const options = { cwd: root, name, testTimeout: 2 * MINUTE, timeout: 10 * MINUTE };
+      outcomes.set(file, await runTestProcess([file], options));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, worker));
+  return sum(files.flatMap((file) => outcomes.get(file) ?? []));
+}
+
+async function buildProgram(root: string): Promise<Outcome> {
+  try {
+    await provideBuild(root, process.execPath);
+    return NOTHING;
+  } catch (error) {
+    if (error instanceof StepFailure) return checked(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+// The checks and tests of the project, each step with one line, and the sum of all at the end.
+import { dirname, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { killAll } from "./lib/captured-process.ts";
+import { checked, countsText, NOTHING, type Outcome, sum } from "./lib/outcome.ts";
+import { STEPS, type Step } from "./lib/test-plan.ts";
+
+const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const HELP = `npm test -- [--only STEP[,STEP]] [--files GLOB] [--name PATTERN]
+
+  --only STEP     one or more of the steps below, or "static" or "tests"
+  --files GLOB    only test files there, such as src/dns or 'src/plugins/cache/*.test.ts'
+  --name PATTERN  only tests whose name matches this regular expression
+
+${STEPS.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
+
+Under another Node than the pinned one: path/to/node scripts/run-tests.ts
+`;
+
+// Test processes lead groups of their own: nobody else would end them.
+process.on("exit", killAll);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => {
+    killAll();
+    process.kill(process.pid, signal);
+  });
+}
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", multiple: true },
+      files: { type: "string", multiple: true },
+      name: { type: "string" },
+      root: { type: "string", default: projectRoot },
+      help: { type: "boolean" },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return 0;
+  }
+  const only = (values.only ?? []).flatMap((text) => text.split(","));
+  const files = (values.files ?? []).map((file) => relative(values.root, resolve(values.root, file)));
+  const unknown = only.filter((word) => !STEPS.some(({ name, group }) => word === name || word === group));
+  if (unknown.length > 0) {
+    console.error(`No such step: ${unknown.join(", ")}\n\n${HELP}`);
+    return 2;
+  }
+  const filtersTests = files.length > 0 || values.name !== undefined;
+  const selected = STEPS.filter((step) => isSelected(step, only, filtersTests));
+  const outcomes: Outcome[] = [];
+  for (const step of selected) {
+    const outcome = await runStep(step, { root: values.root, files, name: values.name });
+    outcomes.push(outcome);
+  }
+
+  const total = sum(outcomes);
+  const noTests =
+    selected.some((step) => step.hasTests) && !selected.some((step, at) => ranTests(step, outcomes[at]));
+  if (noTests) console.log("No test ran.");
+  for (const [reason, count] of total.skipReasons)
+    console.log(`Skipped ${count}: ${reason || "no reason given"}`);
+  console.log(`\n${countsText(total)}`);
+  return total.failed > 0 || noTests || total.passed === 0 ? 1 : 0;
+}
+
+function isSelected(step: Step, only: readonly string[], filtersTests: boolean): boolean {
+  if (filtersTests && !step.hasTests) return false;
+  return only.length === 0 || only.includes(step.name) || only.includes(step.group);
+}
+
+async function runStep(step: Step, selection: Parameters<Step["run"]>[0]): Promise<Outcome> {
+  const start = performance.now();
+  const outcome = await step.run(selection).catch((error: unknown) => checked(String(error)));
+  if (outcome === NOTHING && selection.files.length > 0) return outcome;
+  const seconds = `${((performance.now() - start) / 1000).toFixed(1)} s`;
+  const label = `${outcome.failed > 0 ? "FAIL" : "ok  "}  ${step.name.padEnd(10)}${seconds.padStart(8)}`;
+  if (!step.hasTests) console.log(label);
+  else console.log(`${label}  ${outcome === NOTHING ? "no test files" : countsText(outcome)}`);
+  if (outcome.details !== "") console.log(outcome.details.replace(/^/gm, "      "));
+  return outcome;
+}
+
+function ranTests(step: Step, outcome: Outcome | undefined): boolean {
+  return step.hasTests && outcome !== undefined && outcome.passed + outcome.failed > 0;
+}

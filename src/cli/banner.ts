@@ -1,0 +1,7 @@
+import { version } from "../lib/version.ts";
+
+/** What the program says of itself, in two lines (CoreDNS facts 1.2). */
+export function banner(): string {
+  const architecture = process.arch === "x64" ? "amd64" : process.arch;
+  return `Portolan-${version}\n${process.platform}/${architecture}, node${process.versions.node}, ${process.env.PORTOLAN_COMMIT ?? "unknown"}\n`;
+}

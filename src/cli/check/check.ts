@@ -1,0 +1,135 @@
+/** `portolan check`: all that is wrong with Corefiles, without running them. */
+import { existsSync } from "node:fs";
+import { nodeHost } from "../../corefile/node-host.ts";
+import { type CorefileSource, inspectConfiguration } from "../../server/configuration.ts";
+import { thisMachine } from "../../server/machine.ts";
+import { PluginListError, type PluginRegistry } from "../../server/plugin-registry.ts";
+import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
+import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
+import { wantsColour } from "../terminal.ts";
+import type { CheckedFile } from "./checked-file.ts";
+import { FORMATS, type Format } from "./formats.ts";
+
+interface CheckFlags extends PluginFlags {
+  format: Format;
+  strict: boolean;
+  port: number;
+  help: boolean;
+}
+
+const EXIT = { CLEAN: 0, FAULTY: 1, CANNOT: 2 } as const;
+
+const FLAGS: readonly FlagRow<CheckFlags>[] = [
+  {
+    names: ["format"],
+    value: "FORMAT",
+    about: "human, json, sarif or github (default human)",
+    apply: (flags, value) => {
+      const format = FORMATS.get(value);
+      if (format !== undefined) flags.format = format;
+      else
+        throw new FlagError(
+          `unknown format "${value}": ${[...FORMATS.keys()].join(", ")}`,
+          EXIT.CANNOT,
+          true,
+        );
+    },
+  },
+  ...PLUGIN_FLAGS,
+  switchRow(["strict"], "warnings count as errors", (flags, on) => {
+    flags.strict = on;
+  }),
+  {
+    names: ["dns.port", "p"],
+    value: "PORT",
+    about: "port for server blocks that name none (default 53)",
+    apply: (flags, value) => {
+      flags.port = parsePort("dns.port", value);
+    },
+  },
+  switchRow(["help", "h"], "show this help", (flags, on) => {
+    flags.help = on;
+  }),
+];
+
+/** @returns the exit code: 0 clean or warnings alone, 1 errors, 2 where nothing could be checked */
+export async function check(argv: readonly string[]): Promise<number> {
+  try {
+    return await run(argv);
+  } catch (error) {
+    if (error instanceof FlagError) {
+      process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    } else if (error instanceof UnreadableCorefile || error instanceof PluginListError) {
+      process.stderr.write(`${error.message}\n`);
+    } else throw error;
+    return EXIT.CANNOT;
+  }
+}
+
+async function run(argv: readonly string[]): Promise<number> {
+  const format = FORMATS.get("human");
+  if (format === undefined) throw new RangeError("there is no format for people");
+  const flags: CheckFlags = { ...defaultPluginFlags(), format, strict: false, port: 53, help: false };
+  const words = parseFlags(FLAGS, flags, argv, true);
+  if (flags.help) {
+    process.stdout.write(usage());
+    return EXIT.CLEAN;
+  }
+  // All are read before the first is checked: a name mistyped in a script ends it at once.
+  const sources = (words.length > 0 ? words : [defaultFile()]).map((word) =>
+    word === "-" || word === "stdin" ? readStandardInput() : readCorefile(word),
+  );
+  const files: CheckedFile[] = [];
+  for (const source of sources) {
+    const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
+    files.push(await checkFile(source, registry, flags.port));
+  }
+  process.stdout.write(flags.format(files, wantsColour(process.stdout, process.env)));
+  const diagnostics = files.flatMap((file) => file.diagnostics);
+  const isFaulty = diagnostics.some(({ severity }) => flags.strict || severity === "error");
+  return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
+}
+
+async function checkFile(
+  source: CorefileSource,
+  registry: PluginRegistry,
+  defaultPort: number,
+): Promise<CheckedFile> {
+  const { diagnostics } = await inspectConfiguration(source, {
+    host: nodeHost,
+    registry,
+    machine: thisMachine(process.env),
+    defaultPort,
+  });
+  const texts = new Map<string, string | undefined>([[source.file, source.text]]);
+  return {
+    file: source.file,
+    diagnostics,
+    textOf(file) {
+      if (!texts.has(file)) {
+        const content = nodeHost.readFile(file);
+        texts.set(file, content.kind === "text" ? content.text : undefined);
+      }
+      return texts.get(file);
+    },
+  };
+}
+
+function defaultFile(): string {
+  if (existsSync("Corefile")) return "Corefile";
+  throw new FlagError("there is no Corefile here: name the file to check", EXIT.CANNOT, true);
+}
+
+function usage(): string {
+  return [
+    "portolan check looks for faults in Corefiles. It opens no socket and starts nothing.",
+    "",
+    'Usage: portolan check [-format FORMAT] [-strict] [COREFILE...]   (default ./Corefile, "-" is standard input)',
+    "",
+    ...flagLines(FLAGS),
+    "",
+    "Exit codes: 0 no faults or warnings alone, 1 errors (with -strict warnings too), 2 nothing could be checked.",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,28 @@
+import { type CheckedFile, remedies } from "./checked-file.ts";
+
+/** Workflow commands of GitHub Actions, one line each: they become annotations of the file. */
+export function formatForGitHub(files: readonly CheckedFile[]): string {
+  const lines = files.flatMap(({ diagnostics }) =>
+    diagnostics.map((diagnostic) => {
+      const { code, severity, span, message } = diagnostic;
+      const properties = {
+        file: span.file,
+        line: span.line,
+        col: span.column,
+        endColumn: span.column + span.length,
+        title: code,
+      };
+      const listed = Object.entries(properties).map(([name, value]) => `${name}=${property(String(value))}`);
+      return `::${severity} ${listed.join(",")}::${data([message, ...remedies(diagnostic)].join("\n"))}\n`;
+    }),
+  );
+  return lines.join("");
+}
+
+function data(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function property(text: string): string {
+  return data(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

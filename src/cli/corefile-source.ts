@@ -1,0 +1,84 @@
+/** Where the text of a Corefile comes from, and why it cannot be had. */
+import { existsSync, readSync } from "node:fs";
+import { nodeHost } from "../corefile/node-host.ts";
+import { type CorefileSource, defaultCorefile } from "../server/configuration.ts";
+
+/** A Corefile that cannot be read; the message is one line. */
+export class UnreadableCorefile extends Error {
+  override readonly name = "UnreadableCorefile";
+  readonly file: string;
+
+  constructor(file: string, reason: string) {
+    super(`cannot read the Corefile ${JSON.stringify(file).slice(1, -1)}: ${reason}`);
+    this.file = file;
+  }
+}
+
+/**
+ * The file that is named; without name the working directory's Corefile, or the built-in one.
+ * @param conf "stdin" for standard input, empty for no name
+ * @throws UnreadableCorefile
+ */
+export function readSource(conf: string, port: number): CorefileSource {
+  if (conf === "stdin") {
+    // At a terminal nothing is piped in: CoreDNS takes that for "no configuration".
+    return process.stdin.isTTY ? defaultCorefile(port) : readStandardInput();
+  }
+  if (conf !== "") return readCorefile(conf);
+  return existsSync("Corefile") ? readCorefile("Corefile") : defaultCorefile(port);
+}
+
+/** The file that {@link readSource} reads, `undefined` where it reads none. */
+export function corefilePath(conf: string): string | undefined {
+  if (conf === "") return existsSync("Corefile") ? "Corefile" : undefined;
+  return conf === "stdin" ? undefined : conf;
+}
+
+/** @throws UnreadableCorefile */
+export function readCorefile(file: string): CorefileSource {
+  const content = nodeHost.readFile(file);
+  switch (content.kind) {
+    case "text":
+      return checkedSource(content.text, file);
+    case "missing":
+      throw new UnreadableCorefile(file, "no such file");
+    case "directory":
+      throw new UnreadableCorefile(file, "is a directory");
+    case "unreadable":
+      throw new UnreadableCorefile(file, content.reason);
+  }
+}
+
+/** As for files. */
+const MAX_OCTETS = 16 * 1024 * 1024;
+
+/** @throws UnreadableCorefile */
+export function readStandardInput(): CorefileSource {
+  const chunks: Buffer[] = [];
+  let total = 0;
+  for (;;) {
+    const chunk = Buffer.alloc(64 * 1024);
+    const length = readChunk(chunk);
+    if (length === 0) return checkedSource(Buffer.concat(chunks).toString("utf8"), "stdin");
+    total += length;
+    if (total > MAX_OCTETS)
+      throw new UnreadableCorefile("stdin", `larger than ${MAX_OCTETS / 1024 / 1024} MiB`);
+    chunks.push(chunk.subarray(0, length));
+  }
+}
+
+function readChunk(chunk: Buffer): number {
+  try {
+    return readSync(0, chunk);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    // What Windows says at the end of a pipe.
+    if (code === "EOF") return 0;
+    throw new UnreadableCorefile("stdin", error instanceof Error ? error.message : String(error));
+  }
+}
+
+function checkedSource(text: string, file: string): CorefileSource {
+  if (text.includes("\0")) throw new UnreadableCorefile(file, "is not a text file");
+  return { text, file };
+}

@@ -1,0 +1,67 @@
+/** The pods of a folder of manifests, as far as a resolver in them is concerned. */
+
+import { listMember, member, textMember } from "../../kubernetes/json.ts";
+import { machineFileSystem } from "../../kubernetes/manifests/file-system.ts";
+import { findFiles } from "../../kubernetes/manifests/find-files.ts";
+import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
+import { parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
+import { podAddresses } from "../../kubernetes/reduce.ts";
+import { formatIpAddress } from "../../lib/ip-address.ts";
+import type { PodDns } from "./pod-resolver.ts";
+
+export interface ManifestPod extends PodDns {
+  readonly name: string;
+  /** As text; empty for a pod that has none yet. */
+  readonly addresses: readonly string[];
+}
+
+/** Every pod of the files that the paths stand for. What cannot be read is passed over: the server tells of it. */
+export async function readManifestPods(paths: readonly string[]): Promise<ManifestPod[]> {
+  const { files } = await findFiles(paths, machineFileSystem);
+  const pods: ManifestPod[] = [];
+  for (const { path, state } of files) {
+    if (state.size > MAX_FILE_SIZE) continue;
+    const octets = await machineFileSystem.read(path).catch(() => undefined);
+    if (octets === undefined) continue;
+    for (const document of parseDocuments(new TextDecoder().decode(octets)))
+      if ("value" in document) collectPods(document.value, textMember(document.value, "kind"), pods);
+  }
+  return pods;
+}
+
+function collectPods(value: unknown, kind: string, pods: ManifestPod[]): void {
+  if (kind === "List" || kind === "PodList") {
+    for (const item of listMember(value, "items"))
+      collectPods(item, textMember(item, "kind") || kind.slice(0, -"List".length), pods);
+  } else if (kind === "Pod") pods.push(readPod(value));
+}
+
+function readPod(value: unknown): ManifestPod {
+  const metadata = member(value, "metadata");
+  const spec = member(value, "spec");
+  const config = member(spec, "dnsConfig");
+  const ndots = listMember(config, "options").find((option) => textMember(option, "name") === "ndots");
+  const number = Number(textMember(ndots, "value"));
+  return {
+    name: textMember(metadata, "name"),
+    namespace: textMember(metadata, "namespace") || "default",
+    policy: textMember(spec, "dnsPolicy") || "ClusterFirst",
+    hostNetwork: member(spec, "hostNetwork") === true,
+    config: {
+      nameservers: texts(config, "nameservers"),
+      searches: texts(config, "searches"),
+      ndots:
+        ndots !== undefined && Number.isInteger(number) && number >= 0
+          ? Math.min(number, MAX_NDOTS)
+          : undefined,
+    },
+    addresses: podAddresses(value).map((octets) => formatIpAddress(octets)),
+  };
+}
+
+/** What resolv.conf(5) cuts it down to. */
+const MAX_NDOTS = 15;
+
+function texts(value: unknown, key: string): string[] {
+  return listMember(value, key).filter((text) => typeof text === "string");
+}

@@ -1,0 +1,87 @@
+/** Command lines as tables of flags: one and two dashes alike, `-flag value` and `-flag=value` (CoreDNS facts 1.1). */
+
+/** A command line that cannot be carried out. */
+export class FlagError extends Error {
+  override readonly name = "FlagError";
+  readonly exitCode: number;
+  /** Whether the usage is to be shown as well. */
+  readonly showUsage: boolean;
+
+  constructor(message: string, exitCode: number, showUsage: boolean) {
+    super(message);
+    this.exitCode = exitCode;
+    this.showUsage = showUsage;
+  }
+}
+
+export interface FlagRow<F> {
+  readonly names: readonly string[];
+  /** What stands for the value in the usage; `undefined` for a switch. */
+  readonly value: string | undefined;
+  readonly about: string;
+  /** @throws FlagError */
+  apply(flags: F, value: string): void;
+}
+
+/** A switch: alone it is on, `-name=false` is off. */
+export function switchRow<F>(
+  names: readonly string[],
+  about: string,
+  set: (flags: F, on: boolean) => void,
+): FlagRow<F> {
+  return { names, value: undefined, about, apply: (flags, value) => set(flags, isTrue(value)) };
+}
+
+/**
+ * Applies each flag of `argv` to `flags`. A word alone ends the flags for Go's programs; where `mixed` is set, flags may follow it.
+ * @returns the words that are no flags; `-` is one
+ * @throws FlagError
+ */
+export function parseFlags<F>(
+  rows: readonly FlagRow<F>[],
+  flags: F,
+  argv: readonly string[],
+  mixed: boolean,
+): string[] {
+  const words: string[] = [];
+  for (let index = 0; index < argv.length; index++) {
+    const argument = argv[index] ?? "";
+    if (argument === "--") return [...words, ...argv.slice(index + 1)];
+    if (!argument.startsWith("-") || argument === "-") {
+      if (!mixed) return argv.slice(index);
+      words.push(argument);
+      continue;
+    }
+    const [name = "", ...values] = argument.replace(/^--?/, "").split("=");
+    const row = rows.find(({ names }) => names.includes(name));
+    if (row === undefined) throw new FlagError(`flag provided but not defined: -${name}`, 2, true);
+    let value = values.length > 0 ? values.join("=") : undefined;
+    if (row.value !== undefined && value === undefined) {
+      value = argv[++index];
+      if (value === undefined) throw new FlagError(`flag needs an argument: -${name}`, 2, true);
+    }
+    row.apply(flags, value ?? "true");
+  }
+  return words;
+}
+
+/** One line a flag. */
+export function flagLines<F>(rows: readonly FlagRow<F>[]): string[] {
+  return rows.map(({ names, value, about }) => {
+    const spelled = names.map((name) => `-${name}`).join(", ");
+    return `  ${(value === undefined ? spelled : `${spelled} ${value}`).padEnd(26)} ${about}`;
+  });
+}
+
+/** @throws FlagError */
+export function parsePort(name: string, value: string): number {
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
+  if (port <= 65535) return port;
+  throw new FlagError(`invalid value "${value}" for flag -${name}: a port is a number up to 65535`, 2, true);
+}
+
+function isTrue(value: string): boolean {
+  if (["1", "t", "true", "T", "TRUE", "True"].includes(value)) return true;
+  if (["0", "f", "false", "F", "FALSE", "False"].includes(value)) return false;
+  throw new FlagError(`invalid boolean value "${value}"`, 2, true);
+}

@@ -1,0 +1,89 @@
+/** Command line of the server (CoreDNS facts 1.1). */
+import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
+import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";
+
+export interface ServerFlags extends PluginFlags {
+  conf: string;
+  port: number;
+  pidfile: string;
+  listPlugins: boolean;
+  version: boolean;
+  quiet: boolean;
+  help: boolean;
+}
+
+const FLAGS: readonly FlagRow<ServerFlags>[] = [
+  {
+    names: ["conf"],
+    value: "FILE",
+    about: 'Corefile to run; "stdin" reads it from standard input (default: ./Corefile, else a built-in one)',
+    apply: (flags, value) => {
+      flags.conf = value;
+    },
+  },
+  {
+    names: ["dns.port", "p"],
+    value: "PORT",
+    about: "port for server blocks that name none (default 53)",
+    apply: (flags, value) => {
+      flags.port = parsePort("dns.port", value);
+    },
+  },
+  {
+    names: ["pidfile"],
+    value: "FILE",
+    about: "write the process id to FILE after a successful start",
+    apply: (flags, value) => {
+      flags.pidfile = value;
+    },
+  },
+  ...PLUGIN_FLAGS,
+  switchRow(["plugins"], "list the plugins and exit", (flags, on) => {
+    flags.listPlugins = on;
+  }),
+  switchRow(["version"], "show the version and exit", (flags, on) => {
+    flags.version = on;
+  }),
+  switchRow(["quiet"], "do not list zones and version at start", (flags, on) => {
+    flags.quiet = on;
+  }),
+  switchRow(["help", "h"], "show this help", (flags, on) => {
+    flags.help = on;
+  }),
+];
+
+/** @throws FlagError */
+export function parseServerFlags(argv: readonly string[]): ServerFlags {
+  const flags: ServerFlags = {
+    ...defaultPluginFlags(),
+    conf: "",
+    port: 53,
+    pidfile: "",
+    listPlugins: false,
+    version: false,
+    quiet: false,
+    help: false,
+  };
+  const words = parseFlags(FLAGS, flags, argv, false);
+  if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 1, false);
+  return flags;
+}
+
+export function usage(program: string): string {
+  return [
+    `${program} serves DNS as a Corefile says.`,
+    "",
+    `Usage: ${program} [-conf Corefile] [-dns.port PORT] [-quiet]`,
+    `       ${program} check [COREFILE...]    finds all faults without running it`,
+    `       ${program} explain NAME [TYPE]    shows the way of a query, and why`,
+    `       ${program} test FILE...           runs tests of a configuration`,
+    `       ${program} help [PLUGIN]          explains a plugin`,
+    `       ${program} plugin new NAME        begins a plugin of your own`,
+    `       ${program} plugin test [FILE...]  runs its tests`,
+    "",
+    ...flagLines(FLAGS),
+    "",
+    "Signals: SIGUSR1 reloads the Corefile, SIGTERM and SIGINT stop gracefully.",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,55 @@
+/** The program: reads the command line, runs the server or a command, and says how it ended. */
+import { PluginListError, type PluginRegistry } from "../server/plugin-registry.ts";
+import { banner } from "./banner.ts";
+import { corefilePath } from "./corefile-source.ts";
+import { FlagError } from "./flag-table.ts";
+import { parseServerFlags, type ServerFlags, usage } from "./flags.ts";
+import { pluginLines, pluginRegistry } from "./plugin-list.ts";
+
+type Command = (argv: readonly string[]) => Promise<number>;
+
+/** Loaded when asked for: none of them shall make the others slower to start. */
+const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ["check", async () => (await import("./check/check.ts")).check],
+  ["help", async () => (await import("./help/help.ts")).help],
+  ["plugin", async () => (await import("./plugin-command/plugin-command.ts")).plugin],
+  ["explain", async () => (await import("./explain/explain.ts")).explain],
+  ["test", async () => (await import("./test-command/test-command.ts")).test],
+]);
+
+/** Runs the program to its end. @returns the exit code (CoreDNS facts 1.4) */
+export async function main(argv: readonly string[]): Promise<number> {
+  const [word = "", ...others] = argv;
+  const command = COMMANDS.get(word);
+  if (command !== undefined) return (await command())(others);
+  let flags: ServerFlags;
+  try {
+    flags = parseServerFlags(argv);
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    process.stderr.write(`${error.message}\n${error.showUsage ? usage("portolan") : ""}`);
+    return error.exitCode;
+  }
+  if (flags.help) {
+    process.stdout.write(usage("portolan"));
+    return 0;
+  }
+  if (flags.version) {
+    process.stdout.write(banner());
+    return 0;
+  }
+  let registry: PluginRegistry;
+  try {
+    registry = await pluginRegistry(flags, corefilePath(flags.conf));
+  } catch (error) {
+    if (!(error instanceof FlagError || error instanceof PluginListError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 1;
+  }
+  if (flags.listPlugins) {
+    process.stdout.write(`${pluginLines(registry).join("\n")}\n`);
+    return 0;
+  }
+  const { serve } = await import("./serve.ts");
+  return serve(flags, registry);
+}

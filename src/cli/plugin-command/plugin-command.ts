@@ -1,0 +1,73 @@
+/** `portolan plugin`: begins a plugin, and runs its tests. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { builtInPlugins } from "../../server/plugin-registry.ts";
+import { skeleton } from "./skeleton.ts";
+
+const CANNOT = 2;
+
+/** @returns the exit code */
+export async function plugin(argv: readonly string[]): Promise<number> {
+  const [action, ...words] = argv;
+  if (action === "new" && words.length === 1) return begin(words[0] ?? "");
+  if (action === "test") return runTests(words);
+  const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
+  (isAsked ? process.stdout : process.stderr).write(USAGE);
+  return isAsked ? 0 : CANNOT;
+}
+
+const USAGE = `Usage: portolan plugin new NAME       writes a plugin that works, its test and a Corefile into the folder NAME
+       portolan plugin test [FILE...] runs tests of plugins (default: all *.test.ts and *.test.js here and below)
+`;
+
+async function begin(name: string): Promise<number> {
+  if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name))
+    return fail(
+      `"${name}" cannot be the name of a plugin: lower-case letters, digits, - and _, a letter first`,
+    );
+  const taken = await builtInPlugins();
+  if (taken.some((entry) => entry.name === name)) return fail(`there is a plugin "${name}" already`);
+  try {
+    mkdirSync(name);
+  } catch (error) {
+    return fail(`cannot make the folder ${name}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  for (const [file, text] of Object.entries(skeleton(name))) {
+    writeFileSync(join(name, file), text, { flag: "wx" });
+    process.stdout.write(`${join(name, file)}\n`);
+  }
+  process.stdout.write(
+    `
+Run its test:  portolan plugin test ${name}/${name}.test.ts
+Run it:        portolan -conf ${name}/Corefile -plugin ${name}:${name}/${name}.ts
+Ask it:        dig @127.0.0.1 -p 10053 hello.example TXT
+`,
+  );
+  return 0;
+}
+
+/** Runs the files under Node's test runner, where "portolan/plugin" means this program. */
+async function runTests(words: readonly string[]): Promise<number> {
+  const files =
+    words.length > 0 ? words : globSync("**/*.test.{ts,js,mjs}", { exclude: ["**/node_modules/**"] });
+  if (files.length === 0) return fail("there is no test here: a test is a file such as greet.test.ts");
+  for (const file of files) {
+    const status = statSync(file, { throwIfNoEntry: false });
+    if (status?.isFile() !== true)
+      return fail(`cannot test ${file}: ${status === undefined ? "no such file" : "is no file"}`);
+  }
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const imports = new URL(`test-imports.${extension}`, import.meta.url).href;
+  // A test runner that finds itself inside of another one says nothing to people.
+  const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+  const child = spawn(process.execPath, ["--import", imports, "--test", ...files], { stdio: "inherit", env });
+  const [code]: unknown[] = await once(child, "close");
+  return typeof code === "number" ? code : 1;
+}
+
+function fail(message: string): number {
+  process.stderr.write(`${message}\n`);
+  return CANNOT;
+}

@@ -1,0 +1,58 @@
+/** A plugin to begin with: small, complete, and tested. @returns text by file name */
+export function skeleton(name: string): Readonly<Record<string, string>> {
+  return {
+    [`${name}.ts`]: `import { parseRecord, RecordType } from "portolan/dns";
+import { definePlugin, directive, domainName, integer, required, single } from "portolan/plugin";
+
+export default definePlugin({
+  name: "${name}",
+  summary: "Answers TXT queries for one name.",
+  config: directive({
+    args: { name: required(domainName()) },
+    options: { ttl: single(integer({ min: 0, max: 3600 }), 60) },
+  }),
+  create: ({ name, ttl }) => ({
+    handle(query, next) {
+      if (query.type !== RecordType.TXT || !query.name.equals(name)) return next(query);
+      query.trace?.note("answered by ${name}");
+      return query.reply({ answer: [parseRecord(\`\${name} \${ttl} IN TXT "hello"\`)] });
+    },
+  }),
+});
+`,
+    [`${name}.test.ts`]: `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { answering, PluginTest } from "portolan/testing";
+import plugin from "./${name}.ts";
+
+test("answers for its name", async () => {
+  const answer = await PluginTest.of(plugin, "${name} hello.example").ask({ name: "Hello.example.", type: "TXT" });
+  assert.deepEqual(answer.answer, ['hello.example. 60 IN TXT "hello"']);
+});
+
+test("ttl", async () => {
+  const running = PluginTest.of(plugin, "${name} hello.example {\\n ttl 5\\n}");
+  const { reply } = await running.ask({ name: "hello.example.", type: "TXT" });
+  assert.equal(reply.answer[0]?.ttl, 5);
+});
+
+test("leaves other names and types to the next plugin", async () => {
+  const running = PluginTest.of(plugin, "${name} hello.example");
+  for (const question of [{ name: "example.", type: "TXT" }, { name: "hello.example.", type: "A" }]) {
+    const answer = await running.ask({ ...question, next: answering({}) });
+    assert.deepEqual(answer.answer, []);
+  }
+});
+`,
+    Corefile: `.:10053 {
+    bind 127.0.0.1
+    errors
+    log
+    ${name} hello.example {
+        ttl 30
+    }
+    whoami
+}
+`,
+  };
+}

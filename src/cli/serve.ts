@@ -1,0 +1,90 @@
+/** Runs the server until a signal ends it. */
+import { writeFile } from "node:fs/promises";
+import { nodeHost } from "../corefile/node-host.ts";
+import { SystemClock } from "../lib/clock.ts";
+import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import { version } from "../lib/version.ts";
+import { ConfigurationError, type CorefileSource } from "../server/configuration.ts";
+import { systemRandom, thisMachine } from "../server/machine.ts";
+import type { PluginRegistry } from "../server/plugin-registry.ts";
+import { Server } from "../server/server.ts";
+import { listenUdp } from "../transports/udp.ts";
+import { banner } from "./banner.ts";
+import { readSource } from "./corefile-source.ts";
+import type { ServerFlags } from "./flags.ts";
+import { type Ending, obeySignals } from "./signals.ts";
+import { zoneLines } from "./zone-list.ts";
+
+const STDOUT = 1;
+
+/** @returns the exit code (CoreDNS facts 1.4) */
+export async function serve(flags: ServerFlags, registry: PluginRegistry): Promise<number> {
+  const writer = new LogWriter(process.stdout, { writeSync: (text) => writeAllSync(STDOUT, text) });
+  const log = new ProcessLog(writer);
+  const ended = Promise.withResolvers<Ending>();
+  const clock = new SystemClock();
+  let firstSource: CorefileSource | undefined;
+  try {
+    firstSource = readSource(flags.conf, flags.port);
+  } catch (error) {
+    return failStart(error);
+  }
+  const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
+  const server = new Server({
+    // Standard input can be read but once.
+    source: () => fromStdin ?? readSource(flags.conf, flags.port),
+    registry,
+    host: nodeHost,
+    machine: thisMachine(process.env),
+    clock,
+    random: systemRandom(),
+    log,
+    metrics: new MetricsRegistry(),
+    version,
+    defaultPort: flags.port,
+    // The plain way, to compare with or to fall back to.
+    ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
+    onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
+  });
+  process.title = "portolan";
+  const release = obeySignals(process, server, log, ended.resolve);
+  try {
+    await server.start();
+  } catch (error) {
+    release();
+    writer.flushSync();
+    process.exit(failStart(error));
+  }
+  if (!flags.quiet && server.configuration !== undefined) {
+    for (const line of zoneLines(server.configuration)) writer.writeLine(line);
+  }
+  await writePidFile(flags.pidfile, log);
+  if (!flags.quiet) for (const line of banner().trimEnd().split("\n")) writer.writeLine(line);
+
+  const ending = await ended.promise;
+  if (ending.fatal !== undefined) log.write("fatal", ending.fatal);
+  release();
+  writer.flushSync();
+  // After a fatal message or a forced quit sockets are still open, and must not hold the process.
+  process.exit(ending.code);
+}
+
+function failStart(error: unknown): number {
+  const text = error instanceof Error ? error.message : String(error);
+  process.stderr.write(error instanceof ConfigurationError ? `${text}\n` : `${withoutLineBreaks(text)}\n`);
+  return 1;
+}
+
+function withoutLineBreaks(text: string): string {
+  return text.replace(/\s*\n\s*/g, " ");
+}
+
+async function writePidFile(path: string, log: ProcessLog): Promise<void> {
+  if (path === "") return;
+  try {
+    await writeFile(path, `${process.pid}\n`, { mode: 0o644 });
+  } catch (error) {
+    log.error(`Could not write pidfile ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

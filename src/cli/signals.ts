@@ -1,0 +1,67 @@
+/** What the process does on signals (CoreDNS facts 1.4). */
+import type { ProcessLog } from "../lib/log.ts";
+import type { Server } from "../server/server.ts";
+
+export interface Ending {
+  readonly code: number;
+  /** Logged as fatal before the end. */
+  readonly fatal?: string;
+}
+
+export interface SignalSource {
+  on(signal: NodeJS.Signals, listener: () => void): unknown;
+  removeListener(signal: NodeJS.Signals, listener: () => void): unknown;
+}
+
+const EXIT = { HOOKS_FAILED: 4, STOP_FAILED: 3, FORCED: 2, CLEAN: 0 } as const;
+
+/** @returns what takes the listeners off again */
+export function obeySignals(
+  source: SignalSource,
+  server: Server,
+  log: ProcessLog,
+  end: (ending: Ending) => void,
+): () => void {
+  let stopping = false;
+  const stop = (message: string): void => {
+    log.info(message);
+    if (stopping) return;
+    stopping = true;
+    server.stop().then(
+      (failedHooks) => end({ code: failedHooks > 0 ? EXIT.HOOKS_FAILED : EXIT.CLEAN }),
+      (error: unknown) => {
+        log.error(`Error stopping servers: ${error instanceof Error ? error.message : String(error)}`);
+        end({ code: EXIT.STOP_FAILED });
+      },
+    );
+  };
+  let interrupts = 0;
+  const listeners: Partial<Record<NodeJS.Signals, () => void>> = {
+    SIGINT: () => {
+      interrupts++;
+      if (interrupts === 1) {
+        stop("SIGINT: Shutting down");
+        return;
+      }
+      log.info("SIGINT: Force quit");
+      end({ code: EXIT.FORCED });
+    },
+    SIGTERM: () => stop("SIGTERM: Shutting down servers then terminating"),
+    SIGQUIT: () => {
+      log.info("SIGQUIT: Quitting process immediately");
+      end({ code: EXIT.CLEAN });
+    },
+    SIGUSR1: () => {
+      // The server has logged why, and goes on as it was.
+      server.reload().catch(() => undefined);
+    },
+    SIGUSR2: () =>
+      log.info("SIGUSR2: binary upgrade is not supported; start the new version beside this one"),
+    SIGHUP: () => undefined,
+  };
+  const entries = Object.entries(listeners) as [NodeJS.Signals, () => void][];
+  for (const [signal, listener] of entries) source.on(signal, listener);
+  return () => {
+    for (const [signal, listener] of entries) source.removeListener(signal, listener);
+  };
+}

@@ -1,0 +1,139 @@
+/** `portolan test`: unit tests for a DNS configuration. */
+import { resolve } from "node:path";
+import { nodeHost } from "../../corefile/node-host.ts";
+import { ConfigurationError } from "../../server/configuration.ts";
+import { thisMachine } from "../../server/machine.ts";
+import { UnreadableCorefile } from "../corefile-source.ts";
+import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
+import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
+import { wantsColour } from "../terminal.ts";
+import { changed, lookAt } from "./changes.ts";
+import { type FileReport, hasPassed, hasProblem, REPORTS, type Report } from "./reports.ts";
+import { runFile } from "./run-file.ts";
+import { parseTestFile, TestFileError } from "./test-file.ts";
+
+interface TestFlags extends PluginFlags {
+  format: Report;
+  watch: boolean;
+  help: boolean;
+}
+
+const EXIT = { PASSED: 0, FAILED: 1, CANNOT: 2 } as const;
+
+const FLAGS: readonly FlagRow<TestFlags>[] = [
+  {
+    names: ["format"],
+    value: "FORMAT",
+    about: "human, tap or junit (default human)",
+    apply: (flags, value) => {
+      const format = REPORTS.get(value);
+      if (format === undefined)
+        throw new FlagError(
+          `unknown format "${value}": ${[...REPORTS.keys()].join(", ")}`,
+          EXIT.CANNOT,
+          true,
+        );
+      flags.format = format;
+    },
+  },
+  ...PLUGIN_FLAGS,
+  switchRow(["watch"], "run the tests again whenever a file that they depend on has changed", (flags, on) => {
+    flags.watch = on;
+  }),
+  switchRow(["help", "h"], "show this help", (flags, on) => {
+    flags.help = on;
+  }),
+];
+
+/** @returns the exit code: 0 all passed, 1 some failed, 2 some could not be run */
+export async function test(argv: readonly string[]): Promise<number> {
+  try {
+    return await run(argv);
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    return EXIT.CANNOT;
+  }
+}
+
+async function run(argv: readonly string[]): Promise<number> {
+  const format = REPORTS.get("human");
+  if (format === undefined) throw new RangeError("there is no report for people");
+  const flags: TestFlags = { ...defaultPluginFlags(), format, watch: false, help: false };
+  const files = parseFlags(FLAGS, flags, argv, true);
+  if (flags.help) {
+    process.stdout.write(usage());
+    return EXIT.PASSED;
+  }
+  if (files.length === 0) throw new FlagError("test what? FILE is missing", EXIT.CANNOT, true);
+  for (;;) {
+    const used = new Set(files.map((file) => resolve(file)));
+    const began = Date.now();
+    const reports: FileReport[] = [];
+    for (const file of files) reports.push(await testFile(file, flags, (path) => used.add(path)));
+    // Before anybody can act on the report.
+    const { stamp, changedAt } = await lookAt(used);
+    process.stdout.write(flags.format(reports, { colour: wantsColour(process.stdout, process.env) }));
+    if (!flags.watch) return exitCodeOf(reports);
+    // What was written to while the tests ran may have been read before. A time to come is no such change.
+    const isOutdated = changedAt >= began && changedAt <= Date.now();
+    if (!isOutdated) await changed(used, stamp);
+    process.stdout.write("\n");
+  }
+}
+
+function exitCodeOf(reports: readonly FileReport[]): number {
+  if (reports.some(hasProblem)) return EXIT.CANNOT;
+  const passed = reports.every((report) => !hasProblem(report) && report.cases.every(hasPassed));
+  return passed ? EXIT.PASSED : EXIT.FAILED;
+}
+
+async function testFile(file: string, flags: PluginFlags, uses: (path: string) => void): Promise<FileReport> {
+  try {
+    return await runFile(parseTestFile(readTestFile(file), file), {
+      host: nodeHost,
+      machine: thisMachine(process.env),
+      uses,
+      registryFor: (corefile) => pluginRegistry(flags, corefile),
+    });
+  } catch (error) {
+    if (error instanceof FlagError || !(error instanceof Error)) throw error;
+    const isExpected =
+      error instanceof TestFileError ||
+      error instanceof ConfigurationError ||
+      error instanceof UnreadableCorefile;
+    return { file, problem: isExpected ? error.message : `cannot run this configuration: ${error.message}` };
+  }
+}
+
+/** @throws TestFileError */
+function readTestFile(file: string): string {
+  const content = nodeHost.readFile(file);
+  switch (content.kind) {
+    case "text":
+      if (content.text.includes("\0")) throw new TestFileError(`cannot read ${file}: is not a text file`);
+      return content.text;
+    case "missing":
+      throw new TestFileError(`cannot read ${file}: no such file`);
+    case "directory":
+      throw new TestFileError(`cannot read ${file}: is a directory`);
+    case "unreadable":
+      throw new TestFileError(`cannot read ${file}: ${content.reason}`);
+  }
+}
+
+function usage(): string {
+  return [
+    "portolan test runs unit tests for a DNS configuration: a Corefile, fixtures, and queries with the answers expected.",
+    "",
+    "Usage: portolan test [-format FORMAT] [-watch] FILE...   (YAML; docs/test.md tells what stands in it)",
+    "",
+    ...flagLines(FLAGS),
+    "",
+    "Nothing outside of this process is asked: upstreams are servers of its own on loopback, clusters are manifests, and",
+    "the clock stands still unless a case moves it.",
+    "",
+    "Exit codes: 0 all passed, 1 some failed, 2 some could not be run.",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,25 @@
+import type { Corefile, Directive } from "./tree.ts";
+
+/**
+ * What a Corefile says, as one line of JSON that is the same for all ways to write it: imports and environment are
+ * filled in, comments, spacing, line breaks and quotes do not count, the order of blocks and directives does.
+ *
+ * The `reload` plugin compares the SHA-512 of this text (CoreDNS facts 1.10).
+ */
+export function canonicalDump(corefile: Corefile): string {
+  return JSON.stringify(
+    corefile.blocks.map(({ keys, directives }) => ({
+      keys: keys.map((key) => key.text),
+      directives: directives.map(dumpDirective),
+    })),
+  );
+}
+
+/** Name and arguments, then an array with the lines of the block if there is one. */
+type DumpedDirective = (string | DumpedDirective[])[];
+
+function dumpDirective({ name, args, block }: Directive): DumpedDirective {
+  const dumped: DumpedDirective = [name.text, ...args.map((arg) => arg.text)];
+  if (block !== undefined) dumped.push(block.map(dumpDirective));
+  return dumped;
+}

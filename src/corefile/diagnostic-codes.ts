@@ -1,0 +1,42 @@
+/** Codes of this folder's diagnostics, each with what it says. A code is never given another meaning. */
+export const corefileDiagnosticCodes = {
+  COREFILE_BRACE_ON_NEXT_LINE:
+    "an opening brace stands at the start of a line, apart from what it belongs to",
+  COREFILE_CLOSING_BRACE_NOT_ON_OWN_LINE: "a closing brace shares its line with a directive",
+  COREFILE_DIRECTIVE_OUTSIDE_BLOCK: "a directive stands outside of a server block",
+  COREFILE_DUPLICATE_KEY: "two server blocks, or one twice, have the same scheme, zone and port",
+  COREFILE_EMPTY_KEY: "a key of a server block is empty",
+  COREFILE_ENVIRONMENT_ENDLESS: "environment variables refer to each other without end",
+  COREFILE_ENVIRONMENT_UNSET: "an environment variable is not set and counts as empty",
+  COREFILE_EXTRA_COMMA: "a brace follows the comma after a key",
+  COREFILE_IMPORT_ARGUMENT: "an imported text asks for an argument that its import does not give",
+  COREFILE_IMPORT_GLOB: "an import pattern has more wildcards than allowed",
+  COREFILE_IMPORT_LIMIT: "imports go on without end, or are too many",
+  COREFILE_IMPORT_NO_MATCH: "an import pattern matches no file",
+  COREFILE_IMPORT_NOT_FOUND: "a file or snippet to import does not exist",
+  COREFILE_IMPORT_SYNTAX: "an import has no argument, an empty one, or one that nothing uses",
+  COREFILE_IMPORT_UNREADABLE: "a file to import exists but cannot be read",
+  COREFILE_INVALID_PORT: "the port of a key is no port, or a range of ports is no range",
+  COREFILE_INVALID_ZONE: "the zone of a key is not a domain name, or not a network",
+  COREFILE_KEY_IS_DIRECTIVE_NAME: "a zone has the name of a directive",
+  COREFILE_MISSING_CLOSING_BRACE: "a block is not closed",
+  COREFILE_MISSING_KEY: "a server block has no key",
+  COREFILE_MISSING_SPACE_BEFORE_BRACE: "a brace is glued to the word before it",
+  COREFILE_NESTING_TOO_DEEP: "blocks are nested deeper than allowed",
+  COREFILE_SNIPPET_REDEFINED: "two snippets have the same name",
+  COREFILE_SNIPPET_WITHOUT_BRACES: "a snippet has no braces",
+  COREFILE_TEXT_AFTER_CLOSING_BRACE: "words follow a closing brace on its line",
+  COREFILE_TOO_LARGE: "the Corefile, imports included, has more words than allowed",
+  COREFILE_TOO_MANY_ERRORS: "reading stopped because there are too many errors",
+  COREFILE_TOO_MANY_KEYS:
+    "the keys of all server blocks, networks and port ranges expanded, are more than allowed",
+  COREFILE_UNEXPECTED_CLOSING_BRACE: "a closing brace closes nothing",
+  COREFILE_UNEXPECTED_END: "the text ends where another key should follow",
+  COREFILE_UNEXPECTED_OPENING_BRACE: "an opening brace opens nothing",
+  COREFILE_UNKNOWN_DIRECTIVE: "a directive does not exist",
+  COREFILE_UNKNOWN_SCHEME: "the scheme of a key does not exist",
+  COREFILE_UNTERMINATED_QUOTE: "a quotation mark is not closed",
+  COREFILE_UNUSUAL_ZONE: "the zone of a key is possible, but hardly what was meant",
+} as const satisfies Readonly<Record<string, string>>;
+
+export type CorefileDiagnosticCode = keyof typeof corefileDiagnosticCodes;

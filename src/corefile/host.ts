@@ -1,0 +1,45 @@
+/** What reading a Corefile needs from outside: files for `import`, and the environment. */
+export interface CorefileHost {
+  readFile(path: string): FileContent;
+  /** Names of the entries of a directory in any order; undefined if there is no such directory or it cannot be read. */
+  list(directory: string): readonly string[] | undefined;
+  /** Value of an environment variable; undefined if it is not set. */
+  environmentVariable(name: string): string | undefined;
+}
+
+export type FileContent =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "missing" }
+  | { readonly kind: "directory" }
+  | { readonly kind: "unreadable"; readonly reason: string };
+
+export interface MemoryHostContent {
+  /** Text by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** A host for text that lies in no file system: a ConfigMap in an admission review, an editor's buffers, a test. */
+export function memoryHost(content: MemoryHostContent = {}): CorefileHost {
+  const files = new Map(Object.entries(content.files ?? {}));
+  const environment = new Map(Object.entries(content.environment ?? {}));
+  const list = (directory: string): string[] | undefined => {
+    const prefix = directory === "." ? "" : `${directory.replace(/\/$/, "")}/`;
+    const names = new Set<string>();
+    for (const path of files.keys()) {
+      if (!path.startsWith(prefix)) continue;
+      const [name = ""] = path.slice(prefix.length).split("/");
+      if (name !== "") names.add(name);
+    }
+    return names.size === 0 ? undefined : [...names];
+  };
+  return {
+    readFile(path) {
+      const text = files.get(path);
+      if (text !== undefined) return { kind: "text", text };
+      return list(path) === undefined ? { kind: "missing" } : { kind: "directory" };
+    },
+    list,
+    environmentVariable: (name) => environment.get(name),
+  };
+}

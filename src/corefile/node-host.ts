@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import type { CorefileHost, FileContent } from "./host.ts";
+
+/** The machine's file system and the process's environment. Reading waits: it happens at start and at reload only. */
+export const nodeHost: CorefileHost = {
+  readFile,
+  list(directory) {
+    try {
+      return readdirSync(directory);
+    } catch {
+      // A pattern that leads nowhere matches nothing; the parser says so.
+      return undefined;
+    }
+  },
+  environmentVariable(name) {
+    // `process.env` inherits from Object, and no variable is called `toString`.
+    return Object.hasOwn(process.env, name) ? process.env[name] : undefined;
+  },
+};
+
+/** Far beyond any Corefile; an import that names a core dump must not fill the memory. */
+const MAX_FILE_OCTETS = 16 * 1024 * 1024;
+
+function readFile(path: string): FileContent {
+  try {
+    const status = statSync(path, { throwIfNoEntry: false });
+    if (status === undefined) return { kind: "missing" };
+    if (status.isDirectory()) return { kind: "directory" };
+    // A pipe or device could block the process for ever, or never end.
+    if (!status.isFile()) return { kind: "unreadable", reason: "not a regular file" };
+    if (status.size > MAX_FILE_OCTETS) {
+      return { kind: "unreadable", reason: `larger than ${MAX_FILE_OCTETS / 1024 / 1024} MiB` };
+    }
+    return { kind: "text", text: readFileSync(path, "utf8") };
+  } catch (error) {
+    return { kind: "unreadable", reason: error instanceof Error ? error.message : String(error) };
+  }
+}

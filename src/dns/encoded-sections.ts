@@ -1,0 +1,358 @@
+/**
+ * The three record sections of a reply in wire form, ready to be copied behind a header and a question. This is what
+ * the cache keeps and what precomputed answers are: sending one needs no decoding, only patches at known places.
+ *
+ * Octets stand at the offsets that they have in the message, so compression pointers stay true in every message whose
+ * question has the same name (in any spelling): the prefix before `start` is replaced, its length is not. Names that point
+ * to the question, in RDATA too, come out in the spelling of the question at hand (RFC 4343 section 4.1 allows it).
+ */
+import { HEADER_OCTETS, type Question } from "./message.ts";
+import type { Name } from "./name.ts";
+import { copyOctets, octetAt, readU16, readU32 } from "./octets.ts";
+import type { ResourceRecord } from "./record-kind.ts";
+import { readRecord, writeRecord } from "./resource-record.ts";
+import { RecordType } from "./type-names.ts";
+import { WireError, WireReader } from "./wire-reader.ts";
+import { MAX_MESSAGE_OCTETS, WireWriter } from "./wire-writer.ts";
+
+export interface RecordSections {
+  readonly answer: readonly ResourceRecord[];
+  readonly authority: readonly ResourceRecord[];
+  readonly additional: readonly ResourceRecord[];
+}
+
+export const NO_SECTIONS: RecordSections = { answer: [], authority: [], additional: [] };
+
+/** A run of A or AAAA records of one owner, whose addresses may change places within the encoded octets. */
+export interface AddressRun {
+  /** Offset of the first address. */
+  readonly first: number;
+  /** Octets from one address to the next. */
+  readonly stride: number;
+  /** 4 or 16. */
+  readonly size: number;
+  readonly count: number;
+}
+
+export class EncodedSections {
+  /** A message; what stands before `start` belongs to the message that was encoded and is not to be used. */
+  readonly bytes: Uint8Array;
+  /** Where the first record stands: the end of the question. */
+  readonly start: number;
+  readonly end: number;
+  readonly answerCount: number;
+  readonly authorityCount: number;
+  /** Without OPT, which no `EncodedSections` holds. */
+  readonly additionalCount: number;
+  /** Where each record begins, and last the end. */
+  readonly recordStarts: Uint16Array;
+  /** Where each record's type stands: its TTL is 4 octets further, its RDATA 10. */
+  readonly typeOffsets: Uint16Array;
+  #addressRuns: readonly AddressRun[] | undefined;
+
+  private constructor(parts: {
+    bytes: Uint8Array;
+    start: number;
+    end: number;
+    counts: readonly [number, number, number];
+    recordStarts: Uint16Array;
+    typeOffsets: Uint16Array;
+  }) {
+    this.bytes = parts.bytes;
+    this.start = parts.start;
+    this.end = parts.end;
+    [this.answerCount, this.authorityCount, this.additionalCount] = parts.counts;
+    this.recordStarts = parts.recordStarts;
+    this.typeOffsets = parts.typeOffsets;
+  }
+
+  /** Sections without any record, for a question that ends at `start`. */
+  static empty(start: number): EncodedSections {
+    const recordStarts = Uint16Array.of(start);
+    return new EncodedSections({
+      bytes: new Uint8Array(0),
+      start,
+      end: start,
+      counts: [0, 0, 0],
+      recordStarts,
+      typeOffsets: new Uint16Array(0),
+    });
+  }
+
+  /**
+   * Encodes records for a question. The first record that would make the message larger than 65535 octets is left out
+   * with all that follow, which `complete` in the result tells.
+   * @throws RangeError or TypeError for data that its type has no octets for
+   */
+  static encode(
+    question: Question,
+    sections: RecordSections,
+  ): { encoded: EncodedSections; complete: boolean } {
+    const writer = new WireWriter({ capacity: 512 });
+    writer.reserve(12);
+    writer.offset = 12;
+    writer.name(question.name);
+    writer.u16(question.type);
+    writer.u16(question.class);
+    const start = writer.offset;
+    const recordStarts: number[] = [];
+    const counts: [number, number, number] = [0, 0, 0];
+    let complete = true;
+    for (const [index, records] of [sections.answer, sections.authority, sections.additional].entries()) {
+      for (const record of records) {
+        const recordStart = writer.offset;
+        if (!complete || !tryWrite(writer, record)) {
+          complete = false;
+          break;
+        }
+        recordStarts.push(recordStart);
+        counts[index] = (counts[index] ?? 0) + 1;
+      }
+    }
+    recordStarts.push(writer.offset);
+    const bytes = writer.finish().slice();
+    const reader = new WireReader(bytes, start);
+    const typeOffsets = Uint16Array.from(recordStarts.slice(0, -1), (at) => {
+      reader.offset = at;
+      reader.skipName();
+      return reader.offset;
+    });
+    const encoded = new EncodedSections({
+      bytes,
+      start,
+      end: bytes.length,
+      counts,
+      recordStarts: Uint16Array.from(recordStarts),
+      typeOffsets,
+    });
+    return { encoded, complete };
+  }
+
+  /**
+   * Takes the sections of a message received elsewhere, which must have one question with an uncompressed name and
+   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not.
+   * @throws WireError
+   */
+  static scan(bytes: Uint8Array, length: number): ScannedMessage {
+    if (length < 12 || length > bytes.length)
+      throw new WireError("SHORT_INPUT", length, "message shorter than its header");
+    // Offsets are kept in 16 bits.
+    if (length > MAX_MESSAGE_OCTETS) throw new WireError("TOO_LARGE", length, "message above 65535 octets");
+    if (readU16(bytes, 4) !== 1) throw new WireError("BAD_RDATA", 4, "message without exactly one question");
+    const reader = new WireReader(bytes, 12, length);
+    reader.checkName(false);
+    reader.skip(4);
+    const start = reader.offset;
+    const counts: [number, number, number] = [readU16(bytes, 6), readU16(bytes, 8), readU16(bytes, 10)];
+    const total = counts[0] + counts[1] + counts[2];
+    // The smallest record has 11 octets: a count that claims more than fits allocates nothing.
+    if (total * 11 > length - start)
+      throw new WireError("SHORT_INPUT", length, "fewer records than the header claims");
+    const recordStarts = new Uint16Array(total + 1);
+    const typeOffsets = new Uint16Array(total);
+    let optIndex = -1;
+    for (let index = 0; index < total; index++) {
+      const at = reader.offset;
+      recordStarts[index] = at;
+      reader.checkName();
+      const typeAt = reader.offset;
+      typeOffsets[index] = typeAt;
+      reader.skip(8);
+      reader.skip(reader.u16());
+      if (readU16(bytes, typeAt) === RecordType.OPT) {
+        if (optIndex >= 0 || index < counts[0] + counts[1] || octetAt(bytes, at) !== 0)
+          throw new WireError("BAD_RDATA", at, "misplaced OPT record");
+        optIndex = index;
+      }
+    }
+    const at = reader.offset;
+    if (at !== length) throw new WireError("TRAILING_OCTETS", at, "octets after the last record");
+    recordStarts[total] = at;
+    if (optIndex < 0) {
+      return {
+        encoded: new EncodedSections({ bytes, start, end: at, counts, recordStarts, typeOffsets }),
+        optOffset: -1,
+        extendedRcodeBits: 0,
+      };
+    }
+    const optTypeAt = octetAt16(typeOffsets, optIndex);
+    const extendedRcodeBits = octetAt(bytes, optTypeAt + 4);
+    counts[2]--;
+    if (optIndex === total - 1) {
+      const end = octetAt16(recordStarts, optIndex);
+      const encoded = new EncodedSections({
+        bytes,
+        start,
+        end,
+        counts,
+        recordStarts: recordStarts.subarray(0, total),
+        typeOffsets: typeOffsets.subarray(0, total - 1),
+      });
+      return { encoded, optOffset: optTypeAt, extendedRcodeBits };
+    }
+    return {
+      encoded: encodeWithoutOpt(bytes, length, start, recordStarts, optIndex, counts),
+      optOffset: optTypeAt,
+      extendedRcodeBits,
+    };
+  }
+
+  get count(): number {
+    return this.answerCount + this.authorityCount + this.additionalCount;
+  }
+
+  typeAt(index: number): number {
+    return readU16(this.bytes, octetAt16(this.typeOffsets, index));
+  }
+
+  /** Seconds. */
+  ttlAt(index: number): number {
+    return readU32(this.bytes, octetAt16(this.typeOffsets, index) + 4);
+  }
+
+  /** The owner as the octets spell it, the question's part as the encoded message did. */
+  ownerAt(index: number): Name {
+    return new WireReader(this.bytes, octetAt16(this.recordStarts, index), this.end).name();
+  }
+
+  /** @throws WireError when RDATA is malformed */
+  recordAt(index: number): ResourceRecord {
+    return readRecord(new WireReader(this.bytes, octetAt16(this.recordStarts, index), this.end));
+  }
+
+  /** The smallest TTL of all records; `ceiling` when there is none or all are larger. Seconds. */
+  minimalTtl(ceiling: number): number {
+    let least = ceiling;
+    for (let index = 0; index < this.typeOffsets.length; index++) least = Math.min(least, this.ttlAt(index));
+    return least;
+  }
+
+  /**
+   * Decodes the records.
+   * @param question octets of the question to decode for, where owners that point to it shall have its spelling
+   * @throws WireError when RDATA is malformed
+   */
+  decode(question?: Uint8Array): RecordSections {
+    const source = question === undefined ? this : this.#withQuestion(question);
+    const records: ResourceRecord[] = [];
+    for (let index = 0; index < source.count; index++) records.push(source.recordAt(index));
+    const authorityEnd = this.answerCount + this.authorityCount;
+    return {
+      answer: records.slice(0, this.answerCount),
+      authority: records.slice(this.answerCount, authorityEnd),
+      additional: records.slice(authorityEnd),
+    };
+  }
+
+  #withQuestion(question: Uint8Array): EncodedSections {
+    if (question.length !== this.start - HEADER_OCTETS || this.count === 0) return this;
+    const bytes = copyOctets(this.bytes, 0, this.end);
+    bytes.set(question, HEADER_OCTETS);
+    const { start, end, recordStarts, typeOffsets } = this;
+    const counts = [this.answerCount, this.authorityCount, this.additionalCount] as const;
+    return new EncodedSections({ bytes, start, end, counts, recordStarts, typeOffsets });
+  }
+
+  /** The same octets with the answer section alone. */
+  answerOnly(): EncodedSections {
+    if (this.count === this.answerCount) return this;
+    return new EncodedSections({
+      bytes: this.bytes,
+      start: this.start,
+      end: octetAt16(this.recordStarts, this.answerCount),
+      counts: [this.answerCount, 0, 0],
+      recordStarts: this.recordStarts.subarray(0, this.answerCount + 1),
+      typeOffsets: this.typeOffsets.subarray(0, this.answerCount),
+    });
+  }
+
+  /** Runs of two and more addresses, found at the first call and kept. */
+  get addressRuns(): readonly AddressRun[] {
+    this.#addressRuns ??= findAddressRuns(this);
+    return this.#addressRuns;
+  }
+}
+
+export interface ScannedMessage {
+  readonly encoded: EncodedSections;
+  /** Where the type of OPT stands in the scanned octets (its class, TTL and options follow), -1 without OPT. */
+  readonly optOffset: number;
+  /** The upper 8 of the 12 bits of the rcode. */
+  readonly extendedRcodeBits: number;
+}
+
+function tryWrite(writer: WireWriter, record: ResourceRecord): boolean {
+  const start = writer.offset;
+  try {
+    writeRecord(writer, record);
+    return true;
+  } catch (error) {
+    if (!(error instanceof WireError) || error.code !== "TOO_LARGE") throw error;
+    writer.rewind(start);
+    return false;
+  }
+}
+
+function octetAt16(offsets: Uint16Array, index: number): number {
+  return offsets[index] as number;
+}
+
+/** The rare message with records behind OPT: what follows moves, so pointers must be made anew. */
+function encodeWithoutOpt(
+  bytes: Uint8Array,
+  length: number,
+  start: number,
+  recordStarts: Uint16Array,
+  optIndex: number,
+  counts: readonly [number, number, number],
+): EncodedSections {
+  const records: ResourceRecord[] = [];
+  for (let index = 0; index < recordStarts.length - 1; index++) {
+    if (index === optIndex) continue;
+    records.push(readRecord(new WireReader(bytes, octetAt16(recordStarts, index), length)));
+  }
+  const [answers, authorities] = counts;
+  const name = new WireReader(bytes, 12, length).name();
+  const question = { name, type: readU16(bytes, start - 4), class: readU16(bytes, start - 2) };
+  const { encoded, complete } = EncodedSections.encode(question, {
+    answer: records.slice(0, answers),
+    authority: records.slice(answers, answers + authorities),
+    additional: records.slice(answers + authorities),
+  });
+  // Names that must not be compressed, and were, need more room than they had.
+  if (!complete) throw new WireError("TOO_LARGE", length, "message above 65535 octets once it is rewritten");
+  return encoded;
+}
+
+function findAddressRuns(sections: EncodedSections): AddressRun[] {
+  const runs: AddressRun[] = [];
+  const { bytes, typeOffsets, recordStarts } = sections;
+  const boundaries = [sections.answerCount, sections.answerCount + sections.authorityCount, sections.count];
+  let index = 0;
+  for (const boundary of boundaries) {
+    while (index < boundary) {
+      const first = index;
+      const type = sections.typeAt(first);
+      const size = type === RecordType.A ? 4 : type === RecordType.AAAA ? 16 : 0;
+      const stride = octetAt16(recordStarts, first + 1) - octetAt16(recordStarts, first);
+      index++;
+      if (size === 0 || readU16(bytes, octetAt16(typeOffsets, first) + 8) !== size) continue;
+      while (index < boundary && sameHead(sections, first, index, stride)) index++;
+      if (index - first > 1)
+        runs.push({ first: octetAt16(typeOffsets, first) + 10, stride, size, count: index - first });
+    }
+  }
+  return runs;
+}
+
+/** Two records that have the same octets but for TTL and RDATA are of one RRset: equal pointers name equal owners. */
+function sameHead(sections: EncodedSections, one: number, other: number, stride: number): boolean {
+  const { bytes, recordStarts, typeOffsets } = sections;
+  const oneStart = octetAt16(recordStarts, one);
+  const otherStart = octetAt16(recordStarts, other);
+  if (octetAt16(recordStarts, other + 1) - otherStart !== stride) return false;
+  const head = octetAt16(typeOffsets, one) - oneStart;
+  if (octetAt16(typeOffsets, other) - otherStart !== head) return false;
+  for (let at = 0; at < head + 4; at++) if (bytes[oneStart + at] !== bytes[otherStart + at]) return false;
+  return readU16(bytes, otherStart + head + 8) === readU16(bytes, oneStart + head + 8);
+}

@@ -1,0 +1,30 @@
+/**
+ * `portolan/dns`: the DNS protocol without I/O. Names, records and their table, messages, EDNS; wire format and
+ * presentation form both ways.
+ */
+// biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
+export * from "./edns.ts";
+export {
+  type AddressRun,
+  EncodedSections,
+  type RecordSections,
+  type ScannedMessage,
+} from "./encoded-sections.ts";
+export { decodeMessage, encodeMessage, type Message, makeQuery, type Question } from "./message.ts";
+export { Name, NameError } from "./name.ts";
+export { className, Flag, Opcode, parseClass, parseRcode, Rcode, RecordClass, rcodeName } from "./numbers.ts";
+export { PresentationError } from "./rdata-scanner.ts";
+export {
+  type DataOf,
+  isOpaque,
+  type OpaqueData,
+  type RecordKind,
+  type ResourceRecord,
+} from "./record-kind.ts";
+// biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
+export * from "./record-table.ts";
+export { canonicalData, dataFromWire, formatData, formatRecord, parseRecord } from "./resource-record.ts";
+export { type ServiceParameter, ServiceParameterKey } from "./service-parameters.ts";
+export { parseRecordType, RecordType, type RecordTypeName, recordTypeName } from "./type-names.ts";
+export { WireError, type WireErrorCode, WireReader } from "./wire-reader.ts";
+export { WireWriter } from "./wire-writer.ts";

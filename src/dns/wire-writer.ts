@@ -1,0 +1,150 @@
+/** Writing of wire format into a buffer that grows, with name compression (RFC 1035 section 4.1.4). */
+import { hashName, type Name } from "./name.ts";
+import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
+import { WireError } from "./wire-reader.ts";
+
+export const MAX_MESSAGE_OCTETS = 65535;
+
+/** A compression pointer has 14 bits. */
+const MAX_POINTER = 0x3fff;
+
+export class WireWriter {
+  bytes: Uint8Array;
+  offset = 0;
+  /** Writing past it throws TOO_LARGE. */
+  readonly limit: number;
+  /** True while RDATA is written in canonical form (RFC 4034 section 6.2): lower case, nothing compressed. */
+  readonly canonical: boolean;
+  /** Hash of a name suffix to the offset where it stands. */
+  readonly #suffixes: Map<number, number> | undefined;
+
+  constructor(options: { capacity?: number; limit?: number; canonical?: boolean; compress?: boolean } = {}) {
+    this.bytes = new Uint8Array(options.capacity ?? 512);
+    this.limit = options.limit ?? MAX_MESSAGE_OCTETS;
+    this.canonical = options.canonical ?? false;
+    this.#suffixes = options.compress === false || this.canonical ? undefined : new Map();
+  }
+
+  u8(value: number): void {
+    this.reserve(1);
+    this.bytes[this.offset++] = value;
+  }
+
+  u16(value: number): void {
+    this.reserve(2);
+    writeU16(this.bytes, this.offset, value);
+    this.offset += 2;
+  }
+
+  u32(value: number): void {
+    this.reserve(4);
+    writeU32(this.bytes, this.offset, value);
+    this.offset += 4;
+  }
+
+  u48(value: number): void {
+    this.u16(Math.floor(value / 0x1_0000_0000));
+    this.u32(value % 0x1_0000_0000);
+  }
+
+  u64(value: bigint): void {
+    this.u32(Number(value >> 32n));
+    this.u32(Number(value & 0xffffffffn));
+  }
+
+  octets(octets: Uint8Array): void {
+    this.reserve(octets.length);
+    this.bytes.set(octets, this.offset);
+    this.offset += octets.length;
+  }
+
+  /** @throws RangeError when no character string can hold so much */
+  characterString(octets: Uint8Array): void {
+    if (octets.length > 255)
+      throw new RangeError(`a character string holds 255 octets, not ${octets.length}`);
+    this.u8(octets.length);
+    this.octets(octets);
+  }
+
+  /**
+   * Writes a name; `compress` says whether its RDATA type allows compression (RFC 3597 section 4). Even a name
+   * written in full is remembered, so that later names may point to it.
+   *
+   * `keepSpelling` lets a name share only what is spelled alike, so that case survives (RFC 1035 section 2.3.3); without
+   * it a name may come out in the case of the name that it points to, as owners take that of the question.
+   */
+  name(name: Name, compress = true, keepSpelling = false): void {
+    const wire = this.canonical ? name.folded : name.wire;
+    const suffixes = this.#suffixes;
+    if (suffixes === undefined || wire.length === 1) {
+      this.octets(wire);
+      return;
+    }
+    for (let at = 0; octetAt(wire, at) !== 0; at += octetAt(wire, at) + 1) {
+      const hash = at === 0 ? name.hash : hashName(name.folded, at, wire.length);
+      const known = suffixes.get(hash);
+      if (known === undefined) {
+        if (this.offset + at <= MAX_POINTER) suffixes.set(hash, this.offset + at);
+      } else if (compress && known < this.offset && this.#suffixStandsAt(known, wire, at, keepSpelling)) {
+        this.octets(wire.subarray(0, at));
+        this.u16(0xc000 | known);
+        return;
+      }
+    }
+    this.octets(wire);
+  }
+
+  /** Leaves room for a 16-bit length and returns the place to give to {@link closeLength}. */
+  openLength(): number {
+    this.u16(0);
+    return this.offset;
+  }
+
+  closeLength(start: number): void {
+    writeU16(this.bytes, start - 2, this.offset - start);
+  }
+
+  /** Takes back everything from `offset` on, names remembered since then included. */
+  rewind(offset: number): void {
+    this.offset = offset;
+    const suffixes = this.#suffixes;
+    if (suffixes === undefined) return;
+    for (const [hash, at] of suffixes) if (at >= offset) suffixes.delete(hash);
+  }
+
+  finish(): Uint8Array {
+    return this.bytes.subarray(0, this.offset);
+  }
+
+  reserve(length: number): void {
+    const needed = this.offset + length;
+    if (needed > this.limit)
+      throw new WireError("TOO_LARGE", this.offset, `message larger than ${this.limit} octets`);
+    if (needed <= this.bytes.length) return;
+    const grown = new Uint8Array(Math.min(this.limit, Math.max(needed, this.bytes.length * 2)));
+    grown.set(this.bytes.subarray(0, this.offset));
+    this.bytes = grown;
+  }
+
+  /** Hashes may collide; the octets decide. `place` is where a label that this writer wrote begins. */
+  #suffixStandsAt(place: number, wire: Uint8Array, from: number, keepSpelling: boolean): boolean {
+    const { bytes } = this;
+    let at = place;
+    for (let i = from; ; ) {
+      let length = octetAt(bytes, at);
+      if (length >= 0xc0) {
+        at = readU16(bytes, at) & MAX_POINTER;
+        length = octetAt(bytes, at);
+      }
+      if (length !== octetAt(wire, i)) return false;
+      if (length === 0) return true;
+      for (let k = 1; k <= length; k++) {
+        const there = octetAt(bytes, at + k);
+        const here = octetAt(wire, i + k);
+        if (there !== here && (keepSpelling || octetAt(FOLD, there) !== octetAt(FOLD, here))) return false;
+      }
+      at += length + 1;
+      i += length + 1;
+    }
+  }
+}

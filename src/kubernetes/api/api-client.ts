@@ -1,0 +1,239 @@
+/** Requests to the API: connections, TLS, credentials, fail-over. What the answers mean is for others. */
+import type { Dispatcher } from "undici";
+import type { Clock } from "../../lib/clock.ts";
+import type { ClusterAccess, Material } from "./access.ts";
+import { ApiConnectionError, CredentialError, errorText } from "./api-error.ts";
+import type { ApiMetrics } from "./api-metrics.ts";
+import { decodeFailure } from "./codec.ts";
+import { CachedFile, type Credential, type Credentials, makeCredentials } from "./credentials.ts";
+import { readWhole } from "./frames.ts";
+import type { Environment } from "./proxy.ts";
+import { RequestLimiter, type RequestLimits } from "./request-limiter.ts";
+
+export interface ApiClientOptions {
+  readonly access: ClusterAccess;
+  readonly clock: Clock;
+  readonly environment: Environment;
+  readonly limits: RequestLimits;
+  readonly metrics: ApiMetrics;
+  readonly userAgent: string;
+}
+
+export interface ApiResponse {
+  readonly contentType: string;
+  /** Throws ApiConnectionError where it breaks off, or the reason of the request's signal. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+/** The first probe of an idle connection: one whose other end is gone is noticed some ten seconds later. */
+const KEEP_ALIVE_MS = 15_000;
+const PING_INTERVAL_MS = 30_000;
+const MAX_FAILURE_SIZE = 64 * 1024;
+
+/** PEM in use for connections; new ones replace them when any of it changes. */
+interface TlsIdentity {
+  readonly authority: string | undefined;
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+}
+
+export class ApiClient {
+  readonly #options: ApiClientOptions;
+  readonly #credentials: Credentials;
+  readonly #limiter: RequestLimiter;
+  readonly #authority: CachedFile | undefined;
+  readonly #certificate: CachedFile | undefined;
+  readonly #key: CachedFile | undefined;
+  /** What requests go through. Older ones stay until their last request is over. */
+  #dispatcher: Dispatcher | undefined;
+  #identity: TlsIdentity | undefined;
+  readonly #retired = new Set<Dispatcher>();
+  #server = 0;
+  #stopped = false;
+
+  constructor(options: ApiClientOptions) {
+    const { access, clock, environment, limits } = options;
+    this.#options = options;
+    this.#credentials = makeCredentials(access.credentials, clock, environment);
+    this.#limiter = new RequestLimiter(limits, clock);
+    const cached = (material: Material | undefined) =>
+      material === undefined ? undefined : new CachedFile(material, clock);
+    this.#authority = cached(access.tls.authority);
+    this.#certificate = cached(access.tls.certificate);
+    this.#key = cached(access.tls.key);
+  }
+
+  /** The server that is asked at present. */
+  get server(): string {
+    return this.#options.access.servers[this.#server] ?? "";
+  }
+
+  /**
+   * Sends a GET and waits for the headers of the answer.
+   * @throws ApiStatusError for an answer other than 200
+   * @throws ApiConnectionError where there is none
+   * @throws CredentialError, or the reason of the signal
+   */
+  async get(path: string, accept: string, signal: AbortSignal): Promise<ApiResponse> {
+    const { clock, metrics } = this.#options;
+    const waited = await this.#limiter.acquire(signal);
+    try {
+      const credential = await this.#credentials.current();
+      const dispatcher = await this.#connect(credential);
+      const { server } = this;
+      const host = new URL(server).host;
+      metrics.waited(host, waited);
+      const start = clock.now();
+      let response: Dispatcher.ResponseData;
+      try {
+        response = await dispatcher.request({
+          origin: new URL(server).origin,
+          path: new URL(server).pathname.replace(/\/$/, "") + path,
+          method: "GET",
+          headers: this.#headers(accept, credential),
+          signal,
+        });
+      } catch (error) {
+        metrics.failed(host, clock.now() - start);
+        if (signal.aborted) throw signal.reason;
+        throw this.#connectionFailed(server, error);
+      }
+      metrics.answered(host, response.statusCode, clock.now() - start);
+      return await this.#open(response, server, signal);
+    } finally {
+      this.#limiter.release();
+    }
+  }
+
+  /** Ends every connection: one that has gone silent may take the others with it. The next request makes new ones. */
+  abandonConnections(): void {
+    const dispatcher = this.#dispatcher;
+    if (dispatcher === undefined) return;
+    this.#dispatcher = undefined;
+    void dispatcher.destroy(new Error("the connection went silent")).catch(() => undefined);
+    this.#nextServer();
+  }
+
+  /** Ends every connection for good. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#limiter.stop();
+    const all = [...this.#retired, ...(this.#dispatcher === undefined ? [] : [this.#dispatcher])];
+    this.#dispatcher = undefined;
+    await Promise.allSettled(all.map((dispatcher) => dispatcher.destroy(new Error("the client is stopped"))));
+  }
+
+  async #open(response: Dispatcher.ResponseData, server: string, signal: AbortSignal): Promise<ApiResponse> {
+    const contentType = headerText(response.headers["content-type"]);
+    const body = this.#guarded(response.body, server, signal);
+    if (response.statusCode === 200) return { contentType, body };
+    if (response.statusCode === 401) this.#credentials.refused();
+    const octets = await readWhole(body, MAX_FAILURE_SIZE).catch(() => new Uint8Array());
+    const retryAfter = headerText(response.headers["retry-after"]);
+    // What is wrong with one server need not be wrong with the next.
+    if (response.statusCode >= 500) this.#nextServer();
+    throw decodeFailure(octets, contentType, response.statusCode, retryAfter || undefined);
+  }
+
+  async *#guarded(
+    body: AsyncIterable<Uint8Array>,
+    server: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      yield* body;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw this.#connectionFailed(server, error);
+    }
+  }
+
+  #headers(accept: string, { authorization }: Credential): string[] {
+    const { access, userAgent } = this.#options;
+    const headers = ["accept", accept, "user-agent", userAgent];
+    if (authorization !== undefined) headers.push("authorization", authorization);
+    return [...headers, ...access.headers.flat()];
+  }
+
+  #connectionFailed(server: string, error: unknown): ApiConnectionError {
+    // A new certificate may be what is missing.
+    for (const file of [this.#authority, this.#certificate, this.#key]) file?.forget();
+    this.#nextServer();
+    return new ApiConnectionError(server, error);
+  }
+
+  #nextServer(): void {
+    this.#server = (this.#server + 1) % this.#options.access.servers.length;
+  }
+
+  async #connect(credential: Credential): Promise<Dispatcher> {
+    const identity: TlsIdentity = {
+      authority: await readPem(this.#authority, "certificate authority"),
+      certificate: credential.certificate ?? (await readPem(this.#certificate, "client certificate")),
+      key: credential.key ?? (await readPem(this.#key, "client key")),
+    };
+    // Loaded here and not above: whoever has no cluster need not pay for it. No wait below, or two would be made at once.
+    const undici = await import("undici");
+    if (this.#stopped) throw new Error("the client is stopped");
+    const dispatcher = this.#dispatcher;
+    if (dispatcher !== undefined && this.#identity !== undefined && sameIdentity(this.#identity, identity)) {
+      return dispatcher;
+    }
+    const made = this.#makeDispatcher(undici, identity);
+    this.#dispatcher = made;
+    this.#identity = identity;
+    if (dispatcher !== undefined) this.#retire(dispatcher);
+    return made;
+  }
+
+  #makeDispatcher({ Agent, ProxyAgent }: typeof import("undici"), identity: TlsIdentity): Dispatcher {
+    const { tls, proxy } = this.#options.access;
+    const connect = {
+      timeout: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_MS,
+      rejectUnauthorized: !tls.insecure,
+      ...(identity.authority !== undefined && { ca: identity.authority }),
+      ...(identity.certificate !== undefined && { cert: identity.certificate }),
+      ...(identity.key !== undefined && { key: identity.key }),
+      ...(tls.serverName !== undefined && { servername: tls.serverName }),
+    };
+    const options = {
+      allowH2: true,
+      // Who waits for how long is for the watchdog of each request to say.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      h2Options: { pingInterval: PING_INTERVAL_MS },
+    };
+    if (proxy === undefined) return new Agent({ ...options, connect });
+    return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+  }
+
+  #retire(dispatcher: Dispatcher): void {
+    this.#retired.add(dispatcher);
+    void dispatcher
+      .close()
+      .catch(() => undefined)
+      .finally(() => this.#retired.delete(dispatcher));
+  }
+}
+
+async function readPem(file: CachedFile | undefined, what: string): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  try {
+    return Buffer.from(await file.read()).toString("latin1");
+  } catch (error) {
+    throw new CredentialError(`the ${what} cannot be read: ${errorText(error)}`);
+  }
+}
+
+function sameIdentity(left: TlsIdentity, right: TlsIdentity): boolean {
+  return (
+    left.authority === right.authority && left.certificate === right.certificate && left.key === right.key
+  );
+}
+
+function headerText(header: string | string[] | undefined): string {
+  return typeof header === "string" ? header : (header?.[0] ?? "");
+}

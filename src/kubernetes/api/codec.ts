@@ -1,0 +1,173 @@
+/** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
+import { fromBinary } from "@bufbuild/protobuf";
+import { isObject, listMember, member, textMember } from "../json.ts";
+import type { Kind } from "../objects.ts";
+import { ApiContentError, ApiStatusError } from "./api-error.ts";
+import {
+  AnyObjectSchema,
+  ObjectListSchema,
+  StatusSchema,
+  UnknownSchema,
+  WatchEventSchema,
+} from "./protobuf/kubernetes-pb.ts";
+import type { Resource } from "./resource.ts";
+
+export type Format = "json" | "protobuf";
+
+export interface ObjectPage {
+  readonly resourceVersion: string;
+  /** Empty on the last page. */
+  readonly continueToken: string;
+  /** Decoded one at a time. */
+  readonly objects: Iterable<unknown>;
+}
+
+export interface WatchEvent {
+  readonly type: string;
+  /** Of an event `ERROR` a failure. */
+  readonly object: unknown;
+}
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+/** What to ask for. */
+export function acceptHeader({ decode }: Resource<Kind>): string {
+  return decode === undefined ? "application/json" : `${PROTOBUF},application/json`;
+}
+
+/** @throws ApiContentError for a form that nobody asked for, such as the page of a proxy */
+export function formatOf(contentType: string): Format {
+  const [type = ""] = contentType.split(";");
+  if (type.trim() === PROTOBUF) return "protobuf";
+  if (type.trim() === "application/json") return "json";
+  const named = contentType === "" ? "no content type" : `"${contentType.slice(0, 100)}"`;
+  throw new ApiContentError(
+    `the answer is ${named} and not an API server's: is a proxy or another server in between?`,
+  );
+}
+
+/** @throws ApiContentError */
+export function decodePage(octets: Uint8Array, format: Format, resource: Resource<Kind>): ObjectPage {
+  const listKind = `${resource.objectKind}List`;
+  if (format === "json") {
+    const list = parseJson(octets);
+    requireKind(textMember(list, "kind"), listKind);
+    const metadata = member(list, "metadata");
+    return {
+      resourceVersion: textMember(metadata, "resourceVersion"),
+      continueToken: textMember(metadata, "continue"),
+      objects: listMember(list, "items"),
+    };
+  }
+  const { kind, raw } = openEnvelope(octets);
+  requireKind(kind, listKind);
+  const { metadata, items } = decodeProtobuf(() => fromBinary(ObjectListSchema, raw, READ));
+  return {
+    resourceVersion: metadata?.resourceVersion ?? "",
+    continueToken: metadata?.continue ?? "",
+    objects: decodeEach(items, resource),
+  };
+}
+
+/** @throws ApiContentError */
+export function decodeEvent(frame: Uint8Array, format: Format, resource: Resource<Kind>): WatchEvent {
+  if (format === "json") {
+    const event = parseJson(frame);
+    const type = textMember(event, "type");
+    const object = member(event, "object");
+    if (type === "ERROR") return { type, object: statusError(object, 0) };
+    if (type === "") throw new ApiContentError("an event of the watch has no type");
+    requireKind(textMember(object, "kind"), resource.objectKind);
+    return { type, object };
+  }
+  const { type, object } = decodeProtobuf(() => fromBinary(WatchEventSchema, frame, READ));
+  const { kind, raw } = openEnvelope(object?.raw ?? new Uint8Array());
+  if (type === "ERROR")
+    return {
+      type,
+      object: statusError(
+        decodeProtobuf(() => fromBinary(StatusSchema, raw, READ)),
+        0,
+      ),
+    };
+  requireKind(kind, resource.objectKind);
+  if (type === "BOOKMARK")
+    return { type, object: decodeProtobuf(() => fromBinary(AnyObjectSchema, raw, READ)) };
+  return { type, object: decodeObject(raw, resource) };
+}
+
+/** The failure in a body: a Status in either form, or whatever text there is. */
+export function decodeFailure(
+  octets: Uint8Array,
+  contentType: string,
+  code: number,
+  retryAfter: string | undefined,
+): ApiStatusError {
+  const seconds = retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
+  try {
+    const format = formatOf(contentType);
+    const status =
+      format === "json" ? parseJson(octets) : fromBinary(StatusSchema, openEnvelope(octets).raw, READ);
+    return statusError(status, code, seconds);
+  } catch {
+    const text = Buffer.from(octets.subarray(0, 200)).toString().replace(/\s+/g, " ").trim();
+    return new ApiStatusError(code, "", text, seconds === undefined ? undefined : seconds * 1000);
+  }
+}
+
+function statusError(status: unknown, httpCode: number, retryAfterSeconds?: number): ApiStatusError {
+  const given = member(status, "code");
+  const code = httpCode !== 0 ? httpCode : typeof given === "number" ? given : 500;
+  const named = member(member(status, "details"), "retryAfterSeconds");
+  const seconds = retryAfterSeconds ?? (typeof named === "number" && named > 0 ? named : undefined);
+  const retryAfterMs = seconds === undefined ? undefined : seconds * 1000;
+  return new ApiStatusError(code, textMember(status, "reason"), textMember(status, "message"), retryAfterMs);
+}
+
+function* decodeEach(items: readonly Uint8Array[], resource: Resource<Kind>): Iterable<unknown> {
+  for (const item of items) yield decodeObject(item, resource);
+}
+
+function decodeObject(octets: Uint8Array, { decode, objectKind }: Resource<Kind>): unknown {
+  if (decode === undefined)
+    throw new ApiContentError(`a ${objectKind} came as protobuf, which was not asked for`);
+  return decodeProtobuf(() => decode(octets));
+}
+
+/** Every object in protobuf stands in an envelope that says what it is. */
+function openEnvelope(octets: Uint8Array): { kind: string; raw: Uint8Array } {
+  if (octets[0] !== 0x6b || octets[1] !== 0x38 || octets[2] !== 0x73 || octets[3] !== 0) {
+    throw new ApiContentError("the answer is not protobuf of Kubernetes: it does not begin with k8s\\0");
+  }
+  const { typeMeta, raw } = decodeProtobuf(() => fromBinary(UnknownSchema, octets.subarray(4), READ));
+  return { kind: typeMeta?.kind ?? "", raw };
+}
+
+function requireKind(kind: string, expected: string): void {
+  if (kind !== expected)
+    throw new ApiContentError(`the answer is of kind "${kind.slice(0, 60)}" and not ${expected}`);
+}
+
+function decodeProtobuf<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    throw new ApiContentError(`the answer is not valid protobuf: ${String(error)}`);
+  }
+}
+
+function parseJson(octets: Uint8Array): unknown {
+  try {
+    const value: unknown = JSON.parse(
+      Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength).toString(),
+    );
+    if (isObject(value)) return value;
+  } catch (error) {
+    throw new ApiContentError(
+      `the answer is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  throw new ApiContentError("the answer is JSON, but no object");
+}
+
+const READ = { readUnknownFields: false };

@@ -1,0 +1,38 @@
+/** How long a change of endpoints took until it showed here (CoreDNS facts 2.47). */
+import type { Clock } from "../../lib/clock.ts";
+import type { HistogramFamily, MetricsRegistry } from "../../lib/metrics.ts";
+import { member, textMember } from "../json.ts";
+import type { EndpointSet } from "../objects.ts";
+import type { ClusterStore } from "../store.ts";
+
+const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
+
+/** Seconds, 1 ms doubling twenty times. */
+const BUCKETS: readonly number[] = Array.from({ length: 20 }, (_, power) => 0.001 * 2 ** power);
+
+export class ProgrammingLatency {
+  readonly #histogram: HistogramFamily;
+  readonly #store: ClusterStore;
+  readonly #clock: Clock;
+
+  constructor(registry: MetricsRegistry, store: ClusterStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#histogram = registry.histogram({
+      name: "coredns_kubernetes_dns_programming_duration_seconds",
+      help: "Time from a change of endpoints in the cluster until it shows in answers.",
+      labels: ["service_kind"],
+      buckets: BUCKETS,
+    });
+  }
+
+  /** Counts a slice that has just been put into the store, if it says when its endpoints changed. */
+  record(set: EndpointSet, value: unknown): void {
+    const annotations = member(member(value, "metadata"), "annotations");
+    const changedAt = Date.parse(textMember(annotations, TRIGGER_TIME));
+    const service = this.#store.services.ownerOf(set)?.service;
+    if (Number.isNaN(changedAt) || service === undefined) return;
+    const kind = service.type === "headless" ? "headless_with_selector" : "cluster_ip";
+    this.#histogram.slot(kind).observe((this.#clock.wallTime() - changedAt) / 1000);
+  }
+}

@@ -1,0 +1,96 @@
+/** The kinds of objects that are listed and watched, each under the versions of the API that serve it. */
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Kind, ObjectOfKind, Reduced } from "../objects.ts";
+import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
+import { reduceEndpointSlice, reduceEndpoints } from "../reduce-endpoints.ts";
+import {
+  EndpointSliceSchema,
+  EndpointsSchema,
+  NamespaceSchema,
+  PodSchema,
+  ServiceSchema,
+} from "./protobuf/kubernetes-pb.ts";
+
+export interface Resource<K extends Kind> {
+  readonly kind: K;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** As in paths: `services`. */
+  readonly plural: string;
+  /** As objects say it: `Service`. */
+  readonly objectKind: string;
+  /** Objects in a page of a list: some are large. */
+  readonly pageSize: number;
+  /** What the server is to leave out. */
+  readonly fieldSelector: string;
+  /** Reads an object's protobuf; undefined where only JSON is asked for. */
+  readonly decode: ((octets: Uint8Array) => unknown) | undefined;
+  readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<ObjectOfKind[K]>;
+}
+
+/** A kind's resources in order of preference: where the first is not served, the next is asked for. */
+export type ResourcesOf<K extends Kind> = readonly [Resource<K>, ...Resource<K>[]];
+
+export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
+  namespaces: [
+    {
+      ...core("namespaces", "namespaces", "Namespace"),
+      decode: (octets) => fromBinary(NamespaceSchema, octets, READ),
+      reduce: (value) => reduceNamespace(value),
+    },
+  ],
+  services: [
+    {
+      ...core("services", "services", "Service"),
+      decode: (octets) => fromBinary(ServiceSchema, octets, READ),
+      reduce: reduceService,
+    },
+  ],
+  endpoints: [
+    {
+      ...slices("v1"),
+      decode: (octets) => fromBinary(EndpointSliceSchema, octets, READ),
+    },
+    // The numbers of its fields are others, and no server that has it is worth a second schema.
+    { ...slices("v1beta1"), decode: undefined },
+    {
+      ...core("endpoints", "endpoints", "Endpoints"),
+      decode: (octets) => fromBinary(EndpointsSchema, octets, READ),
+      reduce: reduceEndpoints,
+    },
+  ],
+  pods: [
+    {
+      ...core("pods", "pods", "Pod"),
+      fieldSelector: "status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown",
+      decode: (octets) => fromBinary(PodSchema, octets, READ),
+      reduce: reducePod,
+    },
+  ],
+};
+
+/** Where lists and watches of all namespaces are to be had. */
+export function pathOf({ group, version, plural }: Resource<Kind>): string {
+  return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+}
+
+const READ = { readUnknownFields: false };
+
+function core<K extends Kind>(kind: K, plural: string, objectKind: string) {
+  return { kind, group: "", version: "v1", plural, objectKind, pageSize: 500, fieldSelector: "" };
+}
+
+function slices(version: string) {
+  return {
+    kind: "endpoints" as const,
+    group: "discovery.k8s.io",
+    version,
+    plural: "endpointslices",
+    objectKind: "EndpointSlice",
+    // A slice holds up to a thousand endpoints.
+    pageSize: 100,
+    fieldSelector: "",
+    reduce: reduceEndpointSlice,
+  };
+}

@@ -1,0 +1,153 @@
+/**
+ * Namespace, Service and Pod as the API writes them in JSON -> the reduced objects. Missing, null and unknown fields
+ * are used as far as they go; nothing here throws.
+ */
+import { parseIpAddress } from "../lib/ip-address.ts";
+import { addressKey, equalOctets } from "./addresses.ts";
+import { listMember, member, textEntries, textMember } from "./json.ts";
+import { isDnsLabel, readExternalName } from "./names.ts";
+import type { Identity, Namespace, Pod, Port, Protocol, Reduced, Service } from "./objects.ts";
+import { NO_LABELS, type SharedValues } from "./shared-values.ts";
+
+/** What of the objects is wanted beyond the ground rules. Each costs memory for every endpoint or pod. */
+export interface ReduceOptions {
+  /** The option `endpoint_pod_names`: an endpoint without hostname is named after its pod. */
+  readonly endpointPodNames?: boolean;
+  /** The option `zonal`: keep each endpoint's topology zone. */
+  readonly zones?: boolean;
+  /** Keep the labels of pods, for the metadata of the client. */
+  readonly podLabels?: boolean;
+  /** Where equal texts meet. One for all objects of a store. */
+  readonly shared: SharedValues;
+}
+
+export function reduceNamespace(value: unknown): Reduced<Namespace> {
+  const name = textMember(member(value, "metadata"), "name");
+  if (!isDnsLabel(name)) return { problem: notALabel("metadata.name", name) };
+  return { object: { namespace: "", name } };
+}
+
+export function reduceService(value: unknown, options: ReduceOptions): Reduced<Service> {
+  const identity = readIdentity(value, options);
+  if ("problem" in identity) return identity;
+  const spec = member(value, "spec");
+  const rest = {
+    ports: readPorts(listMember(spec, "ports"), options),
+    publishNotReadyAddresses: publishesNotReadyAddresses(value),
+    externalAddresses: readExternalAddresses(value),
+  };
+
+  if (textMember(spec, "type") === "ExternalName") {
+    const externalName = readExternalName(textMember(spec, "externalName")) ?? "";
+    return {
+      object: { ...identity.object, type: "externalName", clusterAddresses: [], externalName, ...rest },
+    };
+  }
+
+  const texts = clusterIpTexts(spec);
+  if (texts[0] === "None") {
+    return {
+      object: { ...identity.object, type: "headless", clusterAddresses: [], externalName: "", ...rest },
+    };
+  }
+  const clusterAddresses = readAddresses(texts);
+  if (texts.length > 0 && clusterAddresses.length === 0) {
+    return { problem: `spec.clusterIP "${texts[0]}" is not an IP address` };
+  }
+  return { object: { ...identity.object, type: "clusterIP", clusterAddresses, externalName: "", ...rest } };
+}
+
+/** A pod that is finished, on its way out or without address comes out with no addresses (rule 64). */
+export function reducePod(value: unknown, options: ReduceOptions): Reduced<Pod> {
+  const metadata = member(value, "metadata");
+  const namespace = textMember(metadata, "namespace");
+  const name = textMember(metadata, "name");
+  if (name === "") return { problem: "metadata.name is missing" };
+  if (!isDnsLabel(namespace)) return { problem: notALabel("metadata.namespace", namespace) };
+  const labels = options.podLabels ? options.shared.labelSet(textEntries(metadata, "labels")) : NO_LABELS;
+  const addresses = isPodRunning(value) ? podAddresses(value).map((octets) => addressKey(octets)) : [];
+  return { object: { namespace: options.shared.text(namespace), name, addresses, labels } };
+}
+
+/** Whether a pod may have records: not finished, not lost, not being deleted. */
+export function isPodRunning(pod: unknown): boolean {
+  const phase = textMember(member(pod, "status"), "phase");
+  if (phase === "Succeeded" || phase === "Failed" || phase === "Unknown") return false;
+  const deletion = member(member(pod, "metadata"), "deletionTimestamp");
+  return deletion === undefined || deletion === null;
+}
+
+/** Every address that the pod's status names, `podIPs` first and `podIP` where that is all there is. */
+export function podAddresses(pod: unknown): Uint8Array[] {
+  const status = member(pod, "status");
+  const texts = listMember(status, "podIPs").map((entry) => textMember(entry, "ip"));
+  return readAddresses([...texts, textMember(status, "podIP")]);
+}
+
+/** The addresses among the texts, without duplicates and without what is none. */
+export function readAddresses(texts: readonly string[]): Uint8Array[] {
+  const addresses: Uint8Array[] = [];
+  for (const text of texts) {
+    const octets = parseIpAddress(text);
+    if (octets === undefined || addresses.some((known) => equalOctets(known, octets))) continue;
+    addresses.push(octets);
+  }
+  return addresses;
+}
+
+/** `metadata.namespace` and `metadata.name`, both DNS labels. */
+export function readIdentity(value: unknown, options: ReduceOptions): Reduced<Identity> {
+  const metadata = member(value, "metadata");
+  const namespace = textMember(metadata, "namespace");
+  const name = textMember(metadata, "name");
+  if (!isDnsLabel(name)) return { problem: notALabel("metadata.name", name) };
+  if (!isDnsLabel(namespace)) return { problem: notALabel("metadata.namespace", namespace) };
+  return { object: { namespace: options.shared.text(namespace), name: options.shared.text(name) } };
+}
+
+export function notALabel(field: string, text: string): string {
+  return text === "" ? `${field} is missing or not text` : `${field} "${text}" is not a DNS label`;
+}
+
+/** Ports that a SRV record can name. One without a number (any port, or none) is left out (rule 117). */
+export function readPorts(values: readonly unknown[], options: ReduceOptions): Port[] {
+  const ports: Port[] = [];
+  for (const value of values) {
+    const number = member(value, "port");
+    const protocol = readProtocol(value);
+    if (typeof number !== "number" || !Number.isInteger(number) || number < 1 || number > 65_535) continue;
+    if (protocol === undefined) continue;
+    ports.push({ name: options.shared.text(textMember(value, "name").toLowerCase()), number, protocol });
+  }
+  return ports;
+}
+
+/** The protocol of a port; TCP where it is not given, undefined for one that DNS has no label for. */
+export function readProtocol(port: unknown): Protocol | undefined {
+  const protocol = textMember(port, "protocol").toLowerCase();
+  if (protocol === "") return "tcp";
+  return protocol === "tcp" || protocol === "udp" || protocol === "sctp" ? protocol : undefined;
+}
+
+const OLD_PUBLISH_ANNOTATION = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
+
+function publishesNotReadyAddresses(service: unknown): boolean {
+  if (member(member(service, "spec"), "publishNotReadyAddresses") === true) return true;
+  const annotation = member(member(member(service, "metadata"), "annotations"), OLD_PUBLISH_ANNOTATION);
+  return annotation === "true" || annotation === true;
+}
+
+/** `clusterIPs`, or `clusterIP` of an API server that knows one family only (rule 17). */
+function clusterIpTexts(spec: unknown): string[] {
+  const texts = listMember(spec, "clusterIPs").filter((text) => typeof text === "string" && text !== "");
+  if (texts.length > 0) return texts.map(String);
+  const only = textMember(spec, "clusterIP");
+  return only === "" ? [] : [only];
+}
+
+function readExternalAddresses(service: unknown): string[] {
+  const given = listMember(member(service, "spec"), "externalIPs").filter((text) => typeof text === "string");
+  const ingress = listMember(member(member(service, "status"), "loadBalancer"), "ingress");
+  const assigned = ingress.map((entry) => textMember(entry, "ip") || textMember(entry, "hostname"));
+  return [...new Set([...given.map(String), ...assigned])].filter((text) => text !== "");
+}

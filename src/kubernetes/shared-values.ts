@@ -1,0 +1,36 @@
+/**
+ * Values that many objects repeat, kept once. A cluster has a few topology zones, port names and label sets, and each
+ * object that arrives brings its own copies of them.
+ */
+export class SharedValues {
+  readonly #texts = new Map<string, string>();
+  readonly #labelSets = new Map<string, ReadonlyMap<string, string>>();
+
+  text(text: string): string {
+    const known = this.#texts.get(text);
+    if (known !== undefined) return known;
+    makeRoom(this.#texts);
+    this.#texts.set(text, text);
+    return text;
+  }
+
+  labelSet(entries: readonly (readonly [key: string, value: string])[]): ReadonlyMap<string, string> {
+    if (entries.length === 0) return NO_LABELS;
+    const key = JSON.stringify(entries);
+    const known = this.#labelSets.get(key);
+    if (known !== undefined) return known;
+    makeRoom(this.#labelSets);
+    const labels = new Map(entries.map(([name, value]) => [this.text(name), this.text(value)]));
+    this.#labelSets.set(key, labels);
+    return labels;
+  }
+}
+
+export const NO_LABELS: ReadonlyMap<string, string> = new Map();
+
+/** Names come and go for as long as the process lives; starting afresh costs some copies, growing would cost all. */
+const MAX_SHARED = 16_384;
+
+function makeRoom(values: Map<string, unknown>): void {
+  if (values.size >= MAX_SHARED) values.clear();
+}

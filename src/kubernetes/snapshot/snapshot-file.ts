@@ -1,0 +1,164 @@
+/**
+ * The last known state of a cluster on disk, for a start without its API: one object a line, behind a line that says what this is.
+ * The file is replaced as a whole, so that whoever reads it finds the old one or the new one.
+ */
+import { open, rename, rm } from "node:fs/promises";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { isObject, textMember } from "../json.ts";
+import type { ReduceOptions } from "../reduce.ts";
+import type { ClusterStore } from "../store.ts";
+import { readSnapshotObject, snapshotObjects } from "./snapshot-objects.ts";
+
+export interface SnapshotOptions {
+  readonly file: string;
+  readonly store: ClusterStore;
+  readonly clock: Clock;
+  readonly reduce: ReduceOptions;
+  /** Told when the file could not be written; told again only after it could. */
+  readonly onError: (error: unknown) => void;
+}
+
+export interface LoadedSnapshot {
+  readonly objects: number;
+  /** Lines that could not be used. */
+  readonly unusable: number;
+  /** When it was written, as its first line says; empty if it does not. */
+  readonly written: string;
+}
+
+/** What is no snapshot, or too large for one. */
+export class SnapshotError extends Error {
+  override readonly name = "SnapshotError";
+}
+
+/** Changes are written this long after the first of them, in milliseconds. */
+const DELAY_MS = 30_000;
+const MAX_SIZE = 512 * 1024 * 1024;
+const HEADER_KIND = "PortolanSnapshot";
+/** Objects read or written in one turn of the event loop. */
+const OBJECTS_PER_TURN = 200;
+
+export class SnapshotFile {
+  readonly #options: SnapshotOptions;
+  #timer: Timer | undefined;
+  #isDirty = false;
+  #hasFailed = false;
+  #unsubscribe: (() => void) | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(options: SnapshotOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Puts what the file holds into the store, which is not synced thereby.
+   * @throws SnapshotError, or the error of the file system
+   */
+  async load(): Promise<LoadedSnapshot> {
+    const { file: path, store, reduce } = this.#options;
+    const file = await open(path);
+    try {
+      const { size } = await file.stat();
+      if (size > MAX_SIZE) throw new SnapshotError(`larger than ${MAX_SIZE} octets`);
+      let written: string | undefined;
+      let objects = 0;
+      let unusable = 0;
+      for await (const line of file.readLines()) {
+        const value = parseJson(line);
+        if (written === undefined) {
+          if (textMember(value, "kind") !== HEADER_KIND)
+            throw new SnapshotError("not a snapshot of a cluster");
+          written = textMember(value, "written");
+          continue;
+        }
+        const read = readSnapshotObject(value, reduce);
+        if ("problem" in read) unusable++;
+        else if (store.kinds.has(read.kind)) {
+          store.put(read.kind, read.object);
+          objects++;
+        }
+        if ((objects + unusable) % OBJECTS_PER_TURN === 0) await eventLoopTurn();
+      }
+      if (written === undefined) throw new SnapshotError("empty");
+      return { objects, unusable, written };
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** From now on writes what changes, as soon as the store is synced: before that it knows no better than the file. */
+  keep(): void {
+    const { store } = this.#options;
+    this.#unsubscribe = store.subscribe(() => this.#changed());
+    void store.whenSynced().then(() => this.#changed());
+  }
+
+  /** Writes what has yet to be written, and ends. */
+  async stop(): Promise<void> {
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#timer?.cancel();
+    if (this.#isDirty) this.#write();
+    await this.#writing;
+  }
+
+  #changed(): void {
+    if (!this.#options.store.isSynced || this.#unsubscribe === undefined) return;
+    this.#isDirty = true;
+    this.#timer ??= this.#options.clock.after(DELAY_MS, () => {
+      this.#timer = undefined;
+      this.#write();
+    });
+  }
+
+  #write(): void {
+    this.#isDirty = false;
+    this.#writing = this.#writing.then(async () => {
+      try {
+        await this.#writeOnce();
+        this.#hasFailed = false;
+      } catch (error) {
+        if (!this.#hasFailed) this.#options.onError(error);
+        this.#hasFailed = true;
+      }
+    });
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { file: path, store, clock } = this.#options;
+    const temporary = `${path}.new`;
+    const file = await open(temporary, "w", 0o600);
+    try {
+      const written = new Date(clock.wallTime()).toISOString();
+      let lines = `${JSON.stringify({ kind: HEADER_KIND, version: 1, written })}\n`;
+      let count = 0;
+      for (const object of snapshotObjects(store)) {
+        lines += `${JSON.stringify(object)}\n`;
+        if (++count % OBJECTS_PER_TURN > 0) continue;
+        await file.appendFile(lines);
+        lines = "";
+      }
+      await file.appendFile(lines);
+      await file.sync();
+    } catch (error) {
+      await file.close();
+      await rm(temporary, { force: true });
+      throw error;
+    }
+    await file.close();
+    await rename(temporary, path);
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,17 @@
+/** Lists of names can be as long as a namespace is large; people read a few. */
+const MAX_LISTED = 5;
+
+/** `a, b and c`; of long lists the first few. */
+export function listOf(words: readonly string[]): string {
+  const unique = [...new Set(words)];
+  const shown = unique.slice(0, MAX_LISTED);
+  const rest = unique.length - shown.length;
+  if (rest > 0) return `${shown.join(", ")} and ${rest} more`;
+  const last = shown.pop() ?? "";
+  return shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;
+}
+
+/** `1 endpoint`, `3 endpoints`. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,179 @@
+import { hash } from "node:crypto";
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import type { Clock, Timer } from "./clock.ts";
+
+/** A file whose content is not what it was. */
+export interface FileChange {
+  readonly path: string;
+  /** The content that was found; nobody else reads or keeps it. */
+  readonly content: Uint8Array;
+}
+
+export interface FileWatchOptions {
+  readonly paths: readonly string[];
+  /** How long to wait between two looks, in milliseconds. */
+  readonly intervalMs: number;
+  /** Each wait differs from the interval by up to half of this, so that replicas do not act at once. Default 0. */
+  readonly jitterMs?: number;
+  readonly clock: Clock;
+  /** Told of all files that changed between two looks, at once. The next look waits for its promise. */
+  readonly onChange: (changes: readonly FileChange[]) => void | Promise<void>;
+  /**
+   * Told when a file cannot be read, once until the reason changes; what was read of it before stays valid.
+   * Without a path: what `onChange` threw. Must not throw itself.
+   */
+  readonly onError: (error: unknown, path: string | undefined) => void;
+  readonly files?: FileReader;
+  /** From 0 up to 1. */
+  readonly random?: () => number;
+}
+
+/**
+ * Watches the content of some files by looking at them at intervals.
+ *
+ * A look takes one `stat` a file; the content is read and compared by hash only where the stamp is new, or so young
+ * that a second write could have left it as it is. Links are followed at each look, so the swap of directories in
+ * a mounted ConfigMap is a change like any other. A file that vanishes is an error, not a change; the same content
+ * coming back is none either.
+ */
+export class FileWatch {
+  readonly #options: FileWatchOptions;
+  readonly #files: FileReader;
+  readonly #random: () => number;
+  readonly #seen = new Map<string, SeenFile>();
+  #timer: Timer | undefined;
+  #stopped = false;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: FileWatchOptions) {
+    this.#options = options;
+    this.#files = options.files ?? new DiskFileReader();
+    this.#random = options.random ?? Math.random;
+    for (const path of options.paths) this.#seen.set(path, new SeenFile());
+  }
+
+  /**
+   * Reads every file once and begins to watch. To miss no change in between, use the content returned here
+   * rather than read the files first.
+   *
+   * @returns the content of each file; those that could not be read are missing, and reported to `onError`.
+   */
+  async start(): Promise<ReadonlyMap<string, Uint8Array>> {
+    let changes: FileChange[] = [];
+    this.#last = this.#last.then(async () => {
+      changes = await this.#look();
+    });
+    await this.#last;
+    this.#schedule();
+    return new Map(changes.map(({ path, content }) => [path, content]));
+  }
+
+  /** Looks at once, whatever the interval, and resolves when `onChange` has done its work. */
+  check(): Promise<void> {
+    this.#last = this.#last.then(() => this.#checkOnce());
+    return this.#last;
+  }
+
+  /** Ends the watch: after it returns, neither callback is called again. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    const { intervalMs, jitterMs = 0, clock } = this.#options;
+    const delay = intervalMs + (this.#random() - 0.5) * jitterMs;
+    this.#timer = clock.after(delay, () => {
+      void this.check().then(() => this.#schedule());
+    });
+  }
+
+  async #checkOnce(): Promise<void> {
+    const changes = await this.#look();
+    if (this.#stopped || changes.length === 0) return;
+    try {
+      await this.#options.onChange(changes);
+    } catch (error) {
+      this.#report(error, undefined);
+    }
+  }
+
+  async #look(): Promise<FileChange[]> {
+    const changes: FileChange[] = [];
+    for (const [path, seen] of this.#seen) {
+      try {
+        const read = await this.#files.readIfNew(path, seen.stamp);
+        seen.error = undefined;
+        if (read === undefined) continue;
+        // A file system with coarse times gives a second write the stamp of the first.
+        const settled = this.#options.clock.wallTime() - read.modifiedAt > COARSEST_TIMESTAMP_MS;
+        seen.stamp = settled ? read.stamp : undefined;
+        const digest = hash("sha256", read.content);
+        if (digest === seen.digest) continue;
+        seen.digest = digest;
+        changes.push({ path, content: read.content });
+      } catch (error) {
+        seen.stamp = undefined;
+        const reason = String(error);
+        if (reason !== seen.error) this.#report(error, path);
+        seen.error = reason;
+      }
+    }
+    return changes;
+  }
+
+  #report(error: unknown, path: string | undefined): void {
+    if (!this.#stopped) this.#options.onError(error, path);
+  }
+}
+
+/** How a {@link FileWatch} gets at files. */
+export interface FileReader {
+  /**
+   * The content, unless the file still has the stamp given; then undefined.
+   *
+   * @throws if there is no regular file at that path, or it cannot be read.
+   */
+  readIfNew(path: string, stamp: string | undefined): Promise<ReadFile | undefined>;
+}
+
+export interface ReadFile {
+  readonly content: Uint8Array;
+  /** Differs whenever another file stands at the path or the file was written to, as far as the file system tells. */
+  readonly stamp: string;
+  /** When the file was last written to, in milliseconds since the Unix epoch. */
+  readonly modifiedAt: number;
+}
+
+/** Reads from the disk. Stamp and content are those of one open file, even if links are swapped meanwhile. */
+export class DiskFileReader implements FileReader {
+  async readIfNew(path: string, stamp: string | undefined): Promise<ReadFile | undefined> {
+    // Without O_NONBLOCK, opening a named pipe would wait for a writer, and hold a thread as long.
+    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const status = await file.stat({ bigint: true });
+      if (!status.isFile()) throw new Error(`${path} is not a regular file`);
+      const { dev, ino, size, mtimeNs, ctimeNs } = status;
+      const found = [dev, ino, size, mtimeNs, ctimeNs].join(":");
+      if (found === stamp) return undefined;
+      return { content: await file.readFile(), stamp: found, modifiedAt: Number(mtimeNs / 1_000_000n) };
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+/** What a watch remembers of a file. */
+class SeenFile {
+  /** Undefined if the next look has to read the content whatever the stamp. */
+  stamp: string | undefined = undefined;
+  digest: string | undefined = undefined;
+  /** Why the last look failed. */
+  error: string | undefined = undefined;
+}
+
+/** FAT keeps even seconds; all others are finer. */
+const COARSEST_TIMESTAMP_MS = 2000;

@@ -1,0 +1,323 @@
+import { writeSync } from "node:fs";
+
+/** The levels of the process log, least urgent first (CoreDNS facts 1.3). */
+export type LogLevel = "debug" | "info" | "warning" | "error" | "fatal";
+
+/** Where a part of the program reports to people. A message is one line without its end. */
+export interface Logger {
+  /** Whether debug lines are printed: ask first when the message costs something to make. */
+  readonly debugEnabled: boolean;
+  debug(message: string): void;
+  info(message: string): void;
+  warning(message: string): void;
+  error(message: string): void;
+  /** A logger that puts `<prefix>: ` before each message: `child("plugin/reload")`. Prefixes add up. */
+  child(prefix: string): Logger;
+}
+
+/** Takes finished lines without their line end. */
+export interface LineWriter {
+  writeLine(line: string): void;
+}
+
+/** The process log: `[LEVEL] ` and the message, no time stamp. Debug lines appear while `debugEnabled` is set. */
+export class ProcessLog implements Logger, LineWriter {
+  /** Settable at any time; loggers made by {@link child} follow. */
+  debugEnabled: boolean;
+  readonly #writer: LineWriter;
+
+  constructor(writer: LineWriter, options: { readonly debugEnabled?: boolean } = {}) {
+    this.#writer = writer;
+    this.debugEnabled = options.debugEnabled ?? false;
+  }
+
+  debug(message: string): void {
+    this.write("debug", message);
+  }
+
+  info(message: string): void {
+    this.write("info", message);
+  }
+
+  warning(message: string): void {
+    this.write("warning", message);
+  }
+
+  error(message: string): void {
+    this.write("error", message);
+  }
+
+  child(prefix: string): Logger {
+    return new PrefixedLog(this, `${prefix}: `);
+  }
+
+  write(level: LogLevel, message: string): void {
+    if (level === "debug" && !this.debugEnabled) return;
+    this.#writer.writeLine(formatLogLine(level, message));
+  }
+
+  /** A line that was formatted elsewhere: by the log of another thread. */
+  writeLine(line: string): void {
+    this.#writer.writeLine(line);
+  }
+}
+
+/** Keeps the lines of the process log for a test to read. Debug lines are on unless the test switches them off. */
+export class MemoryLog extends ProcessLog {
+  /** Each line as it would have been printed, without its end. */
+  readonly lines: string[];
+
+  constructor(options: { readonly debugEnabled?: boolean } = {}) {
+    const lines: string[] = [];
+    super({ writeLine: (line) => lines.push(escapeControls(line)) }, { debugEnabled: true, ...options });
+    this.lines = lines;
+  }
+}
+
+/** `[WARNING] ` and the message. */
+export function formatLogLine(level: LogLevel, message: string): string {
+  return LEVEL_PREFIX[level] + message;
+}
+
+/** What a {@link LogWriter} writes to: `process.stdout`, any `Writable`, or a test's own. */
+export interface LogSink {
+  /** Calls back once the text is handed on, or with the error that prevented it. */
+  write(text: string, callback: (error?: Error | null) => void): unknown;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+}
+
+export interface LogWriterOptions {
+  /** How many lines may wait for the sink. Default 65,536. */
+  readonly maxLines?: number;
+  /** How many characters, in all lines together, may wait for the sink. Default 16 Mi. */
+  readonly maxCharacters?: number;
+  /** Writes past the sink, for {@link LogWriter.flushSync}: usually {@link writeAllSync} on the same descriptor. */
+  readonly writeSync?: (text: string) => void;
+}
+
+/**
+ * The one queue between the program and the reader of its log.
+ *
+ * Lines of one turn of the event loop leave in one write. When the sink does not take them (a pipe nobody reads),
+ * up to the bounds wait; further lines are dropped and counted, and one line says how many once it takes them again.
+ * A sink that fails does the same. Control characters inside a line are escaped, so that no octet of a DNS name
+ * can end a line or drive a terminal.
+ */
+export class LogWriter implements LineWriter {
+  readonly #sink: LogSink;
+  readonly #maxLines: number;
+  readonly #maxCharacters: number;
+  readonly #writeSync: ((text: string) => void) | undefined;
+  #pending = "";
+  #pendingLines = 0;
+  #inFlightLines = 0;
+  #inFlightCharacters = 0;
+  #inFlight = false;
+  #scheduled = false;
+  #accepted = 0;
+  #finished = 0;
+  #dropped = 0;
+  #unreported = 0;
+  #waiting: { readonly until: number; readonly resolve: () => void }[] = [];
+
+  constructor(sink: LogSink, options: LogWriterOptions = {}) {
+    this.#sink = sink;
+    this.#maxLines = options.maxLines ?? 65_536;
+    this.#maxCharacters = options.maxCharacters ?? 16 * 1024 * 1024;
+    this.#writeSync = options.writeSync;
+    // The callback of each write says the same; unheard, the event would end the process.
+    sink.on?.("error", () => undefined);
+  }
+
+  /** How many lines were lost since the start. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  writeLine(line: string): void {
+    const escaped = escapeControls(line);
+    const characters = this.#pending.length + this.#inFlightCharacters + escaped.length + 1;
+    if (this.#pendingLines + this.#inFlightLines >= this.#maxLines || characters > this.#maxCharacters) {
+      this.#dropped++;
+      this.#unreported++;
+      return;
+    }
+    this.#append(escaped);
+    if (this.#scheduled || this.#inFlight) return;
+    this.#scheduled = true;
+    setImmediate(this.#flushScheduled);
+  }
+
+  /** Resolves when every line written so far has left, or is lost. Waits for as long as the sink does. */
+  flush(): Promise<void> {
+    if (!this.#inFlight) this.#send();
+    const until = this.#accepted;
+    if (this.#finished >= until) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push({ until, resolve }));
+  }
+
+  /**
+   * Writes what waits before it returns, for the last words of a process. Lines that the sink already holds
+   * are the sink's. Does nothing without the option `writeSync`, whose errors are the caller's.
+   */
+  flushSync(): void {
+    if (this.#writeSync === undefined) return;
+    const batch = this.#takeBatch();
+    if (batch.text === "") return;
+    this.#writeSync(batch.text);
+    this.#finish(batch.lines);
+  }
+
+  readonly #flushScheduled = (): void => {
+    this.#scheduled = false;
+    if (!this.#inFlight) this.#send();
+  };
+
+  #append(escaped: string): void {
+    this.#pending += `${escaped}\n`;
+    this.#pendingLines++;
+    this.#accepted++;
+  }
+
+  #takeBatch(): { text: string; lines: number } {
+    if (this.#unreported > 0) {
+      const lines = this.#unreported === 1 ? "1 log line was" : `${this.#unreported} log lines were`;
+      this.#append(formatLogLine("warning", `${lines} dropped: the reader of the log did not keep up`));
+      this.#unreported = 0;
+    }
+    const batch = { text: this.#pending, lines: this.#pendingLines };
+    this.#pending = "";
+    this.#pendingLines = 0;
+    return batch;
+  }
+
+  #send(): void {
+    if (this.#pendingLines === 0 && this.#unreported === 0) return;
+    const unreported = this.#unreported;
+    const { text, lines } = this.#takeBatch();
+    this.#inFlight = true;
+    this.#inFlightLines = lines;
+    this.#inFlightCharacters = text.length;
+    let answered = false;
+    const done = (error?: Error | null): void => {
+      if (answered) return;
+      answered = true;
+      this.#inFlight = false;
+      this.#inFlightLines = 0;
+      this.#inFlightCharacters = 0;
+      if (error) {
+        // The report of earlier losses is among the lost lines, and is itself no loss.
+        this.#dropped += unreported > 0 ? lines - 1 : lines;
+        this.#unreported += unreported > 0 ? lines - 1 + unreported : lines;
+      }
+      this.#finish(lines);
+      if (error && this.#pendingLines === 0) return;
+      this.#send();
+    };
+    try {
+      this.#sink.write(text, done);
+    } catch (error) {
+      setImmediate(done, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #finish(lines: number): void {
+    this.#finished += lines;
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const waiter of waiting) {
+      if (waiter.until <= this.#finished) waiter.resolve();
+      else this.#waiting.push(waiter);
+    }
+  }
+}
+
+/**
+ * Writes the whole text to a descriptor before it returns, also to a pipe in non-blocking mode, where it tries
+ * again until `patienceMs` have passed.
+ *
+ * @throws the error of the last attempt (EAGAIN if the reader did not keep up).
+ */
+export function writeAllSync(fd: number, text: string, patienceMs = 1000): void {
+  const octets = Buffer.from(text);
+  const deadline = performance.now() + patienceMs;
+  const sleep = new Int32Array(new SharedArrayBuffer(4));
+  for (let written = 0; written < octets.length; ) {
+    try {
+      written += writeSync(fd, octets, written);
+    } catch (error) {
+      const busy = error instanceof Error && "code" in error && error.code === "EAGAIN";
+      if (!busy || performance.now() >= deadline) throw error;
+      Atomics.wait(sleep, 0, 0, 5);
+    }
+  }
+}
+
+/**
+ * Makes a text safe to be part of one line: control characters and the Unicode line separators become
+ * `\n`, `\r`, `\t`, `\xHH` or `\uHHHH`. Backslashes stay as they are.
+ */
+export function escapeControls(text: string): string {
+  return CONTROL.test(text) ? text.replaceAll(EVERY_CONTROL, escapeCharacter) : text;
+}
+
+const LEVEL_PREFIX: Readonly<Record<LogLevel, string>> = {
+  debug: "[DEBUG] ",
+  info: "[INFO] ",
+  warning: "[WARNING] ",
+  error: "[ERROR] ",
+  fatal: "[FATAL] ",
+};
+
+class PrefixedLog implements Logger {
+  readonly #root: ProcessLog;
+  readonly #prefix: string;
+
+  constructor(root: ProcessLog, prefix: string) {
+    this.#root = root;
+    this.#prefix = prefix;
+  }
+
+  get debugEnabled(): boolean {
+    return this.#root.debugEnabled;
+  }
+
+  debug(message: string): void {
+    if (this.#root.debugEnabled) this.#root.write("debug", this.#prefix + message);
+  }
+
+  info(message: string): void {
+    this.#root.write("info", this.#prefix + message);
+  }
+
+  warning(message: string): void {
+    this.#root.write("warning", this.#prefix + message);
+  }
+
+  error(message: string): void {
+    this.#root.write("error", this.#prefix + message);
+  }
+
+  child(prefix: string): Logger {
+    return new PrefixedLog(this.#root, `${this.#prefix}${prefix}: `);
+  }
+}
+
+const CONTROL = /[\p{Cc}\u2028\u2029]/u;
+const EVERY_CONTROL = /[\p{Cc}\u2028\u2029]/gu;
+
+function escapeCharacter(character: string): string {
+  switch (character) {
+    case "\n":
+      return "\\n";
+    case "\r":
+      return "\\r";
+    case "\t":
+      return "\\t";
+  }
+  const code = character.charCodeAt(0);
+  return code <= 0xff
+    ? `\\x${code.toString(16).padStart(2, "0")}`
+    : `\\u${code.toString(16).padStart(4, "0")}`;
+}

@@ -1,0 +1,42 @@
+/** A run of numbers that belongs to one series. */
+export interface CellRange {
+  readonly values: Float64Array;
+  /** Index of the first of them. */
+  readonly offset: number;
+  readonly length: number;
+}
+
+/**
+ * Where the numbers of all series live: a few large Float64Arrays, so that an increment is one store.
+ *
+ * This is the seam for worker threads: chunks may become SharedArrayBuffers with one row a thread, allocated at
+ * the same places in each, and a reader sums the rows. Whoever holds a {@link CellRange} need not know.
+ */
+export class MetricCells {
+  #chunk = new Float64Array(0);
+  #used = 0;
+  readonly #free = new Map<number, CellRange[]>();
+
+  /** A range of `length` zeros. */
+  allocate(length: number): CellRange {
+    const freed = this.#free.get(length)?.pop();
+    if (freed !== undefined) return freed;
+    if (this.#used + length > this.#chunk.length) {
+      this.#chunk = new Float64Array(Math.max(CHUNK_LENGTH, length));
+      this.#used = 0;
+    }
+    const range = { values: this.#chunk, offset: this.#used, length };
+    this.#used += length;
+    return range;
+  }
+
+  /** Takes a range back. Nobody may write to it any more. */
+  free(range: CellRange): void {
+    range.values.fill(0, range.offset, range.offset + range.length);
+    const freed = this.#free.get(range.length);
+    if (freed === undefined) this.#free.set(range.length, [range]);
+    else freed.push(range);
+  }
+}
+
+const CHUNK_LENGTH = 1024;

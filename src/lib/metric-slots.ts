@@ -1,0 +1,95 @@
+/** The numbers of one series, as cheap to count on as an element of a typed array. */
+import type { CellRange } from "./metric-cells.ts";
+
+/** The numbers of one series. */
+export abstract class MetricSlot {
+  protected values: Float64Array;
+  protected offset: number;
+  readonly #length: number;
+
+  constructor(cells: CellRange) {
+    this.values = cells.values;
+    this.offset = cells.offset;
+    this.#length = cells.length;
+  }
+
+  /** A copy of all of them. */
+  numbers(): Float64Array {
+    return this.values.slice(this.offset, this.offset + this.#length);
+  }
+
+  /** For the family alone: parts the slot from its cells, which are handed back; the slot keeps counting on its own. */
+  detach(): CellRange {
+    const cells = { values: this.values, offset: this.offset, length: this.#length };
+    this.values = this.values.slice(this.offset, this.offset + this.#length);
+    this.offset = 0;
+    return cells;
+  }
+}
+
+export class CounterSlot extends MetricSlot {
+  get value(): number {
+    return this.values[this.offset] ?? 0;
+  }
+
+  increment(): void {
+    this.values[this.offset] = (this.values[this.offset] ?? 0) + 1;
+  }
+
+  /** @throws RangeError if the amount is negative or NaN: a counter never falls. */
+  add(amount: number): void {
+    if (!(amount >= 0)) throw new RangeError(`a counter cannot grow by ${amount}`);
+    this.values[this.offset] = (this.values[this.offset] ?? 0) + amount;
+  }
+}
+
+export class GaugeSlot extends MetricSlot {
+  get value(): number {
+    return this.values[this.offset] ?? 0;
+  }
+
+  set(value: number): void {
+    this.values[this.offset] = value;
+  }
+
+  /** `amount` may be negative. */
+  add(amount: number): void {
+    this.values[this.offset] = (this.values[this.offset] ?? 0) + amount;
+  }
+}
+
+export class HistogramSlot extends MetricSlot {
+  readonly #bounds: Float64Array;
+
+  constructor(cells: CellRange, bounds: Float64Array) {
+    super(cells);
+    this.#bounds = bounds;
+  }
+
+  /** Counts one value. NaN is left out, as it would make the sum NaN for good. */
+  observe(value: number): void {
+    if (Number.isNaN(value)) return;
+    const bounds = this.#bounds;
+    let bucket = 0;
+    while (bucket < bounds.length && value > (bounds[bucket] ?? Infinity)) bucket++;
+    const at = this.offset + bucket;
+    this.values[at] = (this.values[at] ?? 0) + 1;
+    const sum = this.offset + bounds.length + 1;
+    this.values[sum] = (this.values[sum] ?? 0) + value;
+  }
+
+  get sum(): number {
+    return this.values[this.offset + this.#bounds.length + 1] ?? 0;
+  }
+
+  get count(): number {
+    return this.cumulativeCount(this.#bounds.length);
+  }
+
+  /** How many values were at most as large as the bound of that bucket; the last bucket has no bound. */
+  cumulativeCount(bucket: number): number {
+    let count = 0;
+    for (let index = 0; index <= bucket; index++) count += this.values[this.offset + index] ?? 0;
+    return count;
+  }
+}

@@ -1,0 +1,101 @@
+/** The numbers of metric families at one moment, in a form that can be sent to another thread, and their merging. */
+import type { AnyMetricFamily, MetricType } from "./metrics.ts";
+
+export interface MetricSnapshot {
+  readonly name: string;
+  readonly help: string;
+  readonly type: MetricType;
+  readonly labels: readonly string[];
+  /** Upper bounds, of a histogram only; the bucket for what is larger is not named. */
+  readonly buckets: readonly number[];
+  /** How values of several threads become one. */
+  readonly acrossThreads: "sum" | "max";
+  readonly series: readonly SeriesSnapshot[];
+}
+
+export interface SeriesSnapshot {
+  readonly labelValues: readonly string[];
+  /** One number; of a histogram the count of each bucket, not cumulative, then the sum. */
+  readonly numbers: Float64Array;
+}
+
+export function snapshotOf(family: AnyMetricFamily): MetricSnapshot {
+  const { name, help, type, labels } = family;
+  const series: SeriesSnapshot[] = [];
+  for (const { labelValues, slot } of family.series()) series.push({ labelValues, numbers: slot.numbers() });
+  return {
+    name,
+    help,
+    type,
+    labels,
+    buckets: family.type === "histogram" ? family.buckets : [],
+    acrossThreads: family.type === "gauge" ? family.acrossThreads : "sum",
+    series,
+  };
+}
+
+/**
+ * Makes one list of families out of those of several threads. Series of the same name and labels become one. A family that is
+ * not what the first of its name is (another type, other labels or buckets) is left out.
+ */
+export function mergeSnapshots(lists: readonly (readonly MetricSnapshot[])[]): MetricSnapshot[] {
+  const merged = new Map<string, MergedFamily>();
+  for (const list of lists) {
+    for (const family of list) {
+      const known = merged.get(family.name);
+      if (known === undefined) merged.set(family.name, new MergedFamily(family));
+      else known.add(family);
+    }
+  }
+  return Array.from(merged.values(), (family) => family.snapshot());
+}
+
+/** What goes on counting for a thread that has ended: a gauge says how things are, and its thread is no more. */
+export function withoutGauges(list: readonly MetricSnapshot[]): MetricSnapshot[] {
+  return list.filter(({ type }) => type !== "gauge");
+}
+
+class MergedFamily {
+  readonly #first: MetricSnapshot;
+  readonly #series = new Map<string, SeriesSnapshot>();
+
+  constructor(first: MetricSnapshot) {
+    this.#first = first;
+    this.#addSeries(first);
+  }
+
+  add(family: MetricSnapshot): void {
+    const { type, labels, buckets } = this.#first;
+    if (
+      family.type !== type ||
+      !sameElements(family.labels, labels) ||
+      !sameElements(family.buckets, buckets)
+    )
+      return;
+    this.#addSeries(family);
+  }
+
+  snapshot(): MetricSnapshot {
+    return { ...this.#first, series: [...this.#series.values()] };
+  }
+
+  #addSeries({ series }: MetricSnapshot): void {
+    for (const { labelValues, numbers } of series) {
+      const key = JSON.stringify(labelValues);
+      const known = this.#series.get(key);
+      if (known === undefined) {
+        // A copy: the lists belong to others.
+        this.#series.set(key, { labelValues, numbers: numbers.slice() });
+        continue;
+      }
+      for (const [at, number] of numbers.entries()) {
+        const other = known.numbers[at] ?? 0;
+        known.numbers[at] = this.#first.acrossThreads === "sum" ? other + number : Math.max(other, number);
+      }
+    }
+  }
+}
+
+function sameElements<Element>(one: readonly Element[], other: readonly Element[]): boolean {
+  return one.length === other.length && one.every((element, at) => element === other[at]);
+}

@@ -1,0 +1,100 @@
+import { RE2JS, RE2JSException } from "re2js";
+
+/** How long an operator's regular expression may be, in octets (CoreDNS facts 1.11). */
+export const MAX_PATTERN_LENGTH = 10_000;
+
+/** A regular expression that cannot be used. */
+export class PatternError extends Error {
+  readonly pattern: string;
+
+  constructor(pattern: string, reason: string) {
+    super(reason);
+    this.name = "PatternError";
+    this.pattern = pattern;
+  }
+}
+
+/**
+ * Compiles a regular expression in the syntax of Go's `regexp` package (RE2): linear time on any text, no
+ * look-around and no back-references, `(?P<name>...)`, flags such as `(?i)` inside the pattern.
+ *
+ * @throws PatternError with `regex pattern too long: <n> > 10000`, or what Go says about the syntax
+ *   (``error parsing regexp: missing closing ): `(` ``).
+ */
+export function compilePattern(text: string): Pattern {
+  const length = Buffer.byteLength(text);
+  if (length > MAX_PATTERN_LENGTH) {
+    throw new PatternError(text, `regex pattern too long: ${length} > ${MAX_PATTERN_LENGTH}`);
+  }
+  try {
+    return new Pattern(RE2JS.compile(text));
+  } catch (error) {
+    if (error instanceof RE2JSException) throw new PatternError(text, error.message);
+    throw error;
+  }
+}
+
+/** One place where a pattern matched. */
+export interface PatternMatch {
+  /** Where it begins in the text. */
+  readonly index: number;
+  /** The whole match, then each capture group; a group that took no part is empty, as in Go. */
+  readonly groups: readonly string[];
+}
+
+/** A compiled regular expression. It matches anywhere in a text unless the expression is anchored. */
+export class Pattern {
+  readonly #compiled: RE2JS;
+  /** The number of each named capture group. */
+  readonly groupNumbers: ReadonlyMap<string, number>;
+
+  constructor(compiled: RE2JS) {
+    this.#compiled = compiled;
+    this.groupNumbers = new Map(Object.entries(compiled.namedGroups()));
+  }
+
+  /** The expression as it was written. */
+  get source(): string {
+    return this.#compiled.pattern();
+  }
+
+  /** How many capture groups there are, without the whole match. */
+  get groupCount(): number {
+    return this.#compiled.groupCount();
+  }
+
+  test(text: string): boolean {
+    return this.#compiled.test(text);
+  }
+
+  /** The first match. */
+  match(text: string): PatternMatch | undefined {
+    // Finding groups takes ten times as long as finding out that there is no match, the usual case.
+    if (!this.#compiled.test(text)) return undefined;
+    const matcher = this.#compiled.matcher(text);
+    return matcher.find() ? this.#matchOf(matcher) : undefined;
+  }
+
+  /** Every match replaced by what `substitute` makes of it. Like Go, no empty match right after another match. */
+  replace(text: string, substitute: (match: PatternMatch) => string): string {
+    if (!this.#compiled.test(text)) return text;
+    const matcher = this.#compiled.matcher(text);
+    let result = "";
+    let copied = 0;
+    while (matcher.find()) {
+      const start = matcher.start();
+      const end = matcher.end();
+      if (end === copied && start !== 0) continue;
+      result += text.slice(copied, start) + substitute(this.#matchOf(matcher));
+      copied = end;
+    }
+    return result + text.slice(copied);
+  }
+
+  #matchOf(matcher: ReturnType<RE2JS["matcher"]>): PatternMatch {
+    const groups: string[] = [];
+    for (let group = 0; group <= this.#compiled.groupCount(); group++)
+      groups.push(matcher.group(group) ?? "");
+    return { index: matcher.start(), groups };
+  }
+}

@@ -1,0 +1,141 @@
+import type { Clock, Timer } from "./clock.ts";
+
+/** What a {@link TimeoutWheel} calls when the time is up. */
+export interface TimeoutTarget {
+  expired(): void;
+}
+
+/**
+ * Very many short time-outs on one timer, such as one for each query sent to an upstream.
+ *
+ * `schedule` and `cancel` take constant time and the only allocation is the handle, a node of the wheel's own
+ * lists. In return time is coarse: a time-out never comes early, and late by up to two granules.
+ *
+ * The wheel holds a timer only while something is scheduled, and for one granule after.
+ */
+export class TimeoutWheel {
+  readonly #clock: Clock;
+  readonly #granularityMs: number;
+  readonly #slots: TimeoutHandle[] = [];
+  readonly #due = new TimeoutHandle();
+  #origin = 0;
+  #tick = 0;
+  #size = 0;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, granularityMs: number) {
+    if (!(granularityMs > 0)) throw new RangeError("the granularity of a timeout wheel must be above 0 ms");
+    this.#clock = clock;
+    this.#granularityMs = granularityMs;
+    for (let index = 0; index < SLOT_COUNT; index++) this.#slots.push(new TimeoutHandle());
+  }
+
+  /** How many time-outs are waiting. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Calls `target.expired()` once, not before `delayMs` have passed. */
+  schedule(delayMs: number, target: TimeoutTarget): TimeoutHandle {
+    const now = this.#clock.now();
+    if (this.#timer === undefined) this.#start(now);
+    const tick = Math.ceil((now - this.#origin + delayMs) / this.#granularityMs);
+    const handle = new TimeoutHandle();
+    handle.target = target;
+    handle.tick = tick > this.#tick ? tick : this.#tick + 1;
+    handle.linkBefore(this.#slotOf(handle.tick));
+    this.#size++;
+    return handle;
+  }
+
+  /** Takes a time-out back. Does nothing if it has expired or was cancelled before. */
+  cancel(handle: TimeoutHandle): void {
+    if (handle.target === undefined) return;
+    handle.target = undefined;
+    handle.unlink();
+    this.#size--;
+  }
+
+  /** Drops everything that waits, without calling it, and stops the timer. The wheel may be used again. */
+  clear(): void {
+    for (const slot of this.#slots) this.#drop(slot);
+    this.#drop(this.#due);
+    this.#stop();
+  }
+
+  #start(now: number): void {
+    this.#origin = now;
+    this.#tick = 0;
+    this.#timer = this.#clock.every(this.#granularityMs, () => this.#turn());
+  }
+
+  #stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #turn(): void {
+    if (this.#size === 0) {
+      this.#stop();
+      return;
+    }
+    const current = Math.floor((this.#clock.now() - this.#origin) / this.#granularityMs);
+    // After a pause of the whole process a full turn of the wheel visits every slot.
+    const first = Math.max(this.#tick + 1, current - SLOT_COUNT + 1);
+    this.#tick = Math.max(this.#tick, current);
+    for (let tick = first; tick <= current; tick++) this.#collect(this.#slotOf(tick), current);
+
+    // One at a time from the list's head: a target may cancel its neighbours or schedule anew. If one throws,
+    // the others are still in the list and get their call with the next tick.
+    for (let handle = this.#due.next; handle !== this.#due; handle = this.#due.next) {
+      const target = handle.target;
+      this.cancel(handle);
+      target?.expired();
+    }
+  }
+
+  #collect(slot: TimeoutHandle, current: number): void {
+    for (let handle = slot.next; handle !== slot; ) {
+      const next = handle.next;
+      if (handle.tick <= current) {
+        handle.unlink();
+        handle.linkBefore(this.#due);
+      }
+      handle = next;
+    }
+  }
+
+  #drop(list: TimeoutHandle): void {
+    while (list.next !== list) this.cancel(list.next);
+  }
+
+  #slotOf(tick: number): TimeoutHandle {
+    return this.#slots[tick & (SLOT_COUNT - 1)] ?? this.#due;
+  }
+}
+
+/** One time-out: opaque to everyone but the wheel that made it. */
+export class TimeoutHandle {
+  /** Undefined once expired or cancelled, so that a handle that is kept keeps nothing else alive. */
+  target: TimeoutTarget | undefined = undefined;
+  tick = 0;
+  next: TimeoutHandle = this;
+  previous: TimeoutHandle = this;
+
+  linkBefore(list: TimeoutHandle): void {
+    this.previous = list.previous;
+    this.next = list;
+    list.previous.next = this;
+    list.previous = this;
+  }
+
+  unlink(): void {
+    this.previous.next = this.next;
+    this.next.previous = this.previous;
+    this.next = this;
+    this.previous = this;
+  }
+}
+
+/** A power of two. With 100 ms a granule, time-outs up to 25.6 s are looked at once only. */
+const SLOT_COUNT = 256;

@@ -1,0 +1,123 @@
+/** The lines of a directive's block. */
+import type { Directive } from "../../corefile/tree.ts";
+import { Name } from "../../dns/name.ts";
+import { Fallthrough } from "../zones.ts";
+import { ArgumentCursor, INVALID, type Invalid, required, zones } from "./arguments.ts";
+import { type ArgumentsOf, type ArgumentTable, type ConfigContext, usageOf } from "./schema.ts";
+import type { Value } from "./values.ts";
+
+/** One keyword of a block; it is given all lines that begin with it, which may be none. */
+export interface Option<T> {
+  read(lines: readonly Directive[], context: ConfigContext): T | Invalid;
+  readonly usage: string;
+}
+
+/** A keyword alone: true when it stands there. */
+export function flag(): Option<boolean> {
+  return {
+    read(lines, context) {
+      for (const line of lines) if (readLine(line, {}, context) === INVALID) return INVALID;
+      return lines.length > 0;
+    },
+    usage: "",
+  };
+}
+
+/** A keyword with one value, `fallback` without the line. Of several lines the last one counts. */
+export function single<T>(value: Value<T>): Option<T | undefined>;
+export function single<T>(value: Value<T>, fallback: T): Option<T>;
+export function single<T>(value: Value<T>, fallback?: T): Option<T | undefined> {
+  const inner = option({ value: required(value) });
+  return {
+    read(lines, context) {
+      const read = inner.read(lines, context);
+      return read === INVALID ? INVALID : read === undefined ? fallback : read.value;
+    },
+    usage: "VALUE",
+  };
+}
+
+/** A keyword with arguments; `undefined` without the line. Of several lines the last one counts. */
+export function option<A extends ArgumentTable>(args: A): Option<ArgumentsOf<A> | undefined> {
+  const lines = optionList(args);
+  return {
+    read(occurrences, context) {
+      const all = lines.read(occurrences, context);
+      if (all === INVALID) return INVALID;
+      const [first] = occurrences;
+      const last = occurrences.at(-1);
+      if (first !== undefined && last !== undefined && first !== last) {
+        const text = `'${first.name.text}' stands again in line ${last.name.span.line}: only the last one counts`;
+        context.report.warning("PLUGIN_OPTION_REPEATED", first.name.span, text);
+      }
+      return all.at(-1);
+    },
+    usage: lines.usage,
+  };
+}
+
+/** A keyword with arguments that may stand on several lines, all of which count. */
+export function optionList<A extends ArgumentTable>(args: A): Option<readonly ArgumentsOf<A>[]> {
+  return {
+    read(lines, context) {
+      const all: ArgumentsOf<A>[] = [];
+      let valid = true;
+      for (const line of lines) {
+        const values = readLine(line, args, context);
+        if (values === INVALID) valid = false;
+        else all.push(values);
+      }
+      return valid ? all : INVALID;
+    },
+    usage: usageOf(args),
+  };
+}
+
+/** `fallthrough [ZONES...]`: without the line nothing, without zones everything falls through. */
+export function fallthrough(): Option<Fallthrough> {
+  const inner = option({ zones: zones([Name.root]) });
+  return {
+    read(lines, context) {
+      const read = inner.read(lines, context);
+      if (read === INVALID) return INVALID;
+      return read === undefined ? Fallthrough.none : new Fallthrough(read.zones);
+    },
+    usage: inner.usage,
+  };
+}
+
+/** A keyword that is accepted for the sake of old Corefiles and does nothing; says so with `why`. */
+export function ignored(why: string): Option<undefined> {
+  return {
+    read(lines, context) {
+      for (const line of lines) {
+        context.report.warning(
+          "PLUGIN_OPTION_IGNORED",
+          line.name.span,
+          `'${line.name.text}' has no effect: ${why}`,
+        );
+      }
+      return undefined;
+    },
+    usage: "",
+  };
+}
+
+function readLine<A extends ArgumentTable>(
+  line: Directive,
+  args: A,
+  context: ConfigContext,
+): ArgumentsOf<A> | Invalid {
+  if (line.block !== undefined) {
+    context.report.error("PLUGIN_UNEXPECTED_BLOCK", line.name.span, `'${line.name.text}' takes no block`);
+    return INVALID;
+  }
+  const cursor = new ArgumentCursor(line.name, line.args, context);
+  const values: Record<string, unknown> = {};
+  for (const [name, argument] of Object.entries(args)) {
+    const value = argument.read(cursor, name.toUpperCase());
+    if (value === INVALID) return INVALID;
+    values[name] = value;
+  }
+  return cursor.finish() ? (values as ArgumentsOf<A>) : INVALID;
+}

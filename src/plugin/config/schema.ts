@@ -1,0 +1,211 @@
+/**
+ * Directives declared as data. From one declaration come the parser, its error messages with their places, and the
+ * description that help, documentation and `check` print. Reading a configuration opens nothing: no file, no socket, no clock.
+ */
+import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
+import type { ServerKey } from "../../corefile/server-key.ts";
+import type { Token } from "../../corefile/tokens.ts";
+import type { Directive } from "../../corefile/tree.ts";
+import type { Name } from "../../dns/name.ts";
+import { nearestWord } from "../../lib/nearest-word.ts";
+import { type Argument, ArgumentCursor, INVALID, type Invalid } from "./arguments.ts";
+import type { Option } from "./options.ts";
+
+/** What surrounds a directive while it is read. */
+export interface ConfigContext {
+  /** Zones of the server block, reverse CIDRs expanded, in the order of its keys. */
+  readonly zones: readonly Name[];
+  readonly keys: readonly ServerKey[];
+  readonly report: DiagnosticSink;
+}
+
+/** A grammar for the occurrences of one directive within one server block. */
+export interface ConfigSchema<T> {
+  /**
+   * @returns one configuration for each instance to be made, `undefined` when something was reported as an error
+   */
+  parse(occurrences: readonly Directive[], context: ConfigContext): readonly T[] | undefined;
+  readonly description: DirectiveDescription;
+}
+
+/** The declaration in words, for help and documentation. */
+export interface DirectiveDescription {
+  /** As in the README's syntax: `[TTL] [ZONES...]`. */
+  readonly usage: string;
+  readonly options: readonly { readonly name: string; readonly usage: string }[];
+}
+
+export type ArgumentTable = Readonly<Record<string, Argument<unknown>>>;
+export type OptionTable = Readonly<Record<string, Option<unknown>>>;
+export type ArgumentsOf<A extends ArgumentTable> = {
+  readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never;
+};
+export type OptionsOf<O extends OptionTable> = {
+  readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
+};
+
+export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C> {
+  /** In the order in which they stand on the line; the key in upper case is the name that messages use. */
+  readonly args?: A;
+  /** The lines of the block; the key is the keyword. */
+  readonly options?: O;
+  /**
+   * May the directive stand several times in a block? `once` reports the second use; `each` makes one instance for each;
+   * `last` takes only the last one, and warns. Default `once`.
+   */
+  readonly occurrences?: "once" | "each" | "last";
+  /** Takes lines of the block that begin with no known keyword (inline entries of `hosts`). */
+  readonly otherwise?: (line: Directive, context: ConfigContext) => boolean;
+  /** Rules across arguments and options. `at` gives the place of an option, or of the directive. */
+  readonly check?: (config: C, report: DiagnosticSink, at: (option?: string) => Span) => void;
+}
+
+/** No arguments, or no options. */
+export type EmptyTable = Readonly<Record<never, never>>;
+
+/** A directive with positional arguments and a block of options. */
+export function directive<A extends ArgumentTable = EmptyTable, O extends OptionTable = EmptyTable>(
+  spec: DirectiveSpec<A, O, ArgumentsOf<A> & OptionsOf<O>>,
+): ConfigSchema<ArgumentsOf<A> & OptionsOf<O>> {
+  type Config = ArgumentsOf<A> & OptionsOf<O>;
+  const args: ArgumentTable = spec.args ?? {};
+  const options: OptionTable = spec.options ?? {};
+
+  function parseOne(occurrence: Directive, context: ConfigContext): Config | Invalid {
+    const config: Record<string, unknown> = {};
+    let valid = readArguments(occurrence, args, context, config);
+    const places = new Map<string, Directive>();
+    const linesByOption = new Map<string, Directive[]>();
+    for (const line of occurrence.block ?? []) {
+      const keyword = line.name.text;
+      if (Object.hasOwn(options, keyword)) {
+        places.set(keyword, line);
+        const lines = linesByOption.get(keyword);
+        if (lines === undefined) linesByOption.set(keyword, [line]);
+        else lines.push(line);
+      } else if (spec.otherwise === undefined || !spec.otherwise(line, context)) {
+        reportUnknown(line.name, Object.keys(options), context.report);
+        valid = false;
+      }
+    }
+    for (const [keyword, option] of Object.entries(options)) {
+      const value = option.read(linesByOption.get(keyword) ?? [], context);
+      if (value === INVALID) valid = false;
+      config[keyword] = value;
+    }
+    if (!valid) return INVALID;
+    const complete = config as Config;
+    if (spec.check !== undefined) {
+      const before = errorCount(context.report);
+      spec.check(complete, context.report, (option) => {
+        const line = option === undefined ? undefined : places.get(option);
+        return (line ?? occurrence).name.span;
+      });
+      if (errorCount(context.report) > before) return INVALID;
+    }
+    return complete;
+  }
+
+  return {
+    parse(occurrences, context) {
+      const configs: Config[] = [];
+      let valid = true;
+      for (const [index, occurrence] of occurrences.entries()) {
+        if (index > 0 && (spec.occurrences ?? "once") === "once") {
+          context.report.error(
+            "PLUGIN_REPEATED",
+            occurrence.name.span,
+            "this plugin can only be used once per Server Block",
+            {
+              notes: [
+                `the first "${occurrence.name.text}" stands in line ${occurrences[0]?.name.span.line ?? 0}; join the two`,
+              ],
+            },
+          );
+          return undefined;
+        }
+        const config = parseOne(occurrence, context);
+        if (config === INVALID) valid = false;
+        else configs.push(config);
+      }
+      if (!valid) return undefined;
+      if (spec.occurrences === "last") warnOfOthers(occurrences, context.report);
+      return spec.occurrences === "last" ? configs.slice(-1) : configs;
+    },
+    description: describe(args, options),
+  };
+}
+
+/** Gives all occurrences of a directive to one instance, as a list. */
+export function merged<T>(schema: ConfigSchema<T>): ConfigSchema<readonly T[]> {
+  return {
+    parse(occurrences, context) {
+      const configs = schema.parse(occurrences, context);
+      return configs === undefined ? undefined : [configs];
+    },
+    description: schema.description,
+  };
+}
+
+/** A grammar of its own, over the same tokens and diagnostics. */
+export function customDirective<T>(
+  description: DirectiveDescription,
+  parse: (occurrences: readonly Directive[], context: ConfigContext) => readonly T[] | undefined,
+): ConfigSchema<T> {
+  return { parse, description };
+}
+
+/** A directive that takes neither arguments nor a block, such as `loop`. */
+export function bareDirective(): ConfigSchema<EmptyTable> {
+  return directive({});
+}
+
+function readArguments(
+  occurrence: Directive,
+  args: ArgumentTable,
+  context: ConfigContext,
+  config: Record<string, unknown>,
+): boolean {
+  const cursor = new ArgumentCursor(occurrence.name, occurrence.args, context);
+  for (const [name, argument] of Object.entries(args)) {
+    const value = argument.read(cursor, name.toUpperCase());
+    // The words behind a faulty one are not too many: nobody has looked at them.
+    if (value === INVALID) return false;
+    config[name] = value;
+  }
+  return cursor.finish();
+}
+
+function warnOfOthers(occurrences: readonly Directive[], report: DiagnosticSink): void {
+  const last = occurrences.at(-1)?.name;
+  for (const { name } of occurrences.slice(0, -1)) {
+    const text = `'${name.text}' stands again in line ${last?.span.line}: only the last one counts`;
+    report.warning("PLUGIN_REPEATED", name.span, text);
+  }
+}
+
+function reportUnknown(keyword: Token, known: readonly string[], report: DiagnosticSink): void {
+  const expected =
+    known.length === 0 ? "no options: this directive takes none" : `one of ${known.join(", ")}`;
+  report.error("PLUGIN_UNKNOWN_PROPERTY", keyword.span, `unknown property '${keyword.text}'`, {
+    expected,
+    suggestion: nearestWord(keyword.text, known),
+  });
+}
+
+function errorCount(report: DiagnosticSink): number {
+  return report.diagnostics.filter((diagnostic) => diagnostic.severity === "error").length;
+}
+
+function describe(args: ArgumentTable, options: OptionTable): DirectiveDescription {
+  return {
+    usage: usageOf(args),
+    options: Object.entries(options).map(([name, option]) => ({ name, usage: option.usage })),
+  };
+}
+
+export function usageOf(args: ArgumentTable): string {
+  return Object.entries(args)
+    .map(([name, argument]) => argument.usage(name.toUpperCase()))
+    .join(" ");
+}

@@ -1,0 +1,89 @@
+/** What a plugin is: a pure declaration of its configuration, and a maker of running instances. */
+import type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
+import type { Name } from "../dns/name.ts";
+import type { ConfigSchema } from "./config/schema.ts";
+import type { Handler } from "./handler.ts";
+import type { Failure } from "./outcome.ts";
+import type { Query } from "./query.ts";
+import type { Reply } from "./reply.ts";
+import type { BlockSettings, Machine, Site } from "./site.ts";
+import type { ZoneList } from "./zones.ts";
+
+export interface PluginDefinition<T> {
+  /** The directive's name. */
+  readonly name: string;
+  /** One sentence for lists and help. */
+  readonly summary: string;
+  readonly config: ConfigSchema<T>;
+  /** Versions of Portolan that the plugin works with, such as `>=0.2.0 <1`; it is refused by any other. */
+  readonly requires?: string;
+  /** Its presence opens all query classes for the listener (CoreDNS facts 1.12). */
+  readonly allClasses?: boolean;
+  /**
+   * The process needs one instance, whatever the number of its data planes (`multisocket`): there is none on the further threads.
+   * For plugins that answer no queries.
+   */
+  readonly leaderOnly?: boolean;
+  /**
+   * Sets what belongs to the whole block, before any instance is made. Must not open anything; `report` takes what is
+   * wrong, at `span`, the place of the directive.
+   */
+  configure?(config: T, settings: BlockSettings, setup: SetupContext): void;
+  /**
+   * Makes an instance. Must not open anything either: that is for `start`. May throw {@link SetupError}. Left out by plugins that
+   * only set the block.
+   */
+  create?(config: T, site: Site): PluginInstance;
+}
+
+export interface SetupContext {
+  readonly machine: Machine;
+  readonly report: DiagnosticSink;
+  readonly span: Span;
+}
+
+/** A running plugin. All members are optional; hooks run in chain order, then in the order of the blocks. */
+export interface PluginInstance {
+  /** Absent for a plugin that is not in the query chain. */
+  readonly handle?: Handler;
+  /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
+  start?(): void | Promise<void>;
+  /** Called when the server listens, at start and after every reload. */
+  started?(): void;
+  /** Is it ready to answer? Asked by `ready`. */
+  ready?(): boolean;
+  /** The process is about to stop, while everything still answers: wait here for lame ducks. */
+  drain?(): Promise<void>;
+  /** Closes all that it opened. Called once, when no query is in the chain any more. */
+  stop?(): void | Promise<void>;
+  /** Like {@link stop}, but the process ends: for what a reload must not do (`on shutdown`). Called before `stop`. */
+  shutdown?(): void | Promise<void>;
+  /** May this block answer the query? Blocks of one zone are asked in the order of the Corefile (`view`). */
+  accepts?(query: Query): boolean;
+  /**
+   * Switches metadata on for the block: each of its queries gets a map of labels before the filters are asked, and for those
+   * in these zones the instances with {@link provideMetadata} fill it (`metadata`, CoreDNS facts 2.2).
+   */
+  readonly metadataZones?: ZoneList;
+  /** Called for a query of this block before the chain, when `metadata` is on: sets labels with `query.setMetadata`. */
+  provideMetadata?(query: Query): void;
+  /**
+   * The data of another plugin of the block changed: answers that were kept for these names, and for all below them, are no
+   * longer true. Called by that plugin through `site.block.plugins()`.
+   */
+  forget?(names: readonly Name[]): void;
+  /** A query of the listener that no block took, and what the server says to it. Asked of one instance a listener. */
+  unrouted?(query: Query, outcome: Reply | Failure): void;
+}
+
+/** What `create` or `start` cannot work with; shown to the operator as it is. */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+}
+
+/**
+ * Declares a plugin. A module's default export is the value of this function.
+ */
+export function definePlugin<T>(definition: PluginDefinition<T>): PluginDefinition<T> {
+  return definition;
+}

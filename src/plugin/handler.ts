@@ -1,0 +1,28 @@
+/** What a plugin does with queries. */
+import type { Outcome } from "./outcome.ts";
+import type { Query } from "./query.ts";
+
+/**
+ * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found".
+ * Never throws and never rejects: what goes wrong behind it comes back as a `Failure`.
+ */
+export type Next = (query: Query) => Outcome | Promise<Outcome>;
+
+/**
+ * Answers, returns `next(query)`, or looks at what comes back and changes it. Return a promise only when something has to
+ * wait: answers at hand must stay synchronous.
+ */
+export type Handler = (query: Query, next: Next) => Outcome | Promise<Outcome>;
+
+/**
+ * Applies `after` to what the rest of the chain said, now or when it is known. `after` should be one function made at
+ * set-up, not a closure a query.
+ */
+export function afterNext(
+  outcome: Outcome | Promise<Outcome>,
+  query: Query,
+  after: (outcome: Outcome, query: Query) => Outcome,
+): Outcome | Promise<Outcome> {
+  if (outcome instanceof Promise) return outcome.then((settled) => after(settled, query));
+  return after(outcome, query);
+}

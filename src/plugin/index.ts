@@ -1,0 +1,91 @@
+/** `portolan/plugin`: all that the author of a plugin imports. The built-in plugins use nothing else. */
+
+export type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
+export type { Token } from "../corefile/tokens.ts";
+export type { Directive } from "../corefile/tree.ts";
+export type { Clock, Timer } from "../lib/clock.ts";
+export type { Logger } from "../lib/log.ts";
+export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
+export type { MetricsRegistry } from "../lib/metrics.ts";
+export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics.ts";
+export { AnswerMemo } from "./answer-memo.ts";
+export {
+  type Argument,
+  INVALID,
+  optional,
+  optionalWhen,
+  required,
+  rest,
+  restTokens,
+  zones,
+} from "./config/arguments.ts";
+export { fallthrough, flag, ignored, type Option, option, optionList, single } from "./config/options.ts";
+export {
+  bareDirective,
+  type ConfigContext,
+  type ConfigSchema,
+  customDirective,
+  directive,
+  merged,
+} from "./config/schema.ts";
+export {
+  choice,
+  domainName,
+  duration,
+  type HostPort,
+  hostPort,
+  integer,
+  ipAddress,
+  listenAddress,
+  parseHostPort,
+  parseZones,
+  percentage,
+  rcode,
+  recordType,
+  text,
+  type Value,
+  ValueProblem,
+} from "./config/values.ts";
+export {
+  definePlugin,
+  type PluginDefinition,
+  type PluginInstance,
+  type SetupContext,
+  SetupError,
+} from "./define-plugin.ts";
+export { afterNext, type Handler, type Next } from "./handler.ts";
+export { DROPPED, type Dropped, Failure, type Outcome } from "./outcome.ts";
+export {
+  type Arrival,
+  type Endpoint,
+  FixedEndpoint,
+  type Listener,
+  Query,
+  type TransportName,
+} from "./query.ts";
+export { Reply, type ReplyContent } from "./reply.ts";
+export {
+  minimalTtl,
+  type ResponseClass,
+  type ResponseType,
+  responseClass,
+  responseType,
+} from "./response-type.ts";
+export {
+  type BlockSettings,
+  type BlockSite,
+  type Feed,
+  feedToNobody,
+  type HttpEndpoint,
+  type HttpHandler,
+  type HttpService,
+  type ListenerSite,
+  type Machine,
+  type PlacedPlugin,
+  type Random,
+  reachableHost,
+  type ServerControl,
+  type Site,
+} from "./site.ts";
+export type { Trace } from "./trace.ts";
+export { Fallthrough, ZoneList } from "./zones.ts";

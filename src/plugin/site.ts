@@ -1,0 +1,183 @@
+/**
+ * What the server gives to a plugin when it makes an instance. Everything outside of the plugin comes in here, so that a
+ * test can hold it.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerKey } from "../corefile/server-key.ts";
+import type { Name } from "../dns/name.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Logger } from "../lib/log.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { PluginInstance } from "./define-plugin.ts";
+
+export interface Site {
+  /** Name of the plugin, as in the Corefile. */
+  readonly plugin: string;
+  readonly block: BlockSite;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Messages appear as `plugin/<name>: …`. */
+  readonly log: Logger;
+  /** The process log without prefix, for plugins whose lines are a format of their own (`log`). */
+  readonly processLog: Logger;
+  /** Families live as long as the process and survive reloads: asking again gives the same one. */
+  readonly metrics: MetricsRegistry;
+  readonly http: HttpService;
+  readonly feed: Feed;
+  readonly control: ServerControl;
+  readonly machine: Machine;
+  readonly version: string;
+  /** Joins a relative path with the directory of `root`. */
+  resolvePath(path: string): string;
+  /**
+   * One object for all blocks of this configuration, made when the first of them asks. Keys are the plugin's own, each for one
+   * type; a reload begins with none.
+   */
+  shared<T>(key: string, make: () => T): T;
+}
+
+/** The server block that holds the directive. Its members are complete once all instances are made: use them from `start` on. */
+export interface BlockSite {
+  readonly keys: readonly ServerKey[];
+  /** Zones of the keys, in order. */
+  readonly zones: readonly Name[];
+  readonly settings: Readonly<BlockSettings>;
+  /** Instances of the block in chain order. */
+  plugins(): readonly PlacedPlugin[];
+  /** Labels (`dns://:53`) of the listeners that the block is on. */
+  listeners(): readonly ListenerSite[];
+}
+
+export interface PlacedPlugin {
+  readonly name: string;
+  readonly instance: PluginInstance;
+}
+
+/** A listener as seen from a block. */
+export interface ListenerSite {
+  /** `dns://:53`. */
+  readonly label: string;
+  readonly zone: Name;
+  /** Address to reach it from this machine; the port is real even where port 0 was asked for. `undefined` before it listens. */
+  address(): { readonly host: string; readonly port: number } | undefined;
+}
+
+/** What configuration-only plugins set for the block they stand in (CoreDNS facts 1.8). */
+export interface BlockSettings {
+  /** Addresses to listen on; empty for the wildcard (`bind`). */
+  listenHosts: string[];
+  /** True when `bind` excluded every address: the block has no listener. */
+  listensNowhere: boolean;
+  /** Directory for relative paths (`root`). */
+  root: string;
+  debug: boolean;
+  stackTraces: boolean;
+  /** Sockets for each address, each on a thread of its own (`multisocket`). */
+  sockets: number;
+  /** Milliseconds. */
+  readTimeout: number;
+  writeTimeout: number;
+  idleTimeout: number;
+  /** Queries on one TCP connection, -1 for no limit. */
+  maxTcpQueries: number;
+}
+
+/** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
+export function defaultBlockSettings(): BlockSettings {
+  return {
+    listenHosts: [],
+    listensNowhere: false,
+    root: "",
+    debug: false,
+    stackTraces: false,
+    sockets: 1,
+    readTimeout: 3_000,
+    writeTimeout: 5_000,
+    idleTimeout: 10_000,
+    maxTcpQueries: -1,
+  };
+}
+
+export interface Random {
+  /** Uniform in [0, 1): for shuffles, jitter and policies. */
+  fraction(): number;
+  /** Uniform over 32 bits from a cryptographic source: for ids and ports that must not be guessed. */
+  unpredictable(): number;
+}
+
+export interface Machine {
+  readonly hostname: string;
+  /** Addresses of an interface, link-local IPv6 ones with zone index; `undefined` for a name that is no interface. */
+  interfaceAddresses(name: string): readonly string[] | undefined;
+  /** All addresses of this machine but loopback. */
+  addresses(): readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** How many threads the machine can run at one time: the processors that this process may use. */
+  readonly parallelism: number;
+}
+
+/**
+ * What the data plane on the main thread (the leader) tells those on other threads (the followers, `multisocket`). Each instance of a
+ * plugin has a feed of its own, which leads to the same instance of the same configuration in every follower. Without followers
+ * a message goes nowhere and costs a call.
+ *
+ * Messages are copied by structured cloning: plain objects, arrays, maps and octets arrive, functions and classes do not. An array of
+ * octets takes the whole buffer that it is a part of along.
+ */
+export interface Feed {
+  readonly role: "leader" | "follower";
+  /** Leader: sends a message to all followers, in order. */
+  publish(message: unknown): void;
+  /**
+   * Leader: has `snapshot` called for each follower that is new, in place of all that was published before. The follower serves once it
+   * has received everything. What is published while the snapshot is being read is sent behind it, so the snapshot may show it already.
+   */
+  provide(snapshot: () => Iterable<unknown>): void;
+  /** Follower: takes the messages. To be called in `create`. */
+  receive(listener: (message: unknown) => void): void;
+}
+
+/** The feed of a server that has no followers. */
+export const feedToNobody: Feed = {
+  role: "leader",
+  publish: () => undefined,
+  provide: () => undefined,
+  receive: () => undefined,
+};
+
+export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** One HTTP listener an address for all plugins and blocks; it stays open over a reload that wants it again. */
+export interface HttpService {
+  /**
+   * Opens `address` (`:8080`, `localhost:9153`) if need be, and answers `path` once the new configuration is in force.
+   * @throws ListenError when the address cannot be had
+   */
+  serve(address: string, path: string, handler: HttpHandler): Promise<HttpEndpoint>;
+}
+
+export interface HttpEndpoint {
+  /** The address in use, with the real port where port 0 was asked for. See {@link reachableHost} for how to get there. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Where a socket that listens on `host` can be reached from this machine. A wildcard socket takes both families, and a container
+ * without IPv6 has no `::1`.
+ */
+export function reachableHost(host: string): string {
+  return host === "" || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+}
+
+/** What plugins may ask of the process that runs them. In a follower only `fatal` and `sha512` are to be had. */
+export interface ServerControl {
+  /** Reads and parses the Corefile again without changing anything; rejects when it cannot be read or does not parse. */
+  readConfiguration(): Promise<{ readonly sha512: string }>;
+  /** SHA-512 of the configuration in force. */
+  readonly sha512: string;
+  /** Puts the Corefile as it now is into force, or rejects and leaves everything as it was. */
+  reload(): Promise<void>;
+  /** Ends the process with status 1 after logging the message. */
+  fatal(message: string): void;
+}

@@ -1,0 +1,333 @@
+/**
+ * `portolan/testing`: runs one plugin without a server. The configuration is Corefile text, time stands still until the
+ * test moves it, the rest of the chain is a function of the test.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { DiagnosticSink, formatDiagnostic } from "../corefile/diagnostic.ts";
+import { memoryHost } from "../corefile/host.ts";
+import { parseCorefile } from "../corefile/parser.ts";
+import { resolveServerKeys, type ServerKey } from "../corefile/server-key.ts";
+import type { Edns } from "../dns/edns.ts";
+import { encodeMessage, makeQuery } from "../dns/message.ts";
+import { Name } from "../dns/name.ts";
+import { Flag, RecordClass } from "../dns/numbers.ts";
+import type { ResourceRecord } from "../dns/record-kind.ts";
+import { formatRecord, parseRecord } from "../dns/resource-record.ts";
+import { parseRecordType } from "../dns/type-names.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { parseIpAddress } from "../lib/ip-address.ts";
+import { MemoryLog } from "../lib/log.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import type { PluginDefinition, PluginInstance } from "./define-plugin.ts";
+import type { Next } from "./handler.ts";
+import type { Outcome } from "./outcome.ts";
+import { FixedEndpoint, Query, type TransportName } from "./query.ts";
+import type { Reply, ReplyContent } from "./reply.ts";
+import {
+  type BlockSettings,
+  defaultBlockSettings,
+  feedToNobody,
+  type HttpHandler,
+  type Machine,
+  type PlacedPlugin,
+  type ServerControl,
+  type Site,
+} from "./site.ts";
+
+export { FakeClock } from "../lib/clock.ts";
+export { MemoryLog } from "../lib/log.ts";
+
+/** The configuration was refused; `text` is what the operator would read. */
+export class ConfigRefused extends Error {
+  override readonly name = "ConfigRefused";
+  readonly codes: readonly string[];
+
+  constructor(text: string, codes: readonly string[]) {
+    super(text);
+    this.codes = codes;
+  }
+}
+
+export interface QuestionOptions {
+  /** Presentation form; case is kept. */
+  readonly name: string;
+  /** Mnemonic, `A` unless given. */
+  readonly type?: string;
+  readonly class?: number;
+  readonly id?: number;
+  /** Header bits, RD unless given. */
+  readonly flags?: number;
+  readonly opcode?: number;
+  readonly edns?: Partial<Edns>;
+  readonly client?: string;
+  readonly clientPort?: number;
+  readonly transport?: TransportName;
+  /** What the rest of the chain does; SERVFAIL unless given. */
+  readonly next?: Next;
+}
+
+export interface PluginTestOptions {
+  /** Keys of the server block around the directives; `.:53` unless given. */
+  readonly keys?: string;
+  readonly clock?: FakeClock;
+  /** Other plugins of the block, for those that look at their neighbours. */
+  readonly neighbours?: readonly PlacedPlugin[];
+  /** What `site.shared` keeps: two tests given the same map are two blocks of one configuration. */
+  readonly shared?: Map<string, unknown>;
+  readonly site?: Partial<Site>;
+}
+
+/** One server block's worth of a plugin, ready to be asked. */
+export class PluginTest<T> {
+  readonly clock: FakeClock;
+  readonly log: MemoryLog = new MemoryLog();
+  readonly metrics: MetricsRegistry = new MetricsRegistry();
+  readonly settings: BlockSettings = defaultBlockSettings();
+  readonly configs: readonly T[];
+  readonly instances: readonly PluginInstance[];
+  /** What was registered with the HTTP service: address and path to handler. */
+  readonly http: Map<string, HttpHandler> = new Map();
+  /** Text of warnings about the configuration. */
+  readonly warnings: readonly string[];
+  readonly fatal: string[] = [];
+
+  private constructor(definition: PluginDefinition<T>, text: string, options: PluginTestOptions) {
+    this.clock = options.clock ?? new FakeClock();
+    const { configs, keys, warnings } = readConfiguration(definition, text, options, this.settings);
+    this.configs = configs;
+    this.warnings = warnings;
+    const instances: PluginInstance[] = [];
+    const site = this.#site(definition.name, keys, instances, options);
+    for (const config of configs) {
+      const instance = definition.create?.(config, site);
+      if (instance !== undefined) instances.push(instance);
+    }
+    this.instances = instances;
+  }
+
+  /**
+   * Reads `text`, which holds the directive as it stands in a Corefile (several times if need be), and makes the instances.
+   * @throws ConfigRefused
+   */
+  static of<T>(
+    definition: PluginDefinition<T>,
+    text: string,
+    options: PluginTestOptions = {},
+  ): PluginTest<T> {
+    return new PluginTest(definition, text, options);
+  }
+
+  async start(): Promise<void> {
+    for (const instance of this.instances) await instance.start?.();
+    for (const instance of this.instances) instance.started?.();
+  }
+
+  async stop(): Promise<void> {
+    for (const instance of this.instances) await instance.stop?.();
+  }
+
+  /** Sends a query through the instances, one behind the other, and then to `next`. */
+  outcome(question: QuestionOptions): Outcome | Promise<Outcome> {
+    const query = this.query(question);
+    return this.chain(question.next ?? ((asked) => asked.fail()))(query);
+  }
+
+  /** As {@link outcome}, for a query that is to be answered. */
+  async ask(question: QuestionOptions): Promise<Answer> {
+    const outcome = await this.outcome(question);
+    if (outcome.kind === "reply") return new Answer(outcome);
+    throw new Error(
+      outcome.kind === "failed"
+        ? `failed with rcode ${outcome.rcode}: ${outcome.error?.message}`
+        : outcome.kind,
+    );
+  }
+
+  chain(last: Next): Next {
+    let next = last;
+    for (const { handle } of [...this.instances].reverse()) {
+      if (handle === undefined) continue;
+      const behind = next;
+      next = (query) => handle(query, behind);
+    }
+    return next;
+  }
+
+  query(question: QuestionOptions): Query {
+    return makeTestQuery(question, this.clock.now(), (inner) => this.chain((asked) => asked.fail())(inner));
+  }
+
+  #site(
+    plugin: string,
+    keys: readonly ServerKey[],
+    instances: readonly PluginInstance[],
+    options: PluginTestOptions,
+  ): Site {
+    const shared = options.shared ?? new Map<string, unknown>();
+    return {
+      plugin,
+      block: {
+        keys,
+        zones: keys.map((key) => Name.parse(key.zone)),
+        settings: this.settings,
+        plugins: () => [
+          ...(options.neighbours ?? []),
+          ...instances.map((instance) => ({ name: plugin, instance })),
+        ],
+        listeners: () => [{ label: "dns://:53", zone: Name.root, address: () => undefined }],
+      },
+      clock: this.clock,
+      random: { fraction: () => 0.5, unpredictable: () => 0x1234_5678 },
+      log: this.log.child(`plugin/${plugin}`),
+      processLog: this.log,
+      metrics: this.metrics,
+      http: {
+        serve: async (address, path, handler) => {
+          this.http.set(`${address}${path}`, handler);
+          return { host: "127.0.0.1", port: 0 };
+        },
+      },
+      feed: feedToNobody,
+      control: this.#control(),
+      machine: TEST_MACHINE,
+      version: "0.0.0-test",
+      resolvePath: (path) => path,
+      shared<T>(key: string, make: () => T): T {
+        if (!shared.has(key)) shared.set(key, make());
+        return shared.get(key) as T;
+      },
+      ...options.site,
+    };
+  }
+
+  #control(): ServerControl {
+    return {
+      sha512: "",
+      readConfiguration: async () => ({ sha512: "" }),
+      reload: async () => undefined,
+      fatal: (message) => void this.fatal.push(message),
+    };
+  }
+}
+
+/** A reply with its records as text: fields parted by one space, which reads well in assertions. */
+export class Answer {
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    this.reply = reply;
+  }
+
+  get rcode(): number {
+    return this.reply.rcode;
+  }
+
+  get answer(): string[] {
+    return this.reply.answer.map(recordText);
+  }
+
+  get authority(): string[] {
+    return this.reply.authority.map(recordText);
+  }
+
+  get additional(): string[] {
+    return this.reply.additional.map(recordText);
+  }
+}
+
+export function recordText(record: ResourceRecord): string {
+  return formatRecord(record).replaceAll("\t", " ");
+}
+
+/** Records from zone text, one a line: for fixtures. */
+export function records(...lines: readonly string[]): ResourceRecord[] {
+  return lines.map((line) => parseRecord(line));
+}
+
+/** A `next` that gives the same answer to every query. */
+export function answering(content: ReplyContent): Next {
+  return (query) => query.reply(content);
+}
+
+/** Lets sockets, files and promises make progress until `done`; fails after five seconds of real time. */
+export async function until(done: () => boolean): Promise<void> {
+  const deadline = performance.now() + 5_000;
+  while (!done()) {
+    if (performance.now() > deadline) throw new Error("waited for five seconds in vain");
+    await nextTurn();
+  }
+}
+
+/** A query as a listener would make it. `resolve` serves internal lookups. */
+export function makeTestQuery(question: QuestionOptions, receivedAt = 0, resolve?: Next): Query {
+  const type = parseRecordType(question.type ?? "A");
+  if (type === undefined) throw new RangeError(`unknown type ${question.type}`);
+  const edns =
+    question.edns === undefined
+      ? undefined
+      : { udpSize: 1232, version: 0, dnssecOk: false, options: [], ...question.edns };
+  const message = makeQuery(
+    { name: Name.parse(question.name), type, class: question.class ?? RecordClass.IN },
+    { id: question.id ?? 4711, flags: question.flags ?? Flag.RD, ...(edns !== undefined && { edns }) },
+  );
+  const bytes = encodeMessage({ ...message, opcode: question.opcode ?? 0 });
+  const transport = question.transport ?? "udp";
+  const query = Query.read(bytes, bytes.length, {
+    listener: { label: "dns://:53", resolve: resolve ?? ((inner) => inner.fail()) },
+    transport,
+    client: endpoint(question.client ?? "192.0.2.1", question.clientPort ?? 40000),
+    local: endpoint("192.0.2.53", 53),
+    receivedAt,
+  });
+  if (query === undefined) throw new Error("the test's query does not parse");
+  return query;
+}
+
+const TEST_MACHINE: Machine = {
+  hostname: "test-host",
+  interfaceAddresses: (name) => (name === "lo" ? ["127.0.0.1", "::1"] : undefined),
+  addresses: () => ["192.0.2.10"],
+  environment: {},
+  parallelism: 4,
+};
+
+function endpoint(address: string, port: number): FixedEndpoint {
+  const octets = parseIpAddress(address);
+  if (octets === undefined) throw new RangeError(`not an IP address: ${address}`);
+  return new FixedEndpoint(address, port, octets);
+}
+
+function readConfiguration<T>(
+  definition: PluginDefinition<T>,
+  text: string,
+  options: PluginTestOptions,
+  settings: BlockSettings,
+): { configs: readonly T[]; keys: ServerKey[]; warnings: readonly string[] } {
+  const source = `${options.keys ?? ".:53"} {\n${text}\n}\n`;
+  const report = new DiagnosticSink();
+  const { corefile, diagnostics } = parseCorefile(source, {
+    file: "Corefile",
+    host: memoryHost(),
+    directives: [definition.name],
+  });
+  const [block] = corefile.blocks;
+  const [keys = []] = resolveServerKeys(corefile, report);
+  const occurrences = block?.directives ?? [];
+  const zones = keys.map((key) => Name.parse(key.zone));
+  const configs = definition.config.parse(occurrences, { zones, keys, report }) ?? [];
+  const [first] = occurrences;
+  if (!report.hasErrors && first !== undefined && definition.configure !== undefined) {
+    for (const config of configs) {
+      definition.configure(config, settings, {
+        machine: TEST_MACHINE,
+        report,
+        span: first.name.span,
+      });
+    }
+  }
+  const all = [...diagnostics, ...report.diagnostics];
+  const texts = all.map((diagnostic) => formatDiagnostic(diagnostic, source));
+  const codes = all.filter(({ severity }) => severity === "error").map(({ code }) => code);
+  if (codes.length > 0) throw new ConfigRefused(texts.join("\n"), codes);
+  return { configs, keys, warnings: texts };
+}

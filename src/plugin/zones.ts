@@ -1,0 +1,52 @@
+/** Zones that a plugin serves, and names that may fall through: services that no plugin writes again. */
+import { Name } from "../dns/name.ts";
+import type { Query } from "./query.ts";
+
+/** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (CoreDNS facts 1.11). */
+export class ZoneList {
+  readonly zones: readonly Name[];
+  readonly #longestFirst: readonly Name[];
+  readonly #hasRoot: boolean;
+
+  constructor(zones: readonly Name[]) {
+    this.zones = zones;
+    this.#longestFirst = [...zones].sort((a, b) => b.wire.length - a.wire.length);
+    this.#hasRoot = zones.some((zone) => zone.isRoot);
+  }
+
+  /** The zone that `name` belongs to. */
+  match(name: Name): Name | undefined {
+    for (const zone of this.#longestFirst) if (zone.isRoot || name.isAtOrBelow(zone)) return zone;
+    return undefined;
+  }
+
+  /** As {@link match}, without making a `Name` where the list says only "everything". */
+  matchQuery(query: Query): Name | undefined {
+    if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
+    return this.match(query.name);
+  }
+
+  contains(name: Name): boolean {
+    return this.#hasRoot || this.match(name) !== undefined;
+  }
+
+  toString(): string {
+    return this.zones.join(",");
+  }
+}
+
+/** The `fallthrough [ZONES...]` option: which names a plugin passes on when it does not know them. */
+export class Fallthrough {
+  static readonly none: Fallthrough = new Fallthrough(new ZoneList([]));
+  static readonly everything: Fallthrough = new Fallthrough(new ZoneList([Name.root]));
+
+  readonly zones: ZoneList;
+
+  constructor(zones: ZoneList) {
+    this.zones = zones;
+  }
+
+  permits(name: Name): boolean {
+    return this.zones.contains(name);
+  }
+}

@@ -1,0 +1,10 @@
+/** `any`: the least that answers a query of type ANY (CoreDNS facts 2.28). */
+import { definePlugin, directive } from "../../plugin/index.ts";
+import { answerAny } from "./handler.ts";
+
+export default definePlugin({
+  name: "any",
+  summary: "Answers queries of type ANY with one small record.",
+  config: directive({ occurrences: "last" }),
+  create: () => ({ handle: answerAny }),
+});

@@ -1,0 +1,20 @@
+/** `bufsize`: an upper bound on the size of UDP messages (CoreDNS facts 2.14). */
+import { definePlugin, directive, integer, merged, optional } from "../../plugin/index.ts";
+import { limitUdpSize } from "./handler.ts";
+
+/** What fits into a packet on nearly every path without being cut into fragments (DNS flag day 2020). */
+const DEFAULT_SIZE = 1232;
+
+const size = integer({ min: 512, max: 4096, problem: () => "must be within 512 - 4096" });
+
+export default definePlugin({
+  name: "bufsize",
+  summary: "Limits the size of UDP messages, so that no path has to cut them into fragments.",
+  config: merged(directive({ args: { size: optional(size, DEFAULT_SIZE) }, occurrences: "each" })),
+  configure(lines, _settings, { report, span }) {
+    if (lines.length < 2) return;
+    const message = `'bufsize' stands ${lines.length} times: only the first one counts`;
+    report.warning("PLUGIN_REPEATED", span, message);
+  },
+  create: ([first]) => ({ handle: limitUdpSize(first?.size ?? DEFAULT_SIZE) }),
+});

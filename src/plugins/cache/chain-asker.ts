@@ -1,0 +1,284 @@
+/** Asks the rest of the chain what is not kept, each question once at a time, and keeps what comes back. */
+import type { Name } from "../../dns/name.ts";
+import { Flag, Rcode } from "../../dns/numbers.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
+import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { AnswerStore } from "./answer-store.ts";
+import type { CacheEntry } from "./entry.ts";
+import { type Flight, FlightTable, type Landing } from "./flights.ts";
+import type { PendingQuery } from "./pending-query.ts";
+import type { CacheSettings } from "./settings.ts";
+import { judge, type Verdict } from "./verdict.ts";
+
+export class ChainAsker {
+  readonly #settings: CacheSettings;
+  readonly #store: AnswerStore;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #flights = new FlightTable();
+  readonly #timers = new Set<Timer>();
+  #stopped = false;
+
+  constructor(settings: CacheSettings, store: AnswerStore, clock: Clock, log: Logger) {
+    this.#settings = settings;
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** The answer to a question that nothing is kept for. */
+  answer(pending: PendingQuery): Outcome | Promise<Outcome> {
+    return this.#answer(pending, MAX_JOINS);
+  }
+
+  /**
+   * A better answer than an expired one, if there is one in time.
+   * @param entry the expired one; what comes late still takes its place
+   */
+  verify(pending: PendingQuery, entry: CacheEntry): Reply | undefined | Promise<Reply | undefined> {
+    const flight = this.#joinable(pending);
+    if (flight === undefined) {
+      const landing = this.#ask(pending, entry);
+      if (!(landing instanceof Promise)) return this.#successor(landing, entry, pending, true);
+      return this.#within(
+        this.#patience(pending),
+        landing,
+        (landed) => this.#successor(landed, entry, pending, true),
+        () => undefined,
+      );
+    }
+    return this.#waitFor(
+      flight,
+      this.#patience(pending),
+      (landed) => this.#successor(landed, entry, pending, false),
+      () => undefined,
+    );
+  }
+
+  /** Renews an entry while nobody waits. One at a time for each entry, and not soon after a failure. */
+  renew(pending: PendingQuery, entry: CacheEntry): void {
+    const renewed = ({ outcome }: Landing): void => {
+      entry.refreshing = false;
+      // No client is there to be told of it, and so no other plugin hears of it.
+      if (outcome.kind === "failed" && outcome.error instanceof UnusableReplyError)
+        this.#log.error(outcome.error.message);
+    };
+    entry.refreshing = true;
+    const landing = this.#ask(pending, entry);
+    if (landing instanceof Promise) void landing.then(renewed);
+    else renewed(landing);
+  }
+
+  /** What is on its way for these names and those below them is outdated: it is given to those who wait, but not kept. */
+  outdate(names: readonly Name[]): void {
+    for (const flight of this.#flights) {
+      if (names.some((name) => flight.asked.name.isAtOrBelow(name))) {
+        flight.storable = false;
+        this.#flights.close(flight);
+      }
+    }
+  }
+
+  /** Nothing that comes back from now on is kept. */
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
+  }
+
+  #answer(pending: PendingQuery, joins: number): Outcome | Promise<Outcome> {
+    const flight = joins > 0 ? this.#joinable(pending) : undefined;
+    if (flight === undefined) {
+      const landing = this.#ask(pending, undefined);
+      if (!(landing instanceof Promise)) return ownOutcome(landing, pending);
+      return landing.then((landed) => ownOutcome(landed, pending));
+    }
+    pending.asked.trace?.note("waits for the answer to an equal question that is on its way");
+    return this.#waitFor<Outcome>(
+      flight,
+      pending.asked.deadline - this.#clock.now(),
+      (landed) => {
+        if (isForLeaderAlone(landed)) return this.#answer(pending, 0);
+        // A second leader that runs out of time has shown that the upstream is slow, not that its client was in a hurry.
+        if (joins > 1 && this.#ranOutOfTime(landed, flight)) return this.#answer(pending, joins - 1);
+        return sharedOutcome(landed, pending);
+      },
+      () => pending.asked.fail(Rcode.SERVFAIL, new DeadlineExceededError(pending)),
+    );
+  }
+
+  #joinable(pending: PendingQuery): Flight | undefined {
+    // Where answers are not to be kept, each query is to have an answer of its own.
+    if (this.#settings.success.except.contains(pending.asked.name)) return undefined;
+    return this.#flights.joinable(pending);
+  }
+
+  /** Never throws nor rejects, as far as `next` keeps its word. */
+  #ask(pending: PendingQuery, predecessor: CacheEntry | undefined): Landing | Promise<Landing> {
+    const outcome = pending.next(pending.asked);
+    if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
+    const flight = this.#flights.add(pending);
+    return outcome.then((settled) => {
+      this.#flights.remove(flight);
+      const landing = this.#land(settled, pending, predecessor, flight);
+      flight.land(landing);
+      return landing;
+    });
+  }
+
+  #land(
+    outcome: Outcome,
+    pending: PendingQuery,
+    predecessor: CacheEntry | undefined,
+    flight: Flight | undefined,
+  ): Landing {
+    try {
+      return this.#receive(outcome, pending, predecessor, flight);
+    } catch (error) {
+      // Those who wait must hear of it, whoever made the reply.
+      return failed(pending.asked.fail(Rcode.SERVFAIL, new UnusableReplyError(pending, error)));
+    }
+  }
+
+  #receive(
+    outcome: Outcome,
+    pending: PendingQuery,
+    predecessor: CacheEntry | undefined,
+    flight: Flight | undefined,
+  ): Landing {
+    const now = this.#clock.now();
+    const verdict =
+      outcome.kind === "reply"
+        ? judge(outcome, pending.asked, this.#settings, this.#clock.wallTime())
+        : undefined;
+    const succeeds = predecessor === undefined || this.#succeeds(verdict, predecessor);
+    if (!succeeds) predecessor.retryAt = now + (this.#settings.stale?.failureRecheckMs ?? 0);
+    if (outcome.kind !== "reply" || verdict === undefined) return failed(outcome);
+    if (succeeds && flight?.storable !== false && !this.#stopped)
+      this.#store.keep(pending, outcome, verdict, now, predecessor);
+    outcome.edns = undefined;
+    outcome.setUniformTtl(verdict.ttl);
+    const template = flight !== undefined && flight.waiting > 0 ? outcome.forQuery(pending.asked) : undefined;
+    return { outcome, verdict, template };
+  }
+
+  /** May the reply take the place of that entry? */
+  #succeeds(verdict: Verdict | undefined, entry: CacheEntry): boolean {
+    if (verdict === undefined || !verdict.sound) return false;
+    return verdict.answers || !entry.answers || this.#settings.stale?.preferPositive !== true;
+  }
+
+  #successor(landing: Landing, entry: CacheEntry, pending: PendingQuery, own: boolean): Reply | undefined {
+    if (!this.#succeeds(landing.verdict, entry)) return undefined;
+    const outcome = own ? ownOutcome(landing, pending) : sharedOutcome(landing, pending);
+    return outcome.kind === "reply" ? outcome : undefined;
+  }
+
+  /** Milliseconds that a client with an expired answer at hand waits for a better one. */
+  #patience({ asked }: PendingQuery): number {
+    const verifyTimeout = this.#settings.stale?.verifyTimeoutMs ?? Infinity;
+    return Math.min(verifyTimeout, asked.deadline - this.#clock.now());
+  }
+
+  #ranOutOfTime({ outcome }: Landing, flight: Flight): boolean {
+    return outcome.kind === "failed" && this.#clock.now() >= flight.asked.deadline;
+  }
+
+  async #waitFor<T>(
+    flight: Flight,
+    ms: number,
+    onLanded: (landing: Landing) => T | Promise<T>,
+    onTime: () => T,
+  ): Promise<T> {
+    this.#flights.enter(flight);
+    try {
+      return await this.#within(ms, flight.landed, onLanded, onTime);
+    } finally {
+      this.#flights.leave();
+    }
+  }
+
+  #within<T>(
+    ms: number,
+    landed: Promise<Landing>,
+    onLanded: (landing: Landing) => T | Promise<T>,
+    onTime: () => T,
+  ): Promise<T> {
+    if (ms === Infinity) return landed.then(onLanded);
+    return new Promise((resolve, reject) => {
+      let late = false;
+      const timer = this.#clock.after(ms, () => {
+        late = true;
+        this.#timers.delete(timer);
+        resolve(onTime());
+      });
+      this.#timers.add(timer);
+      landed
+        .then((landing) => {
+          if (late) return;
+          timer.cancel();
+          this.#timers.delete(timer);
+          resolve(onLanded(landing));
+        })
+        .catch(reject);
+    });
+  }
+}
+
+/** The client's deadline passed while it waited for the answer to another one's question. */
+export class DeadlineExceededError extends Error {
+  override readonly name = "DeadlineExceededError";
+  readonly question: string;
+
+  constructor({ asked }: PendingQuery) {
+    super(`deadline exceeded while an equal question for ${asked.name} was on its way`);
+    this.question = asked.name.toString();
+  }
+}
+
+/** A plugin behind made a reply that cannot be encoded. */
+export class UnusableReplyError extends Error {
+  override readonly name = "UnusableReplyError";
+  readonly question: string;
+
+  constructor({ asked }: PendingQuery, cause: unknown) {
+    super(
+      `the reply for ${asked.name} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    );
+    this.question = asked.name.toString();
+  }
+}
+
+/** How often a query waits for others before it asks for itself. */
+const MAX_JOINS = 2;
+
+function failed(outcome: Outcome): Landing {
+  return { outcome, verdict: undefined, template: undefined };
+}
+
+/** Was that decided for one query, not for its question? A dropped query, and a reply to a question that nobody asked. */
+function isForLeaderAlone({ outcome, verdict }: Landing): boolean {
+  return outcome.kind === "dropped" || (outcome.kind === "reply" && verdict?.sameQuestion !== true);
+}
+
+/** What the query that was asked gets. */
+function ownOutcome({ outcome }: Landing, pending: PendingQuery): Outcome {
+  if (outcome.kind === "reply" && !pending.wantsAuthenticData) outcome.setFlag(Flag.AD, false);
+  return outcome;
+}
+
+/** What a query that waited gets: a shell of its own. */
+function sharedOutcome({ outcome, template }: Landing, pending: PendingQuery): Outcome {
+  if (template !== undefined) {
+    const reply = template.forQuery(pending.asked);
+    if (!pending.wantsAuthenticData) reply.setFlag(Flag.AD, false);
+    return reply;
+  }
+  if (outcome.kind !== "failed") return outcome;
+  const failure = new Failure(outcome.rcode, outcome.error);
+  failure.plugin = outcome.plugin;
+  return failure;
+}

@@ -1,0 +1,113 @@
+/** The metrics of `cache`. */
+
+import type { CounterSlot, GaugeSlot } from "../../lib/metric-slots.ts";
+import type { CounterFamily, GaugeFamily, MetricsRegistry } from "../../lib/metrics.ts";
+import type { Query } from "../../plugin/query.ts";
+
+/** The series of one listener and view. */
+export interface CacheCounters {
+  readonly requests: CounterSlot;
+  readonly successHits: CounterSlot;
+  readonly denialHits: CounterSlot;
+  readonly misses: CounterSlot;
+  readonly prefetches: CounterSlot;
+  readonly drops: CounterSlot;
+  readonly servedStale: CounterSlot;
+  readonly successEvictions: CounterSlot;
+  readonly denialEvictions: CounterSlot;
+  readonly successEntries: GaugeSlot;
+  readonly denialEntries: GaugeSlot;
+}
+
+/** Names and labels are those of CoreDNS (facts 2.35). */
+export class CacheMetrics {
+  readonly #zones: string;
+  readonly #families: Families;
+  readonly #known = new Map<string, CacheCounters>();
+  #lastServer = "";
+  #lastView = "";
+  #last: CacheCounters | undefined;
+
+  /** @param zones value of the label of that name */
+  constructor(metrics: MetricsRegistry, zones: string) {
+    this.#zones = zones;
+    this.#families = declareFamilies(metrics);
+  }
+
+  /** The series for a query. Queries mostly come by the same listener as the one before. */
+  of(query: Query): CacheCounters {
+    const server = query.listener.label;
+    const { view } = query;
+    if (this.#last !== undefined && server === this.#lastServer && view === this.#lastView) return this.#last;
+    const key = `${server} ${view}`;
+    let counters = this.#known.get(key);
+    if (counters === undefined) {
+      counters = this.#resolve(server, view);
+      this.#known.set(key, counters);
+    }
+    this.#lastServer = server;
+    this.#lastView = view;
+    this.#last = counters;
+    return counters;
+  }
+
+  /** All listeners and views that were seen answer from the same entries. */
+  setEntries(success: number, denial: number): void {
+    for (const { successEntries, denialEntries } of this.#known.values()) {
+      successEntries.set(success);
+      denialEntries.set(denial);
+    }
+  }
+
+  #resolve(server: string, view: string): CacheCounters {
+    const zones = this.#zones;
+    const { requests, hits, misses, prefetches, drops, servedStale, evictions, entries } = this.#families;
+    return {
+      requests: requests.slot(server, zones, view),
+      successHits: hits.slot(server, "success", zones, view),
+      denialHits: hits.slot(server, "denial", zones, view),
+      misses: misses.slot(server, zones, view),
+      prefetches: prefetches.slot(server, zones, view),
+      drops: drops.slot(server, zones, view),
+      servedStale: servedStale.slot(server, zones, view),
+      successEvictions: evictions.slot(server, "success", zones, view),
+      denialEvictions: evictions.slot(server, "denial", zones, view),
+      successEntries: entries.slot(server, "success", zones, view),
+      denialEntries: entries.slot(server, "denial", zones, view),
+    };
+  }
+}
+
+interface Families {
+  readonly requests: CounterFamily;
+  readonly hits: CounterFamily;
+  readonly misses: CounterFamily;
+  readonly prefetches: CounterFamily;
+  readonly drops: CounterFamily;
+  readonly servedStale: CounterFamily;
+  readonly evictions: CounterFamily;
+  readonly entries: GaugeFamily;
+}
+
+const LABELS = ["server", "zones", "view"];
+const LABELS_WITH_TYPE = ["server", "type", "zones", "view"];
+
+function declareFamilies(metrics: MetricsRegistry): Families {
+  const counter = (name: string, help: string, labels = LABELS): CounterFamily =>
+    metrics.counter({ name: `coredns_cache_${name}`, help, labels });
+  return {
+    requests: counter("requests_total", "Queries that were looked up."),
+    hits: counter("hits_total", "Queries answered from what was kept.", LABELS_WITH_TYPE),
+    misses: counter("misses_total", "Queries for which nothing was kept."),
+    prefetches: counter("prefetch_total", "Answers asked for again in the background."),
+    drops: counter("drops_total", "Replies not kept because they were for another question."),
+    servedStale: counter("served_stale_total", "Queries answered with an expired answer."),
+    evictions: counter("evictions_total", "Answers that had to make room for others.", LABELS_WITH_TYPE),
+    entries: metrics.gauge({
+      name: "coredns_cache_entries",
+      help: "Answers that are kept.",
+      acrossThreads: "sum",
+      labels: LABELS_WITH_TYPE,
+    }),
+  };
+}

@@ -1,0 +1,209 @@
+/** The grammar of `cache` (CoreDNS facts 2.35). */
+import { Name } from "../../dns/name.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
+import { nearestWord } from "../../lib/nearest-word.ts";
+import {
+  type Argument,
+  type ArgumentCursor,
+  INVALID,
+  type Invalid,
+  optional,
+  optionalWhen,
+  required,
+  zones,
+} from "../../plugin/config/arguments.ts";
+import { flag, type Option, option, optionList, single } from "../../plugin/config/options.ts";
+import { directive } from "../../plugin/config/schema.ts";
+import {
+  choice,
+  duration,
+  integer,
+  percentage,
+  type Value,
+  ValueProblem,
+} from "../../plugin/config/values.ts";
+import type { ZoneList } from "../../plugin/zones.ts";
+
+/** One directive as it was read; durations in milliseconds. */
+export interface CacheDirective {
+  readonly ttl: number | undefined;
+  readonly zones: ZoneList;
+  readonly success: CapacityOption | undefined;
+  readonly denial: CapacityOption | undefined;
+  readonly prefetch:
+    | { readonly amount: number; readonly duration: number; readonly percentage: number }
+    | undefined;
+  readonly serve_stale: { readonly duration: number | undefined; readonly refresh: Refresh } | undefined;
+  readonly serve_stale_policy: "prefer_positive" | undefined;
+  readonly servfail: number;
+  readonly disable: readonly { readonly kind: "success" | "denial"; readonly zones: ZoneList }[];
+  readonly keepttl: boolean;
+}
+
+export interface CapacityOption {
+  readonly capacity: number;
+  readonly ttl: number | undefined;
+  readonly minttl: number | undefined;
+}
+
+/** How an expired answer gets a successor; milliseconds. */
+export interface Refresh {
+  readonly mode: "immediate" | "verify";
+  /** 0 to wait for as long as it takes. */
+  readonly verifyTimeout: number;
+  readonly responseTtl: number;
+  /** 0 for no pause between attempts. */
+  readonly failureRecheck: number;
+}
+
+const MINUTE = 60_000;
+/** Longest time that failures are remembered: RFC 2308 section 7. */
+const MAX_FAILURE_TIME = 5 * MINUTE;
+/** Largest TTL in seconds (RFC 2181 section 8). */
+const MAX_TTL = 0x7fff_ffff;
+const MODES = ["immediate", "verify"] as const;
+
+/** The schema that reads it. */
+export const cacheDirective = directive({
+  args: {
+    ttl: optionalWhen(maximumTtl(), (word) => /^[+-]?\d+$/.test(word)),
+    zones: zones(),
+  },
+  options: {
+    success: capacityOption(),
+    denial: capacityOption(),
+    prefetch: option({
+      amount: required(integer({ min: 0 })),
+      duration: optional(duration({ min: 0 }), MINUTE),
+      percentage: optional(percentage({ min: 10, max: 90 }), 10),
+    }),
+    serve_stale: option({
+      duration: optionalWhen(staleDuration(), (word) => !isMode(word.toLowerCase())),
+      refresh: refreshArguments(),
+    }),
+    serve_stale_policy: onlyOnce(single(choice(["prefer_positive"]))),
+    servfail: single(servfailDuration(), 5000),
+    disable: optionList({ kind: required(choice(["success", "denial"])), zones: zones([Name.root]) }),
+    keepttl: flag(),
+  },
+  check(config, report, at) {
+    if (config.serve_stale_policy === undefined || config.serve_stale !== undefined) return;
+    report.error(
+      "CACHE_POLICY_WITHOUT_STALE",
+      at("serve_stale_policy"),
+      "serve_stale_policy requires serve_stale",
+      {
+        expected: "a line serve_stale in the same block",
+      },
+    );
+  },
+});
+
+function capacityOption(): Option<CapacityOption | undefined> {
+  return option({
+    capacity: required(integer()),
+    ttl: optional(maximumTtl()),
+    minttl: optional(minimumTtl()),
+  });
+}
+
+function maximumTtl(): Value<number> {
+  return seconds(1, (word) => `cache TTL can not be zero or negative: ${word}`);
+}
+
+function minimumTtl(): Value<number> {
+  return seconds(0, (word) => `cache min TTL can not be negative: ${word}`);
+}
+
+function seconds(min: number, tooSmall: (word: string) => string): Value<number> {
+  const number = integer({ min, max: MAX_TTL });
+  return {
+    expected: `${number.expected} in seconds`,
+    parse: (word, context) =>
+      /^[+-]?\d+$/.test(word) && Number(word) < min
+        ? new ValueProblem(tooSmall(word))
+        : number.parse(word, context),
+  };
+}
+
+function servfailDuration(): Value<number> {
+  const inner = duration({ min: 0 });
+  return {
+    expected: `a duration up to ${formatGoDuration(MAX_FAILURE_TIME)}`,
+    parse(word, context) {
+      const parsed = inner.parse(word, context);
+      if (parsed instanceof ValueProblem || parsed <= MAX_FAILURE_TIME) return parsed;
+      return new ValueProblem("caching SERVFAIL responses over 5 minutes is not permitted");
+    },
+  };
+}
+
+function staleDuration(): Value<number> {
+  const inner = duration({ min: 0 });
+  return {
+    expected: "a duration such as 1h, or immediate or verify",
+    parse(word, context) {
+      const parsed = inner.parse(word, context);
+      if (!(parsed instanceof ValueProblem)) return parsed;
+      return new ValueProblem(parsed.message, nearestWord(word.toLowerCase(), MODES) ?? parsed.suggestion);
+    },
+  };
+}
+
+/** `[immediate [RESPONSE_TTL [FAILURE_RECHECK]] | verify [VERIFY_TIMEOUT [RESPONSE_TTL [FAILURE_RECHECK]]]]` */
+function refreshArguments(): Argument<Refresh> {
+  return {
+    read(cursor) {
+      const word = cursor.take();
+      const mode = word === undefined ? "immediate" : cursor.value(word, choice(MODES, { ignoreCase: true }));
+      if (mode === INVALID) return INVALID;
+      const verifyTimeout = mode === "verify" ? next(cursor, duration({ min: 0 })) : 0;
+      if (verifyTimeout === INVALID) return INVALID;
+      const responseTtl = next(cursor, wholeSeconds());
+      if (responseTtl === INVALID) return INVALID;
+      const failureRecheck = next(cursor, duration({ min: 0, max: MAX_FAILURE_TIME }));
+      return failureRecheck === INVALID ? INVALID : { mode, verifyTimeout, responseTtl, failureRecheck };
+    },
+    usage: () =>
+      "[immediate [RESPONSE_TTL [FAILURE_RECHECK]] | verify [VERIFY_TIMEOUT [RESPONSE_TTL [FAILURE_RECHECK]]]]",
+  };
+}
+
+/** The next word as a value, 0 when there is none. */
+function next(cursor: ArgumentCursor, value: Value<number>): number | Invalid {
+  const token = cursor.take();
+  return token === undefined ? 0 : cursor.value(token, value);
+}
+
+function wholeSeconds(): Value<number> {
+  const inner = duration({ min: 0, max: MAX_TTL * 1000, bareSeconds: true });
+  return {
+    expected: "a duration of whole seconds",
+    parse(word, context) {
+      const parsed = inner.parse(word, context);
+      if (parsed instanceof ValueProblem || parsed % 1000 === 0) return parsed;
+      return new ValueProblem(`'${word}' is not a whole number of seconds: TTLs have no fractions`);
+    },
+  };
+}
+
+function isMode(word: string): boolean {
+  return MODES.some((mode) => mode === word);
+}
+
+/** An option that must not be repeated. */
+function onlyOnce<T>(inner: Option<T>): Option<T> {
+  return {
+    read(lines, context) {
+      const [, second] = lines;
+      if (second === undefined) return inner.read(lines, context);
+      context.report.error(
+        "CACHE_POLICY_REPEATED",
+        second.name.span,
+        `'${second.name.text}' may appear only once`,
+      );
+      return INVALID;
+    },
+    usage: inner.usage,
+  };
+}

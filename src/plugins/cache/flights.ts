@@ -1,0 +1,115 @@
+/** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
+import { RecordType } from "../../dns/type-names.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { PendingQuery } from "./pending-query.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** How a question was answered. */
+export interface Landing {
+  /** For the query that was asked. */
+  readonly outcome: Outcome;
+  /** Present for a reply. */
+  readonly verdict: Verdict | undefined;
+  /** The reply for other queries: nobody changes it. Present when somebody waits. */
+  readonly template: Reply | undefined;
+}
+
+export class Flight {
+  readonly hash: number;
+  readonly traits: number;
+  readonly asked: Query;
+  /** False when what is on its way became outdated meanwhile. */
+  storable = true;
+  /** Queries that wait for the answer to this one. */
+  waiting = 0;
+  /** Never rejects. */
+  readonly landed: Promise<Landing>;
+  #resolve: (landing: Landing) => void = ignore;
+
+  constructor({ hash, traits, asked }: PendingQuery) {
+    this.hash = hash;
+    this.traits = traits;
+    this.asked = asked;
+    this.landed = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+  }
+
+  land(landing: Landing): void {
+    this.#resolve(landing);
+  }
+}
+
+/** The flights of one cache. There are as many as the plugins behind let wait. */
+export class FlightTable {
+  readonly #byHash = new Map<number, Flight>();
+  readonly #all = new Set<Flight>();
+  #waiting = 0;
+
+  /** Queries that wait for the answers to others. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * A flight whose answer will also do for this query.
+   *
+   * An internal lookup never waits for a flight: the flight may be waiting for it, itself or by way of others. HINFO is never
+   * waited for because `loop` must see its probe each time that it comes round. An answer cut to the size of a smaller client is
+   * no answer for a larger one.
+   */
+  joinable({ asked, hash, traits }: PendingQuery): Flight | undefined {
+    if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
+    const flight = this.#byHash.get(hash);
+    if (flight === undefined || flight.traits !== traits) return undefined;
+    if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
+    if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
+    return flight.asked.name.equals(asked.name) ? flight : undefined;
+  }
+
+  add(pending: PendingQuery): Flight {
+    const flight = new Flight(pending);
+    this.#all.add(flight);
+    const known = this.#byHash.get(flight.hash);
+    if (known === undefined || replyCapacity(known.asked) <= replyCapacity(flight.asked))
+      this.#byHash.set(flight.hash, flight);
+    return flight;
+  }
+
+  /** From now on nobody can join. */
+  close(flight: Flight): void {
+    if (this.#byHash.get(flight.hash) === flight) this.#byHash.delete(flight.hash);
+  }
+
+  remove(flight: Flight): void {
+    this.#all.delete(flight);
+    this.close(flight);
+  }
+
+  enter(flight: Flight): void {
+    flight.waiting++;
+    this.#waiting++;
+  }
+
+  leave(): void {
+    this.#waiting--;
+  }
+
+  [Symbol.iterator](): Iterator<Flight> {
+    return this.#all.values();
+  }
+}
+
+/** More than these ask for themselves: the bounds of the plugins behind then count for them. */
+const MAX_WAITING = 10_000;
+
+/** The largest reply that the asker can take; plugins behind the cache may cut what they get to it. */
+function replyCapacity(query: Query): number {
+  return query.overStream ? 0xffff : query.udpSize;
+}
+
+function ignore(): void {
+  // Stands in until the promise has made its own.
+}

@@ -1,0 +1,137 @@
+/** The cache between the server and the plugins that know answers (CoreDNS facts 2.35). */
+import type { Name } from "../../dns/name.ts";
+import { Flag, Opcode } from "../../dns/numbers.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Next } from "../../plugin/handler.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import { Reply } from "../../plugin/reply.ts";
+import type { Site } from "../../plugin/site.ts";
+import { AnswerStore } from "./answer-store.ts";
+import { ChainAsker } from "./chain-asker.ts";
+import { type CacheCounters, CacheMetrics } from "./counters.ts";
+import { type CacheEntry, type EntryKey, WILDCARD_LABEL } from "./entry.ts";
+import { PendingQuery, wantsAuthenticData } from "./pending-query.ts";
+import { answerTraits } from "./question-hash.ts";
+import type { CacheSettings } from "./settings.ts";
+
+export class CacheHandler {
+  readonly store: AnswerStore;
+  readonly #settings: CacheSettings;
+  readonly #clock: Clock;
+  readonly #asker: ChainAsker;
+  readonly #metrics: CacheMetrics;
+  readonly #forgetCollector: () => void;
+
+  constructor(settings: CacheSettings, site: Pick<Site, "clock" | "log" | "metrics" | "random">) {
+    this.#settings = settings;
+    this.#clock = site.clock;
+    this.store = new AnswerStore(settings, site.random);
+    this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
+    this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
+    this.#forgetCollector = site.metrics.onCollect(() =>
+      this.#metrics.setEntries(this.store.success.size, this.store.denial.size),
+    );
+  }
+
+  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (query.opcode !== Opcode.QUERY) return next(query);
+    const traits = answerTraits(query);
+    const hash = this.store.hash(query, traits);
+    const now = this.#timeFor(query);
+    const entry = this.store.find(hash, traits, query, now);
+    // Only names of the cache's zones are ever kept: a hit need not ask for them.
+    if (entry === undefined) return this.#miss(query, next, { hash, traits });
+    const counters = this.#metrics.of(query);
+    counters.requests.increment();
+    (entry.denial ? counters.denialHits : counters.successHits).increment();
+    if (now >= entry.expiresAt) return this.#answerStale(entry, query, next, now, counters);
+    if (this.#settings.prefetch !== undefined) this.#considerPrefetch(entry, query, next, now, counters);
+    const remaining = entry.remainingTtl(now);
+    query.trace?.note(`kept for ${entry.ttl - remaining} s, good for ${remaining} s more`, {
+      age: entry.ttl - remaining,
+      ttl: remaining,
+    });
+    return replyFrom(entry, query, this.#settings.keepTtl ? entry.ttl : remaining);
+  }
+
+  /**
+   * Forgets the answers for these names and for all names below them, and does not keep what is on its way for them.
+   * @returns how many answers were forgotten
+   */
+  drop(names: readonly Name[]): number {
+    this.#asker.outdate(names);
+    return this.store.dropAtOrBelow(names);
+  }
+
+  stop(): void {
+    this.#asker.stop();
+    this.#forgetCollector();
+    this.#metrics.setEntries(0, 0);
+  }
+
+  /** Reading the clock takes as long as the rest of a hit. A query fresh from its listener was stamped a moment ago. */
+  #timeFor(query: Query): number {
+    return query.root === query ? query.receivedAt : this.#clock.now();
+  }
+
+  #miss(query: Query, next: Next, key: EntryKey): Outcome | Promise<Outcome> {
+    if (isTransfer(query.type) || this.#settings.zones.matchQuery(query) === undefined) return next(query);
+    const counters = this.#metrics.of(query);
+    counters.requests.increment();
+    counters.misses.increment();
+    query.trace?.note("not kept");
+    return this.#asker.answer(PendingQuery.forClient(query, next, key, counters));
+  }
+
+  #answerStale(
+    entry: CacheEntry,
+    query: Query,
+    next: Next,
+    now: number,
+    counters: CacheCounters,
+  ): Outcome | Promise<Outcome> {
+    const verify = this.#settings.stale?.verify === true;
+    if (!verify) this.#renew(entry, query, next, now, counters);
+    if (!verify || now < entry.retryAt) return this.#staleReply(entry, query, counters);
+    const fresh = this.#asker.verify(PendingQuery.forClient(query, next, entry, counters), entry);
+    if (!(fresh instanceof Promise)) return fresh ?? this.#staleReply(entry, query, counters);
+    return fresh.then((reply) => reply ?? this.#staleReply(entry, query, counters));
+  }
+
+  #staleReply(entry: CacheEntry, query: Query, counters: CacheCounters): Reply {
+    counters.servedStale.increment();
+    query.trace?.note("expired, given all the same", { stale: true });
+    return replyFrom(entry, query, this.#settings.stale?.responseTtl ?? 0);
+  }
+
+  #considerPrefetch(entry: CacheEntry, query: Query, next: Next, now: number, counters: CacheCounters): void {
+    const { prefetch } = this.#settings;
+    if (prefetch === undefined) return;
+    entry.hits = now - entry.lastHitAt > prefetch.windowMs ? 1 : entry.hits + 1;
+    entry.lastHitAt = now;
+    if (entry.hits < prefetch.amount) return;
+    if (entry.remainingTtl(now) <= Math.ceil((prefetch.percentage * entry.ttl) / 100))
+      this.#renew(entry, query, next, now, counters);
+  }
+
+  #renew(entry: CacheEntry, query: Query, next: Next, now: number, counters: CacheCounters): void {
+    if (entry.refreshing || now < entry.retryAt) return;
+    const pending = PendingQuery.inBackground(query, next, entry, counters, this.#clock.now());
+    if (pending === undefined) return;
+    counters.prefetches.increment();
+    query.trace?.note("asks for a fresh answer in the background");
+    this.#asker.renew(pending, entry);
+  }
+}
+
+function replyFrom(entry: CacheEntry, query: Query, ttl: number): Reply {
+  if (entry.wildcard !== undefined) query.setMetadata(WILDCARD_LABEL, entry.wildcard);
+  const flags = wantsAuthenticData(query, entry.traits) ? entry.flags : entry.flags & ~Flag.AD;
+  return Reply.fromEncoded(query, entry.encoded, entry.rcode, flags | Flag.AA, ttl);
+}
+
+function isTransfer(type: number): boolean {
+  return type === RecordType.AXFR || type === RecordType.IXFR;
+}

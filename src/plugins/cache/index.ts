@@ -1,0 +1,19 @@
+/** `cache`: keeps answers for as long as their TTLs allow. */
+import { definePlugin } from "../../plugin/index.ts";
+import { cacheDirective } from "./directive.ts";
+import { CacheHandler } from "./handler.ts";
+import { settingsOf } from "./settings.ts";
+
+export default definePlugin({
+  name: "cache",
+  summary: "Keeps answers, and gives them again until they expire.",
+  config: cacheDirective,
+  create(config, site) {
+    const cache = new CacheHandler(settingsOf(config), site);
+    return {
+      handle: (query, next) => cache.handle(query, next),
+      forget: (names) => void cache.drop(names),
+      stop: () => cache.stop(),
+    };
+  },
+});

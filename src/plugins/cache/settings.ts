@@ -1,0 +1,113 @@
+/** What the directive `cache` asks for, with all defaults filled in (CoreDNS facts 2.35). */
+import type { Name } from "../../dns/name.ts";
+import { ZoneList } from "../../plugin/zones.ts";
+import type { CacheDirective, CapacityOption } from "./directive.ts";
+
+export interface CacheSettings {
+  readonly zones: ZoneList;
+  readonly success: StoreSettings;
+  readonly denial: StoreSettings;
+  /** Seconds that SERVFAIL and NOTIMP are kept; 0 for not at all. */
+  readonly servfailTtl: number;
+  readonly prefetch: PrefetchSettings | undefined;
+  readonly stale: StaleSettings | undefined;
+  /** Whether answers show the TTL that they came with until they expire. */
+  readonly keepTtl: boolean;
+}
+
+/** Seconds. */
+export interface TtlLimits {
+  readonly minTtl: number;
+  readonly maxTtl: number;
+}
+
+export interface StoreSettings extends TtlLimits {
+  /** Entries. */
+  readonly capacity: number;
+  /** Zones whose answers are not kept. */
+  readonly except: ZoneList;
+}
+
+export interface PrefetchSettings {
+  /** Hits, none further from the one before than `windowMs`, that make an answer popular. */
+  readonly amount: number;
+  readonly windowMs: number;
+  /** Share of the TTL that is left when a popular answer is asked for anew. */
+  readonly percentage: number;
+}
+
+export interface StaleSettings {
+  /** How long after its end an answer may still be given. */
+  readonly windowMs: number;
+  /** Whether the rest of the chain is asked before an expired answer is given, not afterwards. */
+  readonly verify: boolean;
+  /** How long a client waits for that, `Infinity` for as long as it takes. */
+  readonly verifyTimeoutMs: number;
+  /** Seconds that expired answers show. */
+  readonly responseTtl: number;
+  /** How long nobody asks again after a refresh that failed. */
+  readonly failureRecheckMs: number;
+  /** `serve_stale_policy prefer_positive`. */
+  readonly preferPositive: boolean;
+}
+
+/** Makes the settings of a directive that was read without errors. */
+export function settingsOf(directive: CacheDirective): CacheSettings {
+  const { ttl, zones } = directive;
+  return {
+    zones,
+    success: storeSettings(directive.success, ttl ?? DEFAULT_SUCCESS_TTL, exceptions(directive, "success")),
+    denial: storeSettings(directive.denial, ttl ?? DEFAULT_DENIAL_TTL, exceptions(directive, "denial")),
+    servfailTtl: Math.floor(directive.servfail / 1000),
+    prefetch: prefetchSettings(directive),
+    stale: staleSettings(directive),
+    keepTtl: directive.keepttl,
+  };
+}
+
+const DEFAULT_SUCCESS_TTL = 3600;
+const DEFAULT_DENIAL_TTL = 1800;
+const DEFAULT_MIN_TTL = 5;
+const DEFAULT_CAPACITY = 10_000;
+const DEFAULT_STALE_WINDOW_MS = 3_600_000;
+
+function storeSettings(option: CapacityOption | undefined, maxTtl: number, except: ZoneList): StoreSettings {
+  return {
+    capacity: effectiveCapacity(option?.capacity ?? DEFAULT_CAPACITY),
+    maxTtl: option?.ttl ?? maxTtl,
+    minTtl: option?.minttl ?? DEFAULT_MIN_TTL,
+    except,
+  };
+}
+
+/** The capacity of 256 shards that share what was asked for and have 4 entries at the least, as CoreDNS counts it. */
+function effectiveCapacity(asked: number): number {
+  return SHARDS * Math.max(Math.floor(asked / SHARDS), 4);
+}
+
+const SHARDS = 256;
+
+function prefetchSettings({ prefetch }: CacheDirective): PrefetchSettings | undefined {
+  if (prefetch === undefined || prefetch.amount === 0) return undefined;
+  return { amount: prefetch.amount, windowMs: prefetch.duration, percentage: prefetch.percentage };
+}
+
+function staleSettings(directive: CacheDirective): StaleSettings | undefined {
+  const { serve_stale: stale, serve_stale_policy: policy } = directive;
+  if (stale === undefined || stale.duration === 0) return undefined;
+  const { mode, verifyTimeout, responseTtl, failureRecheck } = stale.refresh;
+  return {
+    windowMs: stale.duration ?? DEFAULT_STALE_WINDOW_MS,
+    verify: mode === "verify",
+    verifyTimeoutMs: verifyTimeout === 0 ? Infinity : verifyTimeout,
+    responseTtl: responseTtl / 1000,
+    failureRecheckMs: failureRecheck,
+    preferPositive: policy === "prefer_positive",
+  };
+}
+
+function exceptions(directive: CacheDirective, kind: "success" | "denial"): ZoneList {
+  const zones: Name[] = [];
+  for (const line of directive.disable) if (line.kind === kind) zones.push(...line.zones.zones);
+  return new ZoneList(zones);
+}

@@ -1,0 +1,85 @@
+/** What the cache makes of a reply that came from the rest of the chain (CoreDNS facts 2.35 and 1.20). */
+import { Rcode } from "../../dns/numbers.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { WireError } from "../../dns/wire-reader.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import { authorityHolds, minimalTtl, type ResponseType, responseType } from "../../plugin/response-type.ts";
+import { reachesType } from "./cname-chain.ts";
+import type { CacheSettings, TtlLimits } from "./settings.ts";
+
+export interface Verdict {
+  /** As in CoreDNS facts 1.20, but NODATA for a chain of CNAMEs that ends without the type asked for. */
+  readonly type: ResponseType;
+  /** Seconds for all records of the reply, and how long it may be kept. */
+  readonly ttl: number;
+  /** May be kept, were its question the one that was asked. */
+  readonly storable: boolean;
+  /** Which of the two caches it belongs to. */
+  readonly denial: boolean;
+  /** The reply is for the question that was asked. */
+  readonly sameQuestion: boolean;
+  /** NOERROR with records of the type asked for. */
+  readonly answers: boolean;
+  /** Good enough to take the place of a stale answer. */
+  readonly sound: boolean;
+}
+
+/**
+ * Judges a reply.
+ * @param asked what went to the rest of the chain
+ * @param wallTime milliseconds since 1970, to judge signatures by
+ */
+export function judge(reply: Reply, asked: Query, settings: CacheSettings, wallTime: number): Verdict {
+  const sections = reply.encoded;
+  let type = typeOf(reply, wallTime);
+  let answers = false;
+  let broken = false;
+  if (type === "NOERROR" && sections.answerCount > 0) {
+    answers = reachesType(sections, asked);
+    if (!answers) {
+      if (authorityHolds(sections, RecordType.SOA)) type = "NODATA";
+      else broken = true;
+    }
+  }
+  const sameQuestion = reply.query === asked || equalQuestions(reply.query, asked);
+  const unclassed = type === "OTHERERROR" || type === "META" || type === "UPDATE";
+  const unproven = type === "NXDOMAIN" && !authorityHolds(sections, RecordType.SOA);
+  return {
+    type,
+    ttl: ttlOf(reply, type, settings),
+    storable: !(reply.truncated || unclassed || unproven || broken),
+    denial: type === "NXDOMAIN" || type === "NODATA" || type === "SERVERERROR",
+    sameQuestion,
+    answers,
+    sound:
+      (reply.rcode === Rcode.NOERROR || reply.rcode === Rcode.NXDOMAIN) &&
+      !reply.truncated &&
+      !unclassed &&
+      sameQuestion,
+  };
+}
+
+function typeOf(reply: Reply, wallTime: number): ResponseType {
+  try {
+    return responseType(reply, wallTime);
+  } catch (error) {
+    // A signature that does not decode: the reply is passed on as it is, but not kept.
+    if (error instanceof WireError) return "OTHERERROR";
+    throw error;
+  }
+}
+
+function ttlOf(reply: Reply, type: ResponseType, settings: CacheSettings): number {
+  if (type === "SERVERERROR") return settings.servfailTtl;
+  const limits = type === "NXDOMAIN" || type === "NODATA" ? settings.denial : settings.success;
+  return clampTtl(minimalTtl(reply, type, limits.maxTtl), limits);
+}
+
+function clampTtl(ttl: number, { minTtl, maxTtl }: TtlLimits): number {
+  return Math.min(Math.max(ttl, minTtl), maxTtl);
+}
+
+function equalQuestions(one: Query, other: Query): boolean {
+  return one.type === other.type && one.class === other.class && one.name.equals(other.name);
+}

@@ -1,0 +1,22 @@
+/** `cancel`: how long a query may take (CoreDNS facts 2.4). */
+import { parseGoDuration } from "../../lib/duration.ts";
+import { definePlugin, directive, duration, optional } from "../../plugin/index.ts";
+import { withDeadline } from "./handler.ts";
+
+const DEFAULT_TIMEOUT = 5_001;
+const NANOSECOND = 1e-6;
+
+const timeout = duration({
+  min: NANOSECOND,
+  problem: (word) =>
+    parseGoDuration(word) === undefined
+      ? `invalid duration: "${word}"`
+      : `invalid negative duration: "${word}"`,
+});
+
+export default definePlugin({
+  name: "cancel",
+  summary: "Gives each query a deadline, after which plugins stop working on it.",
+  config: directive({ args: { timeout: optional(timeout, DEFAULT_TIMEOUT) }, occurrences: "last" }),
+  create: (config) => ({ handle: withDeadline(config.timeout) }),
+});

@@ -1,0 +1,31 @@
+/** `chaos`: what this server is, in records of class CH (CoreDNS facts 2.29). */
+import { definePlugin, directive, merged, optional, rest, text } from "../../plugin/index.ts";
+import { ServerFacts } from "./server-facts.ts";
+
+const DEFAULT_AUTHORS = ["Portolan authors"];
+
+export default definePlugin({
+  name: "chaos",
+  summary: "Answers queries of class CH for version, host name and authors of the server.",
+  config: merged(
+    directive({ args: { version: optional(text()), authors: rest(text()) }, occurrences: "each" }),
+  ),
+  allClasses: true,
+  configure(lines, _settings, { report, span }) {
+    if (lines.length < 2) return;
+    const message = `'chaos' stands ${lines.length} times: only the first one counts`;
+    report.warning("PLUGIN_REPEATED", span, message);
+  },
+  create([first], { version, machine, random }) {
+    const authors = first?.authors ?? [];
+    const facts = new ServerFacts(
+      {
+        version: first?.version ?? `Portolan-${version}`,
+        hostname: machine.hostname || "localhost",
+        authors: authors.length > 0 ? authors : DEFAULT_AUTHORS,
+      },
+      random,
+    );
+    return { handle: facts.handle };
+  },
+});

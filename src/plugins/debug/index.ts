@@ -1,0 +1,11 @@
+/** `debug`: more to read in the process log (CoreDNS facts 2.16). */
+import { definePlugin, directive } from "../../plugin/index.ts";
+
+export default definePlugin({
+  name: "debug",
+  summary: "Prints debug lines, and stack traces of plugins that fail.",
+  config: directive({ occurrences: "each" }),
+  configure(_config, settings) {
+    settings.debug = true;
+  },
+});

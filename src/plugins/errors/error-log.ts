@@ -1,0 +1,89 @@
+import { recordTypeName } from "../../dns/index.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
+import type { Pattern } from "../../lib/pattern.ts";
+import {
+  afterNext,
+  type Clock,
+  type Handler,
+  type Logger,
+  type Outcome,
+  type Query,
+  type Timer,
+} from "../../plugin/index.ts";
+
+/** How errors of one kind are summed up. */
+export interface ConsolidationRule {
+  /** Milliseconds. */
+  readonly period: number;
+  readonly pattern: Pattern;
+  readonly level: "warning" | "error" | "info" | "debug";
+  /** Logs the first error of each period as it comes. */
+  readonly showFirst: boolean;
+}
+
+/** Logs the errors of queries that failed further down the chain, and passes the failures on. */
+export class ErrorLog {
+  readonly #consolidations: readonly Consolidation[];
+  readonly #log: Logger;
+
+  constructor(rules: readonly ConsolidationRule[], clock: Clock, log: Logger) {
+    this.#consolidations = rules.map((rule) => new Consolidation(rule, clock, log));
+    this.#log = log;
+  }
+
+  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#report);
+
+  /** Prints what is still being counted. */
+  stop(): void {
+    for (const consolidation of this.#consolidations) consolidation.flush();
+  }
+
+  readonly #report = (outcome: Outcome, query: Query): Outcome => {
+    if (outcome.kind !== "failed" || outcome.error === undefined) return outcome;
+    const reason = outcome.error.message;
+    const consolidation = this.#consolidations.find(({ rule }) => rule.pattern.test(reason));
+    if (consolidation === undefined) this.#log.error(describe(outcome.rcode, query, reason));
+    else if (consolidation.count() && consolidation.rule.showFirst)
+      this.#log[consolidation.rule.level](describe(outcome.rcode, query, reason));
+    return outcome;
+  };
+}
+
+/** Counts errors of one kind, and says how many there were once a period after the first of them. */
+class Consolidation {
+  readonly rule: ConsolidationRule;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #errors = 0;
+  #timer: Timer | undefined;
+
+  constructor(rule: ConsolidationRule, clock: Clock, log: Logger) {
+    this.rule = rule;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** @returns whether this error is the first of its period */
+  count(): boolean {
+    this.#errors++;
+    if (this.#errors > 1) return false;
+    this.#timer = this.#clock.after(this.rule.period, () => this.flush());
+    return true;
+  }
+
+  flush(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const { period, pattern, level, showFirst } = this.rule;
+    const errors = this.#errors;
+    this.#errors = 0;
+    if (errors === 0 || (errors === 1 && showFirst)) return;
+    this.#log[level](
+      `${errors} errors like '${pattern.source}' occurred in last ${formatGoDuration(period)}`,
+    );
+  }
+}
+
+function describe(rcode: number, query: Query, reason: string): string {
+  return `${rcode} ${query.name.toLowerCase()} ${recordTypeName(query.type)}: ${reason}`;
+}

@@ -1,0 +1,60 @@
+/** `errors`: why queries failed, in the process log (CoreDNS facts 2.23). */
+import { compilePattern, type Pattern, PatternError } from "../../lib/pattern.ts";
+import {
+  choice,
+  definePlugin,
+  directive,
+  duration,
+  flag,
+  optional,
+  optionalWhen,
+  optionList,
+  required,
+  type Value,
+  ValueProblem,
+} from "../../plugin/index.ts";
+import { ErrorLog } from "./error-log.ts";
+
+const SHOW_FIRST = "show_first";
+const MILLISECOND = 1;
+
+const pattern: Value<Pattern> = {
+  expected: "a regular expression",
+  parse(word) {
+    try {
+      return compilePattern(word);
+    } catch (error) {
+      if (error instanceof PatternError) return new ValueProblem(error.message);
+      throw error;
+    }
+  },
+};
+
+export default definePlugin({
+  name: "errors",
+  summary: "Logs why queries failed.",
+  config: directive({
+    args: { output: optional(choice(["stdout"], { problem: (word) => `invalid log file: ${word}` })) },
+    options: {
+      stacktrace: flag(),
+      consolidate: optionList({
+        period: required(duration({ min: MILLISECOND })),
+        pattern: required(pattern),
+        level: optionalWhen(choice(["warning", "error", "info", "debug"]), (word) => word !== SHOW_FIRST),
+        show_first: optional(choice([SHOW_FIRST])),
+      }),
+    },
+  }),
+  configure({ stacktrace }, settings) {
+    if (stacktrace) settings.stackTraces = true;
+  },
+  create({ consolidate }, { clock, log }) {
+    const rules = consolidate.map(({ show_first, level, ...rule }) => ({
+      ...rule,
+      level: level ?? "error",
+      showFirst: show_first !== undefined,
+    }));
+    const errors = new ErrorLog(rules, clock, log);
+    return { handle: errors.handle, stop: () => errors.stop() };
+  },
+});

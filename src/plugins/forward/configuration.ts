@@ -1,0 +1,205 @@
+/** The grammar of the directive (CoreDNS facts 2.53). */
+import { Name, Rcode } from "../../dns/index.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
+import {
+  type Argument,
+  type ConfigSchema,
+  choice,
+  directive,
+  domainName,
+  duration,
+  flag,
+  hostPort,
+  INVALID,
+  integer,
+  ipAddress,
+  type Option,
+  option,
+  optionList,
+  parseZones,
+  rcode,
+  required,
+  rest,
+  single,
+  type Value,
+  ValueProblem,
+  type ZoneList,
+  zones,
+} from "../../plugin/index.ts";
+import { POLICY_NAMES } from "../../upstream/policy.ts";
+import { MAX_TARGETS, type Target, target } from "./targets.ts";
+
+const domain = domainName();
+
+const fromZone: Argument<Name> = {
+  read(cursor, label) {
+    const token = cursor.take();
+    if (token === undefined) return cursor.missing(label, "a zone such as . or example.org");
+    const parsed = parseZones(token.text);
+    const zone = parsed instanceof ValueProblem ? undefined : parsed[0];
+    if (parsed instanceof ValueProblem || zone === undefined) {
+      cursor.context.report.error("PLUGIN_BAD_VALUE", token.span, `unable to normalize '${token.text}'`, {
+        expected: "a zone such as . or example.org",
+      });
+      return INVALID;
+    }
+    if (parsed.length > 1) {
+      cursor.context.report.warning(
+        "FORWARD_ZONE_IN_PARTS",
+        token.span,
+        `'${token.text}' stands for ${parsed.length} zones, of which only '${zone}' is forwarded`,
+        { expected: "one zone: write a forward line for each" },
+      );
+    }
+    return zone;
+  },
+  usage: (label) => label,
+};
+
+const targets: Argument<readonly Target[]> = {
+  read(cursor, label) {
+    const all = rest(target, 1).read(cursor, label);
+    if (all === INVALID || all.length <= MAX_TARGETS) return all;
+    cursor.context.report.error(
+      "PLUGIN_BAD_VALUE",
+      cursor.owner.span,
+      `more than ${MAX_TARGETS} TOs configured: ${all.length}`,
+      { expected: `at most ${MAX_TARGETS}; a file or a host name may stand for more` },
+    );
+    return INVALID;
+  },
+  usage: (label) => `${label}...`,
+};
+
+/** Unlike other lists of zones this one has no meaning when it is empty. */
+const zonesGiven: Argument<ZoneList> = {
+  read(cursor, label) {
+    return cursor.peek() === undefined ? cursor.missing(label, "a zone") : zones().read(cursor, label);
+  },
+  usage: (label) => `${label}...`,
+};
+
+export interface ProbeForm {
+  readonly recursionDesired: boolean;
+  readonly domain: Name;
+}
+
+const probeForm: Argument<ProbeForm> = {
+  read(cursor) {
+    let recursionDesired = true;
+    let name = Name.root;
+    for (let token = cursor.take(); token !== undefined; token = cursor.take()) {
+      if (token.text === "no_rec") {
+        recursionDesired = false;
+      } else if (token.text === "domain") {
+        const value = cursor.take();
+        const parsed =
+          value === undefined ? cursor.missing("FQDN", domain.expected) : cursor.value(value, domain);
+        if (parsed === INVALID) return INVALID;
+        name = parsed;
+      } else {
+        cursor.context.report.error(
+          "PLUGIN_BAD_VALUE",
+          token.span,
+          `health_check: unknown option '${token.text}'`,
+          { expected: "no_rec, or domain with a name" },
+        );
+        return INVALID;
+      }
+    }
+    return { recursionDesired, domain: name };
+  },
+  usage: () => "[no_rec] [domain FQDN]",
+};
+
+const failoverRcode: Value<number> = {
+  expected: "an rcode such as SERVFAIL or REFUSED",
+  parse(word, context) {
+    const code = rcode().parse(word, context);
+    return code === Rcode.NOERROR ? new ValueProblem("NoError cannot be used in failover") : code;
+  },
+};
+
+/** Not below 0; `name` is the option's, for the words of CoreDNS. */
+function span(name: string): Value<number> {
+  return duration({ min: 0, problem: (word) => durationProblem(name, word, "can't be negative") });
+}
+
+function durationProblem(name: string, word: string, rule: string): string {
+  return /^-/.test(word) || /^0[a-zµ]*$/.test(word)
+    ? `${name} ${rule}: ${word}`
+    : `${name}: '${word}' is not a duration such as 500ms or 30s`;
+}
+
+function count(name: string): Value<number> {
+  return integer({
+    min: 0,
+    max: 0xffff_ffff,
+    problem: (word) =>
+      /^-\d+$/.test(word) ? `${name} can't be negative: ${word}` : `${name}: '${word}' is not a whole number`,
+  });
+}
+
+/** Options that belong to upstreams which are still to come. */
+function notYet(upstreams: string): Option<undefined> {
+  return {
+    read(lines, context) {
+      for (const line of lines) {
+        context.report.error(
+          "PLUGIN_NOT_YET",
+          line.name.span,
+          `'${line.name.text}': ${upstreams} upstreams are not in this version yet`,
+          { expected: "upstreams asked over UDP and TCP" },
+        );
+      }
+      return lines.length === 0 ? undefined : INVALID;
+    },
+    usage: "VALUE...",
+  };
+}
+
+const args = { from: fromZone, to: targets };
+
+const options = {
+  except: optionList({ ignored_names: zonesGiven }),
+  force_tcp: flag(),
+  prefer_udp: flag(),
+  expire: single(span("expire"), 10_000),
+  max_age: single(span("max_age"), 0),
+  max_idle_conns: single(count("max_idle_conns"), 0),
+  read_timeout: single(
+    duration({ min: 1e-6, problem: (word) => durationProblem("read_timeout", word, "must be positive") }),
+    2_000,
+  ),
+  max_fails: single(count("max_fails"), 2),
+  /** Absent: twice the number of upstreams. */
+  max_connect_attempts: single(count("max_connect_attempts")),
+  doh_method: notYet("https://"),
+  tls: notYet("tls://"),
+  tls_servername: notYet("tls://"),
+  policy: single(choice(POLICY_NAMES, { problem: (word) => `unknown policy '${word}'` }), "random"),
+  health_check: option({ duration: required(span("health_check")), form: probeForm }),
+  max_concurrent: single(count("max_concurrent"), 0),
+  next: optionList({ rcode: rest(rcode(), 1) }),
+  next_on_nodata: flag(),
+  failfast_all_unhealthy_upstreams: flag(),
+  failover: optionList({ rcode: rest(failoverRcode, 1) }),
+  source_address: single(ipAddress((word) => `source_address: '${word}' is not an IP address`)),
+  resolver: optionList({ address: rest(hostPort(53), 1) }),
+};
+
+export const forwardDirective = directive({
+  args,
+  options,
+  occurrences: "each",
+  check({ max_age: maxAge, expire }, report, at) {
+    if (maxAge === 0 || maxAge >= expire) return;
+    report.error(
+      "PLUGIN_BAD_VALUE",
+      at("max_age"),
+      `max_age (${formatGoDuration(maxAge)}) must not be less than expire (${formatGoDuration(expire)})`,
+    );
+  },
+});
+
+export type ForwardConfig = typeof forwardDirective extends ConfigSchema<infer T> ? T : never;

@@ -1,0 +1,324 @@
+/** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
+
+import { readOptions } from "../../dns/edns.ts";
+import {
+  type Edns,
+  EncodedSections,
+  Flag,
+  Rcode,
+  type ScannedMessage,
+  WireError,
+  WireReader,
+} from "../../dns/index.ts";
+import { octetAt, readU16 } from "../../dns/octets.ts";
+import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import type { Clock, Logger, Next, Outcome, Query, Reply } from "../../plugin/index.ts";
+import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
+import { ExchangeError } from "../../upstream/exchange-error.ts";
+import { hexdump } from "../../upstream/hexdump.ts";
+import type { Policy } from "../../upstream/policy.ts";
+import type { Upstream } from "../../upstream/upstream.ts";
+
+/** What is the same for all queries of one `forward`. */
+export interface ForwardRules {
+  /** At least one. */
+  readonly upstreams: readonly Upstream[];
+  readonly policy: Policy;
+  /** Chooses among upstreams that are all down. */
+  readonly lot: Policy;
+  readonly forceTcp: boolean;
+  readonly preferUdp: boolean;
+  /** Milliseconds. */
+  readonly readTimeout: number;
+  readonly maxFails: number;
+  /** 0 for no limit. */
+  readonly maxConnectAttempts: number;
+  readonly failfast: boolean;
+  readonly failover: ReadonlySet<number>;
+  /** Rcodes with which a query goes on to the `forward` behind this one; empty where there is none. */
+  readonly nextRcodes: ReadonlySet<number>;
+  readonly nextOnNodata: boolean;
+  readonly clock: Clock;
+  readonly wheel: TimeoutWheel;
+  readonly log: Logger;
+  /** All upstreams were found down. */
+  countBroken(): void;
+  /** The query has its outcome. */
+  finished(): void;
+}
+
+/** Milliseconds in which a query may begin another attempt (CoreDNS facts 2.53). */
+export const TOTAL_TIME = 5_000;
+/** Milliseconds of rest after each round through the upstreams, from the third on: attempts that fail at once must not spin. */
+export const PAUSE = 100;
+
+export class ForwardedQuery extends UpstreamRequest {
+  readonly #rules: ForwardRules;
+  readonly #query: Query;
+  readonly #next: Next;
+  #resolve: (outcome: Outcome) => void = ignore;
+  #deadline = 0;
+  #upstream: Upstream | undefined;
+  #overStream: boolean;
+  #sentAt = 0;
+  readonly #first: number;
+  /** The other upstreams in their order, made when the first does not do. */
+  #others: readonly number[] | undefined;
+  #position = 0;
+  #downInARow = 0;
+  /** All upstreams are down, and this one was drawn by lot. */
+  #lastResort = false;
+  #failedAttempts = 0;
+  #failoverReplies = 0;
+  #failoverReply: Reply | undefined;
+  #lastError: Error | undefined;
+
+  constructor(rules: ForwardRules, query: Query, next: Next) {
+    super();
+    this.#rules = rules;
+    this.#query = query;
+    this.#next = next;
+    this.#overStream = rules.forceTcp || (query.overStream && !rules.preferUdp);
+    this.#first = rules.policy.first(rules.upstreams.length);
+  }
+
+  get bytes(): Uint8Array {
+    return this.#query.bytes;
+  }
+
+  get length(): number {
+    return this.#query.length;
+  }
+
+  get questionEnd(): number {
+    return this.#query.questionEnd;
+  }
+
+  /** Sends the query; there is no promise where nobody can be asked. */
+  begin(): Outcome | Promise<Outcome> {
+    const now = this.#rules.clock.now();
+    this.#deadline = Math.min(now + TOTAL_TIME, this.#query.deadline);
+    const upstream = now < this.#deadline ? this.#choose() : undefined;
+    if (upstream === undefined) {
+      this.#rules.finished();
+      return this.#giveUp();
+    }
+    const outcome = new Promise<Outcome>((resolve) => {
+      this.#resolve = resolve;
+    });
+    this.#ask(upstream, now);
+    return outcome;
+  }
+
+  answered(octets: Uint8Array): void {
+    try {
+      this.#read(octets);
+    } catch (error) {
+      if (error instanceof WireError) this.#failed(this.#malformed(error));
+      else this.#settle(this.#query.fail(Rcode.SERVFAIL, asError(error)));
+    }
+  }
+
+  mismatched(octets: Uint8Array): void {
+    this.#observe(octets.length > 3 ? octetAt(octets, 3) & 0xf : Rcode.FORMERR);
+    const { log } = this.#rules;
+    if (log.debugEnabled) {
+      const { name, type } = this.#query;
+      log.debug(`Wrong reply from ${this.#upstream?.address.text} for id: ${this.id}, ${name} ${type}`);
+      for (const line of hexdump(octets)) log.debug(`debug: ${line}`);
+    }
+    this.#query.trace?.note("the reply answers another question");
+    this.#settle(this.#query.reply({ rcode: Rcode.FORMERR }));
+  }
+
+  failed(error: ExchangeError): void {
+    this.#failed(error);
+  }
+
+  #ask(upstream: Upstream, now: number): void {
+    const { readTimeout } = this.#rules;
+    const exchange = this.#overStream ? upstream.stream : upstream.datagram;
+    this.#upstream = upstream;
+    this.#sentAt = now;
+    this.#query.setMetadata("forward/upstream", upstream.address.text);
+    this.#query.trace?.note(`asks ${upstream.address.text} over ${exchange.protocol}`);
+    exchange.send(this, Math.min(readTimeout, this.#query.deadline - now), this.#deadline - now);
+  }
+
+  /** The next upstream that is not down; any one when all are, unless nobody is to be asked then. */
+  #choose(): Upstream | undefined {
+    const { upstreams, maxFails, failfast, lot } = this.#rules;
+    for (;;) {
+      if (this.#position >= upstreams.length) {
+        this.#position = 0;
+        this.#downInARow = 0;
+      }
+      const upstream = upstreams[this.#indexAt(this.#position++)];
+      if (upstream === undefined || !upstream.health.isDown(maxFails)) return upstream;
+      if (++this.#downInARow < upstreams.length) continue;
+      this.#rules.countBroken();
+      if (failfast) return undefined;
+      this.#lastResort = true;
+      return upstreams[lot.first(upstreams.length)];
+    }
+  }
+
+  #indexAt(position: number): number {
+    if (position === 0) return this.#first;
+    this.#others ??= this.#rules.policy.others(this.#first, this.#rules.upstreams.length);
+    return this.#others[position - 1] ?? 0;
+  }
+
+  #read(octets: Uint8Array): void {
+    const scanned = this.#scan(octets);
+    const flags = readU16(octets, 2);
+    let reply: Reply;
+    if (scanned === undefined) {
+      reply = this.#query.reply({ truncated: true });
+    } else {
+      reply = this.#query.reply({
+        rcode: (flags & 0xf) | (scanned.extendedRcodeBits << 4),
+        encoded: scanned.encoded,
+      });
+      reply.flags = flags & PASSED_FLAGS;
+      reply.edns = readEdns(octets, scanned, this.#query);
+    }
+    this.#accept(reply);
+  }
+
+  /** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (CoreDNS facts 1.22). */
+  #scan(octets: Uint8Array): ScannedMessage | undefined {
+    try {
+      return EncodedSections.scan(octets, octets.length);
+    } catch (error) {
+      if (this.#overStream || !(error instanceof WireError) || error.code !== "SHORT_INPUT") throw error;
+      this.#query.trace?.note(`the reply of ${octets.length} octets is cut off`);
+      return undefined;
+    }
+  }
+
+  #accept(reply: Reply): void {
+    const { rcode } = reply;
+    const { failover, nextRcodes, nextOnNodata, preferUdp, upstreams } = this.#rules;
+    this.#observe(rcode);
+    if (preferUdp && reply.truncated && !this.#overStream && this.#upstream !== undefined) {
+      this.#overStream = true;
+      this.#ask(this.#upstream, this.#rules.clock.now());
+      return;
+    }
+    if (failover.has(rcode) && ++this.#failoverReplies < upstreams.length) {
+      this.#failoverReply = reply;
+      this.#proceed();
+      return;
+    }
+    if (nextRcodes.has(rcode) || (nextOnNodata && isNodata(reply))) {
+      this.#query.trace?.note("the next forward is asked");
+      this.#settle(this.#next(this.#query));
+      return;
+    }
+    this.#settle(reply);
+  }
+
+  #failed(error: Error): void {
+    this.#lastError = error;
+    this.#query.trace?.note(error.message);
+    if (this.#rules.maxFails !== 0) this.#upstream?.health.check();
+    this.#failedAttempts++;
+    if (this.#lastResort) this.#settle(this.#giveUp());
+    else this.#proceed();
+  }
+
+  /** Asks the next upstream, if there is time and patience left. */
+  #proceed(): void {
+    const { maxConnectAttempts, upstreams, wheel } = this.#rules;
+    const attempts = this.#failedAttempts;
+    if (maxConnectAttempts > 0 && attempts >= maxConnectAttempts) {
+      this.#settle(this.#giveUp());
+    } else if (attempts >= 2 * upstreams.length && attempts % upstreams.length === 0) {
+      this.carrier = PAUSING;
+      wheel.schedule(PAUSE, this);
+    } else {
+      this.proceedNow();
+    }
+  }
+
+  /** For the pause between two rounds. */
+  proceedNow(): void {
+    const now = this.#rules.clock.now();
+    const upstream = now < this.#deadline ? this.#choose() : undefined;
+    if (upstream === undefined) this.#settle(this.#giveUp());
+    else this.#ask(upstream, now);
+  }
+
+  #giveUp(): Outcome {
+    return (
+      this.#failoverReply ?? this.#query.fail(Rcode.SERVFAIL, this.#lastError ?? new NoHealthyUpstreamError())
+    );
+  }
+
+  #settle(outcome: Outcome | Promise<Outcome>): void {
+    this.#rules.finished();
+    // A promise can only be that of the chain, which never rejects.
+    if (outcome instanceof Promise) void outcome.then(this.#resolve);
+    else this.#resolve(outcome);
+  }
+
+  #observe(rcode: number): void {
+    this.#upstream?.durations.observe(rcode, this.#rules.clock.now() - this.#sentAt);
+  }
+
+  #malformed(cause: WireError): ExchangeError {
+    const to = this.#upstream?.address.text ?? "";
+    const protocol = this.#overStream ? "tcp" : "udp";
+    return new ExchangeError("malformed", protocol, to, `reply from ${to}: ${cause.message}`, { cause });
+  }
+}
+
+export class NoHealthyUpstreamError extends Error {
+  override readonly name = "NoHealthyUpstreamError";
+
+  constructor() {
+    super("no healthy proxies");
+  }
+}
+
+const PASSED_FLAGS = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
+
+const PAUSING: RequestCarrier = {
+  timedOut(request) {
+    request.carrier = undefined;
+    if (request instanceof ForwardedQuery) request.proceedNow();
+  },
+};
+
+function isNodata(reply: Reply): boolean {
+  return reply.rcode === Rcode.NOERROR && !reply.truncated && reply.encoded.answerCount === 0;
+}
+
+/** OPT of the reply. Where it holds no options nothing in it is of use, as the server fits the rest to the client. */
+function readEdns(octets: Uint8Array, { optOffset }: ScannedMessage, query: Query): Edns | undefined {
+  if (optOffset < 0) return undefined;
+  const length = readU16(octets, optOffset + 8);
+  if (length === 0 && query.root.hasEdns) return PLAIN_EDNS;
+  return {
+    udpSize: readU16(octets, optOffset + 2),
+    version: octetAt(octets, optOffset + 5),
+    dnssecOk: (octetAt(octets, optOffset + 6) & 0x80) !== 0,
+    options: readOptions(new WireReader(octets, optOffset + 10), length),
+  };
+}
+
+const PLAIN_EDNS: Edns = Object.freeze({
+  udpSize: 1232,
+  version: 0,
+  dnssecOk: false,
+  options: Object.freeze([]),
+});
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+function ignore(): void {
+  // Until there is a promise nobody waits.
+}

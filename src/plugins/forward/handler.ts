@@ -1,0 +1,179 @@
+import { Name, Rcode } from "../../dns/index.ts";
+import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
+import { ZoneList } from "../../plugin/index.ts";
+import { upstreamAddress } from "../../upstream/address.ts";
+import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
+import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
+import { makePolicy } from "../../upstream/policy.ts";
+import { UdpExchange } from "../../upstream/udp-exchange.ts";
+import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
+import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
+import type { ForwardConfig } from "./configuration.ts";
+import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
+import { resolveTargets } from "./targets.ts";
+
+/** One `forward` directive: sends the queries of its zone to other servers (CoreDNS facts 2.53). */
+export class Forwarder implements PluginInstance {
+  readonly #config: ForwardConfig;
+  readonly #site: Site;
+  readonly #wheel: TimeoutWheel;
+  readonly #metrics: UpstreamMetrics;
+  readonly #broken: CounterSlot;
+  readonly #rejects: CounterSlot;
+  readonly #everything: boolean;
+  readonly #except: ZoneList;
+  readonly #maxConcurrent: number;
+  readonly #tooMany: Error;
+  #concurrent = 0;
+  #rules: ForwardRules | undefined;
+
+  constructor(config: ForwardConfig, site: Site) {
+    this.#config = config;
+    this.#site = site;
+    this.#wheel = new TimeoutWheel(site.clock, granularity(config.read_timeout));
+    this.#metrics = new UpstreamMetrics(site.metrics, site.plugin);
+    this.#broken = site.metrics
+      .counter({
+        name: "coredns_forward_healthcheck_broken_total",
+        help: "Queries that found all upstreams down.",
+      })
+      .slot();
+    this.#rejects = site.metrics
+      .counter({
+        name: "coredns_forward_max_concurrent_rejects_total",
+        help: "Queries refused because as many as max_concurrent were waiting.",
+      })
+      .slot();
+    this.#except = new ZoneList(config.except.flatMap((line) => line.ignored_names.zones));
+    this.#everything = config.from.isRoot && this.#except.zones.length === 0;
+    this.#maxConcurrent = config.max_concurrent;
+    this.#tooMany = new Error(`concurrent queries exceeded maximum ${config.max_concurrent}`);
+  }
+
+  readonly handle = (query: Query, next: Next): Outcome | Promise<Outcome> => {
+    if (!this.#isOurs(query)) {
+      query.trace?.note("not for this forward: the name is outside of FROM, or excepted");
+      return next(query);
+    }
+    const rules = this.#rules;
+    if (rules === undefined) return query.fail(Rcode.SERVFAIL, NOT_STARTED);
+    if (this.#maxConcurrent > 0 && this.#concurrent >= this.#maxConcurrent) {
+      this.#rejects.increment();
+      query.trace?.note("max_concurrent queries are under way already");
+      return query.fail(Rcode.REFUSED, this.#tooMany);
+    }
+    this.#concurrent++;
+    return new ForwardedQuery(rules, query, next).begin();
+  };
+
+  /** The upstreams in the order of the configuration, once started. */
+  get upstreams(): readonly Upstream[] {
+    return this.#rules?.upstreams ?? [];
+  }
+
+  async start(): Promise<void> {
+    const config = this.#config;
+    const { clock, log, random } = this.#site;
+    const addresses = await this.#resolveTargets();
+    const nextIsForward = this.#nextIsForward();
+    const openPort = await fastestDatagramPorts(this.#site.machine.environment);
+    const upstreams = addresses.map((address) =>
+      plainUpstream(address, {
+        clock,
+        random,
+        wheel: this.#wheel,
+        metrics: this.#metrics,
+        sourceAddress: config.source_address,
+        expire: config.expire,
+        maxAge: config.max_age,
+        maxIdle: config.max_idle_conns,
+        probe: {
+          domain: config.health_check?.form.domain ?? Name.root,
+          recursionDesired: config.health_check?.form.recursionDesired ?? true,
+          interval: Math.max(config.health_check?.duration ?? 500, SHORTEST_INTERVAL),
+        },
+        probeOverTcp: config.force_tcp,
+        openPort,
+      }),
+    );
+    this.#rules = {
+      upstreams,
+      policy: makePolicy(config.policy, random),
+      lot: makePolicy("random", random),
+      forceTcp: config.force_tcp,
+      preferUdp: config.prefer_udp,
+      readTimeout: config.read_timeout,
+      maxFails: config.max_fails,
+      maxConnectAttempts: config.max_connect_attempts ?? 2 * upstreams.length,
+      failfast: config.failfast_all_unhealthy_upstreams,
+      failover: new Set(config.failover.flatMap((line) => line.rcode)),
+      nextRcodes: new Set(nextIsForward ? config.next.flatMap((line) => line.rcode) : []),
+      nextOnNodata: nextIsForward && config.next_on_nodata,
+      clock,
+      wheel: this.#wheel,
+      log,
+      countBroken: () => this.#broken.increment(),
+      finished: () => {
+        this.#concurrent--;
+      },
+    };
+  }
+
+  stop(): void {
+    for (const upstream of this.upstreams) upstream.close();
+    this.#wheel.clear();
+  }
+
+  #isOurs(query: Query): boolean {
+    if (this.#everything) return true;
+    const { from } = this.#config;
+    const { name } = query;
+    if (!name.isAtOrBelow(from)) return false;
+    return name.equals(from) || !this.#except.contains(name);
+  }
+
+  /** `next` leads only into another `forward`: elsewhere the upstream's answer is better than none. */
+  #nextIsForward(): boolean {
+    const handlers = this.#site.block.plugins().filter(({ instance }) => instance.handle !== undefined);
+    const place = handlers.findIndex(({ instance }) => instance === this);
+    return place >= 0 && handlers[place + 1]?.name === this.#site.plugin;
+  }
+
+  async #resolveTargets() {
+    const { resolver, to, source_address: sourceAddress, expire } = this.#config;
+    const servers = resolver
+      .flatMap((line) => line.address)
+      .flatMap(({ host, port }) => upstreamAddress(host, port) ?? [])
+      .map((remote) => {
+        const { clock, random } = this.#site;
+        const metrics = this.#metrics.exchange(remote.text, "udp");
+        return new UdpExchange({
+          remote,
+          clock,
+          random,
+          wheel: this.#wheel,
+          metrics,
+          sourceAddress,
+          expire,
+          maxAge: 0,
+        });
+      });
+    const lookup: HostLookup = servers.length === 0 ? systemLookup : lookupThrough(servers);
+    try {
+      return await resolveTargets(to, lookup);
+    } finally {
+      for (const server of servers) server.close();
+    }
+  }
+}
+
+const NOT_STARTED = new Error("the upstreams are not known yet");
+
+/** Milliseconds between two probes, whatever the configuration says. */
+const SHORTEST_INTERVAL = 10;
+
+/** Time-outs are late by two granules at the most: fine enough not to show, coarse enough to cost nothing. */
+function granularity(readTimeout: number): number {
+  return Math.min(Math.max(readTimeout / 20, 1), 50);
+}

@@ -1,0 +1,20 @@
+/** `health`: says over HTTP that the process is alive (CoreDNS facts 2.19). */
+import { definePlugin, directive, duration, listenAddress, optional, single } from "../../plugin/index.ts";
+import { Health } from "./health.ts";
+
+const lameduck = duration({
+  min: 0,
+  problem: (word) => `unable to parse lameduck duration value: '${word}' : not a duration such as 5s`,
+});
+
+export default definePlugin({
+  name: "health",
+  summary: "Says over HTTP that the process is alive, and can delay its end.",
+  leaderOnly: true,
+  config: directive({
+    args: { address: optional(listenAddress(), ":8080") },
+    options: { lameduck: single(lameduck, 0) },
+    occurrences: "last",
+  }),
+  create: (config, site) => new Health(config, site),
+});

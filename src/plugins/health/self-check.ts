@@ -1,0 +1,109 @@
+import { Agent, get } from "node:http";
+import { formatGoDuration } from "../../lib/duration.ts";
+import {
+  type Clock,
+  type CounterSlot,
+  type HistogramSlot,
+  type HttpEndpoint,
+  type Logger,
+  type MetricsRegistry,
+  reachableHost,
+  SLIM_DURATION_BUCKETS,
+  type Timer,
+} from "../../plugin/index.ts";
+
+/** Milliseconds. */
+const INTERVAL = 1_000;
+const TIMEOUT = 3_000;
+const SLOW = 1_000;
+
+/**
+ * Asks the own health endpoint as a stranger would, over a new connection each second: how long that takes tells how busy the process
+ * is with other things.
+ */
+export class SelfCheck {
+  readonly #endpoint: HttpEndpoint;
+  readonly #url: string;
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #durations: HistogramSlot;
+  readonly #failures: CounterSlot;
+  readonly #agent = new Agent({ keepAlive: false });
+  #timer: Timer | undefined;
+  #underWay = false;
+  #failing = false;
+  #stopped = false;
+
+  /** @param url of the endpoint as messages show it */
+  constructor(
+    endpoint: HttpEndpoint,
+    url: string,
+    path: string,
+    site: { readonly clock: Clock; readonly log: Logger; readonly metrics: MetricsRegistry },
+  ) {
+    this.#endpoint = endpoint;
+    this.#url = url;
+    this.#path = path;
+    this.#clock = site.clock;
+    this.#log = site.log;
+    this.#durations = site.metrics
+      .histogram({
+        name: "coredns_health_request_duration_seconds",
+        help: "Time that the server needs to answer a health request of its own, in seconds.",
+        buckets: SLIM_DURATION_BUCKETS,
+      })
+      .slot();
+    this.#failures = site.metrics
+      .counter({
+        name: "coredns_health_request_failures_total",
+        help: "Health requests of the server to itself that failed.",
+      })
+      .slot();
+  }
+
+  start(): void {
+    this.#timer ??= this.#clock.every(INTERVAL, () => this.#ask());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#agent.destroy();
+  }
+
+  #ask(): void {
+    if (this.#underWay) return;
+    this.#underWay = true;
+    const began = this.#clock.now();
+    const { host, port } = this.#endpoint;
+    const request = get({ host: reachableHost(host), port, path: this.#path, agent: this.#agent });
+    const timeout = this.#clock.after(TIMEOUT, () => request.destroy(new Error("no answer within 3s")));
+    request.once("response", (response) => {
+      response.resume();
+      this.#succeeded(this.#clock.now() - began);
+    });
+    request.on("error", (error) => this.#failed(error));
+    request.once("close", () => {
+      timeout.cancel();
+      this.#underWay = false;
+    });
+  }
+
+  #succeeded(duration: number): void {
+    this.#failing = false;
+    this.#durations.observe(duration / 1000);
+    if (duration <= SLOW) return;
+    this.#log.warning(
+      `Local health request to "${this.#url}" took more than 1s: ${formatGoDuration(duration)}`,
+    );
+  }
+
+  /** Logged once until it works again. */
+  #failed(error: Error): void {
+    if (this.#stopped) return;
+    this.#failures.increment();
+    if (!this.#failing) this.#log.warning(`Local health request to "${this.#url}" failed: ${error.message}`);
+    this.#failing = true;
+  }
+}

@@ -1,0 +1,221 @@
+import { stat } from "node:fs/promises";
+import { A, AAAA, EncodedSections, Name, PTR, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import { FileWatch } from "../../lib/file-watch.ts";
+import {
+  type GaugeSlot,
+  type Handler,
+  type Next,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  SetupError,
+  type Site,
+} from "../../plugin/index.ts";
+import type { HostsConfig } from "./config.ts";
+import { distinct, type HostEntry, HostTable, type PreparedAnswer } from "./host-table.ts";
+import { type HostsLine, parseHostsLine, readHostsFile } from "./hosts-file.ts";
+import { addressOfReverseName } from "./reverse-name.ts";
+
+/** The question's name stands behind the header. */
+const NAME_START = 12;
+
+/** More records than fit into any message. */
+const MAX_RECORDS = 5_000;
+
+/** Answers kept encoded, some 300 octets each; those of other names are encoded when they are asked for. */
+const MAX_PREPARED = 10_000;
+
+/** A shorter interval would do nothing but read. Milliseconds. */
+const SHORTEST_RELOAD = 100;
+
+export class Hosts implements PluginInstance {
+  readonly #config: HostsConfig;
+  readonly #site: Site;
+  readonly #path: string;
+  readonly #inline: readonly HostsLine[];
+  readonly #everythingFallsThrough: boolean;
+  readonly #entries: GaugeSlot;
+  readonly #reloadTime: GaugeSlot;
+  #table = new HostTable();
+  #prepared = 0;
+  #loads = 0;
+  #watch: FileWatch | undefined;
+
+  constructor(config: HostsConfig, site: Site) {
+    this.#config = config;
+    this.#site = site;
+    this.#path = site.resolvePath(config.file);
+    this.#inline = config.inline.flatMap((line) => parseHostsLine(line) ?? []);
+    this.#everythingFallsThrough = config.fallthrough.zones.zones.some((zone) => zone.isRoot);
+    this.#entries = site.metrics
+      .gauge({
+        name: "coredns_hosts_entries",
+        help: "Addresses of names and names of addresses, from the file and the Corefile.",
+        labels: ["hostsfile"],
+      })
+      .slot(this.#path);
+    this.#reloadTime = site.metrics
+      .gauge({
+        name: "coredns_hosts_reload_timestamp_seconds",
+        help: "When the content of the hosts file was last taken over, in seconds since 1970.",
+      })
+      .slot();
+  }
+
+  async start(): Promise<void> {
+    await this.#checkAccess();
+    const { reload } = this.#config;
+    const { clock, log } = this.#site;
+    this.#watch = new FileWatch({
+      paths: [this.#path],
+      intervalMs: Math.max(reload, SHORTEST_RELOAD),
+      clock,
+      onChange: ([change]) => this.#load(change?.content),
+      onError: (error) => log.warning(describeReadError(error, this.#path)),
+    });
+    const contents = await this.#watch.start();
+    if (reload === 0) this.#watch.stop();
+    await this.#load(contents.get(this.#path));
+  }
+
+  stop(): void {
+    this.#watch?.stop();
+  }
+
+  readonly handle: Handler = (query, next) => {
+    if (query.type === RecordType.PTR) return this.#answerReverse(query, next);
+    const entry = this.#table.find(query.bytes, NAME_START, query.nameEnd);
+    const wildcard = this.#table.findWildcard(query.bytes, NAME_START, query.nameEnd);
+    // Names in the table lie in the zones, so only those that are not need to be compared with them.
+    if (entry === undefined && wildcard === undefined) return this.#passOn(query, next);
+    if (query.type === RecordType.A) return this.#answerIpv4(query, entry, wildcard);
+    if (query.type === RecordType.AAAA) return this.#answerIpv6(query, entry, wildcard);
+    if (this.#config.fallthrough_unsupported && this.#config.fallthrough.permits(query.name)) {
+      query.trace?.note("the name is known, but hosts has no records of this type: falls through");
+      return next(query);
+    }
+    return answerEmpty(query);
+  };
+
+  #passOn(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (this.#everythingFallsThrough || this.#config.zones.matchQuery(query) === undefined) {
+      query.trace?.note("no name of the hosts file");
+      return next(query);
+    }
+    if (this.#config.fallthrough.permits(query.name)) {
+      query.trace?.note("no name of the hosts file: falls through");
+      return next(query);
+    }
+    query.trace?.note("not a name of the hosts file, and it may not fall through");
+    return query.fail();
+  }
+
+  #answerIpv4(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
+    if (entry === undefined || entry.ipv4.length === 0) return this.#answerWildcard(query, wildcard?.ipv4);
+    if (entry.preparedIpv4 !== undefined) return answerPrepared(query, entry.preparedIpv4);
+    const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv4));
+    if (this.#mayKeep()) entry.preparedIpv4 = prepared;
+    return answerPrepared(query, prepared);
+  }
+
+  #answerIpv6(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
+    if (entry === undefined || entry.ipv6.length === 0) return this.#answerWildcard(query, wildcard?.ipv6);
+    if (entry.preparedIpv6 !== undefined) return answerPrepared(query, entry.preparedIpv6);
+    const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv6));
+    if (this.#mayKeep()) entry.preparedIpv6 = prepared;
+    return answerPrepared(query, prepared);
+  }
+
+  /** Addresses of a wildcard stand in for those that the name itself has not, for each family alone. */
+  #answerWildcard(query: Query, addresses: readonly string[] | undefined): Outcome {
+    if (addresses === undefined || addresses.length === 0) return answerEmpty(query);
+    return query.reply({ authoritative: true, answer: this.#addressRecords(query, addresses) });
+  }
+
+  #answerReverse(query: Query, next: Next): Outcome | Promise<Outcome> {
+    const address = addressOfReverseName(query.name);
+    const entry = address === undefined ? undefined : this.#table.findAddress(address);
+    if (entry === undefined) return next(query);
+    if (entry.prepared !== undefined) return answerPrepared(query, entry.prepared);
+    const records = entry
+      .names(MAX_RECORDS)
+      .map((target) => PTR.create(query.name, this.#config.ttl, { target }));
+    const prepared = encodeAnswer(query, records);
+    if (this.#mayKeep()) entry.prepared = prepared;
+    return answerPrepared(query, prepared);
+  }
+
+  #mayKeep(): boolean {
+    this.#prepared++;
+    return this.#prepared <= MAX_PREPARED;
+  }
+
+  #addressRecords(query: Query, addresses: readonly string[]): ResourceRecord[] {
+    const { name } = query;
+    const kind = query.type === RecordType.A ? A : AAAA;
+    return distinct(addresses, MAX_RECORDS).map((address) =>
+      kind.create(name, this.#config.ttl, { address }),
+    );
+  }
+
+  /** @param content of the file; without any there are only the lines of the Corefile */
+  async #load(content: Uint8Array | undefined): Promise<void> {
+    const turn = ++this.#loads;
+    const table = new HostTable();
+    const take = (line: HostsLine): void => this.#addLine(table, line);
+    if (content !== undefined) await readHostsFile(content, take);
+    // A large file takes several turns to read, and may have changed again meanwhile.
+    if (turn !== this.#loads) return;
+    for (const line of this.#inline) take(line);
+    this.#table = table;
+    this.#prepared = 0;
+    this.#entries.set(table.size);
+    if (content !== undefined) this.#reloadTime.set(this.#site.clock.wallTime() / 1000);
+    this.#site.log.debug(`Parsed hosts file into ${table.size} entries`);
+  }
+
+  #addLine(table: HostTable, { octets, names }: HostsLine): void {
+    for (const text of names) {
+      const name = Name.tryParse(text);
+      if (name === undefined || !this.#config.zones.contains(name)) continue;
+      table.add(name, octets, !this.#config.no_reverse);
+    }
+  }
+
+  async #checkAccess(): Promise<void> {
+    try {
+      await stat(this.#path);
+    } catch (error) {
+      if (isMissing(error)) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new SetupError(
+        `unable to access hosts file '${this.#path}': ${reason}; name a file that can be read, or none at all`,
+      );
+    }
+  }
+}
+
+function encodeAnswer(query: Query, answer: readonly ResourceRecord[]): PreparedAnswer {
+  const sections = { answer, authority: [], additional: [] };
+  const { encoded, complete } = EncodedSections.encode(query.question, sections);
+  return { encoded, truncated: !complete };
+}
+
+function answerPrepared(query: Query, { encoded, truncated }: PreparedAnswer): Outcome {
+  return query.reply({ authoritative: true, truncated, encoded });
+}
+
+/** The name exists, and that is all there is to say: a hosts file has no SOA record to put beside it. */
+function answerEmpty(query: Query): Outcome {
+  query.trace?.note("the name is known, but has no records of this type");
+  return query.reply({ authoritative: true, encoded: EncodedSections.empty(query.questionEnd) });
+}
+
+function describeReadError(error: unknown, path: string): string {
+  if (isMissing(error)) return `File does not exist: ${path}`;
+  return `Hosts file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

@@ -1,0 +1,11 @@
+/** `hosts`: names and addresses from a file in the form of /etc/hosts (CoreDNS facts 2.42). */
+import { definePlugin } from "../../plugin/index.ts";
+import { hostsConfig } from "./config.ts";
+import { Hosts } from "./hosts.ts";
+
+export default definePlugin({
+  name: "hosts",
+  summary: "Answers from a file in the form of /etc/hosts, and from lines in the Corefile.",
+  config: hostsConfig,
+  create: (config, site) => new Hosts(config, site),
+});

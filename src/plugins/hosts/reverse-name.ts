@@ -1,0 +1,19 @@
+import { Name } from "../../dns/index.ts";
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../../lib/ip-address.ts";
+
+const IPV4_REVERSE = Name.parse("in-addr.arpa.");
+const IPV6_REVERSE = Name.parse("ip6.arpa.");
+
+/** The address that a name below `in-addr.arpa` or `ip6.arpa` stands for, in canonical text; `undefined` for other names. */
+export function addressOfReverseName(name: Name): string | undefined {
+  if (name.labelCount === 6 && name.isAtOrBelow(IPV4_REVERSE)) {
+    const octets = parseIpv4(name.labelsAbove(IPV4_REVERSE).reverse().join("."));
+    return octets && formatIpv4(octets);
+  }
+  if (name.labelCount === 34 && name.isAtOrBelow(IPV6_REVERSE)) {
+    const digits = name.labelsAbove(IPV6_REVERSE).reverse().join("");
+    const octets = parseIpv6(digits.replace(/(.{4})(?=.)/g, "$1:"));
+    return octets && formatIpv6(octets);
+  }
+  return undefined;
+}

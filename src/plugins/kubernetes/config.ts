@@ -1,0 +1,195 @@
+/** The directive's arguments and options (CoreDNS facts 2.47), and `manifests`. */
+import { dirname } from "node:path";
+import type { Directive } from "../../corefile/tree.ts";
+import type { Name } from "../../dns/name.ts";
+import { ClusterAccessError, readServer } from "../../kubernetes/api/access.ts";
+import { POD_MODES } from "../../kubernetes/cluster-view.ts";
+import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import { LabelSelector, LabelSelectorError } from "../../kubernetes/label-selector.ts";
+import {
+  type ConfigContext,
+  choice,
+  type DiagnosticSink,
+  directive,
+  duration,
+  fallthrough,
+  flag,
+  INVALID,
+  integer,
+  type Option,
+  option,
+  optional,
+  optionList,
+  required,
+  rest,
+  restTokens,
+  type Span,
+  single,
+  text,
+  type ZoneList,
+  zones,
+} from "../../plugin/index.ts";
+
+/** A path as it stands in the Corefile, and the folder of the file that it stands in. */
+export interface ManifestPath {
+  readonly path: string;
+  readonly folder: string;
+}
+
+export const config = directive({
+  args: { zones: zones() },
+  options: {
+    manifests: manifestPaths(),
+    endpoint: option({ url: rest(text("the URL of an API server"), 1) }),
+    tls: option({
+      cert: required(text("a file")),
+      key: required(text("a file")),
+      cacert: required(text("a file")),
+    }),
+    kubeconfig: option({ file: required(text("a file")), context: optional(text("a context")) }),
+    apiserver_qps: single(apiLimit("apiserver_qps")),
+    apiserver_burst: single(apiLimit("apiserver_burst")),
+    apiserver_max_inflight: single(apiLimit("apiserver_max_inflight")),
+    namespaces: optionList({ namespace: rest(text("a namespace"), 1) }),
+    namespace_labels: labelSelector(),
+    labels: labelSelector(),
+    pods: single(
+      choice(POD_MODES, {
+        problem: (word) => `wrong value for pods: ${word},  must be one of: disabled, verified, insecure`,
+      }),
+      "disabled",
+    ),
+    endpoint_pod_names: flag(),
+    ttl: single(
+      integer({ min: 0, max: 3600, problem: (word) => `ttl must be in range [0, 3600]: ${word}` }),
+      5,
+    ),
+    noendpoints: flag(),
+    fallthrough: fallthrough(),
+    ignore: option({ what: required(choice(["empty_service"], { problem: unknownIgnoreValue })) }),
+    multicluster: option({ zones: zones() }),
+    zonal: flag(),
+    snapshot: single(text("a file")),
+    startup_timeout: single(
+      duration({ min: 0, problem: (word) => `failed to parse startup_timeout: '${word}' is not a duration` }),
+      5000,
+    ),
+  },
+  check(values, report, at) {
+    checkZones(values.zones, values.multicluster?.zones, report, at);
+    if (values.namespaces.length > 0 && values.namespace_labels !== undefined) {
+      const message = "namespaces and namespace_labels cannot both be set";
+      report.error("KUBERNETES_TWO_NAMESPACE_SELECTIONS", at("namespace_labels"), message);
+    }
+    if (values.zonal && values.noendpoints) {
+      const message = "zonal requires the endpoint cache; remove noendpoints";
+      report.error("KUBERNETES_ZONAL_WITHOUT_ENDPOINTS", at("zonal"), message);
+    }
+    checkSource(values, report, at);
+  },
+});
+
+type At = (option?: string) => Span;
+
+function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: DiagnosticSink, at: At): void {
+  if (own.zones.every((zone) => isReverseZone(zone))) {
+    report.error("KUBERNETES_NO_FORWARD_ZONE", at(), "non-reverse zone name must be used", {
+      expected: "at least one zone such as cluster.local",
+    });
+  }
+  if (multicluster === undefined) return;
+  for (const zone of multicluster.zones) {
+    if (own.zones.some((other) => other.equals(zone))) continue;
+    const known = own.zones.map((name: Name) => name.toString()).join(" ");
+    const message = `is not authoritative for the multicluster zone ${zone} (authoritative zones: [${known}])`;
+    report.error("KUBERNETES_FOREIGN_MULTICLUSTER_ZONE", at("multicluster"), message);
+  }
+  report.error("KUBERNETES_NO_MULTICLUSTER", at("multicluster"), "multicluster is not in this version yet");
+}
+
+const API_OPTIONS = ["endpoint", "tls", "kubeconfig", "snapshot"] as const;
+
+interface SourceOptions {
+  readonly manifests: readonly ManifestPath[];
+  readonly endpoint: { readonly url: readonly string[] } | undefined;
+  readonly tls: unknown;
+  readonly kubeconfig: unknown;
+  readonly snapshot: unknown;
+}
+
+/** Of manifests, kubeconfig, endpoint and the cluster around this pod, the first that is there counts. */
+function checkSource(values: SourceOptions, report: DiagnosticSink, at: At): void {
+  for (const url of values.endpoint?.url ?? []) {
+    try {
+      readServer(url, "endpoint");
+    } catch (error) {
+      if (!(error instanceof ClusterAccessError)) throw error;
+      report.error("KUBERNETES_BAD_ENDPOINT", at("endpoint"), error.reason);
+    }
+  }
+  const winner =
+    values.manifests.length > 0 ? "manifests" : values.kubeconfig === undefined ? undefined : "kubeconfig";
+  for (const name of API_OPTIONS) {
+    if (values[name] === undefined || winner === undefined || name === winner) continue;
+    if (name === "snapshot" && winner !== "manifests") continue;
+    report.warning("KUBERNETES_API_UNUSED", at(name), `'${name}' has no effect beside '${winner}'`);
+  }
+  if (winner === undefined && values.tls !== undefined && values.endpoint === undefined) {
+    report.warning("KUBERNETES_API_UNUSED", at("tls"), "'tls' has no effect without 'endpoint'");
+  }
+}
+
+function unknownIgnoreValue(word: string): string {
+  return `unable to parse ignore value: '${word}'`;
+}
+
+function apiLimit(name: string) {
+  const problem = (word: string) =>
+    /^-\d+$/.test(word) ? `${name} must be >= 0` : `invalid ${name} "${word}": not a whole number`;
+  return integer({ min: 0, problem });
+}
+
+/** A label selector, which may be spread over several words; of several lines the last one counts. */
+function labelSelector(): Option<LabelSelector | undefined> {
+  const words = option({ expression: rest(text("a label selector such as app=web,tier in (a,b)"), 1) });
+  return {
+    read(lines, context) {
+      const read = words.read(lines, context);
+      if (read === INVALID || read === undefined) return read;
+      try {
+        return LabelSelector.parse(read.expression.join(" "));
+      } catch (error) {
+        const line = lines.at(-1);
+        if (!(error instanceof LabelSelectorError) || line === undefined) throw error;
+        const message = `unable to parse label selector value: '${error.text}': ${error.reason}`;
+        context.report.error("KUBERNETES_BAD_LABEL_SELECTOR", line.name.span, message);
+        return INVALID;
+      }
+    },
+    usage: "EXPRESSION",
+  };
+}
+
+/** Paths of all lines, each with the folder that it is relative to. */
+function manifestPaths(): Option<readonly ManifestPath[]> {
+  const tokens = optionList({ paths: restTokens() });
+  return {
+    read(lines: readonly Directive[], context: ConfigContext) {
+      const read = tokens.read(lines, context);
+      if (read === INVALID) return INVALID;
+      for (const [index, { paths }] of read.entries()) {
+        const line = lines[index];
+        if (paths.length > 0 || line === undefined) continue;
+        const message = "Wrong argument count or unexpected line ending after 'manifests'";
+        context.report.error("PLUGIN_ARGUMENT_MISSING", line.name.span, message, {
+          expected: "PATH: a file or folder",
+        });
+        return INVALID;
+      }
+      return read.flatMap(({ paths }) =>
+        paths.map((token) => ({ path: token.text, folder: dirname(token.span.file) })),
+      );
+    },
+    usage: "PATH...",
+  };
+}

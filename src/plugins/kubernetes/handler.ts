@@ -1,0 +1,122 @@
+/** Queries -> replies out of the cluster (CoreDNS facts 2.47). */
+import type { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
+import type { ClusterZone } from "../../kubernetes/cluster-zone.ts";
+import type { Resolution } from "../../kubernetes/resolution.ts";
+import { whyAliasEnds, whyNot } from "../../kubernetes/why-not.ts";
+import {
+  AnswerMemo,
+  type Fallthrough,
+  type Next,
+  type Outcome,
+  type Query,
+  type Reply,
+} from "../../plugin/index.ts";
+
+export class KubernetesHandler {
+  readonly #answers: ClusterAnswers;
+  readonly #fallthrough: Fallthrough;
+  readonly #memo = new AnswerMemo();
+
+  constructor(answers: ClusterAnswers, fallthrough: Fallthrough) {
+    this.#answers = answers;
+    this.#fallthrough = fallthrough;
+  }
+
+  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (query.trace === undefined) {
+      const known = this.#memo.find(query);
+      if (known !== undefined) return known;
+    }
+    const zone = this.#answers.zoneOf(query.name);
+    if (zone === undefined) {
+      query.trace?.note("the name is in none of its zones");
+      return next(query);
+    }
+    // Transfers are the business of another plugin, which would have answered by now.
+    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return query.fail(Rcode.REFUSED);
+
+    const resolution = this.#answers.resolve(query.name, query.type, zone);
+    if (!resolution.exists) return this.#missing(query, next, zone, resolution);
+    if (resolution.alias !== undefined) return this.#follow(query, zone, resolution.alias);
+    if (resolution.answer.length === 0) {
+      query.trace?.note(this.#whyNot(query, zone, resolution));
+      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+    }
+    const { answer, additional } = resolution;
+    return this.#remembered(query, query.reply({ authoritative: true, answer, additional }));
+  }
+
+  /** The cluster changed: no answer given so far may be given again. */
+  forgetAnswers(): void {
+    this.#memo.clear();
+  }
+
+  #remembered(query: Query, reply: Reply): Reply {
+    this.#memo.remember(query, reply);
+    return reply;
+  }
+
+  /** What is not there may be elsewhere, and before the first complete listing it may be there after all (rule 100). */
+  #missing(query: Query, next: Next, zone: ClusterZone, resolution: Resolution): Outcome | Promise<Outcome> {
+    if (this.#fallthrough.permits(query.name)) {
+      query.trace?.note(`${this.#whyNot(query, zone, resolution)}: falls through`);
+      return next(query);
+    }
+    if (this.#answers.view.store.isSynced) {
+      query.trace?.note(this.#whyNot(query, zone, resolution));
+      return this.#withoutRecords(query, zone, Rcode.NXDOMAIN);
+    }
+    query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
+    return this.#withoutRecords(query, zone, Rcode.SERVFAIL);
+  }
+
+  #whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {
+    return whyNot({ answers: this.#answers, zone, name, type, resolution });
+  }
+
+  #withoutRecords(query: Query, zone: ClusterZone, rcode: number): Reply {
+    const reply = query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
+    // That the cluster is not synced yet changes without any of its objects changing.
+    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, reply);
+  }
+
+  #follow(query: Query, zone: ClusterZone, alias: Name): Outcome | Promise<Outcome> {
+    const { aliases, resolution, outside } = this.#answers.chase(query.name, alias, query.type);
+    if (outside !== undefined) {
+      query.trace?.note(
+        `an alias of ${outside}, which lies outside of the cluster: the server is asked for it`,
+      );
+      const outcome = query.lookup(outside, query.type);
+      if (outcome instanceof Promise) return outcome.then((settled) => joinAliases(query, aliases, settled));
+      return joinAliases(query, aliases, outcome);
+    }
+    if (resolution === undefined) {
+      query.trace?.note(whyAliasEnds(this.#answers, alias, query.type));
+      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+    }
+    query.trace?.note(`an alias of ${alias}, a name of the cluster`);
+    const { answer, additional } = resolution;
+    const authority = answer.length === 0 ? [this.#answers.authority(zone)] : [];
+    return query.reply({ authoritative: true, answer: [...aliases, ...answer], authority, additional });
+  }
+}
+
+/**
+ * The aliases, and behind them what the server found out about their target. A target that does not exist, or that this
+ * server is not to resolve, leaves the aliases alone; one that could not be asked for is a failure, so that nobody
+ * remembers the name as one without addresses (rule 51).
+ */
+function joinAliases(query: Query, aliases: readonly ResourceRecord[], outcome: Outcome): Outcome {
+  if (outcome.kind === "dropped") return query.fail();
+  const { rcode } = outcome;
+  if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN && rcode !== Rcode.REFUSED) {
+    return outcome.kind === "failed" ? query.fail(Rcode.SERVFAIL, outcome.error) : query.fail();
+  }
+  if (outcome.kind === "failed") return query.reply({ authoritative: true, answer: aliases });
+  const answer = [...aliases, ...outcome.answer];
+  return query.reply({ authoritative: true, answer, truncated: outcome.truncated });
+}

@@ -1,0 +1,158 @@
+/** `kubernetes`: the names of a cluster's services and pods (CoreDNS facts 2.47). */
+import { resolve } from "node:path";
+import type { ApiSource } from "../../kubernetes/api/api-source.ts";
+import { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
+import type { LabelSelector } from "../../kubernetes/label-selector.ts";
+import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
+import { ManifestPathError, ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
+import type { Kind } from "../../kubernetes/objects.ts";
+import type { ReduceOptions } from "../../kubernetes/reduce.ts";
+import { followStore, publishStore } from "../../kubernetes/replication.ts";
+import { SharedValues } from "../../kubernetes/shared-values.ts";
+import type { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
+import { ClusterStore } from "../../kubernetes/store.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { definePlugin, SetupError, type Site } from "../../plugin/index.ts";
+import { config, type ManifestPath } from "./config.ts";
+import { KubernetesHandler } from "./handler.ts";
+import { provideClusterMetadata } from "./metadata.ts";
+import { TouchedNames } from "./touched-names.ts";
+
+export default definePlugin({
+  name: "kubernetes",
+  summary: "Answers for the services and pods of a Kubernetes cluster.",
+  config,
+
+  create(values, site) {
+    const kinds: Kind[] = ["namespaces", "services"];
+    if (!values.noendpoints) kinds.push("endpoints");
+    if (values.pods === "verified") kinds.push("pods");
+    // One data plane watches the cluster and tells the others.
+    const isFollower = site.feed.role === "follower";
+    const store = new ClusterStore({ clock: site.clock, kinds, replica: isFollower });
+    if (isFollower) followStore(store, site.feed);
+    else publishStore(store, site.feed);
+
+    const namespaces = values.namespaces.flatMap(({ namespace }) => namespace);
+    const answers = new ClusterAnswers({
+      store,
+      zones: values.zones.zones,
+      ttl: values.ttl,
+      pods: values.pods,
+      namespaces: namespaces.length === 0 ? undefined : new Set(namespaces),
+      namespacesBySelector: values.namespace_labels !== undefined,
+      objectsBySelector: values.labels !== undefined,
+      ignoreEmptyServices: values.ignore !== undefined,
+      zonal: values.zonal,
+      ownAddresses: () => ownAddresses(site),
+    });
+    const handler = new KubernetesHandler(answers, values.fallthrough);
+    const touched = new TouchedNames({
+      store,
+      zones: values.zones.zones,
+      clock: site.clock,
+      forget(names) {
+        for (const { instance } of site.block.plugins()) instance.forget?.(names);
+      },
+    });
+    store.subscribe((change) => {
+      handler.forgetAnswers();
+      touched.add(change);
+    });
+
+    let source: ManifestSource | ApiSource | undefined;
+    let snapshot: SnapshotFile | undefined;
+    const reduce = {
+      endpointPodNames: values.endpoint_pod_names,
+      zones: values.zonal,
+      podLabels: true,
+      shared: new SharedValues(),
+    };
+    return {
+      handle: (query, next) => handler.handle(query, next),
+      ready: () => store.isSynced,
+      provideMetadata: (query) => provideClusterMetadata(query, answers),
+
+      async start() {
+        if (isFollower) return;
+        if (values.manifests.length > 0) {
+          const manifests = makeManifestSource(values, store, reduce, site);
+          source = manifests;
+          await startManifests(manifests);
+          return;
+        }
+        // Loaded here, for it is of no use to whoever has no cluster.
+        const { makeLiveSource, openSnapshot, waitForCluster } = await import("./live-cluster.ts");
+        const live = await makeLiveSource(values, store, reduce, site);
+        source = live;
+        if (values.snapshot !== undefined)
+          snapshot = await openSnapshot(values.snapshot, store, reduce, site);
+        live.start();
+        await waitForCluster(live, store, values.startup_timeout, site);
+      },
+
+      async stop() {
+        await source?.stop();
+        await snapshot?.stop();
+        touched.stop();
+      },
+    };
+  },
+});
+
+interface ManifestOptions {
+  readonly manifests: readonly ManifestPath[];
+  readonly labels: LabelSelector | undefined;
+  readonly namespace_labels: LabelSelector | undefined;
+  readonly endpoint_pod_names: boolean;
+}
+
+function makeManifestSource(
+  options: ManifestOptions,
+  store: ClusterStore,
+  reduce: ReduceOptions,
+  site: Site,
+): ManifestSource {
+  return new ManifestSource({
+    store,
+    paths: options.manifests.map((path) => resolveManifestPath(path, site)),
+    clock: site.clock,
+    labels: options.labels,
+    namespaceLabels: options.namespace_labels,
+    endpointPodNames: options.endpoint_pod_names,
+    reduce,
+    onProblem(problem) {
+      const line = `manifests: ${formatManifestProblem(problem)}`;
+      if (problem.severity === "error") site.log.error(line);
+      else site.log.warning(line);
+    },
+  });
+}
+
+async function startManifests(source: ManifestSource): Promise<void> {
+  try {
+    await source.start();
+  } catch (error) {
+    if (error instanceof ManifestPathError) throw new SetupError(error.message);
+    throw error;
+  }
+}
+
+/** Relative to the directory of `root`; without one, to the file that names it, wherever the server was started. */
+function resolveManifestPath({ path, folder }: ManifestPath, site: Site): string {
+  return site.block.settings.root === "" ? resolve(folder, path) : resolve(site.resolvePath(path));
+}
+
+/** Where the cluster may find this server: what it is bound to, if that is of use to others, else all its addresses. */
+function ownAddresses(site: Site): readonly string[] {
+  const bound = site.block.settings.listenHosts.filter(isReachable);
+  return bound.length > 0 ? bound : site.machine.addresses();
+}
+
+function isReachable(host: string): boolean {
+  const octets = parseIpAddress(host);
+  if (octets === undefined || octets.every((octet) => octet === 0)) return false;
+  const loopback =
+    octets.length === 4 ? octets[0] === 127 : octets.every((octet, at) => octet === (at === 15 ? 1 : 0));
+  return !loopback;
+}

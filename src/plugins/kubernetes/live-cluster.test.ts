@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, it } from "node:test";
+import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
+import { kubeconfigText } from "../../../test/support/kubernetes-api/credentials-folder.ts";
+import { Rcode } from "../../dns/numbers.ts";
+import { PluginTest, type PluginTestOptions } from "../../plugin/testing.ts";
+import kubernetes from "./index.ts";
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+async function startApi(): Promise<ApiSimulator> {
+  const api = await ApiSimulator.start();
+  opened.push(api);
+  api.put("services", { metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "10.96.0.1" } });
+  return api;
+}
+
+function make(options: readonly string[], more: PluginTestOptions = {}) {
+  const plugin = PluginTest.of(
+    kubernetes,
+    `kubernetes cluster.local in-addr.arpa {\n${options.join("\n")}\n}`,
+    more,
+  );
+  opened.push({ close: () => plugin.stop() });
+  return plugin;
+}
+
+/** Starts with a clock that stands still but for the test: it moves on until the start is over. */
+async function startAndWait(plugin: ReturnType<typeof make>): Promise<void> {
+  let over = false;
+  const starting = plugin.start().finally(() => {
+    over = true;
+  });
+  while (!over) {
+    plugin.clock.advance(10);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await starting;
+}
+
+const WEB = { name: "web.default.svc.cluster.local." };
+
+describe("a live cluster", () => {
+  it("is listed before the start is over", async () => {
+    const api = await startApi();
+    const plugin = make([`endpoint ${api.url}`]);
+    await plugin.start();
+    assert.deepEqual((await plugin.ask(WEB)).answer, ["web.default.svc.cluster.local. 5 IN A 10.96.0.1"]);
+    assert.ok(plugin.instances.every((instance) => instance.ready?.()));
+    assert.deepEqual(plugin.log.lines, []);
+    assert.match(
+      (await plugin.metrics.expose()).body,
+      /portolan_kubernetes_data_age_seconds{zone="cluster.local.",resource="services"}/,
+    );
+  });
+
+  it("is watched, so that answers follow it, and the API is not needed for what is known", async () => {
+    const api = await startApi();
+    const plugin = make([`endpoint ${api.url}`]);
+    await plugin.start();
+    api.put("services", {
+      metadata: { name: "web", namespace: "default" },
+      spec: { clusterIP: "10.96.0.2" },
+    });
+    const changed = async () => (await plugin.ask(WEB)).answer.join().endsWith("10.96.0.2");
+    while (!(await changed())) await new Promise((resolve) => setImmediate(resolve));
+    await api.close();
+    assert.ok(await changed());
+    assert.equal((await plugin.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.NXDOMAIN);
+  });
+
+  it("is found through a kubeconfig", async () => {
+    const api = await startApi();
+    const folder = mkdtempSync(join(tmpdir(), "portolan-live-"));
+    opened.push({ close: async () => rmSync(folder, { recursive: true }) });
+    const file = join(folder, "config");
+    writeFileSync(file, kubeconfigText({ server: api.url }, {}));
+    const plugin = make([`kubeconfig ${file} here`]);
+    await plugin.start();
+    assert.equal((await plugin.ask(WEB)).answer.length, 1);
+    await assert.rejects(
+      make([`kubeconfig ${file} there`]).start(),
+      /^SetupError: kubeconfig .*: no context "there"/,
+    );
+    await assert.rejects(make([`kubeconfig ${folder}/none`]).start(), /^SetupError: kubeconfig .*ENOENT/);
+  });
+
+  it("is the one around the pod if nobody says otherwise", async () => {
+    await assert.rejects(
+      make([]).start(),
+      /^SetupError: in-cluster configuration: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set/,
+    );
+  });
+
+  it("is asked for what the options select, and no more", async () => {
+    const api = await startApi();
+    const plugin = make([
+      `endpoint ${api.url}`,
+      "labels tier in (a, b)",
+      "namespace_labels team",
+      "noendpoints",
+    ]);
+    await plugin.start();
+    const asked = api.requests.map(
+      ({ resource, parameters }) => `${resource} ${parameters.get("labelSelector")}`,
+    );
+    assert.deepEqual(asked.sort(), ["namespaces team", "services tier in (a, b)"]);
+  });
+});
+
+describe("without its cluster", () => {
+  it("answers from the snapshot of an earlier run, though not that a name does not exist", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "portolan-live-"));
+    opened.push({ close: async () => rmSync(folder, { recursive: true }) });
+    const file = join(folder, "cluster.snapshot");
+    const api = await startApi();
+    api.put("services", {
+      metadata: { name: "gone", namespace: "default" },
+      spec: { clusterIP: "10.96.0.9" },
+    });
+    const options = [`endpoint ${api.url}`, `snapshot ${file}`, "startup_timeout 0s"];
+    const first = make([`endpoint ${api.url}`, `snapshot ${file}`]);
+    await first.start();
+    assert.deepEqual(first.log.lines, []);
+    await first.stop();
+
+    await api.close();
+    api.delete("services", "default", "gone");
+    const second = make(options);
+    await startAndWait(second);
+    assert.match(
+      second.log.lines.join("\n"),
+      /answering from the snapshot of .* until the API is listed: 4 objects/,
+    );
+    assert.deepEqual((await second.ask(WEB)).answer, ["web.default.svc.cluster.local. 5 IN A 10.96.0.1"]);
+    assert.equal((await second.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.SERVFAIL);
+    assert.equal(second.instances[0]?.ready?.(), false);
+
+    await api.open();
+    while (!second.instances[0]?.ready?.()) {
+      second.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.equal((await second.ask({ name: "gone.default.svc.cluster.local." })).rcode, Rcode.NXDOMAIN);
+    assert.equal((await second.ask(WEB)).answer.length, 1);
+  });
+
+  it("starts when it has waited long enough, says for what, and fails what it cannot know", async () => {
+    const api = await startApi();
+    api.permits = ({ resource }) => resource !== "endpointslices";
+    const plugin = make([`endpoint ${api.url}`, "startup_timeout 2s"]);
+    await startAndWait(plugin);
+    const { lines } = plugin.log;
+    const waiting = lines.filter((line) =>
+      line.endsWith("waiting for Kubernetes API before starting server"),
+    );
+    assert.ok(waiting.length >= 3, lines.join("\n"));
+    assert.equal(waiting[0], "[INFO] plugin/kubernetes: waiting for Kubernetes API before starting server");
+    assert.ok(lines.includes("[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API"));
+    assert.match(
+      lines.at(-1) ?? "",
+      /still to be listed: endpoints \(no right to list endpointslices \(403 Forbidden\)/,
+    );
+    assert.equal(plugin.instances[0]?.ready?.(), false);
+    assert.equal((await plugin.ask(WEB)).answer.length, 1, "what is known is answered");
+    const unknown = await plugin.ask({ name: "no.default.svc.cluster.local." });
+    assert.equal(unknown.rcode, Rcode.SERVFAIL);
+    assert.equal(unknown.authority.length, 1);
+
+    api.permits = () => true;
+    while (!plugin.instances[0]?.ready?.()) {
+      plugin.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.equal((await plugin.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.NXDOMAIN);
+  });
+
+  it("does not wait at all with a timeout of nothing, and stops without leaving timers behind", async () => {
+    const plugin = make(["endpoint http://127.0.0.1:1", "startup_timeout 0s"]);
+    await startAndWait(plugin);
+    await plugin.stop();
+    assert.equal(plugin.clock.pendingTimers, 0);
+  });
+});

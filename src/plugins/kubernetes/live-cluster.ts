@@ -1,0 +1,148 @@
+/** The options that say where the API of a cluster is -> the source that watches it, and the wait for its first lists. */
+import { readFile } from "node:fs/promises";
+import {
+  type ClusterAccess,
+  ClusterAccessError,
+  endpointAccess,
+  inClusterAccess,
+} from "../../kubernetes/api/access.ts";
+import { ApiSource } from "../../kubernetes/api/api-source.ts";
+import { parseKubeconfig } from "../../kubernetes/api/kubeconfig.ts";
+import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import type { LabelSelector } from "../../kubernetes/label-selector.ts";
+import type { ReduceOptions } from "../../kubernetes/reduce.ts";
+import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
+import type { ClusterStore } from "../../kubernetes/store.ts";
+import { SetupError, type Site, type ZoneList } from "../../plugin/index.ts";
+
+export interface LiveClusterOptions {
+  readonly zones: ZoneList;
+  readonly endpoint: { readonly url: readonly string[] } | undefined;
+  readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
+  readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
+  /** Undefined and 0 for what is usual. */
+  readonly apiserver_qps: number | undefined;
+  readonly apiserver_burst: number | undefined;
+  readonly apiserver_max_inflight: number | undefined;
+  readonly labels: LabelSelector | undefined;
+  readonly namespace_labels: LabelSelector | undefined;
+  /** Milliseconds. */
+  readonly startup_timeout: number;
+}
+
+/** How often the log says that the start waits. */
+const WAIT_MESSAGE_MS = 500;
+
+/**
+ * Makes the source; it does nothing yet.
+ * @throws SetupError where the options lead to no cluster
+ */
+export async function makeLiveSource(
+  options: LiveClusterOptions,
+  store: ClusterStore,
+  reduce: ReduceOptions,
+  site: Site,
+): Promise<ApiSource> {
+  return new ApiSource({
+    store,
+    access: await findCluster(options, site),
+    clock: site.clock,
+    random: () => site.random.fraction(),
+    log: site.log,
+    metrics: site.metrics,
+    environment: site.machine.environment,
+    userAgent: `Portolan/${site.version} (${process.platform}/${process.arch})`,
+    limits: {
+      qps: options.apiserver_qps ?? 0,
+      burst: options.apiserver_burst ?? 0,
+      maxInflight: options.apiserver_max_inflight ?? 0,
+    },
+    reduce,
+    labels: options.labels?.toString() ?? "",
+    namespaceLabels: options.namespace_labels?.toString() ?? "",
+    zone: options.zones.zones.find((zone) => !isReverseZone(zone))?.toString() ?? "",
+  });
+}
+
+/** Puts the last known state into the store, and keeps the file from now on (the option `snapshot`). */
+export async function openSnapshot(
+  path: string,
+  store: ClusterStore,
+  reduce: ReduceOptions,
+  site: Pick<Site, "clock" | "log" | "resolvePath">,
+): Promise<SnapshotFile> {
+  const { clock, log } = site;
+  const file = site.resolvePath(path);
+  const report = (words: string, error: unknown) =>
+    log.warning(`snapshot ${file} ${words}: ${error instanceof Error ? error.message : String(error)}`);
+  const snapshot = new SnapshotFile({
+    file,
+    store,
+    clock,
+    reduce,
+    onError: (error) => report("cannot be written", error),
+  });
+  try {
+    const { objects, unusable, written } = await snapshot.load();
+    log.info(`answering from the snapshot of ${written} until the API is listed: ${objects} objects`);
+    if (unusable > 0) log.warning(`snapshot ${file}: ${unusable} lines cannot be used`);
+  } catch (error) {
+    // At the very first start there is none.
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (!isMissing) report("cannot be used", error);
+  }
+  snapshot.keep();
+  return snapshot;
+}
+
+/** Waits until everything has been listed once, at most as long as the options say (CoreDNS facts 2.47). */
+export async function waitForCluster(
+  source: ApiSource,
+  store: ClusterStore,
+  timeoutMs: number,
+  site: Pick<Site, "clock" | "log">,
+): Promise<void> {
+  const { clock, log } = site;
+  const timedOut = Promise.withResolvers<void>();
+  const timeout = clock.after(timeoutMs, timedOut.resolve);
+  const reminder = clock.every(WAIT_MESSAGE_MS, () =>
+    log.info("waiting for Kubernetes API before starting server"),
+  );
+  // No socket of the server is open yet, and the clock's timers keep no process alive: it would end while it waits.
+  const alive = setInterval(() => undefined, WAIT_MESSAGE_MS);
+  await Promise.race([store.whenSynced(), timedOut.promise]);
+  clearInterval(alive);
+  timeout.cancel();
+  reminder.cancel();
+  if (store.isSynced) return;
+  log.warning("starting server with unsynced Kubernetes API");
+  log.warning(`still to be listed: ${source.awaited.join(", ")}`);
+}
+
+/** `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of. */
+async function findCluster(
+  { kubeconfig, endpoint, tls }: LiveClusterOptions,
+  site: Site,
+): Promise<ClusterAccess> {
+  const { environment } = site.machine;
+  try {
+    if (kubeconfig !== undefined) {
+      const text = await readKubeconfig(kubeconfig.file);
+      return parseKubeconfig(text, kubeconfig.file, kubeconfig.context, environment);
+    }
+    if (endpoint === undefined) return inClusterAccess(environment);
+    const files = tls && { certificate: tls.cert, key: tls.key, authority: tls.cacert };
+    return endpointAccess(endpoint.url, files, environment);
+  } catch (error) {
+    if (error instanceof ClusterAccessError) throw new SetupError(error.message);
+    throw error;
+  }
+}
+
+async function readKubeconfig(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new SetupError(`kubeconfig ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

@@ -1,0 +1,51 @@
+/** What the `metadata` plugin can tell of a query for a cluster name, and of the pod that asked it (facts 2.47). */
+import { addressKey } from "../../kubernetes/addresses.ts";
+import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
+import type { ClusterName } from "../../kubernetes/name-grammar.ts";
+import type { Query } from "../../plugin/index.ts";
+
+/** Sets the labels of a query in one of the cluster's zones. */
+export function provideClusterMetadata(query: Query, answers: ClusterAnswers): void {
+  const zone = answers.zoneOf(query.name);
+  if (zone === undefined) return;
+  provideClient(query, answers);
+  if (zone.isReverse) return;
+  const parsed = answers.parse(query.name, zone);
+  if (parsed.kind === "invalid") {
+    query.setMetadata("kubernetes/parse-error", "invalid query name");
+    return;
+  }
+  query.setMetadata("kubernetes/kind", kindOf(parsed));
+  query.setMetadata("kubernetes/namespace", parsed.namespace);
+  query.setMetadata("kubernetes/service", parsed.service);
+  query.setMetadata("kubernetes/endpoint", parsed.kind === "pod" ? "" : parsed.endpoint);
+  query.setMetadata("kubernetes/port-name", parsed.port);
+  query.setMetadata("kubernetes/protocol", parsed.protocol);
+  query.setMetadata("kubernetes/zone", parsed.topologyZone);
+}
+
+function kindOf({ kind }: ClusterName): string {
+  switch (kind) {
+    case "namespace":
+    case "service":
+    case "endpoint":
+    case "port":
+    case "zonal":
+      return "svc";
+    case "pod":
+    case "podNamespace":
+      return "pod";
+    default:
+      return "";
+  }
+}
+
+/** Pods are known with `pods verified` only. Of pods on their node's network one address says nothing. */
+function provideClient(query: Query, answers: ClusterAnswers): void {
+  const pods = answers.view.store.pods.at(addressKey(query.client.octets));
+  const pod = pods[0];
+  if (pod === undefined || pods.length > 1) return;
+  query.setMetadata("kubernetes/client-namespace", pod.namespace);
+  query.setMetadata("kubernetes/client-pod-name", pod.name);
+  for (const [key, value] of pod.labels) query.setMetadata(`kubernetes/client-label/${key}`, value);
+}

@@ -1,0 +1,41 @@
+/** Whoever follows a query hears why, for every rule of the specification that leaves it without an answer. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { RULE_GROUPS } from "../../../test/fixtures/kubernetes/rules.ts";
+import type { Query } from "../../plugin/index.ts";
+import { makeTestQuery, PluginTest } from "../../plugin/testing.ts";
+import kubernetes from "./index.ts";
+
+const fixture = fileURLToPath(new URL("../../../test/fixtures/kubernetes", import.meta.url));
+
+function absolute(name: string): string {
+  return name.endsWith(".") ? name : `${name}.cluster.local.`;
+}
+
+/** A query whose notes are kept. */
+function followed(name: string, type: string, notes: string[]): Query {
+  const query = makeTestQuery({ name: absolute(name), type });
+  query.trace = { note: (text) => notes.push(text), enter: () => undefined, leave: () => undefined };
+  return query;
+}
+
+for (const { title, options, zones = "cluster.local in-addr.arpa ip6.arpa", cases } of RULE_GROUPS) {
+  const unanswered = cases.filter(({ expected }) => expected === "NX" || expected === "ND");
+  if (unanswered.length === 0) continue;
+  describe(`reasons: ${title}`, () => {
+    const lines = [`manifests ${fixture}`, ...options].join("\n");
+    const plugin = PluginTest.of(kubernetes, `kubernetes ${zones} {\n${lines}\n}`);
+    before(() => plugin.start());
+    after(() => plugin.stop());
+
+    for (const { rule, name, type } of unanswered) {
+      it(`rule ${rule}: ${name} ${type}`, async () => {
+        const notes: string[] = [];
+        await plugin.chain((query) => query.fail())(followed(name, type, notes));
+        assert.equal(notes.length, 1, notes.join("\n"));
+        assert.match(notes[0] ?? "", /^\S.{10,}[^.\s]$|cluster\.local\.$/);
+      });
+    }
+  });
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Name } from "../../dns/name.ts";
+import { addressKey } from "../../kubernetes/addresses.ts";
+import type { Service } from "../../kubernetes/objects.ts";
+import { ClusterStore } from "../../kubernetes/store.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { reverseName, TouchedNames } from "./touched-names.ts";
+
+function service(name: string, values: Partial<Service> = {}): Service {
+  return {
+    namespace: "shop",
+    name,
+    type: "clusterIP",
+    clusterAddresses: [],
+    externalName: "",
+    ports: [],
+    publishNotReadyAddresses: false,
+    externalAddresses: [],
+    ...values,
+  };
+}
+
+function watching(zones: readonly string[]): { clock: FakeClock; store: ClusterStore; told: string[][] } {
+  const clock = new FakeClock();
+  const store = new ClusterStore({ clock, kinds: ["namespaces", "services", "endpoints"] });
+  const told: string[][] = [];
+  const touched = new TouchedNames({
+    store,
+    zones: zones.map((zone) => Name.parse(zone)),
+    clock,
+    forget: (names) => told.push(names.map(String).sort()),
+  });
+  store.subscribe((change) => touched.add(change));
+  return { clock, store, told };
+}
+
+function address(text: string): Uint8Array {
+  const octets = parseIpAddress(text);
+  assert.ok(octets !== undefined);
+  return octets;
+}
+
+test("a changed service outdates its name in each zone, its address, and nothing else", () => {
+  const { clock, store, told } = watching(["cluster.local.", "k8s.example.", "in-addr.arpa."]);
+  store.put("namespaces", { namespace: "", name: "shop" });
+  clock.advance(10);
+  told.length = 0;
+  store.put("services", service("web", { clusterAddresses: [address("10.96.0.7")] }));
+  assert.deepEqual(told, []);
+  clock.advance(10);
+  assert.deepEqual(told, [
+    ["7.0.96.10.in-addr.arpa.", "web.shop.svc.cluster.local.", "web.shop.svc.k8s.example."],
+  ]);
+});
+
+test("changes that come together are told together, a namespace with all below it, aliases with any change", () => {
+  const { clock, store, told } = watching(["cluster.local."]);
+  store.put(
+    "services",
+    service("alias", { type: "externalName", externalName: "web.shop.svc.cluster.local" }),
+  );
+  clock.advance(10);
+  told.length = 0;
+  store.put("services", service("web"));
+  store.put("services", service("api"));
+  store.put("namespaces", { namespace: "", name: "blog" });
+  clock.advance(10);
+  assert.deepEqual(told, [
+    [
+      "alias.shop.svc.cluster.local.",
+      "api.shop.svc.cluster.local.",
+      "blog.pod.cluster.local.",
+      "blog.svc.cluster.local.",
+      "web.shop.svc.cluster.local.",
+    ],
+  ]);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("a flood of changes outdates the zones", () => {
+  const { clock, store, told } = watching(["cluster.local.", "ip6.arpa."]);
+  for (let n = 0; n < 2_500; n++) store.put("services", service(`s${n}`));
+  clock.advance(10);
+  assert.deepEqual(told, [["cluster.local.", "ip6.arpa."]]);
+});
+
+test("reverse names of both families", () => {
+  assert.equal(`${reverseName(addressKey(address("10.96.0.7")))}`, "7.0.96.10.in-addr.arpa.");
+  assert.equal(
+    `${reverseName(addressKey(address("fd00:10:96::7")))}`,
+    "7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.6.9.0.0.0.1.0.0.0.0.d.f.ip6.arpa.",
+  );
+});

@@ -1,0 +1,67 @@
+import { Rcode, RecordType } from "../../dns/index.ts";
+import {
+  afterNext,
+  type Handler,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  type Reply,
+  type Site,
+} from "../../plugin/index.ts";
+import { addressCount, type Policy } from "./policy.ts";
+import { type Network, preferNetworks } from "./preference.ts";
+import { RoundRobin } from "./round-robin.ts";
+import { WeightFile } from "./weight-file.ts";
+import { Weighted } from "./weighted.ts";
+
+export interface LoadBalancerConfig {
+  /** Chances of addresses; without it they are equal. */
+  readonly weightFile: string | undefined;
+  /** Milliseconds between two looks at the weight file, 0 for never. */
+  readonly reload: number;
+  /** Most preferred first. */
+  readonly preferred: readonly Network[];
+}
+
+export class LoadBalancer implements PluginInstance {
+  readonly #policy: Policy;
+  readonly #preferred: readonly Network[];
+  readonly #weights: WeightFile | undefined;
+
+  constructor(config: LoadBalancerConfig, site: Site) {
+    this.#preferred = config.preferred;
+    if (config.weightFile === undefined) {
+      this.#policy = new RoundRobin(site.random);
+    } else {
+      this.#weights = new WeightFile(site.resolvePath(config.weightFile), config.reload, site);
+      this.#policy = new Weighted(this.#weights, site.random);
+    }
+  }
+
+  async start(): Promise<void> {
+    await this.#weights?.start();
+  }
+
+  stop(): void {
+    this.#weights?.stop();
+  }
+
+  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#balance);
+
+  readonly #balance = (outcome: Outcome, query: Query): Outcome => {
+    if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
+    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return outcome;
+    query.trace?.note("addresses change places");
+    if (this.#preferred.length > 0 && addressCount(outcome.encoded) > 1) this.#balanceWithPreference(outcome);
+    else this.#policy.balance(outcome);
+    return outcome;
+  };
+
+  #balanceWithPreference(reply: Reply): void {
+    this.#policy.balanceRecords(reply);
+    reply.replaceRecords({
+      answer: preferNetworks(reply.answer, this.#preferred),
+      additional: preferNetworks(reply.additional, this.#preferred),
+    });
+  }
+}

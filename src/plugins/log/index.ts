@@ -1,0 +1,38 @@
+/** `log`: a line for each query (CoreDNS facts 2.24). */
+import {
+  choice,
+  definePlugin,
+  directive,
+  merged,
+  optionList,
+  type ResponseClass,
+  rest,
+} from "../../plugin/index.ts";
+import { type LogRule, QueryLog } from "./query-log.ts";
+import { scopesAndFormat } from "./scopes-and-format.ts";
+
+const classes = choice(["success", "denial", "error", "all"], {
+  problem: (word) => `invalid Class: ${word}`,
+});
+
+export default definePlugin({
+  name: "log",
+  summary: "Writes a line about each query to the process log.",
+  config: merged(
+    directive({
+      args: { target: scopesAndFormat() },
+      options: { class: optionList({ classes: rest(classes, 1) }) },
+      occurrences: "each",
+    }),
+  ),
+  create(lines, { clock, processLog }) {
+    const rules = lines.flatMap(({ target, class: classLines }): LogRule[] => {
+      const listed = new Set(classLines.flatMap((line) => line.classes));
+      const wanted: readonly ResponseClass[] = ["success", "denial", "error"];
+      const logged =
+        listed.size === 0 || listed.has("all") ? wanted : wanted.filter((one) => listed.has(one));
+      return target.scopes.map((scope) => ({ scope, format: target.format, classes: logged }));
+    });
+    return { handle: new QueryLog(rules, clock, processLog).handle };
+  },
+});

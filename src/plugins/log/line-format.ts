@@ -1,0 +1,102 @@
+/** The format of log lines, compiled once into the writers of its parts. */
+import { className, Flag, Opcode, rcodeName, recordTypeName } from "../../dns/index.ts";
+import type { Endpoint, Query, Reply } from "../../plugin/index.ts";
+
+export const COMMON_FORMAT =
+  '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';
+export const COMBINED_FORMAT = `${COMMON_FORMAT} "{>opcode}"`;
+
+/**
+ * A text with placeholders in braces. What is no placeholder is printed as it stands.
+ */
+export class LineFormat {
+  readonly #parts: readonly Part[];
+
+  constructor(format: string) {
+    this.#parts = format
+      .split(/(\{[^{}]*\})/)
+      .filter((part) => part !== "")
+      .map(compilePart);
+  }
+
+  /**
+   * @param reply undefined when nothing is sent.
+   * @param elapsed milliseconds from the arrival of the query.
+   */
+  line(query: Query, reply: Reply | undefined, elapsed: number): string {
+    let line = "";
+    for (const part of this.#parts) line += typeof part === "string" ? part : part(query, reply, elapsed);
+    return line;
+  }
+}
+
+type Writer = (query: Query, reply: Reply | undefined, elapsed: number) => string;
+type Part = string | Writer;
+
+const ABSENT = "-";
+
+const PLACEHOLDERS: ReadonlyMap<string, Writer> = new Map<string, Writer>([
+  ["{type}", (query) => recordTypeName(query.type)],
+  ["{class}", (query) => className(query.class)],
+  ["{name}", (query) => query.name.toLowerCase().toString()],
+  ["{remote}", (query) => addressText(query.client)],
+  ["{local}", (query) => addressText(query.local)],
+  ["{port}", (query) => String(query.client.port)],
+  ["{proto}", (query) => (query.overStream ? "tcp" : "udp")],
+  ["{size}", (query) => String(query.length)],
+  ["{>id}", (query) => String(query.id)],
+  ["{>opcode}", (query) => String(query.opcode)],
+  ["{>do}", (query) => String(query.dnssecOk)],
+  ["{>bufsize}", (query) => (query.overStream ? "65535" : String(query.udpSize))],
+  ["{rcode}", (_query, reply) => (reply === undefined ? ABSENT : rcodeName(reply.rcode))],
+  ["{>rflags}", (query, reply) => (reply === undefined ? ABSENT : flagsText(flagsToSend(query, reply)))],
+  ["{rsize}", (_query, reply) => (reply === undefined ? "0" : String(reply.size))],
+  ["{duration}", (_query, _reply, elapsed) => secondsText(elapsed)],
+]);
+
+function compilePart(part: string): Part {
+  const label = /^\{\/([^/]+\/.+)\}$/s.exec(part)?.[1];
+  if (label !== undefined) return (query) => query.metadataValue(label) ?? ABSENT;
+  return PLACEHOLDERS.get(part) ?? part;
+}
+
+function addressText({ family, address }: Endpoint): string {
+  return family === 6 ? `[${address}]` : address;
+}
+
+/** RD and CD are copied from a standard query as the client sent it, QR is always set (CoreDNS facts 1.15). */
+function flagsToSend({ root }: Query, reply: Reply): number {
+  const copied = root.opcode === Opcode.QUERY ? root.flags & (Flag.RD | Flag.CD) : 0;
+  return Flag.QR | copied | (reply.flags & (Flag.AA | Flag.TC | Flag.RA | Flag.AD));
+}
+
+function flagsText(flags: number): string {
+  let text = "";
+  for (const [bit, name] of FLAG_NAMES) if ((flags & bit) !== 0) text += text === "" ? name : `,${name}`;
+  return text === "" ? ABSENT : text;
+}
+
+const FLAG_NAMES: readonly (readonly [number, string])[] = [
+  [Flag.QR, "qr"],
+  [Flag.AA, "aa"],
+  [Flag.TC, "tc"],
+  [Flag.RD, "rd"],
+  [Flag.RA, "ra"],
+  [Flag.Z, "z"],
+  [Flag.AD, "ad"],
+  [Flag.CD, "cd"],
+];
+
+/** Seconds to the nanosecond, without trailing zeros and without exponent: `0.000123s`, `2s`. */
+function secondsText(milliseconds: number): string {
+  const nanoseconds = Math.max(0, Math.round(milliseconds * 1e6));
+  const fraction = nanoseconds % 1e9;
+  const whole = String((nanoseconds - fraction) / 1e9);
+  return fraction === 0 ? `${whole}s` : `${whole}.${trimZeros(String(fraction).padStart(9, "0"))}s`;
+}
+
+function trimZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === "0") end--;
+  return digits.slice(0, end);
+}

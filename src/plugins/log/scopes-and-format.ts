@@ -1,0 +1,45 @@
+import { Name } from "../../dns/index.ts";
+import type { Argument, Token } from "../../plugin/index.ts";
+import { COMBINED_FORMAT, COMMON_FORMAT } from "./line-format.ts";
+
+export interface ScopesAndFormat {
+  /** A query belongs to a line when its name is at or below one of these. */
+  readonly scopes: readonly Name[];
+  readonly format: string;
+}
+
+/** The words behind `log`: names, and a format if there is more than one word and the last contains a brace. */
+export function scopesAndFormat(): Argument<ScopesAndFormat> {
+  return {
+    read(cursor) {
+      const { report } = cursor.context;
+      const names: Token[] = [];
+      for (let token = cursor.take(); token !== undefined; token = cursor.take()) names.push(token);
+      const last = names.at(-1);
+      if (last === undefined) return { scopes: [Name.root], format: COMMON_FORMAT };
+      const hasFormat = names.length > 1 && last.text.includes("{");
+      if (hasFormat) names.pop();
+      if (names.length === 1 && !hasFormat && last.text.includes("{")) {
+        report.warning("LOG_FORMAT_AS_NAME", last.span, "a single argument is a name, not a format", {
+          expected: `a name before the format: log . "${last.text}"`,
+        });
+      }
+      const scopes = names.flatMap((token) => {
+        const scope = Name.tryParse(token.text);
+        if (scope !== undefined) return [scope];
+        report.warning(
+          "PLUGIN_BAD_ZONE",
+          token.span,
+          `'${token.text}' is not a name: no query belongs to it`,
+        );
+        return [];
+      });
+      return { scopes, format: hasFormat ? expand(last.text) : COMMON_FORMAT };
+    },
+    usage: () => "[NAMES...] [FORMAT]",
+  };
+}
+
+function expand(format: string): string {
+  return format.replaceAll("{common}", COMMON_FORMAT).replaceAll("{combined}", COMBINED_FORMAT);
+}

@@ -1,0 +1,9 @@
+/** `metadata`: labels on queries, for other plugins to use (CoreDNS facts 2.2). */
+import { definePlugin, directive, zones } from "../../plugin/index.ts";
+
+export default definePlugin({
+  name: "metadata",
+  summary: "Collects facts about queries as labels, which other plugins use.",
+  config: directive({ args: { zones: zones() } }),
+  create: (config) => ({ metadataZones: config.zones }),
+});

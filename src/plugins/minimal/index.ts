@@ -1,0 +1,10 @@
+/** `minimal`: answers without what nobody asked for (CoreDNS facts 2.39). */
+import { definePlugin, directive } from "../../plugin/index.ts";
+import { MinimalReplies } from "./minimal-replies.ts";
+
+export default definePlugin({
+  name: "minimal",
+  summary: "Leaves authority and additional records out of answers.",
+  config: directive({ occurrences: "last" }),
+  create: (_config, { clock }) => ({ handle: new MinimalReplies(clock).handle }),
+});

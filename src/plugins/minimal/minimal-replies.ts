@@ -1,0 +1,21 @@
+import { Rcode } from "../../dns/index.ts";
+import { afterNext, type Clock, type Handler, type Outcome, responseType } from "../../plugin/index.ts";
+
+/** Reduces positive answers to the answer section. Denials and delegations need their authority section. */
+export class MinimalReplies {
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#reduce);
+
+  readonly #reduce = (outcome: Outcome): Outcome => {
+    if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
+    if (responseType(outcome, this.#clock.wallTime()) !== "NOERROR") return outcome;
+    outcome.keepAnswerOnly();
+    outcome.edns = undefined;
+    return outcome;
+  };
+}

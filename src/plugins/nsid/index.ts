@@ -1,0 +1,25 @@
+/** `nsid`: the name of this server for who asks (RFC 5001, CoreDNS facts 2.13). */
+import { definePlugin, directive, rest, text } from "../../plugin/index.ts";
+import { IdentifierHandler } from "./handler.ts";
+
+/** As long as a host name; a longer one would leave no room for records in a reply of 512 octets. */
+const MAX_OCTETS = 255;
+
+export default definePlugin({
+  name: "nsid",
+  summary: "Tells clients that ask for it which server answered.",
+  config: directive({
+    args: { data: rest(text()) },
+    check({ data }, report, at) {
+      const octets = Buffer.byteLength(data.join(" "));
+      if (octets <= MAX_OCTETS) return;
+      report.error("PLUGIN_BAD_VALUE", at(), `the identifier is too long: ${octets} octets`, {
+        expected: `at most ${MAX_OCTETS} octets`,
+      });
+    },
+  }),
+  create({ data }, { machine }) {
+    const identifier = data.length > 0 ? data.join(" ") : machine.hostname || "localhost";
+    return { handle: new IdentifierHandler(identifier).handle };
+  },
+});

@@ -1,0 +1,72 @@
+import { type Argument, INVALID } from "../../plugin/index.ts";
+
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  /** Nobody waits for its end. */
+  readonly background: boolean;
+}
+
+/** `COMMAND [ARGS...] [&]`: the rest of the line, cut into words once more as a shell does. */
+export function commandLine(): Argument<Command> {
+  return {
+    read(cursor, label) {
+      const first = cursor.take();
+      if (first === undefined) return cursor.missing(label, "a command");
+      const texts = [first.text];
+      for (let token = cursor.take(); token !== undefined; token = cursor.take()) texts.push(token.text);
+      const line = texts.join(" ");
+      const words = splitCommandLine(line);
+      const { report } = cursor.context;
+      if (words === undefined) {
+        report.error("ON_UNTERMINATED_QUOTE", first.span, `a quote of the command does not end: ${line}`, {
+          expected: "each ' and \" twice, or behind a backslash",
+        });
+        return INVALID;
+      }
+      const background = words.at(-1) === "&";
+      const [file, ...args] = background ? words.slice(0, -1) : words;
+      if (file === undefined || file === "") {
+        report.error("ON_NO_COMMAND", first.span, `no command contained in '${line}'`);
+        return INVALID;
+      }
+      return { file, args, background };
+    },
+    usage: (label) => `${label} [ARGS...] [&]`,
+  };
+}
+
+/**
+ * Cuts a line into words as a POSIX shell does: single quotes keep everything, in double quotes and outside a backslash keeps the
+ * next character, a `#` that begins a word begins a comment. Nothing is expanded.
+ *
+ * @returns `undefined` when a quote does not end
+ */
+export function splitCommandLine(line: string): string[] | undefined {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = "";
+  for (let index = 0; index < line.length; index++) {
+    const character = line.charAt(index);
+    if (character === "\\" && quote !== "'") {
+      index++;
+      if (index === line.length && quote !== "") return undefined;
+      word = (word ?? "") + line.charAt(index);
+    } else if (quote !== "") {
+      if (character === quote) quote = "";
+      else word = (word ?? "") + character;
+    } else if (character === "'" || character === '"') {
+      quote = character;
+      word ??= "";
+    } else if (/\s/.test(character)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else if (character === "#" && word === undefined) {
+      break;
+    } else {
+      word = (word ?? "") + character;
+    }
+  }
+  if (quote !== "") return undefined;
+  return word === undefined ? words : [...words, word];
+}

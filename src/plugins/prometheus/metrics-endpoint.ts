@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ExpositionFormat } from "../../lib/metrics-exposition.ts";
+import type { HttpHandler, Logger, MetricsRegistry } from "../../plugin/index.ts";
+
+/** Different faults that are logged before one stops looking. */
+const MAX_REPORTED = 100;
+
+/** `/metrics`: everything in the registry, in the format that the client likes best. */
+export class MetricsEndpoint {
+  readonly #metrics: MetricsRegistry;
+  readonly #log: Logger;
+  readonly #reported = new Set<string>();
+
+  constructor(metrics: MetricsRegistry, log: Logger) {
+    this.#metrics = metrics;
+    this.#log = log;
+  }
+
+  readonly handle: HttpHandler = (request, response) => void this.#answer(request, response);
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const { contentType, body, errors } = await this.#metrics.expose(
+        preferredFormat(request.headers.accept),
+      );
+      for (const error of errors) this.#report(error);
+      response.writeHead(200, { "content-type": contentType, "content-length": Buffer.byteLength(body) });
+      response.end(body);
+    } catch (error) {
+      this.#report(error);
+      if (!response.headersSent) response.writeHead(500);
+      response.end();
+    }
+  }
+
+  /** Each fault once: it would come back with every scrape. */
+  #report(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (this.#reported.has(reason) || this.#reported.size >= MAX_REPORTED) return;
+    this.#reported.add(reason);
+    this.#log.error(`metrics are incomplete: ${reason}`);
+  }
+}
+
+/** Chooses by the header `Accept` (RFC 9110 section 12.5.1); the text format where both are as welcome. */
+export function preferredFormat(accept: string | undefined): ExpositionFormat {
+  let text = 0;
+  let openMetrics = 0;
+  for (const range of (accept ?? "*/*").toLowerCase().split(",")) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+    const quality = qualityOf(parameters);
+    const version = valueIn(parameters, "version");
+    if (type === "application/openmetrics-text" && (version === undefined || version === "1.0.0"))
+      openMetrics = Math.max(openMetrics, quality);
+    else if (["text/plain", "text/*", "*/*"].includes(type)) text = Math.max(text, quality);
+  }
+  return openMetrics > text ? "openmetrics" : "prometheus";
+}
+
+function qualityOf(parameters: readonly string[]): number {
+  const quality = Number(valueIn(parameters, "q") ?? 1);
+  return quality >= 0 && quality <= 1 ? quality : 0;
+}
+
+function valueIn(parameters: readonly string[], name: string): string | undefined {
+  return parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+}

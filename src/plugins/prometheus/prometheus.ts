@@ -1,0 +1,106 @@
+import {
+  afterNext,
+  type Failure,
+  type Handler,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  type Reply,
+  type Site,
+} from "../../plugin/index.ts";
+import { MetricsEndpoint } from "./metrics-endpoint.ts";
+import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";
+import { ZoneFinder } from "./zone-finder.ts";
+
+/** Label `zone` of queries that no server block took. */
+const DROPPED_ZONE = "dropped";
+
+/** What the blocks of one configuration have in common. */
+class SharedState {
+  /** Addresses that serve the metrics. */
+  readonly addresses: Set<string> = new Set();
+  enabledListed = false;
+}
+
+export class Prometheus implements PluginInstance {
+  readonly #address: string;
+  readonly #site: Site;
+  readonly #shared: SharedState;
+  readonly #metrics: RequestMetrics;
+  readonly #zones: ZoneFinder;
+  #last: RequestRecorder;
+
+  constructor(address: string, site: Site) {
+    this.#address = address;
+    this.#site = site;
+    this.#shared = site.shared("state", () => new SharedState());
+    this.#metrics = new RequestMetrics(site.metrics);
+    this.#zones = new ZoneFinder(site.block.zones);
+    this.#last = this.#metrics.recorder("", ".", "");
+  }
+
+  async start(): Promise<void> {
+    const { metrics, http, log, version, machine } = this.#site;
+    metrics
+      .gauge({
+        name: "coredns_build_info",
+        help: "Always 1; the labels say which program this is.",
+        labels: ["version", "revision", "goversion"],
+      })
+      .slot(version, machine.environment.PORTOLAN_COMMIT ?? "unknown", `node${process.versions.node}`)
+      .set(1);
+    const { addresses } = this.#shared;
+    if (addresses.has(this.#address)) return;
+    addresses.add(this.#address);
+    await http.serve(this.#address, "/metrics", new MetricsEndpoint(metrics, log).handle);
+  }
+
+  started(): void {
+    const { block, metrics } = this.#site;
+    const enabled = metrics.gauge({
+      name: "coredns_plugin_enabled",
+      help: "1 for each plugin in the chain of a server block with prometheus.",
+      labels: ["server", "zone", "view", "name"],
+    });
+    if (!this.#shared.enabledListed) enabled.clear();
+    this.#shared.enabledListed = true;
+    const [zone] = block.zones;
+    if (zone === undefined) return;
+    for (const { label, zone: served } of block.listeners()) {
+      if (!served.equals(zone)) continue;
+      for (const { name, instance } of block.plugins())
+        if (instance.handle !== undefined) enabled.slot(label, zone.toString(), "", name).set(1);
+    }
+  }
+
+  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#measure);
+
+  unrouted(query: Query, outcome: Reply | Failure): void {
+    const recorder = this.#metrics.recorder(query.listener.label, DROPPED_ZONE, "");
+    const size =
+      outcome.kind === "reply" ? outcome.size : query.questionEnd + (query.hasEdns ? OPT_OCTETS : 0);
+    recorder.record(query, this.#site.clock.now(), outcome.rcode, "", size);
+  }
+
+  readonly #measure = (outcome: Outcome, query: Query): Outcome => {
+    const recorder = this.#recorderOf(query);
+    const now = this.#site.clock.now();
+    if (outcome.kind === "reply")
+      recorder.record(query, now, outcome.rcode, outcome.plugin ?? "", outcome.size);
+    // Nothing is written yet: the server makes the reply further on.
+    else if (outcome.kind === "failed") recorder.record(query, now, outcome.rcode, outcome.plugin ?? "", 0);
+    else recorder.record(query, now, NO_REPLY, "", 0);
+    return outcome;
+  };
+
+  #recorderOf(query: Query): RequestRecorder {
+    const zone = this.#zones.labelOf(query);
+    const last = this.#last;
+    if (last.server === query.listener.label && last.zone === zone && last.view === query.view) return last;
+    this.#last = this.#metrics.recorder(query.listener.label, zone, query.view);
+    return this.#last;
+  }
+}
+
+/** An OPT record without options. */
+const OPT_OCTETS = 11;

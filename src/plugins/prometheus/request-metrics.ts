@@ -1,0 +1,213 @@
+/**
+ * Metrics of queries and replies. Slots are found once and kept by number, so that counting a query is a few array accesses; no label is
+ * put together while queries are answered.
+ */
+import { RecordType, rcodeName } from "../../dns/index.ts";
+import { octetAt } from "../../dns/octets.ts";
+import type { CounterFamily, HistogramFamily } from "../../lib/metrics.ts";
+import {
+  type CounterSlot,
+  DURATION_BUCKETS,
+  type HistogramSlot,
+  type MetricsRegistry,
+  type Query,
+  SIZE_BUCKETS,
+} from "../../plugin/index.ts";
+
+/** Values of the label `type`: place 0 is for all the others. */
+const TYPE_LABELS = [
+  "other",
+  "A",
+  "AAAA",
+  "CNAME",
+  "DNSKEY",
+  "DS",
+  "MX",
+  "NSEC",
+  "NSEC3",
+  "NS",
+  "PTR",
+  "RRSIG",
+  "SOA",
+  "SRV",
+  "TXT",
+  "HTTPS",
+  "SVCB",
+  "IXFR",
+  "AXFR",
+  "ANY",
+] as const;
+
+/** Place in {@link TYPE_LABELS} by record type. */
+const TYPE_PLACES: Uint8Array = placesOfTypes();
+
+/** Rcodes with a slot that is kept; those above are seldom. */
+const KEPT_RCODES = 32;
+
+/** In place of an rcode: the query was dropped. */
+export const NO_REPLY = -1;
+
+const PROTOCOLS = ["udp", "tcp"] as const;
+
+export class RequestMetrics {
+  readonly requests: CounterFamily;
+  readonly durations: HistogramFamily;
+  readonly requestSizes: HistogramFamily;
+  readonly dnssecOk: CounterFamily;
+  readonly responseSizes: HistogramFamily;
+  readonly responses: CounterFamily;
+  readonly #recorders = new Map<string, Map<string, Map<string, RequestRecorder>>>();
+
+  constructor(registry: MetricsRegistry) {
+    const place = ["server", "zone", "view"];
+    this.requests = registry.counter({
+      name: "coredns_dns_requests_total",
+      help: "Queries received.",
+      labels: [...place, "proto", "family", "type"],
+    });
+    this.durations = registry.histogram({
+      name: "coredns_dns_request_duration_seconds",
+      help: "Time from the arrival of a query to its answer, in seconds.",
+      labels: place,
+      buckets: DURATION_BUCKETS,
+    });
+    this.requestSizes = registry.histogram({
+      name: "coredns_dns_request_size_bytes",
+      help: "Size of queries, in octets.",
+      labels: [...place, "proto"],
+      buckets: SIZE_BUCKETS,
+    });
+    this.dnssecOk = registry.counter({
+      name: "coredns_dns_do_requests_total",
+      help: "Queries with the DO bit set.",
+      labels: place,
+    });
+    this.responseSizes = registry.histogram({
+      name: "coredns_dns_response_size_bytes",
+      help: "Size of replies before they are cut to what the client takes, in octets.",
+      labels: [...place, "proto"],
+      buckets: SIZE_BUCKETS,
+    });
+    this.responses = registry.counter({
+      name: "coredns_dns_responses_total",
+      help: "Replies by rcode and by the plugin that answered.",
+      labels: [...place, "rcode", "plugin"],
+    });
+  }
+
+  /** Listeners, zones and views are those of the configuration, so there are few of them. */
+  recorder(server: string, zone: string, view: string): RequestRecorder {
+    const zones = entryOf(this.#recorders, server, () => new Map<string, Map<string, RequestRecorder>>());
+    const views = entryOf(zones, zone, () => new Map<string, RequestRecorder>());
+    return entryOf(views, view, () => new RequestRecorder(this, server, zone, view));
+  }
+}
+
+/** The series of one listener, zone and view; each appears with its first query. */
+export class RequestRecorder {
+  readonly server: string;
+  readonly zone: string;
+  readonly view: string;
+  readonly #metrics: RequestMetrics;
+  readonly #requests: (CounterSlot | undefined)[] = new Array(4 * TYPE_LABELS.length).fill(undefined);
+  readonly #requestSizes: (HistogramSlot | undefined)[] = [undefined, undefined];
+  readonly #responseSizes: (HistogramSlot | undefined)[] = [undefined, undefined];
+  readonly #responsesOfPlugins = new Map<string, (CounterSlot | undefined)[]>();
+  #durations: HistogramSlot | undefined;
+  #dnssecOk: CounterSlot | undefined;
+  #lastPlugin: string | undefined;
+  #lastResponses: (CounterSlot | undefined)[] = [];
+
+  constructor(metrics: RequestMetrics, server: string, zone: string, view: string) {
+    this.#metrics = metrics;
+    this.server = server;
+    this.zone = zone;
+    this.view = view;
+  }
+
+  /**
+   * Counts a query that has found its end.
+   * @param now `Clock.now()` at that time
+   * @param rcode of the reply, `NO_REPLY` when there is none
+   * @param plugin who answered or failed
+   * @param size of the reply in octets
+   */
+  record(query: Query, now: number, rcode: number, plugin: string, size: number): void {
+    const protocol = query.overStream ? 1 : 0;
+    const family = query.client.family === 4 ? 0 : 1;
+    const type = query.type < TYPE_PLACES.length ? octetAt(TYPE_PLACES, query.type) : 0;
+    const place = (protocol * 2 + family) * TYPE_LABELS.length + type;
+    (this.#requests[place] ?? this.#openRequests(place, protocol, family, type)).increment();
+    (this.#requestSizes[protocol] ?? this.#openRequestSizes(protocol)).observe(query.length);
+    (this.#durations ?? this.#openDurations()).observe((now - query.receivedAt) / 1000);
+    if (query.dnssecOk) (this.#dnssecOk ?? this.#openDnssecOk()).increment();
+    if (rcode === NO_REPLY) return;
+    (this.#responseSizes[protocol] ?? this.#openResponseSizes(protocol)).observe(size);
+    if (plugin !== this.#lastPlugin) this.#turnTo(plugin);
+    (this.#lastResponses[rcode] ?? this.#openResponses(rcode, plugin)).increment();
+  }
+
+  #turnTo(plugin: string): void {
+    this.#lastResponses = entryOf(this.#responsesOfPlugins, plugin, () =>
+      new Array(KEPT_RCODES).fill(undefined),
+    );
+    this.#lastPlugin = plugin;
+  }
+
+  #openDurations(): HistogramSlot {
+    this.#durations = this.#metrics.durations.slot(this.server, this.zone, this.view);
+    return this.#durations;
+  }
+
+  #openDnssecOk(): CounterSlot {
+    this.#dnssecOk = this.#metrics.dnssecOk.slot(this.server, this.zone, this.view);
+    return this.#dnssecOk;
+  }
+
+  #openRequests(place: number, protocol: number, family: number, type: number): CounterSlot {
+    const slot = this.#metrics.requests.slot(
+      ...[this.server, this.zone, this.view],
+      PROTOCOLS[protocol] ?? "",
+      String(family + 1),
+      TYPE_LABELS[type] ?? "other",
+    );
+    this.#requests[place] = slot;
+    return slot;
+  }
+
+  #openRequestSizes(protocol: number): HistogramSlot {
+    const labels = [this.server, this.zone, this.view, PROTOCOLS[protocol] ?? ""];
+    const slot = this.#metrics.requestSizes.slot(...labels);
+    this.#requestSizes[protocol] = slot;
+    return slot;
+  }
+
+  #openResponseSizes(protocol: number): HistogramSlot {
+    const labels = [this.server, this.zone, this.view, PROTOCOLS[protocol] ?? ""];
+    const slot = this.#metrics.responseSizes.slot(...labels);
+    this.#responseSizes[protocol] = slot;
+    return slot;
+  }
+
+  #openResponses(rcode: number, plugin: string): CounterSlot {
+    const labels = [this.server, this.zone, this.view, rcodeName(rcode), plugin];
+    const slot = this.#metrics.responses.slot(...labels);
+    if (rcode < KEPT_RCODES) this.#lastResponses[rcode] = slot;
+    return slot;
+  }
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function placesOfTypes(): Uint8Array {
+  const places = new Uint8Array(256);
+  for (const [place, label] of TYPE_LABELS.entries())
+    if (label !== "other") places[RecordType[label]] = place;
+  return places;
+}

@@ -1,0 +1,18 @@
+/** `ready`: says over HTTP whether the plugins can answer queries (CoreDNS facts 2.18). */
+import { choice, definePlugin, directive, listenAddress, optional, single } from "../../plugin/index.ts";
+import { Ready } from "./ready.ts";
+
+const monitor = choice(["until-ready", "continuously"], {
+  problem: (word) => `monitor type '${word}' not supported`,
+});
+
+export default definePlugin({
+  name: "ready",
+  summary: "Says over HTTP whether all plugins can answer queries.",
+  leaderOnly: true,
+  config: directive({
+    args: { address: optional(listenAddress(), ":8181") },
+    options: { monitor: single(monitor, "until-ready") },
+  }),
+  create: (config, site) => new Ready(config, site),
+});

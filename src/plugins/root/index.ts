@@ -1,0 +1,13 @@
+/** `root`: where relative paths start (CoreDNS facts 2.1). */
+import { definePlugin, directive, required, text } from "../../plugin/index.ts";
+import { checkDirectory } from "./check-directory.ts";
+
+export default definePlugin({
+  name: "root",
+  summary: "Sets the directory that the relative paths of other plugins start from.",
+  config: directive({ args: { path: required(text("a directory")) }, occurrences: "last" }),
+  configure({ path }, settings) {
+    settings.root = path;
+  },
+  create: ({ path }, site) => ({ start: () => checkDirectory(path, site.log) }),
+});

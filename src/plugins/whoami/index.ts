@@ -1,0 +1,10 @@
+/** `whoami`: tells clients their own address and port (CoreDNS facts 2.56). */
+import { definePlugin, directive } from "../../plugin/index.ts";
+import { answerWhoami } from "./handler.ts";
+
+export default definePlugin({
+  name: "whoami",
+  summary: "Answers every query with the client's own address and port.",
+  config: directive({ occurrences: "last" }),
+  create: () => ({ handle: answerWhoami }),
+});

@@ -1,0 +1,226 @@
+/**
+ * One data plane: the listeners of a thread and the generation that answers there. The server has one on the main thread, and
+ * with `multisocket` further ones on threads of their own.
+ */
+import { isAbsolute, join } from "node:path";
+import type { CorefileHost } from "../corefile/host.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { ProcessLog } from "../lib/log.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
+import { fastestUdp } from "../transports/fastest-udp.ts";
+import type { UdpListen } from "../transports/udp.ts";
+import {
+  type Configuration,
+  ConfigurationError,
+  type CorefileSource,
+  readConfiguration,
+} from "./configuration.ts";
+import type { DnsListener } from "./dns-listener.ts";
+import { Generation } from "./generation.ts";
+import { HttpEndpoints } from "./http-endpoints.ts";
+import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
+import type { PluginRegistry } from "./plugin-registry.ts";
+
+export interface DataPlaneOptions {
+  /** 0 for the leader. */
+  readonly plane: number;
+  readonly registry: PluginRegistry;
+  readonly host: CorefileHost;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ProcessLog;
+  readonly metrics: MetricsRegistry;
+  readonly version: string;
+  /** Port of keys without one; 53 unless given. */
+  readonly defaultPort?: number | undefined;
+  /** How UDP is received; the quickest way that this system has unless given. */
+  readonly listenUdp?: (() => Promise<UdpListen>) | undefined;
+  control(configuration: Configuration): ServerControl;
+}
+
+/** Milliseconds that queries under way have to finish at a stop or reload (CoreDNS facts 1.9). */
+export const GRACE = 5_000;
+
+export class DataPlane {
+  readonly #options: DataPlaneOptions;
+  readonly #listeners: ListenerPool;
+  readonly #http: HttpEndpoints;
+  readonly #panics: CounterSlot;
+  #current: Generation | undefined;
+
+  constructor(options: DataPlaneOptions) {
+    this.#options = options;
+    const { log } = options;
+    const onError = (error: unknown): void => log.error(messageOf(error));
+    this.#listeners = new ListenerPool({
+      clock: options.clock,
+      metrics: options.metrics,
+      localAddresses: () => options.machine.addresses(),
+      listenUdp: options.listenUdp ?? fastestUdp,
+      onError,
+      onUnshared: (label, transport) =>
+        log.warning(
+          `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
+        ),
+    });
+    this.#http = new HttpEndpoints(onError);
+    this.#panics = options.metrics
+      .counter({
+        name: "coredns_panics_total",
+        help: "Plugins that threw while answering a query.",
+        labels: [],
+      })
+      .slot();
+  }
+
+  /** What is in force. */
+  get generation(): Generation | undefined {
+    return this.#current;
+  }
+
+  listener(label: string): DnsListener | undefined {
+    return this.#listeners.listener(label);
+  }
+
+  address(label: string): { readonly host: string; readonly port: number } | undefined {
+    return this.#listeners.address(label);
+  }
+
+  /** @throws ConfigurationError */
+  read(source: CorefileSource): Promise<Configuration> {
+    const { host, registry, machine, defaultPort = 53 } = this.#options;
+    return readConfiguration(source, { host, registry, machine, defaultPort });
+  }
+
+  /**
+   * Makes and starts all plugins of a configuration. It comes into force with {@link PreparedGeneration.commit}.
+   * @throws what a plugin throws; nothing is left open then
+   */
+  async prepare(configuration: Configuration, feed: (key: string) => Feed): Promise<PreparedGeneration> {
+    const { plane, clock, random, log, metrics, machine, version } = this.#options;
+    const http = this.#http.prepare();
+    const generation = new Generation(configuration, {
+      plane,
+      feed,
+      site: {
+        clock,
+        random,
+        processLog: log,
+        metrics,
+        http: plane === 0 ? http : NO_HTTP,
+        control: this.#options.control(configuration),
+        machine,
+        version,
+      },
+      panics: this.#panics,
+      addressOf: (label) => this.#listeners.address(label),
+      joinPath: (directory, path) => (isAbsolute(path) || directory === "" ? path : join(directory, path)),
+    });
+    const debugBefore = log.debugEnabled;
+    log.debugEnabled = generation.debug;
+    let listeners: PreparedListeners | undefined;
+    const rollBack = async (): Promise<void> => {
+      log.debugEnabled = debugBefore;
+      await listeners?.rollBack();
+      await generation.stop();
+      await this.#http.rollBack();
+    };
+    try {
+      await generation.start();
+    } catch (error) {
+      await rollBack();
+      throw error;
+    }
+    return {
+      generation,
+      rollBack,
+      listen: async (places) => {
+        listeners = await this.#listeners.prepare(generation.listenPoints, places);
+        return this.#listeners.places(generation.listenPoints);
+      },
+      commit: async () => {
+        this.#replace(generation, listeners?.commit() ?? (async () => undefined));
+        await http.commit();
+      },
+    };
+  }
+
+  /** Lame ducks: everything is answered still. @returns how many hooks of plugins failed */
+  async drain(): Promise<number> {
+    const failed = (await this.#current?.shutdown()) ?? 0;
+    await this.#current?.drain();
+    return failed;
+  }
+
+  /** Takes no more queries, lets those under way finish, and closes everything. @returns how many hooks of plugins failed */
+  async stop(grace: number = GRACE): Promise<number> {
+    const generation = this.#current;
+    this.#current = undefined;
+    this.#listeners.pause();
+    if (grace === 0) await this.#listeners.close();
+    else if (generation !== undefined) await this.#drained(generation, grace);
+    const failed = (await generation?.stop()) ?? 0;
+    await this.#listeners.close();
+    await this.#http.closeExcept(new Set());
+    return failed;
+  }
+
+  /**
+   * As {@link stop}, while others answer on the same addresses: what arrives here until the end would reach nobody else, so it is
+   * answered until nothing waits any more, or the time is up.
+   */
+  async retire(): Promise<number> {
+    if (this.#current !== undefined) await this.#drained(this.#current);
+    return this.stop(0);
+  }
+
+  /** The one step in which a generation takes over. */
+  #replace(generation: Generation, closeUnwanted: () => Promise<void>): void {
+    const old = this.#current;
+    this.#current = generation;
+    generation.started();
+    if (old === undefined) return;
+    // The old plugins go once their last query is answered; nobody waits for that.
+    void this.#drained(old)
+      .then(() => old.stop())
+      .then(closeUnwanted)
+      .catch((error: unknown) => this.#options.log.error(messageOf(error)));
+  }
+
+  async #drained(generation: Generation, grace: number = GRACE): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.after(grace, resolve);
+      void generation.inFlight.drained().then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+/** Plugins of a configuration that run, and answer nothing yet on listeners that are open. */
+export interface PreparedGeneration {
+  readonly generation: Generation;
+  /**
+   * Opens the listen points that are not open yet.
+   * @param places where the leader listens, for another data plane
+   * @returns the places for the others
+   * @throws ListenError
+   */
+  listen(places?: ReadonlyMap<string, ListenPlace>): Promise<Map<string, ListenPlace>>;
+  /** The old generation, if any, answers what it has begun and is then stopped. */
+  commit(): Promise<void>;
+  /** Stops the plugins and closes what was opened for them. */
+  rollBack(): Promise<void>;
+}
+
+/** One thread has the HTTP endpoints; it shows the numbers of all. */
+const NO_HTTP: HttpService = { serve: async () => ({ host: "", port: 0 }) };
+
+export function messageOf(error: unknown): string {
+  if (error instanceof ConfigurationError) return `\n${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,312 @@
+/** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
+import type { ServerKey } from "../corefile/server-key.ts";
+import type { Name } from "../dns/name.ts";
+import type { Logger } from "../lib/log.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { PluginInstance } from "../plugin/define-plugin.ts";
+import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
+import { buildChain, type PanicObserver } from "./chain.ts";
+import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration.ts";
+import { InFlight, type ListenerService } from "./dns-listener.ts";
+import { type Route, RouteTable } from "./route-table.ts";
+
+/** Everything that a site offers and that does not depend on block and plugin. */
+export type SharedSite = Omit<Site, "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed">;
+
+export interface GenerationOptions {
+  readonly site: SharedSite;
+  /** Which data plane this is for: 0 is the leader, which has all plugins and listeners. */
+  readonly plane: number;
+  /** The feed of one instance; keys are the same in all data planes. */
+  feed(key: string): Feed;
+  readonly panics: CounterSlot;
+  /** Where a listener with this label can be reached, `undefined` while it does not listen. */
+  addressOf(label: string): { readonly host: string; readonly port: number } | undefined;
+  /** Joins a path with a directory. */
+  joinPath(directory: string, path: string): string;
+}
+
+/** A listen address of a configuration, with what is served there. */
+export interface ListenPoint {
+  /** `dns://127.0.0.1:53`. */
+  readonly label: string;
+  /** Empty for all addresses. */
+  readonly host: string;
+  readonly port: number;
+  /** Of the blocks there; the later of two blocks counts (CoreDNS facts 1.9). */
+  readonly settings: BlockSettings;
+  readonly service: ListenerService;
+  /** How many data planes listen here: what the first block there says (`multisocket`, CoreDNS facts 2.11). */
+  readonly sockets: number;
+}
+
+interface Block {
+  readonly configured: ConfiguredBlock;
+  readonly placed: PlacedPlugin[];
+}
+
+export class Generation {
+  readonly configuration: Configuration;
+  readonly inFlight: InFlight = new InFlight();
+  /** Where this data plane listens. */
+  readonly listenPoints: readonly ListenPoint[];
+  /** How many data planes the configuration asks for. */
+  readonly planes: number;
+  readonly debug: boolean;
+  readonly #blocks: readonly Block[];
+  readonly #log: Logger;
+  readonly #started: PluginInstance[] = [];
+
+  /**
+   * Makes all instances, in the order of the plugins and then of the blocks.
+   * @throws whatever a plugin's `create` throws
+   */
+  constructor(configuration: Configuration, options: GenerationOptions) {
+    this.configuration = configuration;
+    this.#log = options.site.processLog;
+    this.debug = configuration.blocks.some(({ settings }) => settings.debug);
+    const shared = new Map<string, unknown>();
+    this.#blocks = configuration.blocks.map((configured) => ({ configured, placed: [] }));
+    const sockets = socketsByLabel(configuration.blocks);
+    this.planes = Math.max(1, ...sockets.values());
+    const { plane } = options;
+    for (const { block, plugin } of this.#inSetupOrder()) {
+      const { name, leaderOnly } = plugin.definition;
+      if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
+      for (const [index, config] of plugin.configs.entries()) {
+        const feed = options.feed(`${this.#blocks.indexOf(block)}/${name}/${index}`);
+        const instance = plugin.definition.create?.(config, makeSite(name, block, options, shared, feed));
+        if (instance !== undefined) block.placed.push({ name, instance });
+      }
+    }
+    const points = this.#makeListenPoints(options, sockets);
+    this.listenPoints = points.filter((point) => point.sockets > plane);
+  }
+
+  /**
+   * Runs the start hooks one after the other; when one fails, those that ran are stopped again.
+   * @throws what the hook threw
+   */
+  async start(): Promise<void> {
+    for (const { instance } of this.#placedInOrder()) {
+      this.#started.push(instance);
+      try {
+        await instance.start?.();
+      } catch (error) {
+        await this.stop();
+        throw error;
+      }
+    }
+  }
+
+  started(): void {
+    for (const { name, instance } of this.#placedInOrder()) {
+      try {
+        instance.started?.();
+      } catch (error) {
+        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  /** All at once: two lame ducks of five seconds take five seconds. */
+  async drain(): Promise<void> {
+    await Promise.all(this.#placedInOrder().map(async ({ instance }) => instance.drain?.()));
+  }
+
+  /** @returns how many hooks failed; one failing does not keep the others from running */
+  async shutdown(): Promise<number> {
+    return this.#runHooks(this.#placedInOrder(), (instance) => instance.shutdown?.());
+  }
+
+  /** @returns how many hooks failed */
+  async stop(): Promise<number> {
+    const started = new Set(this.#started.splice(0));
+    return this.#runHooks(
+      this.#placedInOrder().filter(({ instance }) => started.has(instance)),
+      (instance) => instance.stop?.(),
+    );
+  }
+
+  async #runHooks(
+    placed: readonly PlacedPlugin[],
+    hook: (instance: PluginInstance) => void | Promise<void> | undefined,
+  ): Promise<number> {
+    let failed = 0;
+    for (const { name, instance } of placed) {
+      try {
+        await hook(instance);
+      } catch (error) {
+        failed++;
+        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+      }
+    }
+    return failed;
+  }
+
+  /** Plugin after plugin, and for each the blocks in the order of the Corefile (CoreDNS facts 1.2). */
+  #placedInOrder(): PlacedPlugin[] {
+    return this.#inSetupOrder().flatMap(({ block, plugin }) =>
+      block.placed.filter(({ name }) => name === plugin.definition.name),
+    );
+  }
+
+  #inSetupOrder(): { readonly block: Block; readonly plugin: ConfiguredPlugin }[] {
+    return this.#blocks
+      .flatMap((block) => block.configured.plugins.map((plugin) => ({ block, plugin })))
+      .sort((one, other) => one.plugin.position - other.plugin.position);
+  }
+
+  #makeListenPoints(options: GenerationOptions, sockets: ReadonlyMap<string, number>): ListenPoint[] {
+    const groups = new Map<
+      string,
+      { host: string; port: number; members: { block: Block; route: Route }[] }
+    >();
+    const onPanic = this.#panicObserver(options);
+    for (const block of this.#blocks) {
+      const { settings, keys, zones } = block.configured;
+      if (settings.listensNowhere) continue;
+      const handlers = block.placed.flatMap(({ name, instance }) =>
+        instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
+      );
+      const chain = buildChain(handlers, onPanic);
+      for (const [index, key] of keys.entries()) {
+        const zone = zones[index];
+        if (zone === undefined) continue;
+        const route = makeRoute(zone, chain, block);
+        for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
+          const label = listenerLabel(key, host);
+          const group = groups.get(label);
+          if (group === undefined) groups.set(label, { host, port: key.port, members: [{ block, route }] });
+          else group.members.push({ block, route });
+        }
+      }
+    }
+    return [...groups].map(([label, { host, port, members }]) => ({
+      label,
+      host,
+      port,
+      settings: (members.at(-1) as (typeof members)[number]).block.configured.settings,
+      service: this.#makeService(members),
+      sockets: sockets.get(label) ?? 1,
+    }));
+  }
+
+  #makeService(members: readonly { readonly block: Block; readonly route: Route }[]): ListenerService {
+    const placed = members.flatMap(({ block }) => block.placed);
+    const allClasses = members.some(({ block }) =>
+      block.configured.plugins.some(({ definition }) => definition.allClasses === true),
+    );
+    return {
+      routes: new RouteTable(members.map(({ route }) => route)),
+      allClasses,
+      observer: placed.find(({ instance }) => instance.unrouted !== undefined)?.instance,
+      inFlight: this.inFlight,
+    };
+  }
+
+  #panicObserver({ panics, site }: GenerationOptions): PanicObserver {
+    const withStack = this.configuration.blocks.some(
+      ({ settings }) => settings.stackTraces || settings.debug,
+    );
+    return (plugin, error, query) => {
+      panics.increment();
+      const cause = error.cause instanceof Error ? error.cause : error;
+      const detail = withStack ? `\n${cause.stack}` : "";
+      site.processLog.error(
+        `Recovered from panic in server: "${query.listener.label}" plugin/${plugin}: ${cause.message}${detail}`,
+      );
+    };
+  }
+}
+
+/** Labels of the listeners that a block is on. */
+function labelsOf({ settings, keys }: ConfiguredBlock): string[] {
+  if (settings.listensNowhere) return [];
+  const hosts = settings.listenHosts.length > 0 ? settings.listenHosts : [""];
+  return keys.flatMap((key) => hosts.map((host) => listenerLabel(key, host)));
+}
+
+/** The first block of a listener decides how many sockets it has. */
+function socketsByLabel(blocks: readonly ConfiguredBlock[]): Map<string, number> {
+  const sockets = new Map<string, number>();
+  for (const block of blocks) {
+    for (const label of labelsOf(block)) {
+      if (!sockets.has(label)) sockets.set(label, block.settings.sockets);
+    }
+  }
+  return sockets;
+}
+
+function listensIn(plane: number, block: ConfiguredBlock, sockets: ReadonlyMap<string, number>): boolean {
+  return labelsOf(block).some((label) => (sockets.get(label) ?? 1) > plane);
+}
+
+/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
+function listenerLabel(key: ServerKey, host: string): string {
+  return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
+}
+
+function makeRoute(zone: Name, chain: Route["chain"], block: Block): Route {
+  const instances = block.placed.map(({ instance }) => instance);
+  const collector = instances.find((instance) => instance.metadataZones !== undefined);
+  return {
+    zone,
+    chain,
+    filters: instances.filter((instance) => instance.accepts !== undefined),
+    metadata:
+      collector?.metadataZones === undefined
+        ? undefined
+        : {
+            zones: collector.metadataZones,
+            providers: instances.filter((instance) => instance.provideMetadata !== undefined),
+          },
+  };
+}
+
+function makeSite(
+  plugin: string,
+  block: Block,
+  options: GenerationOptions,
+  shared: Map<string, unknown>,
+  feed: Feed,
+): Site {
+  const { settings, keys, zones } = block.configured;
+  const hosts = settings.listenHosts.length > 0 ? settings.listenHosts : [""];
+  const blockSite: BlockSite = {
+    keys,
+    zones,
+    settings,
+    plugins: () => block.placed,
+    listeners: () =>
+      settings.listensNowhere
+        ? []
+        : keys.flatMap((key, index) =>
+            hosts.map((host) => listenerSite(listenerLabel(key, host), zones[index], options)),
+          ),
+  };
+  return {
+    ...options.site,
+    feed,
+    plugin,
+    block: blockSite,
+    log: options.site.processLog.child(`plugin/${plugin}`),
+    resolvePath: (path) => options.joinPath(settings.root, path),
+    shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
+  };
+}
+
+function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => T): T {
+  // Each key belongs to one plugin, which always asks for the same type.
+  if (!shared.has(key)) shared.set(key, make());
+  return shared.get(key) as T;
+}
+
+function listenerSite(label: string, zone: Name | undefined, options: GenerationOptions): ListenerSite {
+  if (zone === undefined) throw new RangeError("a key without zone");
+  return { label, zone, address: () => options.addressOf(label) };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,381 @@
+/** Each rule: what it says, and what it must not be alarmed by. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { DiagnosticSink, formatDiagnostic } from "../../corefile/diagnostic.ts";
+import { memoryHost } from "../../corefile/host.ts";
+import { parseCorefile } from "../../corefile/parser.ts";
+import { resolveServerKeys } from "../../corefile/server-key.ts";
+import { Name } from "../../dns/name.ts";
+import { lint, lintRules } from "./lint.ts";
+import type { LintBlock } from "./rule.ts";
+
+/** In the order of the chain. */
+const PLUGINS = [
+  "bind",
+  "log",
+  "cache",
+  "view",
+  "template",
+  "hosts",
+  "kubernetes",
+  "file",
+  "loop",
+  "forward",
+];
+const LAST = ["erratic", "whoami"];
+
+/** What is reported of a Corefile: first lines, with the code in front. */
+function warningsOf(corefile: string): string[] {
+  const names = [...PLUGINS, ...LAST];
+  const report = new DiagnosticSink();
+  const { corefile: tree, diagnostics } = parseCorefile(corefile, {
+    file: "Corefile",
+    host: memoryHost(),
+    directives: names,
+  });
+  const keys = resolveServerKeys(tree, report);
+  assert.equal(diagnostics.length, 0);
+  assert.equal(report.diagnostics.length, 0);
+  const blocks = tree.blocks.map(({ directives }, index): LintBlock => {
+    const own = keys[index] ?? [];
+    const listenHosts = directives
+      .filter(({ name }) => name.text === "bind")
+      .flatMap(({ args }) => args.map(({ text }) => text));
+    return {
+      keys: own,
+      zones: own.map(({ zone }) => Name.parse(zone)),
+      directives,
+      settings: { listenHosts, listensNowhere: false },
+    };
+  });
+  const position = (name: string) => (names.includes(name) ? names.indexOf(name) : Number.POSITIVE_INFINITY);
+  lint({ blocks, position, machine: { addresses: () => ["192.0.2.10", "fe80::1%eth0"] } }, report);
+  assert.ok(report.diagnostics.every(({ severity }) => severity === "warning"));
+  return report.diagnostics.map(
+    (diagnostic) => `${diagnostic.code} ${formatDiagnostic(diagnostic).split("\n", 1)[0]}`,
+  );
+}
+
+interface Case {
+  readonly title: string;
+  readonly corefile: string;
+  readonly warnings: readonly string[];
+}
+
+const CASES: Readonly<Record<string, readonly Case[]>> = {
+  LINT_BIND_MIXED: [
+    {
+      title: "one block with bind and one without share a port",
+      corefile: "example.org {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
+      warnings: [
+        "LINT_BIND_MIXED Corefile:1:1: warning: port 53 is bound to 192.0.2.1 here and to all addresses for '.': a query to 192.0.2.1 never reaches '.'",
+      ],
+    },
+    {
+      title: "other ports have nothing to do with each other",
+      corefile: "example.org:54 {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "all blocks have a bind",
+      corefile: "example.org {\n bind 192.0.2.1\n whoami\n}\n. {\n bind 192.0.2.2\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "the same zone is an error of its own",
+      corefile: ". {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
+      warnings: [],
+    },
+  ],
+  LINT_UNREACHABLE: [
+    {
+      title: "whoami behind forward",
+      corefile: ". {\n whoami\n forward . 192.0.2.53\n}",
+      warnings: [
+        "LINT_UNREACHABLE Corefile:2:2: warning: 'whoami' is never reached: 'forward' (Corefile:3:2) answers every query that could come here",
+      ],
+    },
+    {
+      title: "the narrow forward behind the wide one",
+      corefile: ". {\n forward . 192.0.2.53\n forward example.org 192.0.2.54\n}",
+      warnings: [
+        "LINT_UNREACHABLE Corefile:3:2: warning: 'forward' is never reached: 'forward' (Corefile:2:2) answers every query that could come here",
+      ],
+    },
+    {
+      title: "the narrow forward before the wide one",
+      corefile: ". {\n forward example.org 192.0.2.54\n forward . 192.0.2.53\n}",
+      warnings: [],
+    },
+    {
+      title: "what forward excepts goes on",
+      corefile: ". {\n forward . 192.0.2.53 {\n  except example.org\n }\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "next goes on to a forward, and to nothing else",
+      corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n forward . 192.0.2.54\n whoami\n}",
+      warnings: [
+        "LINT_UNREACHABLE Corefile:6:2: warning: 'whoami' is never reached: 'forward' (Corefile:2:2) answers every query that could come here",
+      ],
+    },
+    {
+      title: "erratic twice says so itself",
+      corefile: ". {\n erratic\n erratic\n}",
+      warnings: [],
+    },
+    {
+      title: "whoami behind erratic",
+      corefile: ". {\n erratic\n whoami\n}",
+      warnings: [
+        "LINT_UNREACHABLE Corefile:3:2: warning: 'whoami' is never reached: 'erratic' (Corefile:2:2) answers every query that could come here",
+      ],
+    },
+  ],
+  LINT_FALLTHROUGH_MISSING: [
+    {
+      title: "hosts before forward",
+      corefile: ". {\n hosts {\n  192.0.2.1 a.example\n }\n forward . 192.0.2.53\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:5:2) behind it is never asked",
+      ],
+    },
+    {
+      title: "hosts written behind forward runs before it all the same",
+      corefile: ". {\n forward . 192.0.2.53\n hosts\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) behind it is never asked",
+      ],
+    },
+    {
+      title: "hosts for its own zone before everything else",
+      corefile: ". {\n hosts /etc/hosts lab.example\n forward . 192.0.2.53\n}",
+      warnings: [],
+    },
+    {
+      title: "fallthrough for one zone lets something through",
+      corefile: ". {\n hosts {\n  fallthrough example.org\n }\n forward . 192.0.2.53\n}",
+      warnings: [],
+    },
+    {
+      title: "a cluster that keeps all reverse names",
+      corefile: ". {\n kubernetes cluster.local in-addr.arpa ip6.arpa\n forward . 192.0.2.53\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'kubernetes' denies every address of in-addr.arpa. ip6.arpa. that is not the cluster's: 'forward' (Corefile:3:2) is never asked",
+      ],
+    },
+    {
+      title: "a cluster that keeps the reverse names of its own network",
+      corefile: ". {\n kubernetes cluster.local 10.96.0.0/12\n forward . 192.0.2.53\n}",
+      warnings: [],
+    },
+    {
+      title: "a template for all types before forward",
+      corefile:
+        '. {\n template IN ANY {\n  answer "{{ .Name }} 60 IN A 192.0.2.1"\n }\n forward . 192.0.2.53\n}',
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'template' has no fallthrough, so 'forward' (Corefile:5:2) behind it is never asked",
+      ],
+    },
+    {
+      title: "a template for one type lets the others pass",
+      corefile:
+        '. {\n template IN A {\n  answer "{{ .Name }} 60 IN A 192.0.2.1"\n }\n forward . 192.0.2.53\n}',
+      warnings: [],
+    },
+  ],
+  LINT_RUN_ORDER: [
+    {
+      title: "kubernetes is written before hosts, for the same zone",
+      corefile:
+        ". {\n kubernetes cluster.local {\n  fallthrough\n }\n hosts /etc/hosts cluster.local {\n  fallthrough\n }\n}",
+      warnings: [
+        "LINT_RUN_ORDER Corefile:2:2: warning: 'hosts' (Corefile:5:2) runs before 'kubernetes', though it is written behind it: its answers win",
+      ],
+    },
+    {
+      title: "forward written first could not have been meant to run first",
+      corefile: ". {\n forward . 192.0.2.53\n hosts {\n  fallthrough\n }\n}",
+      warnings: [],
+    },
+    {
+      title: "zones of different width show what is meant",
+      corefile:
+        ". {\n kubernetes cluster.local {\n  fallthrough\n }\n hosts {\n  fallthrough\n }\n forward . 192.0.2.53\n}",
+      warnings: [],
+    },
+  ],
+  LINT_ZONE_SHADOWED: [
+    {
+      title: "a block of its own takes the cluster's zone",
+      corefile: ". {\n kubernetes cluster.local\n forward . 192.0.2.53\n}\ncluster.local {\n whoami\n}",
+      warnings: [
+        "LINT_ZONE_SHADOWED Corefile:2:13: warning: names in 'cluster.local.' never come to this 'kubernetes': the server block of 'cluster.local.' takes them",
+      ],
+    },
+    {
+      title: "another port",
+      corefile: ". {\n kubernetes cluster.local\n}\ncluster.local:54 {\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "a block with a view does not take all",
+      corefile: ". {\n kubernetes cluster.local\n}\ncluster.local {\n view\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "a block below takes only a part",
+      corefile: ". {\n forward example.org 192.0.2.53\n}\na.example.org {\n whoami\n}",
+      warnings: [],
+    },
+  ],
+  LINT_ZONE_OUTSIDE_BLOCK: [
+    {
+      title: "forward for a zone of other blocks",
+      corefile: "example.org {\n forward example.net 192.0.2.53\n}",
+      warnings: [
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:10: warning: 'forward' never answers: no query of this server block is for 'example.net.'",
+      ],
+    },
+    {
+      title: "one of several zones fits",
+      corefile: "example.org {\n hosts /etc/hosts example.net example.org\n}",
+      warnings: [],
+    },
+    { title: "a wider zone", corefile: "example.org {\n forward . 192.0.2.53\n}", warnings: [] },
+  ],
+  LINT_OPTION_WITHOUT_EFFECT: [
+    {
+      title: "fallthrough for zones that are not served",
+      corefile: ". {\n kubernetes cluster.local {\n  fallthrough in-addr.arpa ip6.arpa\n }\n}",
+      warnings: [
+        "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'fallthrough in-addr.arpa. ip6.arpa.' has no effect: this 'kubernetes' is for cluster.local.",
+      ],
+    },
+    {
+      title: "fallthrough of which one zone is served",
+      corefile: ". {\n kubernetes cluster.local 10.0.0.0/8 {\n  fallthrough in-addr.arpa ip6.arpa\n }\n}",
+      warnings: [],
+    },
+    {
+      title: "except elsewhere",
+      corefile: ". {\n forward example.org 192.0.2.53 {\n  except example.net\n }\n}",
+      warnings: [
+        "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'except example.net.' has no effect: this 'forward' is for example.org.",
+      ],
+    },
+    {
+      title: "health checks that are switched off",
+      corefile: ". {\n forward . 192.0.2.53 {\n  max_fails 0\n  health_check 5s\n }\n}",
+      warnings: [
+        "LINT_OPTION_WITHOUT_EFFECT Corefile:4:3: warning: 'health_check' has no effect: with 'max_fails 0' no upstream is ever checked",
+      ],
+    },
+    {
+      title: "next with nothing to go on to",
+      corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n}",
+      warnings: [
+        "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'next' has no effect: no other 'forward' stands behind this one",
+      ],
+    },
+  ],
+  LINT_FORWARD_LOOP: [
+    {
+      title: "to loopback, where the block itself listens",
+      corefile: ". {\n forward . 127.0.0.1\n}",
+      warnings: [
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1' is this server itself, which forwards '.' there again: a loop",
+      ],
+    },
+    {
+      title: "to an address of the machine, of the block's bind, and with a scheme",
+      corefile:
+        "a.example:1053 {\n forward . dns://192.0.2.10:1053\n}\nb.example:1054 {\n bind 198.51.100.1\n forward . 198.51.100.1:1054\n}",
+      warnings: [
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: 'dns://192.0.2.10:1053' is this server itself, which forwards 'a.example.' there again: a loop",
+        "LINT_FORWARD_LOOP Corefile:6:12: warning: '198.51.100.1:1054' is this server itself, which forwards 'b.example.' there again: a loop",
+      ],
+    },
+    {
+      title: "through two blocks",
+      corefile: ".:1053 {\n forward . 127.0.0.1:1054\n}\n.:1054 {\n forward . [::1]:1053\n}",
+      warnings: [
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1:1054' is this server itself, which forwards '.' there again: a loop",
+        "LINT_FORWARD_LOOP Corefile:5:12: warning: '[::1]:1053' is this server itself, which forwards '.' there again: a loop",
+      ],
+    },
+    {
+      title: "to a block of this server that answers",
+      corefile: ".:1053 {\n forward . 127.0.0.1:1054\n}\n.:1054 {\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "to another address, another port, or a block that listens elsewhere",
+      corefile:
+        ". {\n bind 192.0.2.10\n forward . 127.0.0.1 198.51.100.1 192.0.2.10:54 /etc/resolv.conf dns.example\n}",
+      warnings: [],
+    },
+  ],
+};
+
+for (const { code } of lintRules) {
+  describe(code, () => {
+    for (const { title, corefile, warnings } of CASES[code] ?? [])
+      it(title, () => assert.deepEqual(warningsOf(corefile), warnings));
+    it("has a case that warns, and one that does not", () => {
+      const outcomes = new Set((CASES[code] ?? []).map(({ warnings }) => warnings.length > 0));
+      assert.equal(outcomes.size, 2);
+    });
+  });
+}
+
+describe("lint", () => {
+  it("does not compare thousands of zones with each other", () => {
+    assert.deepEqual(
+      warningsOf("a.example:10000-10099 10.0.0.0/9:10000-10099 {\n hosts\n forward . 192.0.2.53\n}"),
+      [],
+    );
+  });
+
+  it("is content with the Corefile that most clusters run", () => {
+    const corefile = `.:53 {
+      log
+      kubernetes cluster.local in-addr.arpa ip6.arpa {
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 30
+      }
+      forward . /etc/resolv.conf {
+        max_concurrent 1000
+      }
+      cache 30
+      loop
+    }`;
+    assert.deepEqual(warningsOf(corefile), []);
+  });
+
+  it("is content with that of a node-local cache", () => {
+    const block = (zone: string, upstream: string) =>
+      `${zone}:53 {\n cache 30\n bind 169.254.20.10 10.96.0.10\n loop\n forward . ${upstream} {\n force_tcp\n }\n}\n`;
+    const zones = ["cluster.local", "in-addr.arpa", "ip6.arpa"].map((zone) => block(zone, "10.96.7.7"));
+    assert.deepEqual(warningsOf(zones.join("") + block(".", "/etc/resolv.conf")), []);
+  });
+
+  it("is content with that of k3s, where hosts is written behind kubernetes", () => {
+    const corefile = `.:53 {
+      kubernetes cluster.local in-addr.arpa ip6.arpa {
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+      }
+      hosts /etc/coredns/NodeHosts {
+        ttl 60
+        reload 15s
+        fallthrough
+      }
+      forward . /etc/resolv.conf
+      cache 30
+      loop
+    }`;
+    assert.deepEqual(warningsOf(corefile), []);
+  });
+});

@@ -1,0 +1,44 @@
+/** All rules for what a Corefile says correctly, and hardly means. */
+import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import { backEnds } from "./back-ends.ts";
+import { fallthroughMissing } from "./fallthrough-missing.ts";
+import { forwardLoop } from "./forward-loop.ts";
+import { Listeners } from "./listeners.ts";
+import { mixedBind } from "./mixed-bind.ts";
+import { optionWithoutEffect } from "./option-without-effect.ts";
+import type { LintBlock, LintInput, LintRule } from "./rule.ts";
+import { runOrder } from "./run-order.ts";
+import { shadowedZone } from "./shadowed-zone.ts";
+import { unreachable } from "./unreachable.ts";
+import { zoneOutsideBlock } from "./zone-outside-block.ts";
+
+export const lintRules: readonly LintRule[] = [
+  mixedBind,
+  unreachable,
+  fallthroughMissing,
+  runOrder,
+  shadowedZone,
+  zoneOutsideBlock,
+  optionWithoutEffect,
+  forwardLoop,
+];
+
+export interface LintSubject {
+  readonly blocks: readonly LintBlock[];
+  /** Place of a directive in the chain, `Infinity` for one that does not exist. */
+  position(name: string): number;
+  readonly machine: LintInput["machine"];
+}
+
+/** Reports warnings alone: whatever they say, the Corefile runs. */
+export function lint(subject: LintSubject, report: DiagnosticSink): void {
+  const { blocks, machine } = subject;
+  const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));
+  const input: LintInput = {
+    blocks,
+    backEnds: (block) => chains.get(block) ?? [],
+    listeners: new Listeners(blocks),
+    machine,
+  };
+  for (const rule of lintRules) rule.check(input, report);
+}

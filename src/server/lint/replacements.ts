@@ -1,0 +1,83 @@
+/** Directives and options that CoreDNS once had: whoever uses one is told what took its place. */
+import type { Corefile, Directive } from "../../corefile/tree.ts";
+import { placeOf } from "./unknown-words.ts";
+
+const KUBERNETES_TRANSFER = "zone transfers are now a directive of their own: transfer, in the server block";
+const UPSTREAM = "'upstream' was removed: names that lead outside are always looked up through this server";
+
+/** What to do instead, by name. */
+export const removedDirectives: ReadonlyMap<string, string> = new Map([
+  ["proxy", "'proxy' was removed: use 'forward', as in: forward . 192.0.2.53"],
+  ["upstream", UPSTREAM],
+  ["startup", "'startup' was replaced by 'on': on startup COMMAND"],
+  ["shutdown", "'shutdown' was replaced by 'on': on shutdown COMMAND"],
+  [
+    "federation",
+    "'federation' was removed with the cluster federation that it served; there is no replacement",
+  ],
+  ["reverse", "'reverse' was removed: use 'template', which makes answers from patterns"],
+]);
+
+/** By directive and option. */
+export const removedOptions: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
+  [
+    "kubernetes",
+    new Map([
+      ["upstream", UPSTREAM],
+      [
+        "resyncperiod",
+        "'resyncperiod' was removed: changes are watched, so there is nothing to ask for again",
+      ],
+      ["transfer", KUBERNETES_TRANSFER],
+      ["federation", "'federation' was removed with the cluster federation that it served"],
+      [
+        "cidrs",
+        "'cidrs' was removed: name the network among the zones, as in: kubernetes cluster.local 10.96.0.0/12",
+      ],
+    ]),
+  ],
+  [
+    "file",
+    new Map([
+      ["upstream", UPSTREAM],
+      ["transfer", KUBERNETES_TRANSFER],
+      ["no_reload", "use 'reload 0'"],
+    ]),
+  ],
+  [
+    "auto",
+    new Map([
+      ["upstream", UPSTREAM],
+      ["transfer", KUBERNETES_TRANSFER],
+      ["no_reload", "use 'reload 0'"],
+    ]),
+  ],
+  ["secondary", new Map([["upstream", UPSTREAM]])],
+  [
+    "etcd",
+    new Map([
+      ["upstream", UPSTREAM],
+      ["stubzones", "'stubzones' was removed: use 'forward' for these zones"],
+    ]),
+  ],
+  ["template", new Map([["upstream", UPSTREAM]])],
+  ["forward", new Map([["protocol", "'protocol' belonged to 'proxy': use 'force_tcp' or 'prefer_udp'"]])],
+]);
+
+/** What to say of each word that has a replacement, by its place. */
+export function replacementNotes({ blocks }: Corefile): Map<string, string> {
+  const notes = new Map<string, string>();
+  for (const { directives } of blocks) {
+    for (const directive of directives) {
+      note(directive, removedDirectives, notes);
+      const options = removedOptions.get(directive.name.text);
+      if (options !== undefined) for (const line of directive.block ?? []) note(line, options, notes);
+    }
+  }
+  return notes;
+}
+
+function note({ name }: Directive, words: ReadonlyMap<string, string>, notes: Map<string, string>): void {
+  const replacement = words.get(name.text);
+  if (replacement !== undefined) notes.set(placeOf(name.span), replacement);
+}

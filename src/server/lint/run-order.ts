@@ -1,0 +1,39 @@
+import { type BackEnd, mention, stops } from "./back-ends.ts";
+import type { LintRule } from "./rule.ts";
+
+/**
+ * Two back ends for one zone, of which the one that is written first runs last. It only matters where the one written first would
+ * have let names go on to the other.
+ */
+export const runOrder: LintRule = {
+  code: "LINT_RUN_ORDER",
+  about: "two plugins answer for one zone, in another order than that of the Corefile",
+
+  check(input, report) {
+    for (const block of input.blocks) {
+      const chain = input.backEnds(block);
+      for (const [index, late] of chain.entries()) {
+        const early = chain.slice(0, index).find((other) => isTurnedAround(other, late));
+        if (early === undefined) continue;
+        report.warning(
+          runOrder.code,
+          late.directive.name.span,
+          `${mention(early)} runs before '${late.name}', though it is written behind it: its answers win`,
+          {
+            notes: ["the order of plugin.cfg counts; write the lines in that order to show that it is meant"],
+          },
+        );
+      }
+    }
+  },
+};
+
+function isTurnedAround(early: BackEnd, late: BackEnd): boolean {
+  if (early.written < late.written) return false;
+  return late.zones.some(
+    (zone) =>
+      early.zones.some((other) => other.equals(zone)) &&
+      !stops(early, late, zone) &&
+      !stops(late, early, zone),
+  );
+}

@@ -1,0 +1,235 @@
+/** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
+import { readFile } from "node:fs/promises";
+import { version as thisVersion } from "../lib/version.ts";
+import { isInVersionRange, VersionRangeError } from "../lib/version-range.ts";
+import type { PluginDefinition } from "../plugin/define-plugin.ts";
+import {
+  importFile,
+  locateModule,
+  ModuleNotFound,
+  providePortolanImports,
+  stampOf,
+} from "./external-modules.ts";
+import { withTimeBudget } from "./time-budget.ts";
+
+/** Plain data: threads make the same registry of it. */
+export interface PluginEntry {
+  /** The directive's name. */
+  readonly name: string;
+  /** As `plugin.cfg` has it. */
+  readonly module: string;
+  /** Set for a plugin that does not come with the program. */
+  readonly external?: {
+    /** Folder that the module's path is relative to. */
+    readonly from: string;
+    /** Milliseconds that it has for a query; 0 for no bound. */
+    readonly budget: number;
+  };
+}
+
+/** A plugin whose module cannot be used. */
+export class PluginLoadError extends Error {
+  override readonly name = "PluginLoadError";
+  readonly plugin: string;
+  readonly module: string;
+
+  constructor(entry: PluginEntry, reason: string, cause?: unknown) {
+    super(`cannot load plugin "${entry.name}" from "${entry.module}": ${reason}`, { cause });
+    this.plugin = entry.name;
+    this.module = entry.module;
+  }
+}
+
+/** A line of a `plugin.cfg` that cannot be used. */
+export class PluginListError extends Error {
+  override readonly name = "PluginListError";
+  readonly line: number;
+
+  constructor(file: string, line: number, reason: string) {
+    super(`${file}:${line}: ${reason}`);
+    this.line = line;
+  }
+}
+
+/** What became of a plugin's module. */
+interface Loaded {
+  readonly definition: PluginDefinition<unknown>;
+  /** Of an external plugin: its file, and what the file was like then. */
+  readonly file?: string;
+  readonly stamp?: string | undefined;
+}
+
+export class PluginRegistry {
+  /** In chain order. */
+  readonly entries: readonly PluginEntry[];
+  readonly #positions: ReadonlyMap<string, number>;
+  readonly #loaded = new Map<string, Loaded>();
+  readonly #load: (entry: PluginEntry) => Promise<unknown>;
+  #providesImports = false;
+  /** Sets attempts to load the same file apart, of which the first ones failed. */
+  #attempt = 0;
+
+  /** @param load imports a plugin that comes with the program; a test gives its own */
+  constructor(
+    entries: readonly PluginEntry[],
+    load: (entry: PluginEntry) => Promise<unknown> = importBuiltIn,
+  ) {
+    this.entries = entries;
+    this.#positions = new Map(entries.map((entry, position) => [entry.name, position]));
+    this.#load = load;
+  }
+
+  /** The plugins that come with the program. */
+  static async builtIn(): Promise<PluginRegistry> {
+    return new PluginRegistry(await builtInPlugins());
+  }
+
+  get names(): readonly string[] {
+    return this.entries.map((entry) => entry.name);
+  }
+
+  position(name: string): number {
+    return this.#positions.get(name) ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Forgets external plugins whose files have changed, so that they are loaded anew. */
+  refresh(): void {
+    this.#attempt++;
+    for (const [name, { file, stamp }] of this.#loaded)
+      if (file !== undefined && stampOf(file) !== stamp) this.#loaded.delete(name);
+  }
+
+  /** What the external plugins among `names` are like, as far as they are loaded: changes when one of them does. */
+  stampOf(names: Iterable<string>): string {
+    return [...new Set(names)]
+      .flatMap((name) => {
+        const stamp = this.#loaded.get(name)?.stamp;
+        return stamp === undefined ? [] : [`${name} ${stamp}`];
+      })
+      .sort()
+      .join("\n");
+  }
+
+  /** @throws PluginLoadError */
+  async definition(name: string): Promise<PluginDefinition<unknown>> {
+    const known = this.#loaded.get(name);
+    if (known !== undefined) return known.definition;
+    const entry = this.entries[this.position(name)];
+    if (entry === undefined) throw new RangeError(`no plugin is called "${name}"`);
+    const loaded = await this.#import(entry);
+    this.#loaded.set(name, loaded);
+    return loaded.definition;
+  }
+
+  async #import(entry: PluginEntry): Promise<Loaded> {
+    const { external } = entry;
+    if (external === undefined)
+      return { definition: checked(await attempt(entry, () => this.#load(entry)), entry) };
+    if (!this.#providesImports) providePortolanImports();
+    this.#providesImports = true;
+    const file = await attempt(entry, async () => locateModule(entry.module, external.from));
+    const stamp = stampOf(file);
+    const exported = await attempt(entry, () => importFile(file, `${stamp}-${this.#attempt}`));
+    const definition = checked(exported, entry);
+    return {
+      definition: external.budget > 0 ? withTimeBudget(definition, external.budget) : definition,
+      file,
+      stamp,
+    };
+  }
+}
+
+/** The list of the plugins that come with the program. */
+export async function builtInPlugins(): Promise<PluginEntry[]> {
+  const file = new URL("../plugins/plugin.cfg", import.meta.url);
+  return parsePluginList(await readFile(file, "utf8"), "plugin.cfg");
+}
+
+/** @throws PluginListError */
+export function parsePluginList(text: string, file: string): PluginEntry[] {
+  const entries = new Map<string, PluginEntry>();
+  for (const [index, line] of text.split("\n").entries()) {
+    const content = line.replace(/#.*$/, "").trim();
+    if (content === "") continue;
+    const separator = content.indexOf(":");
+    const name = content.slice(0, separator).trim();
+    const module = content.slice(separator + 1).trim();
+    if (separator < 1 || module === "" || /\s/.test(name))
+      throw new PluginListError(file, index + 1, `expected name:module, found ${JSON.stringify(content)}`);
+    if (entries.has(name)) throw new PluginListError(file, index + 1, `the plugin "${name}" stands twice`);
+    entries.set(name, { name, module });
+  }
+  return [...entries.values()];
+}
+
+async function attempt<R>(entry: PluginEntry, load: () => Promise<R>): Promise<R> {
+  try {
+    return await load();
+  } catch (error) {
+    throw new PluginLoadError(entry, reasonOf(error), error);
+  }
+}
+
+/** What a module threw, or why Node could not read it, in one line. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof ModuleNotFound) return error.message;
+  const message = error.message.replaceAll(/\s*\n\s*/g, " ");
+  const code = "code" in error ? error.code : undefined;
+  if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING")
+    return "it is TypeScript inside of node_modules, which Node does not run: publish it as JavaScript";
+  if (/'?portolan(\/\w+)?'? does not provide an export/.test(message))
+    return `${message}: perhaps it needs a newer Portolan than ${thisVersion}`;
+  return message;
+}
+
+/** @throws PluginLoadError */
+function checked(exported: unknown, entry: PluginEntry): PluginDefinition<unknown> {
+  if (exported === undefined)
+    throw new PluginLoadError(
+      entry,
+      "it has no default export: a plugin ends with export default definePlugin({...})",
+    );
+  if (!isDefinition(exported))
+    throw new PluginLoadError(entry, "its default export is not made by definePlugin");
+  const { name, requires } = exported;
+  if (requires !== undefined && !isMet(requires, entry))
+    throw new PluginLoadError(entry, `it needs Portolan ${requires}, and this is ${thisVersion}`);
+  if (name !== entry.name)
+    throw new PluginLoadError(entry, `it calls itself "${name}": list it as ${name}:${entry.module}`);
+  return exported;
+}
+
+function isMet(requires: string, entry: PluginEntry): boolean {
+  try {
+    return isInVersionRange(thisVersion, requires);
+  } catch (error) {
+    if (!(error instanceof VersionRangeError)) throw error;
+    throw new PluginLoadError(entry, `its "requires": ${error.message}`);
+  }
+}
+
+async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
+  // Sources run as they are and as compiled JavaScript: the plugins have the extension that this file has.
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const loaded: { default?: unknown } = await import(
+    new URL(`../plugins/${entry.module}/index.${extension}`, import.meta.url).href
+  );
+  return loaded.default;
+}
+
+function isDefinition(value: unknown): value is PluginDefinition<unknown> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    "config" in value &&
+    typeof value.config === "object" &&
+    value.config !== null &&
+    "parse" in value.config &&
+    typeof value.config.parse === "function" &&
+    (!("create" in value) || value.create === undefined || typeof value.create === "function") &&
+    (!("requires" in value) || value.requires === undefined || typeof value.requires === "string")
+  );
+}

@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { connect } from "node:net";
+import { describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { memoryHost } from "../corefile/host.ts";
+import {
+  A,
+  decodeMessage,
+  encodeMessage,
+  type Message,
+  makeQuery,
+  Name,
+  Rcode,
+  RecordType,
+} from "../dns/index.ts";
+import { SystemClock } from "../lib/clock.ts";
+import { MemoryLog } from "../lib/log.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
+import { systemRandom, thisMachine } from "./machine.ts";
+import { PluginRegistry } from "./plugin-registry.ts";
+import { Server } from "./server.ts";
+
+/** Answers every A query with its address; `slow` ones wait for `release`. */
+function answerPlugin(gate: { release: Promise<void> }): PluginDefinition<{ address: string }> {
+  return definePlugin({
+    name: "answer",
+    summary: "for this test",
+    config: directive({ args: { address: required(text()) } }),
+    create: ({ address }) => ({
+      handle(query) {
+        const reply = query.reply({ authoritative: true, answer: [A.create(query.name, 60, { address })] });
+        if (query.name.labelText(0) === "slow") return gate.release.then(() => reply);
+        if (query.name.labelText(0) === "throw") throw new Error("as asked");
+        if (query.name.labelText(0) === "reject") return Promise.reject(new Error("as asked"));
+        if (query.name.labelText(0) === "rubbish") return JSON.parse("{}");
+        return reply;
+      },
+    }),
+  });
+}
+
+const startRefuser = definePlugin({
+  name: "refuse",
+  summary: "for this test",
+  config: directive({}),
+  create: () => ({
+    start() {
+      throw new Error("cannot start, as asked");
+    },
+  }),
+});
+
+interface Running {
+  readonly server: Server;
+  readonly log: MemoryLog;
+  readonly source: { text: string };
+  readonly gate: { release: Promise<void> };
+  port(label?: string): number;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function running(corefile: string): Promise<Running> {
+  const gate = { release: Promise.resolve() };
+  const plugins: Readonly<Record<string, unknown>> = { answer: answerPlugin(gate), refuse: startRefuser };
+  const source = { text: corefile };
+  const log = new MemoryLog();
+  const server = new Server({
+    source: () => ({ text: source.text, file: "Corefile" }),
+    registry: new PluginRegistry(
+      Object.keys(plugins).map((name) => ({ name, module: name })),
+      async ({ name }) => plugins[name],
+    ),
+    host: memoryHost(),
+    machine: thisMachine({}),
+    clock: new SystemClock(),
+    random: systemRandom(),
+    log,
+    metrics: new MetricsRegistry(),
+    version: "0.0.0",
+  });
+  await server.start();
+  return {
+    server,
+    log,
+    source,
+    gate,
+    port: (label) => {
+      const found = server.addresses.find((address) => label === undefined || address.label === label);
+      assert.ok(found !== undefined);
+      return found.port;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server.stop();
+    },
+  };
+}
+
+function askUdp(port: number, bytes: Uint8Array, wait = 2_000): Promise<Uint8Array | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket("udp4");
+    const timer = setTimeout(() => finish(undefined), wait);
+    const finish = (reply: Uint8Array | undefined): void => {
+      clearTimeout(timer);
+      socket.close();
+      resolve(reply);
+    };
+    socket.once("message", finish);
+    socket.send(bytes, port, "127.0.0.1");
+  });
+}
+
+async function ask(
+  port: number,
+  name: string,
+  type: number = RecordType.A,
+  edns?: { udpSize: number },
+): Promise<Message> {
+  const query = makeQuery(
+    { name: Name.parse(name), type },
+    { id: 99, ...(edns && { edns: { version: 0, dnssecOk: false, options: [], ...edns } }) },
+  );
+  const reply = await askUdp(port, encodeMessage(query));
+  assert.ok(reply !== undefined, `no answer for ${name}`);
+  return decodeMessage(reply);
+}
+
+function addressOf(message: Message): string | undefined {
+  const [record] = message.answer;
+  return record !== undefined && A.is(record) ? record.data.address : undefined;
+}
+
+describe("zone choice", () => {
+  test("the longest zone answers, DS goes to the shortest, the rest is refused", async () => {
+    await using app = await running(
+      "example.org:0 {\n answer 192.0.2.1\n}\nsub.example.org:0 {\n answer 192.0.2.2\n}\n",
+    );
+    // Both keys ask for port 0 and so share one listener.
+    assert.equal(app.server.addresses.length, 1);
+    const port = app.port();
+    assert.equal(addressOf(await ask(port, "www.example.org.")), "192.0.2.1");
+    assert.equal(addressOf(await ask(port, "www.SUB.example.org.")), "192.0.2.2");
+    assert.equal(addressOf(await ask(port, "sub.example.org.", RecordType.DS)), "192.0.2.1");
+    const refused = await ask(port, "example.com.");
+    assert.equal(refused.rcode, Rcode.REFUSED);
+    assert.equal(refused.questions.length, 1);
+  });
+
+  test("a block without plugins refuses", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\nempty.:0 {\n}\n");
+    assert.equal((await ask(app.port(), "a.empty.")).rcode, Rcode.REFUSED);
+    assert.equal(addressOf(await ask(app.port(), "a.")), "192.0.2.1");
+  });
+});
+
+describe("admission", () => {
+  const good = encodeMessage(makeQuery({ name: Name.parse("a."), type: RecordType.A }, { id: 7 }));
+  const changed = (change: (bytes: Uint8Array) => unknown): Uint8Array => {
+    const bytes = good.slice();
+    change(bytes);
+    return bytes;
+  };
+  const cases: readonly (readonly [string, Uint8Array, number | undefined])[] = [
+    ["too short", good.slice(0, 11), undefined],
+    ["a reply", changed((b) => b.set([0x80], 2)), undefined],
+    ["an update", changed((b) => b.set([0x28], 2)), Rcode.NOTIMP],
+    ["two questions", changed((b) => b.set([2], 5)), Rcode.FORMERR],
+    ["three additional records", changed((b) => b.set([3], 11)), Rcode.FORMERR],
+    ["a question cut off", good.slice(0, good.length - 1), Rcode.FORMERR],
+    ["octets too many", Uint8Array.of(...good, 0), Rcode.FORMERR],
+    ["another class", changed((b) => b.set([3], good.length - 1)), Rcode.REFUSED],
+  ];
+  for (const [what, bytes, rcode] of cases) {
+    test(what, async () => {
+      await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+      const reply = await askUdp(app.port(), bytes, rcode === undefined ? 150 : 2_000);
+      assert.equal(reply === undefined ? undefined : decodeMessage(reply).rcode, rcode);
+      assert.equal(addressOf(await ask(app.port(), "still.alive.")), "192.0.2.1");
+    });
+  }
+
+  test("another EDNS version is BADVERS", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const query = makeQuery(
+      { name: Name.root, type: 1 },
+      { edns: { udpSize: 1232, version: 1, dnssecOk: false, options: [] } },
+    );
+    const bytes = await askUdp(app.port(), encodeMessage(query));
+    assert.ok(bytes !== undefined);
+    const reply = decodeMessage(bytes);
+    assert.equal(reply.rcode, Rcode.BADVERS);
+    assert.equal(reply.edns?.version, 0);
+  });
+});
+
+describe("plugins that fail", () => {
+  for (const name of ["throw", "reject", "rubbish"]) {
+    test(`${name} is SERVFAIL for that query alone`, async () => {
+      await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+      assert.equal((await ask(app.port(), `${name}.`)).rcode, Rcode.SERVFAIL);
+      assert.match(app.log.lines.join("\n"), /Recovered from panic in server: "dns:\/\/:0" plugin\/answer/);
+      assert.equal(addressOf(await ask(app.port(), "a.")), "192.0.2.1");
+    });
+  }
+});
+
+describe("reload", () => {
+  test("changes the answers, keeps the socket, and lets old queries finish", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const port = app.port();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    app.gate.release = promise;
+    const slow = ask(port, "slow.");
+    await ask(port, "a.");
+    app.source.text = ".:0 {\n answer 192.0.2.9\n}\n";
+    await app.server.reload();
+    assert.equal(app.port(), port);
+    assert.equal(addressOf(await ask(port, "a.")), "192.0.2.9");
+    resolve();
+    assert.equal(addressOf(await slow), "192.0.2.1");
+  });
+
+  test("a Corefile that does not parse, or a plugin that does not start, changes nothing", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const port = app.port();
+    for (const text of [".:0 {\n answre 192.0.2.2\n}\n", ".:0 {\n answer 192.0.2.2\n refuse\n}\n", ".:0 {"]) {
+      app.source.text = text;
+      await assert.rejects(app.server.reload());
+      assert.equal(addressOf(await ask(port, "a.")), "192.0.2.1");
+    }
+    assert.match(app.log.lines.join("\n"), /\[ERROR\] Restart failed/);
+  });
+
+  test("a new port that is taken changes nothing", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const taken = createSocket("udp6");
+    await new Promise<void>((resolve) => taken.bind(0, () => resolve()));
+    app.source.text = `.:0 {\n answer 192.0.2.2\n}\n.:${taken.address().port} {\n answer 192.0.2.3\n}\n`;
+    try {
+      // TCP comes first, and its port of that number may be taken by chance as well.
+      await assert.rejects(app.server.reload(), /cannot listen on (udp|tcp) .*: the address is in use/);
+      assert.equal(addressOf(await ask(app.port(), "a.")), "192.0.2.1");
+    } finally {
+      taken.close();
+    }
+  });
+});
+
+describe("TCP", () => {
+  const framed = (name: string, id: number): Buffer => {
+    const message = encodeMessage(makeQuery({ name: Name.parse(name), type: RecordType.A }, { id }));
+    return Buffer.concat([Buffer.from([message.length >> 8, message.length & 0xff]), message]);
+  };
+
+  test("pipelined queries are answered, the slow one last", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    app.gate.release = promise;
+    const socket = connect(app.port(), "127.0.0.1");
+    const ids: number[] = [];
+    let pending = Buffer.alloc(0);
+    const three = new Promise<void>((done) => {
+      socket.on("data", (data) => {
+        pending = Buffer.concat([pending, data]);
+        while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
+          ids.push(pending.readUInt16BE(2));
+          pending = pending.subarray(2 + pending.readUInt16BE(0));
+        }
+        if (ids.length === 2) resolve();
+        if (ids.length === 3) done();
+      });
+    });
+    // Split at odd places: the framing must hold.
+    const bytes = Buffer.concat([framed("slow.", 1), framed("a.", 2), framed("b.", 3)]);
+    for (const octet of bytes.subarray(0, 5)) {
+      socket.write(Uint8Array.of(octet));
+      await sleep(1);
+    }
+    socket.write(bytes.subarray(5));
+    await three;
+    assert.deepEqual(ids, [2, 3, 1]);
+    socket.destroy();
+  });
+
+  test("a client that closes its side still gets its answer", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    const socket = connect(app.port(), "127.0.0.1");
+    socket.end(framed("a.", 5));
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    const all = Buffer.concat(chunks);
+    assert.equal(decodeMessage(all.subarray(2)).id, 5);
+  });
+});

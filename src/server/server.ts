@@ -1,0 +1,183 @@
+/** The server: one configuration in force, sockets that outlive it, and the ways to start, reload and stop. */
+import type { CorefileHost } from "../corefile/host.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { ProcessLog } from "../lib/log.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { Machine, Random, ServerControl } from "../plugin/site.ts";
+import type { UdpListen } from "../transports/udp.ts";
+import { type Configuration, type CorefileSource, describeDiagnostic } from "./configuration.ts";
+import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
+import type { DnsListener } from "./dns-listener.ts";
+import type { PluginRegistry } from "./plugin-registry.ts";
+import { FeedHub } from "./threads/feed.ts";
+import { Fleet, type PreparedFleet } from "./threads/fleet.ts";
+
+export interface ServerOptions {
+  /** Reads the Corefile; called at start, by each reload, and by the `reload` plugin to see whether it changed. */
+  readonly source: () => CorefileSource | Promise<CorefileSource>;
+  readonly registry: PluginRegistry;
+  readonly host: CorefileHost;
+  readonly machine: Machine;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ProcessLog;
+  readonly metrics: MetricsRegistry;
+  readonly version: string;
+  /** Port of keys without one; 53 unless given. */
+  readonly defaultPort?: number;
+  /** How UDP is received; the quickest way that this system has unless given. */
+  readonly listenUdp?: () => Promise<UdpListen>;
+  /**
+   * What the threads of further data planes run (`multisocket`): a module that calls `runFollower`. The program's own unless given,
+   * which knows the plugins of the registry by their modules, reads files, and receives UDP as the environment says.
+   */
+  readonly threadEntry?: URL;
+  /** A plugin says that the process must not go on (`loop`). */
+  readonly onFatal?: (message: string) => void;
+}
+
+export class Server {
+  readonly #options: ServerOptions;
+  readonly #plane: DataPlane;
+  readonly #fleet: Fleet;
+  /** Number of the generation made last. */
+  #generations = 0;
+  /** Reloads run one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #stopping = false;
+
+  constructor(options: ServerOptions) {
+    const { registry, clock, log, metrics, version, defaultPort } = options;
+    this.#options = options;
+    this.#plane = new DataPlane({
+      ...options,
+      plane: 0,
+      control: (configuration) => this.#control(configuration),
+    });
+    this.#fleet = new Fleet({
+      entry: options.threadEntry,
+      settings: { plugins: registry.entries, version, defaultPort },
+      clock,
+      log,
+      metrics,
+      onFatal: (message) => options.onFatal?.(message),
+      inTurn: (task) => this.#inTurn(async () => (this.#stopping ? undefined : task())),
+    });
+  }
+
+  /**
+   * Reads the Corefile, makes and starts all plugins, and listens.
+   * @throws ConfigurationError, ListenError, SetupError or what a plugin's start throws; nothing is left open then
+   */
+  async start(): Promise<void> {
+    await this.#inTurn(() => this.#putIntoForce());
+  }
+
+  /**
+   * Puts the Corefile as it now is into force. Open sockets stay open; queries under way are answered by the plugins that they
+   * began with.
+   * @throws as {@link start}; the old configuration then goes on as if nothing had happened
+   */
+  async reload(): Promise<void> {
+    await this.#inTurn(async () => {
+      if (this.#stopping) return;
+      const { log } = this.#options;
+      log.info("Reloading");
+      try {
+        await this.#putIntoForce();
+      } catch (error) {
+        log.error(`Restart failed: ${messageOf(error)}`);
+        throw error;
+      }
+      log.info("Reloading complete");
+    });
+  }
+
+  /**
+   * Answers on until lame ducks are over, then takes no more, lets queries under way finish, and closes everything.
+   * @returns how many hooks of plugins failed
+   */
+  async stop(): Promise<number> {
+    this.#stopping = true;
+    await this.#turn.catch(() => undefined);
+    if (this.#plane.generation === undefined) return 0;
+    const failedInDrain = await this.#plane.drain();
+    const [failed, failedInFollowers] = await Promise.all([this.#plane.stop(), this.#fleet.stop()]);
+    return failedInDrain + failed + failedInFollowers;
+  }
+
+  get configuration(): Configuration | undefined {
+    return this.#plane.generation?.configuration;
+  }
+
+  listener(label: string): DnsListener | undefined {
+    return this.#plane.listener(label);
+  }
+
+  /** How many data planes answer: one, and the followers of `multisocket`. */
+  get dataPlanes(): number {
+    return this.#plane.generation === undefined ? 0 : 1 + this.#fleet.size;
+  }
+
+  /** Addresses in use, in the order of the Corefile. */
+  get addresses(): readonly { readonly label: string; readonly host: string; readonly port: number }[] {
+    return (this.#plane.generation?.listenPoints ?? []).flatMap(({ label }) => {
+      const address = this.#plane.address(label);
+      return address === undefined ? [] : [{ label, ...address }];
+    });
+  }
+
+  /** Prepares the configuration in all data planes, then lets it take over in all of them. */
+  async #putIntoForce(): Promise<void> {
+    const { log, host } = this.#options;
+    const source = await this.#options.source();
+    const configuration = await this.#plane.read(source);
+    for (const warning of configuration.warnings) {
+      log.warning(describeDiagnostic(warning, source, host).split("\n", 1)[0] ?? warning.message);
+    }
+    const hub = new FeedHub();
+    const prepared = await this.#plane.prepare(configuration, (key) => hub.feed(key));
+    let fleet: PreparedFleet;
+    try {
+      fleet = await this.#prepareOthers(source, prepared, hub);
+    } catch (error) {
+      await prepared.rollBack();
+      throw error;
+    }
+    await Promise.all([prepared.commit(), fleet.commit()]);
+  }
+
+  async #prepareOthers(
+    source: CorefileSource,
+    prepared: PreparedGeneration,
+    hub: FeedHub,
+  ): Promise<PreparedFleet> {
+    // The sockets of this data plane first: where a port is in use, no thread is started.
+    const places = await prepared.listen();
+    const { planes, configuration } = prepared.generation;
+    this.#generations++;
+    return this.#fleet.prepare({
+      generation: this.#generations,
+      planes,
+      source,
+      sha512: configuration.sha512,
+      hub,
+      places,
+    });
+  }
+
+  #control(configuration: Configuration): ServerControl {
+    return {
+      sha512: configuration.sha512,
+      readConfiguration: async () => this.#plane.read(await this.#options.source()),
+      reload: () => this.reload(),
+      fatal: (message) => this.#options.onFatal?.(message),
+    };
+  }
+
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(task, task);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+}

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { FeedHub, type FeedMessage, ReceivingFeeds } from "./feed.ts";
+
+function collector(): {
+  readonly sink: (messages: readonly FeedMessage[]) => void;
+  readonly received: unknown[];
+} {
+  const received: unknown[] = [];
+  return { received, sink: (messages) => received.push(...messages.map(([, message]) => message)) };
+}
+
+describe("the hub", () => {
+  test("sends what is published to all who are attached, in order", async () => {
+    const hub = new FeedHub();
+    const feed = hub.feed("0/told/0");
+    feed.publish("before anybody listens");
+    const [one, other] = [collector(), collector()];
+    await hub.attach(one, one.sink);
+    feed.publish(1);
+    feed.publish(2);
+    await hub.attach(other, other.sink);
+    feed.publish(3);
+    await nextTurn();
+    assert.deepEqual(one.received, [1, 2, 3]);
+    assert.deepEqual(other.received, [3]);
+    hub.detach(one);
+    feed.publish(4);
+    await nextTurn();
+    assert.deepEqual([one.received.length, other.received.at(-1)], [3, 4]);
+    hub.close();
+    feed.publish(5);
+    await nextTurn();
+    assert.equal(other.received.at(-1), 4);
+  });
+
+  test("sends the snapshot first, in portions, and behind it what was published meanwhile", async () => {
+    const hub = new FeedHub();
+    const feed = hub.feed("0/told/0");
+    feed.provide(function* () {
+      for (let at = 0; at < 2500; at++) yield at;
+    });
+    const { sink, received } = collector();
+    const attached = hub.attach(received, sink);
+    feed.publish("meanwhile");
+    await nextTurn();
+    feed.publish("later");
+    await attached;
+    await nextTurn();
+    assert.deepEqual(received, [...Array(2500).keys(), "meanwhile", "later"]);
+  });
+
+  test("stops a snapshot for whoever is detached", async () => {
+    const hub = new FeedHub();
+    hub.feed("k").provide(() => Array(5000).keys());
+    const { sink, received } = collector();
+    const attached = hub.attach(received, sink);
+    hub.detach(received);
+    await attached;
+    assert.equal(received.length, 1000);
+  });
+});
+
+test("each channel delivers to its own listener, and to none where nobody listens", () => {
+  const feeds = new ReceivingFeeds();
+  const heard: unknown[] = [];
+  feeds.feed("a").receive((message) => heard.push(["a", message]));
+  feeds.feed("b").receive((message) => heard.push(["b", message]));
+  feeds.feed("c").publish("a follower has nothing to say");
+  feeds.deliver([
+    ["b", 1],
+    ["c", 2],
+    ["a", 3],
+  ]);
+  assert.deepEqual(heard, [
+    ["b", 1],
+    ["a", 3],
+  ]);
+});

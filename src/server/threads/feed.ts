@@ -1,0 +1,116 @@
+/**
+ * The way of what the leader's plugins learn to the same plugins in the followers (`Site.feed`). A hub belongs to one generation
+ * of the leader; each instance of a plugin has a channel in it.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Feed } from "../../plugin/site.ts";
+
+/** A message with the key of its channel. */
+export type FeedMessage = readonly [key: string, message: unknown];
+
+/** Where the messages of one follower go: in order, several at a time. */
+export type FeedSink = (messages: readonly FeedMessage[]) => void;
+
+/** Messages sent together: the event loop gets its turn between two such portions of a snapshot. */
+const PORTION = 1_000;
+
+export class FeedHub {
+  readonly #snapshots = new Map<string, () => Iterable<unknown>>();
+  readonly #subscriptions = new Map<object, Subscription>();
+  #pending: FeedMessage[] = [];
+
+  /** The leader's end of a channel. */
+  feed(key: string): Feed {
+    return {
+      role: "leader",
+      publish: (message) => this.#publish(key, message),
+      provide: (snapshot) => void this.#snapshots.set(key, snapshot),
+      receive: () => undefined,
+    };
+  }
+
+  /** Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached. */
+  async attach(follower: object, sink: FeedSink): Promise<void> {
+    const subscription = new Subscription(sink);
+    // What waits was published before: the snapshot shows it.
+    this.#flush();
+    this.#subscriptions.set(follower, subscription);
+    for (const [key, snapshot] of this.#snapshots) {
+      let portion: FeedMessage[] = [];
+      for (const message of snapshot()) {
+        portion.push([key, message]);
+        if (portion.length < PORTION) continue;
+        sink(portion);
+        portion = [];
+        await nextTurn();
+        if (this.#subscriptions.get(follower) !== subscription) return;
+      }
+      if (portion.length > 0) sink(portion);
+    }
+    this.#flush();
+    subscription.open();
+  }
+
+  detach(follower: object): void {
+    this.#subscriptions.delete(follower);
+  }
+
+  /** Nothing more is sent to anybody: the generation is over. */
+  close(): void {
+    this.#subscriptions.clear();
+    this.#pending = [];
+  }
+
+  #publish(key: string, message: unknown): void {
+    if (this.#subscriptions.size === 0) return;
+    this.#pending.push([key, message]);
+    if (this.#pending.length === 1) setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    const messages = this.#pending;
+    if (messages.length === 0) return;
+    this.#pending = [];
+    for (const subscription of this.#subscriptions.values()) subscription.send(messages);
+  }
+}
+
+/** Keeps back what is published while the snapshot is on its way: the order in which things happened must hold. */
+class Subscription {
+  readonly #sink: FeedSink;
+  #held: FeedMessage[] | undefined = [];
+
+  constructor(sink: FeedSink) {
+    this.#sink = sink;
+  }
+
+  send(messages: readonly FeedMessage[]): void {
+    if (this.#held === undefined) this.#sink(messages);
+    else for (const message of messages) this.#held.push(message);
+  }
+
+  open(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    if (held.length > 0) this.#sink(held);
+  }
+}
+
+/** The followers' ends of the channels of one generation. */
+export class ReceivingFeeds {
+  readonly #listeners = new Map<string, (message: unknown) => void>();
+
+  feed(key: string): Feed {
+    return {
+      role: "follower",
+      publish: () => undefined,
+      provide: () => undefined,
+      receive: (listener) => void this.#listeners.set(key, listener),
+    };
+  }
+
+  /** @throws what a listener throws */
+  deliver(messages: readonly FeedMessage[]): void {
+    for (const [key, message] of messages) this.#listeners.get(key)?.(message);
+  }
+}

@@ -1,0 +1,162 @@
+/** A follower as the leader sees it: a thread that is asked and answers, and may end at any time. */
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../../lib/clock.ts";
+import type { MetricSnapshot } from "../../lib/metric-snapshot.ts";
+import type { FeedSink } from "./feed.ts";
+import type { FollowerRequest, FollowerSettings, FromFollower, LastWords, ToFollower } from "./protocol.ts";
+
+/** A follower that ended, did not answer in time, or refused what it was asked for. */
+export class FollowerError extends Error {
+  override readonly name = "FollowerError";
+  readonly plane: number;
+
+  constructor(plane: number, reason: string) {
+    super(reason);
+    this.plane = plane;
+  }
+}
+
+export interface FollowerThreadOptions {
+  readonly entry: URL;
+  readonly settings: FollowerSettings;
+  readonly clock: Clock;
+  onLog(text: string): void;
+  onFatal(message: string): void;
+  onError(error: unknown): void;
+  /** The thread is no more. `reason` is set where nobody had asked it to end. */
+  onEnd(thread: FollowerThread, reason: string): void;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: FollowerError): void;
+}
+
+/** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
+const PATIENCE = 60_000;
+/** Milliseconds from its last words to the end of the thread. */
+const LAST_MOMENT = 2_000;
+
+export class FollowerThread {
+  readonly plane: number;
+  readonly startedAt: number;
+  /** Its configuration was put into force: from then on it is missed when it ends. */
+  inForce = false;
+  /** What it had counted when it was last asked. */
+  metrics: readonly MetricSnapshot[] = [];
+  readonly #options: FollowerThreadOptions;
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #ended = Promise.withResolvers<void>();
+  #lastId = 0;
+  #failure: string | undefined;
+  #hasEnded = false;
+
+  constructor(options: FollowerThreadOptions) {
+    this.#options = options;
+    this.plane = options.settings.plane;
+    this.startedAt = options.clock.now();
+    this.#worker = new Worker(options.entry, {
+      workerData: options.settings,
+      name: `portolan-${this.plane}`,
+    });
+    this.#worker.on("message", (message: FromFollower) => this.#take(message));
+    this.#worker.on("error", (error: unknown) => {
+      this.#failure = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    });
+    this.#worker.on("exit", (code) => this.#onExit(code));
+  }
+
+  /**
+   * Asks for something and waits until it is done.
+   * @throws FollowerError
+   */
+  request(request: FollowerRequest, patience: number = PATIENCE): Promise<unknown> {
+    if (this.#hasEnded) return Promise.reject(new FollowerError(this.plane, "its thread has ended"));
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      const timer = this.#options.clock.after(patience, () =>
+        settle(() => reject(new FollowerError(this.plane, `no answer within ${patience / 1000} s`))),
+      );
+      const settle = (how: () => void): void => {
+        timer.cancel();
+        this.#waiting.delete(id);
+        how();
+      };
+      this.#waiting.set(id, {
+        resolve: (value) => settle(() => resolve(value)),
+        reject: (error) => settle(() => reject(error)),
+      });
+      this.#send({ kind: "request", id, request });
+    });
+  }
+
+  /** Asks it to answer what is under way and to end, and ends it where it does not. @returns how many plugin hooks failed */
+  async stop(patience: number): Promise<number> {
+    let failedHooks = 0;
+    try {
+      const words = (await this.request({ kind: "stop" }, patience)) as LastWords;
+      this.metrics = words.metrics;
+      failedHooks = words.failedHooks;
+    } catch (error) {
+      // If it hangs, it is ended now.
+      this.#options.onError(error);
+      await this.terminate();
+      return failedHooks;
+    }
+    this.#send({ kind: "end" });
+    const timer = this.#options.clock.after(LAST_MOMENT, () => void this.#worker.terminate());
+    await this.#ended.promise;
+    timer.cancel();
+    return failedHooks;
+  }
+
+  /** Ends the thread as it is. */
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+    await this.#ended.promise;
+  }
+
+  /** Where the messages of a generation's feeds go. */
+  sink(generation: number): FeedSink {
+    return (messages) => {
+      try {
+        this.#send({ kind: "feed", generation, messages });
+      } catch (error) {
+        // A plugin published what cannot be copied.
+        this.#options.onError(error);
+      }
+    };
+  }
+
+  #take(message: FromFollower): void {
+    switch (message.kind) {
+      case "answer": {
+        const waiting = this.#waiting.get(message.id);
+        if (message.problem === undefined) waiting?.resolve(message.value);
+        else waiting?.reject(new FollowerError(this.plane, message.problem));
+        return;
+      }
+      case "log":
+        this.#options.onLog(message.text);
+        this.#send({ kind: "logged" });
+        return;
+      case "fatal":
+        this.#options.onFatal(message.message);
+    }
+  }
+
+  #onExit(code: number): void {
+    this.#hasEnded = true;
+    const reason = this.#failure ?? `exit code ${code}`;
+    for (const waiting of [...this.#waiting.values()]) {
+      waiting.reject(new FollowerError(this.plane, `its thread has ended: ${reason}`));
+    }
+    this.#options.onEnd(this, reason);
+    this.#ended.resolve();
+  }
+
+  #send(message: ToFollower): void {
+    this.#worker.postMessage(message);
+  }
+}

@@ -1,0 +1,180 @@
+/** A follower's side: a data plane on a thread of its own that does what the leader says. */
+import type { MessagePort } from "node:worker_threads";
+import { LogWriter, ProcessLog } from "../../lib/log.ts";
+import { MetricsRegistry } from "../../lib/metrics.ts";
+import type { ServerControl } from "../../plugin/site.ts";
+import type { Configuration, CorefileSource } from "../configuration.ts";
+import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../data-plane.ts";
+import { ReceivingFeeds } from "./feed.ts";
+import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
+
+export type FollowerOptions = Omit<DataPlaneOptions, "log" | "metrics" | "control">;
+
+/** A message between threads that is neither shaped as agreed nor expected now. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+}
+
+/** Serves until the leader says stop; then nothing of it keeps the thread alive. */
+export function runFollower(port: MessagePort, options: FollowerOptions): void {
+  const follower = new Follower(port, options);
+  port.on("message", (message: ToFollower) => follower.take(message));
+}
+
+interface Prepared {
+  readonly serial: number;
+  readonly generation: PreparedGeneration;
+}
+
+class Follower {
+  readonly #port: MessagePort;
+  readonly #plane: DataPlane;
+  readonly #metrics = new MetricsRegistry({ processMetrics: false });
+  readonly #log: ProcessLog;
+  readonly #writer: LogWriter;
+  /** Feeds of the generation in force and of the one that is being prepared, by number. */
+  readonly #feeds = new Map<number, ReceivingFeeds>();
+  #prepared: Prepared | undefined;
+  #logged: (() => void) | undefined;
+  /** Requests are done one after the other. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(port: MessagePort, options: FollowerOptions) {
+    this.#port = port;
+    // One portion of lines at a time is on its way: a leader that does not keep up costs lines, not memory.
+    this.#writer = new LogWriter({
+      write: (text, callback) => {
+        this.#logged = callback;
+        this.#send({ kind: "log", text });
+      },
+    });
+    this.#log = new ProcessLog(this.#writer);
+    this.#plane = new DataPlane({
+      ...options,
+      log: this.#log,
+      metrics: this.#metrics,
+      control: (configuration) => this.#control(configuration),
+    });
+  }
+
+  take(message: ToFollower): void {
+    switch (message.kind) {
+      case "logged":
+        this.#logged?.();
+        return;
+      case "feed":
+        this.#deliver(message);
+        return;
+      case "end":
+        this.#port.close();
+        return;
+      case "request":
+        this.#obey(message.id, message.request);
+    }
+  }
+
+  #obey(id: number, request: FollowerRequest): void {
+    const answer = (value: unknown, problem?: string): void =>
+      this.#send({ kind: "answer", id, value, problem });
+    // Counting must not wait for a plugin that takes its time to start.
+    if (request.kind === "measure") {
+      answer(
+        this.#metrics.snapshot((error) => this.#log.error(`metrics are incomplete: ${messageOf(error)}`)),
+      );
+      return;
+    }
+    this.#turn = this.#turn.then(() =>
+      this.#do(request).then(
+        (value) => answer(value),
+        (error: unknown) => answer(undefined, messageOf(error)),
+      ),
+    );
+  }
+
+  #do(request: Exclude<FollowerRequest, { kind: "measure" }>): Promise<unknown> {
+    switch (request.kind) {
+      case "prepare":
+        return this.#prepare(request.generation, request.source, request.sha512);
+      case "listen":
+        return this.#requirePrepared().generation.listen(request.places);
+      case "commit":
+        return this.#commit();
+      case "rollBack":
+        return this.#rollBack();
+      case "stop":
+        return this.#stop();
+    }
+  }
+
+  async #prepare(serial: number, source: CorefileSource, sha512: string): Promise<void> {
+    await this.#rollBack();
+    const configuration = await this.#plane.read(source);
+    if (configuration.sha512 !== sha512) {
+      throw new ProtocolError(
+        "the files that the Corefile imports changed while it was being read: reload once more",
+      );
+    }
+    const feeds = new ReceivingFeeds();
+    this.#feeds.set(serial, feeds);
+    try {
+      const generation = await this.#plane.prepare(configuration, (key) => feeds.feed(key));
+      this.#prepared = { serial, generation };
+    } catch (error) {
+      this.#feeds.delete(serial);
+      throw error;
+    }
+  }
+
+  async #commit(): Promise<void> {
+    const { serial, generation } = this.#requirePrepared();
+    this.#prepared = undefined;
+    await generation.commit();
+    for (const other of this.#feeds.keys()) if (other !== serial) this.#feeds.delete(other);
+  }
+
+  async #rollBack(): Promise<void> {
+    if (this.#prepared === undefined) return;
+    const { serial, generation } = this.#prepared;
+    this.#prepared = undefined;
+    this.#feeds.delete(serial);
+    await generation.rollBack();
+  }
+
+  async #stop(): Promise<LastWords> {
+    await this.#rollBack();
+    const failedHooks = (await this.#plane.drain()) + (await this.#plane.retire());
+    await this.#writer.flush();
+    return { failedHooks, metrics: this.#metrics.snapshot() };
+  }
+
+  #requirePrepared(): Prepared {
+    if (this.#prepared === undefined) throw new ProtocolError("no configuration is prepared");
+    return this.#prepared;
+  }
+
+  /** What a plugin throws over a message costs that message only. */
+  #deliver({ generation, messages }: Extract<ToFollower, { kind: "feed" }>): void {
+    try {
+      this.#feeds.get(generation)?.deliver(messages);
+    } catch (error) {
+      this.#log.error(messageOf(error));
+    }
+  }
+
+  #control({ sha512 }: Configuration): ServerControl {
+    const refuse = (): Promise<never> =>
+      Promise.reject(
+        new ProtocolError("only the plugins of the first data plane can read the Corefile anew"),
+      );
+    return {
+      sha512,
+      readConfiguration: refuse,
+      reload: refuse,
+      fatal: (message) => this.#send({ kind: "fatal", message }),
+    };
+  }
+
+  #send(message: FromFollower): void {
+    this.#port.postMessage(message);
+  }
+}

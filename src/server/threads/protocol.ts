@@ -1,0 +1,60 @@
+/** What the leader and its followers say to each other. Everything is copied by structured cloning. */
+import type { MetricSnapshot } from "../../lib/metric-snapshot.ts";
+import type { CorefileSource } from "../configuration.ts";
+import type { ListenPlace } from "../listener-pool.ts";
+import type { PluginEntry } from "../plugin-registry.ts";
+import type { FeedMessage } from "./feed.ts";
+
+/** What a follower is told when its thread starts. */
+export interface FollowerSettings {
+  /** Number of the data plane, from 1. */
+  readonly plane: number;
+  readonly plugins: readonly PluginEntry[];
+  readonly version: string;
+  readonly defaultPort: number | undefined;
+}
+
+/**
+ * - `prepare`: read the Corefile, make and start its plugins. Refused when it is not what the leader has read.
+ * - `listen`: open the sockets. What the leader's plugins know is complete by then.
+ * - `commit`, `rollBack`: put what was prepared into force, or drop it.
+ * - `measure`: say what was counted; answered with a list of {@link MetricSnapshot}.
+ * - `stop`: answer what is under way, and close everything; answered with {@link LastWords}.
+ */
+export type FollowerRequest =
+  | {
+      readonly kind: "prepare";
+      readonly generation: number;
+      readonly source: CorefileSource;
+      readonly sha512: string;
+    }
+  | { readonly kind: "listen"; readonly places: ReadonlyMap<string, ListenPlace> }
+  | { readonly kind: "commit" | "rollBack" | "stop" }
+  | { readonly kind: "measure" };
+
+export type ToFollower =
+  | { readonly kind: "request"; readonly id: number; readonly request: FollowerRequest }
+  | { readonly kind: "feed"; readonly generation: number; readonly messages: readonly FeedMessage[] }
+  /** The lines sent last are written: further ones may come. */
+  | { readonly kind: "logged" }
+  /** The last words have arrived: the thread may end. Before, a port that closes could take them with it. */
+  | { readonly kind: "end" };
+
+export type FromFollower =
+  /** The answer to a request: `problem` says why it failed. */
+  | {
+      readonly kind: "answer";
+      readonly id: number;
+      readonly value: unknown;
+      readonly problem: string | undefined;
+    }
+  | { readonly kind: "log"; readonly text: string }
+  /** A plugin says that the process must not go on. */
+  | { readonly kind: "fatal"; readonly message: string };
+
+/** The answer to `stop`. */
+export interface LastWords {
+  readonly failedHooks: number;
+  /** What it had counted in the end. */
+  readonly metrics: readonly MetricSnapshot[];
+}

@@ -1,0 +1,80 @@
+/** What a transport and the server know of each other. */
+import type { Endpoint, TransportName } from "../plugin/query.ts";
+
+/**
+ * The way back for one message. The receiver asks for a buffer, writes the reply from its first octet on, and sends it, now or
+ * later; or drops. Exactly one of `send` and `drop` must follow every message.
+ */
+export interface ReplyPort {
+  readonly client: Endpoint;
+  readonly local: Endpoint;
+  /** The same way back for an answer that comes later: this object may serve the next message by then. */
+  keep(): ReplyPort;
+  /** A buffer of at least `size` octets, good until `send` or `drop`, which must follow at once. */
+  buffer(size: number): Uint8Array;
+  /** Sends the first `length` octets of the buffer given last. */
+  send(length: number): void;
+  /** Nothing is sent. */
+  drop(): void;
+}
+
+/** Takes messages from a transport. `bytes` is only lent until it returns; `length` octets of it count. */
+export interface MessageReceiver {
+  receive(bytes: Uint8Array, length: number, port: ReplyPort): void;
+}
+
+/** An open socket that receives messages. */
+export interface Transport {
+  readonly name: TransportName;
+  readonly host: string;
+  /** The real port, where port 0 was asked for. */
+  readonly port: number;
+  /**
+   * Lets further sockets of this user, in this process or another, listen on the same address and take their part of the messages.
+   * Absent, or false, where that had to be decided when the socket was opened, and was not.
+   */
+  share?(): boolean;
+  /** Takes no new messages; those under way may still be answered. */
+  pause(): void;
+  /** Closes the socket and everything on it. */
+  close(): Promise<void>;
+}
+
+export interface ListenTarget {
+  /** IP address, `::` or `0.0.0.0` for all; empty for all of both families. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** An address that cannot be listened on. */
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+  readonly address: string;
+  /** `EADDRINUSE`, `EACCES`, … */
+  readonly code: string;
+
+  constructor(address: string, code: string, cause?: Error) {
+    super(`cannot listen on ${address}: ${LISTEN_REASONS[code] ?? cause?.message ?? code}`, { cause });
+    this.address = address;
+    this.code = code;
+  }
+}
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the address is in use by another program (find it with: ss -lntup)",
+  EACCES:
+    "no right to bind this port: run as root, grant CAP_NET_BIND_SERVICE, or take a port above 1023 (-dns.port)",
+  EADDRNOTAVAIL: "this machine has no such address",
+  EAFNOSUPPORT: "this machine does not speak this address family",
+};
+
+/** The error code of a failed system call, or a name for anything else. */
+export function errorCode(error: unknown): string {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  return "UNKNOWN";
+}
+
+/** `udp 127.0.0.1:53`, `tcp [::1]:53`, `udp :53`. */
+export function formatListenAddress(transport: string, host: string, port: number): string {
+  return `${transport} ${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

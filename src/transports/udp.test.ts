@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { createSocket, type Socket } from "node:dgram";
+import { once } from "node:events";
+import { describe, test } from "node:test";
+import { FakeClock } from "../lib/clock.ts";
+import { loadLibc } from "../lib/linux/libc.ts";
+import { fastestUdp } from "./fastest-udp.ts";
+import {
+  ListenError,
+  type ListenTarget,
+  type MessageReceiver,
+  type ReplyPort,
+  type Transport,
+} from "./transport.ts";
+import { listenUdp, type UdpListen } from "./udp.ts";
+import { listenUdpBatched } from "./udp-batched.ts";
+import { listenUdpPerAddress } from "./udp-per-address.ts";
+
+const libc = await loadLibc();
+const ways: readonly (readonly [string, UdpListen | undefined])[] = [
+  ["dgram", listenUdp],
+  ["batched", libc && ((target, receiver, options) => listenUdpBatched(libc, target, receiver, options))],
+];
+
+/** Sends each message back, with the sender's port behind it. */
+const echo: MessageReceiver = {
+  receive(bytes, length, port) {
+    const out = port.buffer(length + 2);
+    out.set(bytes.subarray(0, length));
+    out.set([port.client.port >> 8, port.client.port & 0xff], length);
+    port.send(length + 2);
+  },
+};
+
+async function client(family: 4 | 6 = 4): Promise<Socket> {
+  const socket = createSocket(family === 4 ? "udp4" : "udp6");
+  socket.bind(0, family === 4 ? "127.0.0.1" : "::1");
+  await once(socket, "listening");
+  return socket;
+}
+
+for (const [name, listen] of ways) {
+  describe(`UDP by ${name}`, { skip: listen === undefined ? "koffi is not to be had here" : false }, () => {
+    if (listen === undefined) return;
+
+    async function withTransport(
+      target: ListenTarget,
+      receiver: MessageReceiver,
+      body: (transport: Transport) => Promise<void>,
+    ): Promise<void> {
+      assert.ok(listen !== undefined);
+      const errors: Error[] = [];
+      const transport = await listen(target, receiver, { onSendError: (error) => errors.push(error) });
+      try {
+        await body(transport);
+        assert.deepEqual(errors, []);
+      } finally {
+        await transport.close();
+      }
+    }
+
+    for (const [host, family] of [
+      ["127.0.0.1", 4],
+      ["::1", 6],
+      ["", 4],
+      ["", 6],
+    ] as const) {
+      test(`answers ${family === 4 ? "IPv4" : "IPv6"} on ${host === "" ? "the wildcard" : host}`, async () => {
+        await withTransport({ host, port: 0 }, echo, async (transport) => {
+          const socket = await client(family);
+          socket.send(Uint8Array.of(1, 2, 3), transport.port, family === 4 ? "127.0.0.1" : "::1");
+          const [reply] = (await once(socket, "message")) as [Buffer];
+          const { port } = socket.address();
+          assert.deepEqual([...reply], [1, 2, 3, port >> 8, port & 0xff]);
+          socket.close();
+        });
+      });
+    }
+
+    test("shows IPv4 clients of a dual-stack socket as IPv4, in every datagram of a burst", async () => {
+      const seen: string[] = [];
+      const watching: MessageReceiver = {
+        receive(bytes, length, port) {
+          seen.push(
+            `${port.client.family} ${port.client.address} ${[...port.client.octets].join(".")} ${port.client.port}`,
+          );
+          echo.receive(bytes, length, port);
+        },
+      };
+      await withTransport({ host: "", port: 0 }, watching, async (transport) => {
+        const socket = await client();
+        const replies = gather(socket, 50);
+        for (let n = 0; n < 50; n++) socket.send(Uint8Array.of(n), transport.port, "127.0.0.1");
+        await replies;
+        assert.deepEqual(new Set(seen), new Set([`4 127.0.0.1 127.0.0.1 ${socket.address().port}`]));
+        socket.close();
+      });
+    });
+
+    test("answers that come later and out of order reach their own clients", async () => {
+      const waiting: { port: ReplyPort; tag: number }[] = [];
+      const later: MessageReceiver = {
+        receive(bytes, _length, port) {
+          waiting.push({ port: port.keep(), tag: bytes[0] ?? 0 });
+        },
+      };
+      await withTransport({ host: "127.0.0.1", port: 0 }, later, async (transport) => {
+        const sockets = await Promise.all(Array.from({ length: 20 }, () => client()));
+        const replies = sockets.map((socket) => gather(socket, 10));
+        for (let n = 0; n < 10; n++) {
+          for (const [index, socket] of sockets.entries())
+            socket.send(Uint8Array.of(index), transport.port, "127.0.0.1");
+        }
+        while (waiting.length < 200) await new Promise((resolve) => setImmediate(resolve));
+        for (const { port, tag } of waiting.reverse()) {
+          port.buffer(1)[0] = tag;
+          port.send(1);
+        }
+        for (const [index, messages] of (await Promise.all(replies)).entries()) {
+          assert.deepEqual(
+            messages.map((message) => message[0]),
+            Array.from({ length: 10 }, () => index),
+          );
+        }
+        for (const socket of sockets) socket.close();
+      });
+    });
+
+    test("replies larger than a slot go out whole", async () => {
+      const large: MessageReceiver = {
+        receive(_bytes, _length, port) {
+          port.buffer(20_000).fill(7);
+          port.send(20_000);
+        },
+      };
+      await withTransport({ host: "", port: 0 }, large, async (transport) => {
+        const socket = await client();
+        socket.send(Uint8Array.of(1), transport.port, "127.0.0.1");
+        const [reply] = (await once(socket, "message")) as [Buffer];
+        assert.equal(reply.length, 20_000);
+        socket.close();
+      });
+    });
+
+    test("an empty datagram and one of 60,000 octets are handed on and do no harm", async () => {
+      const lengths: number[] = [];
+      const noting: MessageReceiver = {
+        receive(bytes, length, port) {
+          lengths.push(length);
+          assert.ok(length <= bytes.length);
+          port.buffer(1)[0] = 1;
+          port.send(1);
+        },
+      };
+      await withTransport({ host: "127.0.0.1", port: 0 }, noting, async (transport) => {
+        const socket = await client();
+        const replies = gather(socket, 4);
+        for (const size of [0, 60_000, 0, 60_000])
+          socket.send(new Uint8Array(size), transport.port, "127.0.0.1");
+        await replies;
+        assert.equal(lengths.filter((length) => length === 0).length, 2);
+        socket.close();
+      });
+    });
+
+    test("a port in use is an error that names it", async () => {
+      await withTransport({ host: "127.0.0.1", port: 0 }, echo, async (transport) => {
+        await assert.rejects(
+          listen({ host: "127.0.0.1", port: transport.port }, echo),
+          (error) =>
+            error instanceof ListenError &&
+            error.code === "EADDRINUSE" &&
+            error.message.includes(`127.0.0.1:${transport.port}`),
+        );
+      });
+    });
+
+    test("an address that this machine does not have is an error", async () => {
+      await assert.rejects(
+        listen({ host: "192.0.2.77", port: 0 }, echo),
+        (error) => error instanceof ListenError && error.code === "EADDRNOTAVAIL",
+      );
+    });
+
+    test("several sockets share a port when told to", async () => {
+      const one = await listen({ host: "127.0.0.1", port: 0 }, echo, { reusePort: true });
+      const other = await listen({ host: "127.0.0.1", port: one.port }, echo, { reusePort: true });
+      await Promise.all([one.close(), other.close()]);
+    });
+  });
+}
+
+function gather(socket: Socket, count: number): Promise<Buffer[]> {
+  return new Promise((resolve) => {
+    const messages: Buffer[] = [];
+    socket.on("message", (message) => {
+      messages.push(message);
+      if (messages.length === count) resolve(messages);
+    });
+  });
+}
+
+describe("a UDP socket that is shared after it was opened alone", {
+  skip: libc === undefined ? "koffi is not to be had here" : false,
+}, () => {
+  for (const [name, host] of [
+    ["one address", "127.0.0.1"],
+    ["the wildcard and its addresses", ""],
+  ] as const) {
+    test(name, async () => {
+      assert.ok(libc !== undefined);
+      const listen = await fastestUdp();
+      const options = { localAddresses: () => ["127.0.0.2", "127.0.0.3"] };
+      const alone = await listen({ host, port: 0 }, echo, options);
+      const again = (): Promise<Transport> =>
+        listen({ host, port: alone.port }, echo, { ...options, reusePort: true });
+      await assert.rejects(again(), ListenError);
+      assert.equal(alone.share?.(), true);
+      const second = await again();
+      const third = await again();
+      // Without the option the port is in use, as before.
+      await assert.rejects(listen({ host, port: alone.port }, echo, options), ListenError);
+      await Promise.all([alone, second, third].map((transport) => transport.close()));
+    });
+  }
+});
+
+describe("UDP on a machine with several addresses", {
+  skip: libc === undefined ? "koffi is not to be had here" : false,
+}, () => {
+  async function askAt(address: string, port: number): Promise<string> {
+    const socket = createSocket("udp4");
+    // Connected: the kernel drops a reply that comes from elsewhere.
+    await new Promise<void>((resolve) => socket.connect(port, address, resolve));
+    const reply = once(socket, "message", { signal: AbortSignal.timeout(2_000) });
+    socket.send(Uint8Array.of(1));
+    const [, from] = (await reply) as [Buffer, { address: string }];
+    socket.close();
+    return from.address;
+  }
+
+  test("a wildcard listener answers from the address that was asked, also from one that came later", async () => {
+    assert.ok(libc !== undefined);
+    const clock = new FakeClock();
+    const addresses = ["127.0.0.2", "127.0.0.3"];
+    const transport = await listenUdpPerAddress(libc, { host: "", port: 0 }, echo, {
+      localAddresses: () => addresses,
+      clock,
+    });
+    for (const address of addresses) assert.equal(await askAt(address, transport.port), address);
+    addresses.push("127.0.0.4");
+    await clock.settle(10_000);
+    // The new socket is bound within a few turns of the event loop; until then the wildcard takes the query.
+    let answered: string | undefined;
+    for (let attempt = 0; attempt < 20 && answered === undefined; attempt++) {
+      answered = await askAt("127.0.0.4", transport.port).catch(() => undefined);
+    }
+    assert.equal(answered, "127.0.0.4");
+    await assert.rejects(
+      listenUdpPerAddress(libc, { host: "", port: transport.port }, echo, {}),
+      ListenError,
+    );
+    await assert.rejects(
+      listenUdpBatched(libc, { host: "127.0.0.2", port: transport.port }, echo),
+      ListenError,
+    );
+    await transport.close();
+    assert.equal(clock.pendingTimers, 0);
+  });
+});

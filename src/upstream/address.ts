@@ -1,0 +1,27 @@
+import { parseScopedIpAddress } from "../lib/ip-address.ts";
+
+/** Where another server listens. */
+export interface UpstreamAddress {
+  /** IP address as it was written, zone index included (`fe80::1%eth0`). */
+  readonly host: string;
+  readonly port: number;
+  readonly family: 4 | 6;
+  /** `10.0.0.1:53`, `[::1]:53`: what logs and the `to` label of metrics show. */
+  readonly text: string;
+  /** Equal for two spellings of one address and port. */
+  readonly key: string;
+}
+
+/** `undefined` where `host` is no IP address. */
+export function upstreamAddress(host: string, port: number): UpstreamAddress | undefined {
+  const scoped = parseScopedIpAddress(host);
+  if (scoped === undefined) return undefined;
+  const family = scoped.octets.length === 4 ? 4 : 6;
+  return {
+    host,
+    port,
+    family,
+    text: family === 4 ? `${host}:${port}` : `[${host}]:${port}`,
+    key: `${scoped.octets.join(".")}%${scoped.zone ?? ""}:${port}`,
+  };
+}

@@ -1,0 +1,52 @@
+import { octetAt } from "../dns/octets.ts";
+
+/**
+ * Cuts a stream into messages with two octets of length before each (RFC 1035 section 4.2.2). Holds one unfinished
+ * message at the most, so 64 KiB.
+ */
+export class FrameReader {
+  readonly #received: (message: Uint8Array) => void;
+  /** First octet of a length whose second has not come; -1 when there is none. */
+  #firstLengthOctet = -1;
+  #message: Uint8Array | undefined;
+  #filled = 0;
+
+  /** @param received is given each message, in octets of its own. */
+  constructor(received: (message: Uint8Array) => void) {
+    this.#received = received;
+  }
+
+  /** The octets of `chunk` may be reused after the call. */
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#message === undefined) at = this.#readLength(chunk, at);
+      at = this.#fill(chunk, at);
+    }
+  }
+
+  #readLength(chunk: Uint8Array, at: number): number {
+    if (this.#firstLengthOctet < 0) {
+      this.#firstLengthOctet = octetAt(chunk, at++);
+      if (at === chunk.length) return at;
+    }
+    const length = (this.#firstLengthOctet << 8) | octetAt(chunk, at++);
+    this.#firstLengthOctet = -1;
+    this.#message = new Uint8Array(length);
+    this.#filled = 0;
+    return at;
+  }
+
+  #fill(chunk: Uint8Array, at: number): number {
+    const message = this.#message;
+    if (message === undefined) return at;
+    const count = Math.min(message.length - this.#filled, chunk.length - at);
+    message.set(chunk.subarray(at, at + count), this.#filled);
+    this.#filled += count;
+    if (this.#filled === message.length) {
+      this.#message = undefined;
+      this.#received(message);
+    }
+    return at + count;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Whether an upstream answers. It is asked only after a query to it failed, and then again and again until it answers:
+ * any reply will do, whatever its rcode (CoreDNS facts 1.22).
+ */
+import { encodeMessage, makeQuery } from "../dns/message.ts";
+import type { Name } from "../dns/name.ts";
+import { Flag } from "../dns/numbers.ts";
+import { RecordType } from "../dns/type-names.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
+import { type Exchange, UpstreamRequest } from "./exchange.ts";
+
+export interface HealthProbe {
+  /** The name whose NS records are asked for. */
+  readonly domain: Name;
+  readonly recursionDesired: boolean;
+  /** Milliseconds from a failed probe to the next. */
+  readonly interval: number;
+}
+
+export interface HealthMonitorOptions extends HealthProbe {
+  readonly exchange: Exchange;
+  readonly clock: Clock;
+  /** Counts failed probes. */
+  readonly failures: CounterSlot;
+}
+
+/** Milliseconds that a probe's answer, and the connection for it, may take. */
+export const PROBE_TIMEOUT = 1_000;
+
+export class HealthMonitor {
+  readonly #options: HealthMonitorOptions;
+  readonly #probe: Probe;
+  #fails = 0;
+  #checking = false;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(options: HealthMonitorOptions) {
+    this.#options = options;
+    this.#probe = new Probe(options, (healthy) => this.#concluded(healthy));
+  }
+
+  /** Failed probes since the last good one. */
+  get fails(): number {
+    return this.#fails;
+  }
+
+  /** Whether a check is under way: it ends with the first good answer. */
+  get checking(): boolean {
+    return this.#checking;
+  }
+
+  /** @param maxFails failed probes that do not yet count as down; 0 for an upstream that is never down */
+  isDown(maxFails: number): boolean {
+    return maxFails > 0 && this.#fails > maxFails;
+  }
+
+  /** A query failed: begins to probe, unless that is under way. */
+  check(): void {
+    if (this.#checking || this.#stopped) return;
+    this.#checking = true;
+    this.#send();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  #send(): void {
+    if (!this.#stopped) this.#options.exchange.send(this.#probe, PROBE_TIMEOUT, PROBE_TIMEOUT);
+  }
+
+  #concluded(healthy: boolean): void {
+    if (this.#stopped) return;
+    if (healthy) {
+      this.#fails = 0;
+      this.#checking = false;
+      return;
+    }
+    this.#fails++;
+    this.#options.failures.increment();
+    this.#timer = this.#options.clock.after(this.#options.interval, () => this.#send());
+  }
+}
+
+class Probe extends UpstreamRequest {
+  readonly bytes: Uint8Array;
+  readonly questionEnd: number;
+  readonly #conclude: (healthy: boolean) => void;
+
+  constructor({ domain, recursionDesired }: HealthProbe, conclude: (healthy: boolean) => void) {
+    super();
+    const question = { name: domain, type: RecordType.NS };
+    this.bytes = encodeMessage(makeQuery(question, { flags: recursionDesired ? Flag.RD : 0 }));
+    this.questionEnd = this.bytes.length;
+    this.#conclude = conclude;
+  }
+
+  get length(): number {
+    return this.bytes.length;
+  }
+
+  answered(): void {
+    this.#conclude(true);
+  }
+
+  mismatched(): void {
+    this.#conclude(true);
+  }
+
+  failed(): void {
+    this.#conclude(false);
+  }
+}

@@ -1,0 +1,108 @@
+/** Addresses of a host by its name: for upstreams that are given by name, once at set-up. */
+import { lookup } from "node:dns/promises";
+import { EncodedSections } from "../dns/encoded-sections.ts";
+import { encodeMessage, makeQuery } from "../dns/message.ts";
+import type { Name } from "../dns/name.ts";
+import { Rcode, rcodeName } from "../dns/numbers.ts";
+import { octetAt } from "../dns/octets.ts";
+import { A, AAAA } from "../dns/record-table.ts";
+import { RecordType, recordTypeName } from "../dns/type-names.ts";
+import { type Exchange, UpstreamRequest } from "./exchange.ts";
+
+/** IPv4 addresses first, then IPv6. Rejects when there is none. */
+export type HostLookup = (host: Name) => Promise<string[]>;
+
+/** Milliseconds that one server may take to answer. */
+export const LOOKUP_TIMEOUT = 2_000;
+
+/** Asks the resolver of this machine, files such as /etc/hosts included. */
+export const systemLookup: HostLookup = async (host) => {
+  const found = await lookup(host.toString().replace(/\.$/, ""), { all: true, order: "ipv4first" });
+  return found.map(({ address }) => address);
+};
+
+/** Asks the given servers, one after the other until one says something of use. */
+export function lookupThrough(servers: readonly Exchange[]): HostLookup {
+  return async (host) => {
+    const addresses: string[] = [];
+    const faults: string[] = [];
+    for (const type of [RecordType.A, RecordType.AAAA]) {
+      const found = await askInTurn(servers, host, type);
+      if (found instanceof Error) faults.push(`${recordTypeName(type)}: ${found.message}`);
+      else addresses.push(...found);
+    }
+    if (addresses.length > 0) return addresses;
+    throw new Error(faults.length > 0 ? faults.join("; ") : "the name has no addresses");
+  };
+}
+
+async function askInTurn(servers: readonly Exchange[], host: Name, type: number): Promise<string[] | Error> {
+  let fault = new Error("no server to ask");
+  for (const server of servers) {
+    try {
+      return await ask(server, host, type);
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      fault = error;
+    }
+  }
+  return fault;
+}
+
+function ask(server: Exchange, host: Name, type: number): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    server.send(new AddressRequest(host, type, resolve, reject), LOOKUP_TIMEOUT, LOOKUP_TIMEOUT);
+  });
+}
+
+class AddressRequest extends UpstreamRequest {
+  readonly bytes: Uint8Array;
+  readonly questionEnd: number;
+  readonly #resolve: (addresses: string[]) => void;
+  readonly #reject: (error: Error) => void;
+
+  constructor(
+    host: Name,
+    type: number,
+    resolve: (addresses: string[]) => void,
+    reject: (error: Error) => void,
+  ) {
+    super();
+    this.bytes = encodeMessage(makeQuery({ name: host, type }));
+    this.questionEnd = this.bytes.length;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  get length(): number {
+    return this.bytes.length;
+  }
+
+  answered(reply: Uint8Array): void {
+    try {
+      this.#resolve(readAddresses(reply));
+    } catch (error) {
+      this.#reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  mismatched(): void {
+    this.#reject(new Error("the reply answers another question"));
+  }
+
+  failed(error: Error): void {
+    this.#reject(error);
+  }
+}
+
+function readAddresses(reply: Uint8Array): string[] {
+  const { encoded } = EncodedSections.scan(reply, reply.length);
+  const rcode = octetAt(reply, 3) & 0xf;
+  if (rcode !== Rcode.NOERROR) throw new Error(`the server answered ${rcodeName(rcode)}`);
+  const addresses: string[] = [];
+  for (let index = 0; index < encoded.answerCount; index++) {
+    const record = encoded.recordAt(index);
+    if (A.is(record) || AAAA.is(record)) addresses.push(record.data.address);
+  }
+  return addresses;
+}

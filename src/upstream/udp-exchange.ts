@@ -1,0 +1,257 @@
+/**
+ * Asking an upstream over UDP. Few sockets carry many queries each, which costs a fraction of a socket for each query;
+ * unpredictable ids and ports that change keep answers hard to forge (RFC 5452). The README of `forward` has the numbers.
+ */
+import { readU16 } from "../dns/octets.ts";
+import type { Timer } from "../lib/clock.ts";
+import type { DatagramListener, DatagramPort, OpenDatagramPort } from "./datagram-port.ts";
+import { openDgramPort } from "./datagram-port.ts";
+import {
+  type Exchange,
+  type ExchangeOptions,
+  type RequestCarrier,
+  SHORTEST_MESSAGE,
+  type UpstreamRequest,
+} from "./exchange.ts";
+import { describeSystemError, ExchangeError } from "./exchange-error.ts";
+import { IdTable } from "./id-table.ts";
+
+export interface UdpExchangeOptions extends ExchangeOptions {
+  readonly openPort?: OpenDatagramPort;
+}
+
+/** Sockets in use at a time; a power of two. */
+export const SOCKET_COUNT = 4;
+/** A socket is replaced after between one and two times as many queries. */
+export const QUERIES_PER_SOCKET = 1_024;
+/** A socket is replaced after so many milliseconds, give or take the second between two looks at it. */
+export const SOCKET_LIFETIME = 5_000;
+/** Sockets open at a time, those included that only wait for their last answers. */
+export const MAX_OPEN_SOCKETS = 128;
+/** Queries in flight. */
+export const MAX_PENDING_DATAGRAMS = 16_384;
+/** What an IPv4 datagram can carry. */
+const LONGEST_DATAGRAM = 65_507;
+const SWEEP_INTERVAL = 1_000;
+
+export class UdpExchange implements Exchange {
+  readonly protocol = "udp";
+  readonly #options: UdpExchangeOptions;
+  readonly #openPort: OpenDatagramPort;
+  readonly #lifetime: number;
+  readonly #pending = new IdTable<UpstreamRequest>(MAX_PENDING_DATAGRAMS);
+  /** The sockets that new queries go to; the place is drawn by lot. */
+  readonly #current: (UdpChannel | undefined)[] = Array.from({ length: SOCKET_COUNT });
+  /** All open sockets, also those that get no further queries. */
+  readonly #channels = new Set<UdpChannel>();
+  readonly #draw: () => number;
+  readonly #owner: ChannelOwner = {
+    received: (channel, bytes, length) => this.#received(channel, bytes, length),
+    failed: (channel, error, usable) => this.#failed(channel, error, usable),
+    timedOut: (channel, request) => this.#timedOut(channel, request),
+  };
+  #sweep: Timer | undefined;
+  #closed = false;
+
+  constructor(options: UdpExchangeOptions) {
+    this.#options = options;
+    this.#openPort = options.openPort ?? openDgramPort;
+    this.#lifetime = options.maxAge > 0 ? Math.min(options.maxAge, SOCKET_LIFETIME) : SOCKET_LIFETIME;
+    this.#draw = () => options.random.unpredictable();
+  }
+
+  /** Queries in flight. */
+  get pending(): number {
+    return this.#pending.size;
+  }
+
+  /** Sockets that are open. */
+  get openSockets(): number {
+    return this.#channels.size;
+  }
+
+  send(request: UpstreamRequest, readTimeout: number): void {
+    if (this.#closed || this.#pending.isFull || request.length > LONGEST_DATAGRAM) {
+      this.#refuse(request);
+      return;
+    }
+    const lot = this.#draw();
+    const channel = this.#channelFor((lot >>> 16) & (SOCKET_COUNT - 1));
+    const id = this.#pending.claim(request, lot, this.#draw);
+    request.id = id;
+    request.carrier = channel;
+    request.timeout = this.#options.wheel.schedule(readTimeout, request);
+    channel.inFlight++;
+    channel.queriesLeft--;
+    channel.used = true;
+    channel.port.send(request.bytes, request.length, id);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#sweep?.cancel();
+    this.#current.fill(undefined);
+    for (const channel of [...this.#channels]) this.#drop(channel);
+    this.#fail(
+      this.#pending.select(() => true),
+      () => this.#error("closed", "the upstream is not used any more"),
+    );
+  }
+
+  #received(channel: UdpChannel, bytes: Uint8Array, length: number): void {
+    if (length < SHORTEST_MESSAGE) {
+      this.#options.metrics.short.increment();
+      return;
+    }
+    const request = this.#pending.get(readU16(bytes, 0));
+    if (request === undefined || request.carrier !== channel) {
+      this.#options.metrics.unknownId.increment();
+      return;
+    }
+    const reply = new Uint8Array(length);
+    reply.set(length === bytes.length ? bytes : bytes.subarray(0, length));
+    this.#release(request, channel);
+    request.deliver(reply);
+  }
+
+  #timedOut(channel: UdpChannel, request: UpstreamRequest): void {
+    const message = `read ${this.#way(channel)}: i/o timeout`;
+    this.#release(request, channel);
+    request.failed(this.#error("timeout", message));
+  }
+
+  #failed(channel: UdpChannel, cause: Error, usable: boolean): void {
+    const message = `read ${this.#way(channel)}: ${describeSystemError(cause)}`;
+    const requests = this.#pending.select((request) => request.carrier === channel);
+    if (!usable) this.#drop(channel);
+    this.#fail(requests, () => this.#error("broken", message, cause));
+  }
+
+  #channelFor(place: number): UdpChannel {
+    const channel = this.#current[place];
+    if (channel !== undefined && (channel.queriesLeft > 0 || this.#channels.size >= MAX_OPEN_SOCKETS)) {
+      this.#options.metrics.hits.increment();
+      return channel;
+    }
+    if (channel !== undefined) this.#retire(channel);
+    this.#options.metrics.misses.increment();
+    const opened = new UdpChannel(this.#owner, place, this.#options.clock.now());
+    opened.queriesLeft = QUERIES_PER_SOCKET + (this.#draw() % QUERIES_PER_SOCKET);
+    opened.port = this.#openPort(
+      { remote: this.#options.remote, sourceAddress: this.#options.sourceAddress },
+      opened,
+    );
+    this.#current[place] = opened;
+    this.#channels.add(opened);
+    this.#sweep ??= this.#options.clock.every(SWEEP_INTERVAL, () => this.#sweepChannels());
+    return opened;
+  }
+
+  /** Takes a socket out of use; it stays open for the answers on their way. */
+  #retire(channel: UdpChannel): void {
+    if (this.#current[channel.place] === channel) this.#current[channel.place] = undefined;
+    channel.retired = true;
+    if (channel.inFlight === 0) this.#drop(channel);
+  }
+
+  #drop(channel: UdpChannel): void {
+    if (this.#current[channel.place] === channel) this.#current[channel.place] = undefined;
+    channel.retired = true;
+    if (this.#channels.delete(channel)) channel.port.close();
+  }
+
+  #sweepChannels(): void {
+    const now = this.#options.clock.now();
+    for (const channel of this.#channels) {
+      if (channel.used) {
+        channel.used = false;
+        channel.idleSince = now;
+      }
+      const idle = channel.inFlight === 0 && now - channel.idleSince >= this.#options.expire;
+      if (!channel.retired && (idle || now - channel.openedAt >= this.#lifetime)) this.#retire(channel);
+    }
+    if (this.#channels.size > 0) return;
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+  }
+
+  #release(request: UpstreamRequest, channel: RequestCarrier | undefined): void {
+    this.#pending.release(request.id);
+    if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
+    request.timeout = undefined;
+    request.carrier = undefined;
+    if (!(channel instanceof UdpChannel)) return;
+    channel.inFlight--;
+    if (channel.retired && channel.inFlight === 0) this.#drop(channel);
+  }
+
+  #fail(requests: readonly UpstreamRequest[], error: () => ExchangeError): void {
+    for (const request of requests) this.#release(request, request.carrier);
+    for (const request of requests) request.failed(error());
+  }
+
+  #refuse(request: UpstreamRequest): void {
+    const { text } = this.#options.remote;
+    const error = this.#closed
+      ? this.#error("closed", `${text} is not used any more`)
+      : this.#pending.isFull
+        ? this.#error("busy", `${this.#pending.size} queries wait for ${text} over udp already`)
+        : this.#error("broken", `write udp ${text}: message too long`);
+    queueMicrotask(() => request.failed(error));
+  }
+
+  #way(channel: UdpChannel): string {
+    return `udp ${channel.port.localText()}->${this.#options.remote.text}`;
+  }
+
+  #error(fault: ExchangeError["fault"], message: string, cause?: Error): ExchangeError {
+    return new ExchangeError(fault, this.protocol, this.#options.remote.text, message, { cause });
+  }
+}
+
+interface ChannelOwner {
+  received(channel: UdpChannel, bytes: Uint8Array, length: number): void;
+  failed(channel: UdpChannel, error: Error, usable: boolean): void;
+  timedOut(channel: UdpChannel, request: UpstreamRequest): void;
+}
+
+/** A socket with what the exchange knows of it. */
+class UdpChannel implements DatagramListener, RequestCarrier {
+  readonly #owner: ChannelOwner;
+  readonly place: number;
+  readonly openedAt: number;
+  port: DatagramPort = NO_PORT;
+  inFlight = 0;
+  /** Queries that may still be sent from this socket. */
+  queriesLeft = 0;
+  /** Since the last sweep. */
+  used = true;
+  idleSince: number;
+  retired = false;
+
+  constructor(owner: ChannelOwner, place: number, now: number) {
+    this.#owner = owner;
+    this.place = place;
+    this.openedAt = now;
+    this.idleSince = now;
+  }
+
+  received(bytes: Uint8Array, length: number): void {
+    this.#owner.received(this, bytes, length);
+  }
+
+  failed(error: Error, usable: boolean): void {
+    this.#owner.failed(this, error, usable);
+  }
+
+  timedOut(request: UpstreamRequest): void {
+    this.#owner.timedOut(this, request);
+  }
+}
+
+const NO_PORT: DatagramPort = {
+  send: () => undefined,
+  localText: () => "",
+  close: () => undefined,
+};

@@ -1,0 +1,129 @@
+/** `portolan check` as its users run it. */
+import assert from "node:assert/strict";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makeTree } from "../scripts/lib/test-tree.ts";
+import type { PortOf } from "./support/free-ports.ts";
+import { Portolan, runPortolan } from "./support/portolan.ts";
+
+const CLEAN = ". {\n    forward . 192.0.2.53\n}\n";
+const DUBIOUS = ". {\n    hosts\n    forward . 192.0.2.53\n}\n";
+const FAULTY = ". {\n    forwrad . 192.0.2.53\n    cache zones {\n        prefetch often\n    }\n}\n";
+
+const colours = { NO_COLOR: "1" };
+
+test("a Corefile without faults", async (t) => {
+  const cwd = makeTree(t, { Corefile: CLEAN });
+  const { code, output, errors } = await runPortolan(["check"], { cwd, env: colours });
+  assert.deepEqual([code, output, errors], [0, "Corefile: no faults\n", ""]);
+});
+
+test("all faults at once, in the order of the text, and no server is started", async (t) => {
+  const cwd = makeTree(t, { "etc/Corefile": FAULTY });
+  const { code, output, errors } = await runPortolan(["check", "etc/Corefile"], { cwd });
+  assert.equal(errors, "");
+  assert.equal(code, 1);
+  assert.match(
+    output,
+    /^etc\/Corefile:2:5: error: Unknown directive 'forwrad'\n {2}2 \| {5}forwrad .*\n {4}\| {5}\^{7}\n/,
+  );
+  assert.match(output, /\n\netc\/Corefile:4:18: error: /);
+  assert.match(output, /\netc\/Corefile: 2 errors\n$/);
+});
+
+test("warnings are no fault, unless one is strict", async (t) => {
+  const cwd = makeTree(t, { Corefile: DUBIOUS });
+  const { code, output } = await runPortolan(["check"], { cwd });
+  assert.equal(code, 0);
+  assert.match(output, /^Corefile:2:5: warning: 'hosts' has no fallthrough/);
+  const strict = await runPortolan(["check", "-strict"], { cwd });
+  assert.equal(strict.code, 1);
+  assert.equal(strict.output, output);
+});
+
+for (const word of ["-", "stdin"]) {
+  test(`standard input as ${word}`, async () => {
+    const { code, output } = await runPortolan(["check", word], { input: FAULTY });
+    assert.equal(code, 1);
+    assert.match(output, /^stdin:2:5: error/);
+  });
+}
+
+test("several files, one report", async (t) => {
+  const cwd = makeTree(t, { one: CLEAN, two: FAULTY });
+  const { code, output } = await runPortolan(["check", "one", "two", "--format=json"], { cwd });
+  assert.equal(code, 1);
+  const report = JSON.parse(output);
+  assert.deepEqual(report.files, ["one", "two"]);
+  assert.equal(report.errors, 2);
+});
+
+test("sarif and github", async (t) => {
+  const cwd = makeTree(t, { Corefile: DUBIOUS });
+  const sarif = await runPortolan(["check", "--format", "sarif"], { cwd });
+  assert.equal(JSON.parse(sarif.output).runs[0].results[0].ruleId, "LINT_FALLTHROUGH_MISSING");
+  const github = await runPortolan(["check", "--format", "github"], { cwd });
+  assert.match(github.output, /^::warning file=Corefile,line=2,col=5,endColumn=10,title=LINT_FALL/);
+});
+
+test("what cannot be read gets one line and 2", async (t) => {
+  const cwd = makeTree(t, { binary: "\u0000\u0001ELF" });
+  mkdirSync(join(cwd, "folder"));
+  writeFileSync(join(cwd, "huge"), "");
+  truncateSync(join(cwd, "huge"), 17 * 1024 * 1024);
+  for (const [file, reason] of [
+    ["missing", "no such file"],
+    ["folder", "is a directory"],
+    ["binary", "is not a text file"],
+    ["huge", "larger than 16 MiB"],
+    ["/dev/null", "not a regular file"],
+  ] as const) {
+    const { code, output, errors } = await runPortolan(["check", file], { cwd });
+    assert.deepEqual([code, output, errors], [2, "", `cannot read the Corefile ${file}: ${reason}\n`]);
+  }
+  const served = await runPortolan(["-conf", "binary"], { cwd });
+  assert.deepEqual(
+    [served.code, served.errors],
+    [1, "cannot read the Corefile binary: is not a text file\n"],
+  );
+});
+
+test("a command line that says nothing gets the usage and 2", async (t) => {
+  const cwd = makeTree(t, {});
+  for (const [args, message] of [
+    [["check"], /^there is no Corefile here/],
+    [["check", "-format", "xml"], /^unknown format "xml": human, json, sarif, github\n/],
+    [["check", "-nonsense"], /^flag provided but not defined: -nonsense\n/],
+    [["check", "-format"], /^flag needs an argument: -format\n/],
+  ] as const) {
+    const { code, output, errors } = await runPortolan(args, { cwd });
+    assert.equal(code, 2);
+    assert.equal(output, "");
+    assert.match(errors, message);
+    assert.match(errors, /Usage: portolan check/);
+  }
+});
+
+test("the server logs the same warnings, one line each, at start and reload", async () => {
+  const corefile = (port: PortOf) => `.:${port("dns")} {\n bind 127.0.0.1\n erratic\n whoami\n}\n`;
+  await using server = await Portolan.start(corefile);
+  const expected =
+    /^\[WARNING\] Corefile:4:2: warning: 'whoami' is never reached: 'erratic' \(Corefile:3:2\) answers every query that could come here$/m;
+  assert.match(server.log, expected);
+  assert.match(await server.reload(), expected);
+});
+
+test("other words remain an error of the server's command line", async () => {
+  const { code, errors } = await runPortolan(["chekc"]);
+  assert.deepEqual([code, errors], [1, "extra command line arguments: [chekc]\n"]);
+  const behind = await runPortolan(["-quiet", "check"]);
+  assert.deepEqual([behind.code, behind.errors], [1, "extra command line arguments: [check]\n"]);
+});
+
+test("-help of both", async () => {
+  const { code, output } = await runPortolan(["check", "-help"]);
+  assert.equal(code, 0);
+  assert.match(output, /-strict +warnings count as errors/);
+  assert.match((await runPortolan(["-help"])).output, /portolan check \[COREFILE\.\.\.\]/);
+});

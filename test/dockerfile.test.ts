@@ -1,0 +1,192 @@
+/** The image is what deploy/Dockerfile copies and runs: the same is done here in folders. */
+import assert from "node:assert/strict";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, matchesGlob } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { at, corefileOf, objectCalled, partAt, plainObjects } from "./support/deployment.ts";
+import { projectRoot } from "./support/portolan.ts";
+import { run } from "./support/program.ts";
+
+const DOCKERFILE = readFileSync(join(projectRoot, "deploy", "Dockerfile"), "utf8");
+const manifest = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8"));
+const packageLock = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8"));
+
+interface Stage {
+  readonly name: string;
+  readonly image: string;
+  /** Instructions with their arguments, each on one line. */
+  readonly instructions: readonly (readonly [instruction: string, rest: string])[];
+}
+
+const stages = readStages(DOCKERFILE);
+const build = stageCalled("build");
+const image = stageCalled("");
+
+test("has a stage to build, one for the packages, and the image", () => {
+  assert.deepEqual(
+    stages.map(({ name }) => name),
+    ["build", "dependencies", ""],
+  );
+});
+
+test("runs on the Node that the tests run under", () => {
+  const [, version] = /^ARG NODE_VERSION=(\S+)$/m.exec(DOCKERFILE) ?? [];
+  assert.equal(version, manifest.devDependencies.node);
+  for (const stage of stages) assert.match(stage.image, /^node:\$\{NODE_VERSION\}-\w+-slim$/);
+});
+
+test("copies what is there and what the build may see", () => {
+  const ignored = readFileSync(join(projectRoot, "deploy", "Dockerfile.dockerignore"), "utf8").split("\n");
+  assert.ok(ignored.includes("*"));
+  for (const stage of stages) {
+    for (const source of copies(stage).flatMap(({ from, sources }) => (from === "" ? sources : []))) {
+      assert.ok(existsSync(join(projectRoot, source)), source);
+      assert.ok(
+        ignored.some((line) => line.startsWith("!") && matchesGlob(source, line.slice(1))),
+        `${source} is ignored`,
+      );
+    }
+  }
+});
+
+test("installs by the lock file, and runs scripts that package.json has", () => {
+  const commands = stages.map((stage) => valuesOf(stage, "RUN"));
+  assert.deepEqual(commands, [
+    ["npm ci --no-audit --no-fund", "npm run build"],
+    ["npm ci --omit=dev --no-audit --no-fund"],
+    ["ln -s /opt/portolan/bin/portolan /usr/local/bin/portolan"],
+  ]);
+  assert.ok("build" in manifest.scripts);
+});
+
+test("is not root, and no other user than the manifests say", () => {
+  const pod = partAt(objectCalled(plainObjects(), "Deployment portolan"), "spec.template.spec");
+  const { runAsUser, runAsGroup } = partAt(pod, "securityContext");
+  assert.deepEqual(valuesOf(image, "USER"), [`${runAsUser}:${runAsGroup}`]);
+});
+
+test("leaves probes to Kubernetes", () => {
+  assert.deepEqual(valuesOf(image, "HEALTHCHECK"), []);
+});
+
+describe("what is built from the copies alone", () => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-image-"));
+  const built = join(folder, "build");
+  const root = join(folder, "image");
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  before(async () => {
+    copyAll(build, built);
+    symlinkSync(join(projectRoot, "node_modules"), join(built, "node_modules"));
+    const { code, output, errors } = await run("npm", ["run", "build"], { cwd: built });
+    assert.equal(code, 0, output + errors);
+
+    copyAll(image, root);
+    for (const path of productionPackages()) {
+      cpSync(join(projectRoot, path), join(root, path), { recursive: true, verbatimSymlinks: true });
+    }
+  });
+
+  /** The image's command, with the program where it is here. */
+  function start(args: readonly string[]): ReturnType<typeof run> {
+    const [program, script = "", ...rest]: string[] = JSON.parse(valuesOf(image, "ENTRYPOINT")[0] ?? "[]");
+    assert.deepEqual([program, rest], ["node", []]);
+    assert.ok(script.startsWith(`${workingDirectory()}/`));
+    const here = join(root, script.slice(workingDirectory().length));
+    return run(process.execPath, [here, ...args], { cwd: root, env: environment() });
+  }
+
+  test("is the program, in this version", async () => {
+    const { code, output, errors } = await start(["-version"]);
+    assert.deepEqual([code, errors], [0, ""]);
+    assert.ok(output.startsWith(`Portolan-${manifest.version}\n`), output);
+  });
+
+  test("has every package and plugin that the Corefile of the manifests needs", async () => {
+    writeFileSync(join(root, "Corefile"), corefileOf(plainObjects()));
+    const { code, output, errors } = await start(["check", "Corefile"]);
+    assert.equal(code, 0, output + errors);
+    const packages = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    const load = packages.filter(isInstalled).map((name) => `await import("${name}");`);
+    const loaded = await run(process.execPath, ["--input-type=module", "-e", load.join("")], { cwd: root });
+    assert.equal(loaded.code, 0, loaded.errors);
+  });
+
+  function copyAll(stage: Stage, to: string): void {
+    mkdirSync(to);
+    for (const { from, sources, target } of copies(stage)) {
+      for (const source of sources) {
+        if (basename(source) === "node_modules") continue;
+        const origin =
+          from === "build" ? join(built, source.slice(workingDirectory().length)) : join(projectRoot, source);
+        const isFolder = target.endsWith("/");
+        cpSync(origin, isFolder ? join(to, target, basename(source)) : join(to, target), { recursive: true });
+      }
+    }
+  }
+});
+
+function readStages(text: string): Stage[] {
+  const lines = text.replaceAll(/\\\n\s*/g, "").split("\n");
+  const found: { name: string; image: string; instructions: [string, string][] }[] = [];
+  for (const line of lines) {
+    if (line.startsWith("#") || line.trim() === "") continue;
+    const [, instruction = "", rest = ""] = /^(\S+) (.*)$/.exec(line) ?? [];
+    const [, from = "", name = ""] = /^(\S+)(?: AS (\S+))?$/.exec(rest) ?? [];
+    if (instruction === "FROM") found.push({ name, image: from, instructions: [] });
+    else found.at(-1)?.instructions.push([instruction, rest]);
+  }
+  return found;
+}
+
+function stageCalled(name: string): Stage {
+  const stage = stages.find((each) => each.name === name);
+  if (stage === undefined) throw new Error(`no stage "${name}"`);
+  return stage;
+}
+
+function valuesOf(stage: Stage, instruction: string): string[] {
+  return stage.instructions.flatMap(([name, rest]) => (name === instruction ? [rest] : []));
+}
+
+function copies(stage: Stage): { from: string; sources: string[]; target: string }[] {
+  return valuesOf(stage, "COPY").map((rest) => {
+    const [, from = "", paths = ""] = /^(?:--from=(\S+) )?(.*)$/.exec(rest) ?? [];
+    const sources = paths.split(" ");
+    return { from, target: sources.pop() ?? "", sources };
+  });
+}
+
+function workingDirectory(): string {
+  const [directory = ""] = valuesOf(image, "WORKDIR");
+  return directory;
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const pairs = valuesOf(image, "ENV").flatMap((line) => line.split(" "));
+  return Object.fromEntries(
+    pairs.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),
+  );
+}
+
+/** As `npm ci --omit=dev` on this machine: packages for others are in the lock file and nowhere else. */
+function productionPackages(): string[] {
+  return Object.entries(packageLock.packages)
+    .filter(([path, entry]) => path !== "" && at(entry, "dev") !== true)
+    .map(([path]) => path)
+    .filter((path) => existsSync(join(projectRoot, path)));
+}
+
+function isInstalled(name: string): boolean {
+  return existsSync(join(projectRoot, "node_modules", name));
+}

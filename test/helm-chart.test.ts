@@ -1,0 +1,185 @@
+/** The chart makes what the plain manifests say, of values that its schema knows. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import {
+  at,
+  CHART,
+  chartObjects,
+  corefileOf,
+  defaultValues,
+  EVERYTHING,
+  nameOf,
+  objectCalled,
+  type Part,
+  partAt,
+  plainObjects,
+  readCorefile,
+} from "./support/deployment.ts";
+import { schemaProblems } from "./support/json-schema.ts";
+
+test("the chart and the plain manifests are the same objects", () => {
+  // The chart leaves the number of replicas to the autoscaler.
+  const withoutReplicas = (objects: Part[]) =>
+    byName(objects).map((object) =>
+      nameOf(object) === "Deployment portolan"
+        ? { ...object, spec: { ...partAt(object, "spec"), replicas: undefined } }
+        : object,
+    );
+  const chart = JSON.parse(JSON.stringify(withoutReplicas(chartObjects(EVERYTHING))), withoutHelmLabels);
+  const plain = JSON.parse(JSON.stringify(withoutReplicas(plainObjects())));
+  assert.deepEqual(chart.map(comparable), plain.map(comparable));
+  const replicas = [chartObjects(), plainObjects()].map((objects) =>
+    at(objectCalled(objects, "Deployment portolan"), "spec.replicas"),
+  );
+  assert.deepEqual(replicas, [2, 2]);
+});
+
+describe("values of the chart", () => {
+  const schema = JSON.parse(readFileSync(join(CHART, "values.schema.json"), "utf8"));
+
+  test("are right as they come", () => {
+    assert.deepEqual(schemaProblems(schema, defaultValues()), []);
+  });
+
+  for (const [what, values, problem] of [
+    ["an unknown name", { replicas: 3 }, "values.replicas is not known"],
+    [
+      "an unknown name further down",
+      { image: { repo: "x", repository: "x" } },
+      "values.image.repo is not known",
+    ],
+    ["text for a number", { replicaCount: "2" }, "values.replicaCount is no integer"],
+    ["no replica", { replicaCount: 0 }, "values.replicaCount is below 1"],
+    [
+      "another pull policy",
+      { image: { repository: "x", pullPolicy: "always" } },
+      "values.image.pullPolicy is none of",
+    ],
+    ["a server block without zones", { servers: [{ plugins: [] }] }, "values.servers[0].zones is missing"],
+    [
+      "a listener over TLS",
+      { servers: [{ zones: [{ zone: ".", scheme: "tls://" }], plugins: [] }] },
+      "is none of",
+    ],
+    [
+      "a cluster address that is a name",
+      { service: { create: true, name: "a", clusterIP: "dns" } },
+      "does not match",
+    ],
+    ["a port that is none", { networkPolicy: { enabled: true, apiPorts: [65536] } }, "is above 65535"],
+    ["a label that is no text", { podLabels: { tier: 1 } }, "values.podLabels.tier is no string"],
+    ["a share that is none", { updateStrategy: { maxSurge: "a quarter" } }, "does not match"],
+  ] as const) {
+    test(`are refused with ${what}`, () => {
+      const problems = schemaProblems(schema, { ...defaultValues(), ...values });
+      assert.equal(problems.length, 1, problems.join("\n"));
+      assert.ok(problems[0]?.includes(problem), problems[0]);
+    });
+  }
+
+  test("make the Corefile as those of the CoreDNS chart do", async () => {
+    const plugins = [
+      { name: "errors" },
+      { name: "cache", parameters: 30, configBlock: "success 1000\ndenial 500 10\n" },
+      { name: "forward", parameters: ". 192.0.2.53" },
+    ];
+    const servers = [
+      {
+        zones: [
+          { zone: "example.org", use_tcp: true },
+          { zone: "example.net", scheme: "dns://" },
+        ],
+        plugins,
+      },
+      { zones: [{ zone: "." }], port: 5353, plugins: [{ name: "whoami" }] },
+    ];
+    assert.deepEqual(schemaProblems(schema, { ...defaultValues(), servers }), []);
+    const corefile = corefileOf(chartObjects({ servers }));
+    assert.equal(
+      corefile,
+      [
+        "example.org:53 dns://example.net:53 {",
+        "    errors",
+        "    cache 30 {",
+        "        success 1000",
+        "        denial 500 10",
+        "    }",
+        "    forward . 192.0.2.53",
+        "}",
+        "",
+        ".:5353 {",
+        "    whoami",
+        "}",
+        "",
+      ].join("\n"),
+    );
+    await readCorefile(corefile);
+  });
+
+  for (const [configBlock, seconds] of [
+    ["lameduck 30s", 50],
+    ["", 20],
+  ] as const) {
+    test(`give a pod ${seconds} s to end with "${configBlock}"`, () => {
+      assert.equal(gracePeriod(configBlock), seconds);
+    });
+  }
+
+  test("are refused with a lameduck that no grace period can follow from", () => {
+    assert.throws(() => gracePeriod("lameduck 1m"), /write lameduck in whole seconds/);
+  });
+
+  test("leave out what is switched off", () => {
+    const objects = chartObjects({
+      service: { create: false },
+      serviceAccount: { create: false, name: "other" },
+      rbac: { create: false },
+      podDisruptionBudget: { enabled: false },
+    });
+    assert.deepEqual(objects.map(nameOf).sort(), ["ConfigMap portolan", "Deployment portolan"]);
+    const pod = partAt(objectCalled(objects, "Deployment portolan"), "spec.template.spec");
+    assert.equal(pod.serviceAccountName, "other");
+  });
+
+  test("are all in the chart's README", () => {
+    const readme = readFileSync(join(CHART, "README.md"), "utf8");
+    const missing = valueNames(defaultValues()).filter((name) => !readme.includes(`\`${name}\``));
+    assert.deepEqual(missing, []);
+  });
+});
+
+function gracePeriod(configBlock: string): unknown {
+  const servers = [{ zones: [{ zone: "." }], plugins: [{ name: "health", configBlock }] }];
+  const deployment = objectCalled(chartObjects({ servers }), "Deployment portolan");
+  return at(deployment, "spec.template.spec.terminationGracePeriodSeconds");
+}
+
+function byName(objects: readonly Part[]): Part[] {
+  return objects.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+}
+
+const HELM_LABELS = ["instance", "version", "managed-by"].map((name) => `app.kubernetes.io/${name}`);
+
+function withoutHelmLabels(name: string, value: unknown): unknown {
+  return HELM_LABELS.includes(name) ? undefined : value;
+}
+
+/** The autoscaler's JSON may be laid out in any way. */
+function comparable(object: Part): Part {
+  if (nameOf(object) !== "ConfigMap portolan-autoscaler") return object;
+  return { ...object, data: JSON.parse(String(at(object, "data.linear"))) };
+}
+
+/** Names such as `image.tag`; of free maps the name of the map. */
+function valueNames(values: Part): string[] {
+  const free = ["nodeSelector", "podLabels", "resources", "readinessProbe", "livenessProbe"];
+  return Object.entries(values).flatMap(([name, value]) => {
+    const inner =
+      typeof value === "object" && value !== null && !Array.isArray(value) && !free.includes(name);
+    return inner && Object.keys(value).length > 0
+      ? Object.keys(value).map((each) => `${name}.${each}`)
+      : [name];
+  });
+}

@@ -1,0 +1,85 @@
+/** What the papers show is true: every Corefile in them starts, and every plugin's README says what it has to. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { fencedBlocks } from "../scripts/lib/markdown.ts";
+import { nodeHost } from "../src/corefile/node-host.ts";
+import { parseCorefile } from "../src/corefile/parser.ts";
+import { createServer, type Server } from "../src/index.ts";
+import { MemoryLog } from "../src/lib/log.ts";
+import type { PluginDefinition } from "../src/plugin/define-plugin.ts";
+import { freePort } from "./support/free-ports.ts";
+import { readmeProblems } from "./support/plugin-readme.ts";
+import { projectRoot } from "./support/portolan.ts";
+
+const PAGES = ["*.md", "docs/**/*.md", "src/*/README.md", "src/plugins/*/README.md", "examples/**/README.md"];
+
+const pages = globSync(PAGES, { cwd: projectRoot }).sort();
+
+const running: Server[] = [];
+// Together: some wait for lame ducks.
+after(() => Promise.all(running.map((server) => server.stop())));
+
+for (const page of pages) {
+  for (const { language, text, line } of fencedBlocks(readFileSync(join(projectRoot, page), "utf8"))) {
+    if (language === "corefile") test(`${page}:${line} starts`, () => start(page, text));
+  }
+}
+
+for (const folder of globSync("src/plugins/*/", { cwd: projectRoot }).sort()) {
+  const plugin = basename(folder);
+  const page = join(projectRoot, folder, "README.md");
+  test(`the README of ${plugin} has its sections in order`, () => {
+    assert.deepEqual(readmeProblems(plugin, readFileSync(page, "utf8")), []);
+  });
+  test(`the README of ${plugin} names every option`, async () => {
+    const url = pathToFileURL(join(projectRoot, folder, "index.ts")).href;
+    const { default: definition }: { default: PluginDefinition<unknown> } = await import(url);
+    const text = readFileSync(page, "utf8");
+    const missing = definition.config.description.options.filter(({ name }) => !text.includes(`\`${name}\``));
+    assert.deepEqual(missing, []);
+  });
+}
+
+/** Starts what a page shows, on loopback and on ports that are free. */
+async function start(page: string, corefile: string): Promise<void> {
+  const log = new MemoryLog();
+  const server = await createServer({
+    corefile: await onFreePorts(onLoopback(corefile)),
+    // An example's paths are relative to its own folder, those of all other pages to the project's.
+    file: join(projectRoot, page.startsWith(`examples${sep}`) ? dirname(page) : "", "Corefile"),
+    log,
+  });
+  await server.start();
+  running.push(server);
+  assert.ok(server.addresses.length > 0, "listens nowhere");
+  assert.deepEqual(server.configuration?.warnings, []);
+  assert.deepEqual(
+    log.lines.filter((line) => line.startsWith("[ERROR]")),
+    [],
+  );
+}
+
+/** Nobody but this machine shall reach what an example serves: blocks without `bind` get one. */
+function onLoopback(corefile: string): string {
+  const { corefile: tree } = parseCorefile(corefile, { file: "Corefile", host: nodeHost, directives: [] });
+  const lines = corefile.split("\n");
+  for (const { keys, directives } of tree.blocks.toReversed()) {
+    const lastKey = keys.at(-1);
+    if (lastKey === undefined || directives.some(({ name }) => name.text === "bind")) continue;
+    const start = lastKey.span.line - 1;
+    assert.match(lines[start] ?? "", / \{$/, "a server block begins with its keys and { in one line");
+    lines.splice(start + 1, 0, "bind 127.0.0.1");
+  }
+  return lines.join("\n").replaceAll(/ :(?=\d{4,5}\b)/g, " 127.0.0.1:");
+}
+
+/** Every port of four or five digits is replaced by a free one, the same by the same. */
+async function onFreePorts(corefile: string): Promise<string> {
+  const ports = new Map<string, number>();
+  const numbers = Array.from(corefile.matchAll(/(?<=:)\d{4,5}\b/g), ([port]) => port);
+  for (const port of new Set(numbers)) ports.set(port, await freePort());
+  return corefile.replaceAll(/(?<=:)\d{4,5}\b/g, (port) => String(ports.get(port)));
+}

@@ -1,0 +1,158 @@
+/** Plugins that do not come with the program: one file beside a Corefile, with no build and no package around it. */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fencedBlocks } from "../scripts/lib/markdown.ts";
+import { makeTree } from "../scripts/lib/test-tree.ts";
+import { formatRecord } from "../src/dns/resource-record.ts";
+import { ask, type Server } from "./support/dns-client.ts";
+import type { PortOf } from "./support/free-ports.ts";
+import { Portolan, projectRoot, runPortolan } from "./support/portolan.ts";
+
+/** Answers every name with one text. */
+function greeting(text: string): string {
+  return `import { parseRecord } from "portolan/dns";
+import { definePlugin, directive, domainName, required } from "portolan/plugin";
+
+export default definePlugin({
+  name: "greet",
+  summary: "Says hello.",
+  requires: ">=0.1.0",
+  config: directive({ args: { name: required(domainName()) } }),
+  create: ({ name }) => ({
+    handle(query, next) {
+      if (!query.name.equals(name)) return next(query);
+      const text: string = "${text}";
+      return query.reply({ answer: [parseRecord(\`\${name} 60 IN TXT "\${text}"\`)] });
+    },
+  }),
+});
+`;
+}
+
+const corefile = (port: PortOf) =>
+  `.:${port("dns")} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${port("metrics")}\n errors\n greet hello.example\n whoami\n}\n`;
+
+async function greetingOf(server: Server): Promise<string> {
+  const { answer } = await ask(server, "hello.example", "TXT");
+  return answer.map(formatRecord).join("\n");
+}
+
+test("a file that plugin.cfg beside the Corefile lists, loaded anew at a reload", async () => {
+  await using server = await Portolan.start(corefile, {
+    files: {
+      "greet.ts": greeting("good morning"),
+      "plugin.cfg": "prometheus:prometheus\nerrors:errors\nbind:bind\ngreet:./greet.ts\nwhoami:whoami\n",
+    },
+  });
+  assert.match(await greetingOf(server), /"good morning"/);
+  writeFileSync(join(server.folder, "greet.ts"), greeting("good evening"));
+  assert.match(await server.reload(), /Reloading complete/);
+  assert.match(await greetingOf(server), /"good evening"/);
+  writeFileSync(join(server.folder, "greet.ts"), "export default {");
+  assert.match(await server.reload(), /cannot load plugin "greet" from "\.\/greet\.ts"/);
+  assert.match(await greetingOf(server), /"good evening"/);
+});
+
+test("the plugin of docs/plugins.md answers, started as the page says", async () => {
+  const blocks = fencedBlocks(readFileSync(join(projectRoot, "docs", "plugins.md"), "utf8"));
+  const textAfter = (introduction: string) =>
+    blocks.find((block) => block.introduction === introduction)?.text ?? assert.fail(introduction);
+  const source = textAfter("`greet.ts`:");
+  const command = blocks.find(({ language }) => language === "sh")?.text.trim() ?? assert.fail();
+  assert.match(command, /^portolan -conf Corefile /);
+  await using server = await Portolan.start(
+    (port) => textAfter("`Corefile`:").replace("10053", String(port("dns"))),
+    { files: { "greet.ts": source }, args: command.split(" ").slice(3) },
+  );
+  assert.equal(await greetingOf(server), 'hello.example.\t5\tIN\tTXT\t"hello"');
+});
+
+test("-plugin adds one: the file's place in the chain, its faults and its time are looked after", async () => {
+  const faulty = `import { bareDirective, definePlugin } from "portolan/plugin";
+export default definePlugin({
+  name: "faulty",
+  summary: "Fails in several ways.",
+  config: bareDirective(),
+  create: () => ({
+    handle(query, next) {
+      switch (query.name.labelText(0)) {
+        case "throws": throw new Error("thrown");
+        case "rejects": return Promise.reject(new Error("rejected"));
+        case "hangs": return new Promise(() => {});
+        case "rubbish": return "rubbish";
+        default: return next(query);
+      }
+    },
+  }),
+});
+`;
+  await using server = await Portolan.start(
+    (port) =>
+      `.:${port("dns")} {\n bind 127.0.0.1\n prometheus 127.0.0.1:${port("metrics")}\n errors\n erratic\n faulty\n}\n`,
+    {
+      files: { "faulty.ts": faulty },
+      args: ["-plugin", "faulty:./faulty.ts@after=errors", "-plugin-timeout", "100ms"],
+    },
+  );
+  for (const name of ["throws", "rejects", "hangs", "rubbish"])
+    assert.equal((await ask(server, `${name}.example`)).rcode, 2, name);
+  await server.waitForLog(/plugin\/faulty: handler returned no outcome/);
+  assert.match(server.log, /\[ERROR\] plugin\/faulty: no answer within 100ms for hangs\.example\.: SERVFAIL/);
+  assert.match(server.log, /plugin\/faulty: thrown/);
+  assert.match(server.log, /plugin\/faulty: rejected/);
+  const { body } = await server.page("metrics", "/metrics");
+  assert.match(body, /^portolan_plugin_overruns_total\{plugin="faulty"\} 1$/m);
+  assert.match(body, /^coredns_panics_total 3$/m);
+});
+
+test("a plugin that cannot be used refuses the start, and check finds it", async (t) => {
+  const cwd = makeTree(t, {
+    "etc/Corefile": ".:0 {\n    greet hello.example\n}\n",
+    "etc/plugin.cfg": "greet:./greet.ts\n",
+  });
+  const served = await runPortolan(["-conf", "etc/Corefile"], { cwd });
+  assert.equal(served.code, 1);
+  const expected = `etc/Corefile:2:5: error: cannot load plugin "greet" from "./greet.ts": there is no file ${join(cwd, "etc", "greet.ts")}\n`;
+  assert.ok(served.errors.startsWith(expected), served.errors);
+  const checked = await runPortolan(["check", "etc/Corefile"], { cwd });
+  assert.equal(checked.code, 1);
+  assert.ok(checked.output.startsWith(expected), checked.output);
+  writeFileSync(join(cwd, "etc", "greet.ts"), greeting("hello"));
+  assert.equal((await runPortolan(["check", "etc/Corefile"], { cwd })).code, 0);
+});
+
+test("-plugins names where those come from that are not the program's own", async (t) => {
+  const cwd = makeTree(t, { "other.cfg": "log:log\ngreet:greet-package\nfile:file\n" });
+  const listed = await runPortolan(["-plugin-cfg", "other.cfg", "-plugin", "b:./b.js", "-plugins"], { cwd });
+  assert.equal(listed.output, `b (./b.js in ${cwd})\ngreet (greet-package in ${cwd})\nlog\n`);
+  const usual = await runPortolan(["-plugins"], { cwd });
+  assert.match(usual.output, /^any\nbind\n/);
+  assert.doesNotMatch(usual.output, /\(/);
+});
+
+test("a command line or list that cannot be used", async (t) => {
+  const cwd = makeTree(t, { "bad.cfg": "log log\n", "binary.cfg": "\0" });
+  for (const [args, code, message] of [
+    [["-plugin", "greet"], 2, 'invalid value "greet" for flag -plugin: expected name:module\n'],
+    [
+      ["-plugin", "greet:./x.ts@before=whoamy", "-plugins"],
+      1,
+      'cannot place the plugin "greet": there is no plugin "whoamy"; did you mean "whoami"?\n',
+    ],
+    [["-plugin-cfg", "none.cfg"], 1, "cannot read the list of plugins none.cfg: no such file\n"],
+    [["-plugin-cfg", "."], 1, "cannot read the list of plugins .: is a directory\n"],
+    [["-plugin-cfg", "binary.cfg"], 1, "cannot read the list of plugins binary.cfg: is not a text file\n"],
+    [["-plugin-cfg", "bad.cfg"], 1, 'bad.cfg:1: expected name:module, found "log log"\n'],
+    [
+      ["-plugin-timeout", "soon"],
+      2,
+      'invalid value "soon" for flag -plugin-timeout: a duration is such as 5s\n',
+    ],
+  ] as const) {
+    const ended = await runPortolan(args, { cwd });
+    assert.equal(ended.code, code);
+    assert.ok(ended.errors.startsWith(message), ended.errors);
+  }
+});

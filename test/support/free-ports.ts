@@ -1,0 +1,55 @@
+/** Ports that nobody uses, for programs that have to be told their port. */
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+/** Below the range out of which Linux takes the ports of clients: none of those can come in between. */
+const LOWEST = 10_000;
+const HIGHEST = 32_000;
+
+/** A port that is free for UDP and TCP on all addresses, at this moment. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
+    if (await isFree(port)) return port;
+  }
+  throw new Error("no free port");
+}
+
+/** Gives each name a free port of its own, the same at every call. */
+export type PortOf = (name: string) => number;
+
+const MAX_NAMES = 8;
+
+export async function namedPorts(): Promise<PortOf> {
+  const free = new Set<number>();
+  while (free.size < MAX_NAMES) free.add(await freePort());
+  const left = [...free];
+  const ports = new Map<string, number>();
+  return (name) => {
+    const port = ports.get(name) ?? left.pop();
+    if (port === undefined) throw new Error(`more than ${MAX_NAMES} ports`);
+    ports.set(name, port);
+    return port;
+  };
+}
+
+async function isFree(port: number): Promise<boolean> {
+  for (const address of ["0.0.0.0", "::"]) {
+    const udp = createSocket({ type: address === "::" ? "udp6" : "udp4", ipv6Only: address === "::" });
+    const tcp = createServer();
+    try {
+      const bound = [once(udp, "listening"), once(tcp, "listening")];
+      udp.bind({ port, address, exclusive: true });
+      tcp.listen({ port, host: address, ipv6Only: address === "::", exclusive: true });
+      await Promise.all(bound);
+    } catch (error) {
+      const isWithoutFamily = error instanceof Error && "code" in error && error.code === "EAFNOSUPPORT";
+      if (!isWithoutFamily) return false;
+    } finally {
+      udp.close();
+      tcp.close();
+    }
+  }
+  return true;
+}

@@ -1,0 +1,91 @@
+/** Real resolvers from Debian's packages, on loopback, with a few names of their own. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { missingTools } from "../../scripts/lib/system-tools.mjs";
+import { waitForServer } from "./dns-client.ts";
+import { freePort } from "./free-ports.ts";
+import { Program } from "./program.ts";
+
+/** Daemons are kept where only root's PATH leads. */
+const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
+
+/** For the `skip` option of a test: why it cannot run here, or false where it can. */
+export function skipWithoutPeers(...names: readonly string[]): string | false {
+  const missing = missingTools(names, PATH);
+  return missing.length === 0 ? false : `not installed: ${missing.join(", ")}`;
+}
+
+export class Peer implements AsyncDisposable {
+  readonly address = "127.0.0.1";
+  readonly port: number;
+  readonly program: Program;
+  readonly #folder: string;
+
+  private constructor(command: string, args: readonly string[], port: number, folder: string) {
+    this.port = port;
+    this.#folder = folder;
+    this.program = new Program(command, args, { cwd: folder, env: { PATH } });
+  }
+
+  /** unbound with these records, each a line of zone text, and nothing else in the world. */
+  static async unbound(records: readonly string[], options: readonly string[] = []): Promise<Peer> {
+    return Peer.#start("unbound", (port) => ({
+      args: ["-d", "-c", "unbound.conf"],
+      config: [
+        "server:",
+        `  port: ${port}`,
+        "  interface: 127.0.0.1",
+        "  do-daemonize: no",
+        '  username: ""',
+        '  chroot: ""',
+        '  directory: "."',
+        '  pidfile: ""',
+        "  use-syslog: no",
+        "  verbosity: 1",
+        "  do-not-query-localhost: no",
+        // Everything that is not below has no answer from the world outside: it does not exist.
+        "  local-zone: . static",
+        ...records.map((record) => `  local-data: '${record}'`),
+        ...options.map((option) => `  ${option}`),
+      ],
+    }));
+  }
+
+  /** dnsmasq with these lines of configuration, and nothing else in the world. */
+  static async dnsmasq(lines: readonly string[]): Promise<Peer> {
+    return Peer.#start("dnsmasq", (port) => ({
+      args: ["--keep-in-foreground", "--conf-file=dnsmasq.conf"],
+      config: [
+        `port=${port}`,
+        "listen-address=127.0.0.1",
+        "bind-interfaces",
+        "no-resolv",
+        "no-hosts",
+        "pid-file",
+        ...(process.getuid?.() === 0 ? ["user=root"] : []),
+        ...lines,
+      ],
+    }));
+  }
+
+  static async #start(
+    command: "unbound" | "dnsmasq",
+    describe: (port: number) => { readonly args: readonly string[]; readonly config: readonly string[] },
+  ): Promise<Peer> {
+    const folder = mkdtempSync(join(tmpdir(), `portolan-${command}-`));
+    const port = await freePort();
+    const { args, config } = describe(port);
+    writeFileSync(join(folder, `${command}.conf`), `${config.join("\n")}\n`);
+    const peer = new Peer(command, args, port, folder);
+    const signal = AbortSignal.timeout(30_000);
+    if (await waitForServer(peer, () => peer.program.hasEnded || signal.aborted)) return peer;
+    await peer[Symbol.asyncDispose]();
+    throw new Error(`does not answer:\n${peer.program.describe()}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.program[Symbol.asyncDispose]();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
