@@ -204,7 +204,8 @@ test("leaves Ctrl-C to the terminal, which tells the program itself", {
   skip: skipWithout("script"),
 }, async (t) => {
   const home = makeInstallation(t, { ...BUILT, ...PINNED });
-  const command = `'${process.execPath}' '${join(home, "as-old-node.mjs")}' spawn wait`;
+  // Without `exec` the shell stays in the terminal's foreground, gets the Ctrl-C as well and ends by it.
+  const command = `exec '${process.execPath}' '${join(home, "as-old-node.mjs")}' spawn wait`;
   const child = spawn("script", ["--quiet", "--return", "--command", command, "/dev/null"], {
     stdio: ["pipe", "pipe", "inherit"],
   });
