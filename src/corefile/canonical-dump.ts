@@ -7,11 +7,13 @@ import type { Corefile, Directive } from "./tree.ts";
  * The `reload` plugin compares the SHA-512 of this text (CoreDNS facts 1.10).
  */
 export function canonicalDump(corefile: Corefile): string {
+  const { globalOptions } = corefile;
+  const blocks = corefile.blocks.map(({ keys, directives }) => ({
+    keys: keys.map((key) => key.text),
+    directives: directives.map(dumpDirective),
+  }));
   return JSON.stringify(
-    corefile.blocks.map(({ keys, directives }) => ({
-      keys: keys.map((key) => key.text),
-      directives: directives.map(dumpDirective),
-    })),
+    globalOptions.length === 0 ? blocks : [{ globalOptions: globalOptions.map(dumpDirective) }, ...blocks],
   );
 }
 

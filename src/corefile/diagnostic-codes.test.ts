@@ -16,6 +16,7 @@ const examples: Readonly<Record<CorefileDiagnosticCode, string>> = {
   COREFILE_ENVIRONMENT_ENDLESS: ". {\n log {$SELF}\n}",
   COREFILE_ENVIRONMENT_UNSET: ". {\n log {$UNSET}\n}",
   COREFILE_EXTRA_COMMA: "a, {\n}",
+  COREFILE_GLOBAL_OPTIONS_PLACE: ". {\n}\n{\n plugin a ./a.ts\n}",
   COREFILE_IMPORT_ARGUMENT: "(s) {\n log {args[0]}\n}\n. {\n import s\n}",
   COREFILE_IMPORT_GLOB: "import a*b*",
   COREFILE_IMPORT_LIMIT: "import Corefile",

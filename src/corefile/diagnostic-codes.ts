@@ -9,6 +9,7 @@ export const corefileDiagnosticCodes = {
   COREFILE_ENVIRONMENT_ENDLESS: "environment variables refer to each other without end",
   COREFILE_ENVIRONMENT_UNSET: "an environment variable is not set and counts as empty",
   COREFILE_EXTRA_COMMA: "a brace follows the comma after a key",
+  COREFILE_GLOBAL_OPTIONS_PLACE: "global options stand behind a server block",
   COREFILE_IMPORT_ARGUMENT: "an imported text asks for an argument that its import does not give",
   COREFILE_IMPORT_GLOB: "an import pattern has more wildcards than allowed",
   COREFILE_IMPORT_LIMIT: "imports go on without end, or are too many",

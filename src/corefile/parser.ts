@@ -18,7 +18,7 @@ import type { CorefileHost } from "./host.ts";
 import { Importer, isImport, snippetName } from "./importer.ts";
 import { TokenStream } from "./token-stream.ts";
 import type { Token } from "./tokens.ts";
-import type { Corefile, ServerBlock } from "./tree.ts";
+import type { Corefile, Directive, ServerBlock } from "./tree.ts";
 
 export interface ParseOptions {
   /** Path of the text, for diagnostics and as the base of relative imports. */
@@ -60,6 +60,9 @@ const DEFAULT_LIMITS: ParseLimits = {
   errors: 500,
 };
 
+/** The global option that adds a plugin, `plugin NAME MODULE`: its first argument is a directive from there on. */
+const PLUGIN_OPTION = "plugin";
+
 const EMPTY_BODY: Body = { directives: [], closingBrace: undefined, nextKeys: undefined };
 
 /** What stands before a block: its keys as they are written, and its brace if it has one. */
@@ -75,7 +78,8 @@ class Parser {
   readonly #stream: TokenStream;
   readonly #importer: Importer;
   readonly #reader: DirectiveReader;
-  readonly #directiveNames: ReadonlySet<string> | undefined;
+  readonly #directiveNames: Set<string> | undefined;
+  readonly #globalOptions: Directive[] = [];
   readonly #blocks: ServerBlock[] = [];
 
   constructor(text: string, options: ParseOptions) {
@@ -122,7 +126,7 @@ class Parser {
       this.#error("COREFILE_TOO_MANY_ERRORS", tooFaultyAt, "after so many errors the rest is not read");
     }
     return {
-      corefile: { blocks: this.#blocks, files: this.#importer.files },
+      corefile: { globalOptions: this.#globalOptions, blocks: this.#blocks, files: this.#importer.files },
       diagnostics: this.#sink.diagnostics,
     };
   }
@@ -248,10 +252,30 @@ class Parser {
   }
 
   #readBlockWithoutKey(brace: Token): readonly Token[] | undefined {
+    const inside = this.#stream.peek();
+    if (inside?.kind === "word" && inside.text === PLUGIN_OPTION && !this.#isDirectiveName(inside)) {
+      this.#readGlobalOptions(brace);
+      return undefined;
+    }
     this.#error("COREFILE_MISSING_KEY", brace.span, "this server block has no key", {
       expected: "a zone before the brace, `.` for all names: '. {'",
     });
     return this.#reader.readBody({ brace, heading: brace, level: 0 }).nextKeys;
+  }
+
+  /** What the options add is a directive from here on. */
+  #readGlobalOptions(brace: Token): void {
+    if (this.#blocks.length > 0) {
+      this.#error("COREFILE_GLOBAL_OPTIONS_PLACE", brace.span, "global options stand behind a server block", {
+        expected: "this block at the top of the file",
+      });
+    }
+    const { directives } = this.#reader.readBody({ brace, heading: brace, level: 1 });
+    for (const { name, args } of directives) {
+      const [added] = args;
+      if (name.text === PLUGIN_OPTION && added !== undefined) this.#directiveNames?.add(added.text);
+    }
+    this.#globalOptions.push(...directives);
   }
 
   /** Commas are removed, and what is empty left out: CoreDNS leaves it out as well, and so loses blocks silently. */

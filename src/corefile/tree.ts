@@ -3,6 +3,8 @@ import type { Span } from "./diagnostic.ts";
 import type { Token } from "./tokens.ts";
 
 export interface Corefile {
+  /** Lines of blocks without a key, in front of all server blocks: they are for the whole server. CoreDNS has none. */
+  readonly globalOptions: readonly Directive[];
   /** In the order of the text. Snippets are no blocks. */
   readonly blocks: readonly ServerBlock[];
   /** Every file that was read, each once, the main one first. */
