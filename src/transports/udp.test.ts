@@ -142,6 +142,35 @@ for (const [name, listen] of ways) {
       });
     });
 
+    test("a flood is taken in portions, between which the event loop goes on", async () => {
+      const total = 5_000;
+      const turns: number[] = [0];
+      let sent = 0;
+      const socket = createSocket("udp4");
+      // A connected socket sends at once, so that the next datagram is there before this one is answered.
+      const sendOne = (): void => {
+        if (sent++ < total) socket.send(Uint8Array.of(0));
+      };
+      const refilling: MessageReceiver = {
+        receive(bytes, length, port) {
+          turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+          sendOne();
+          echo.receive(bytes, length, port);
+        },
+      };
+      await withTransport({ host: "127.0.0.1", port: 0 }, refilling, async (transport) => {
+        await new Promise<void>((resolve) => socket.connect(transport.port, "127.0.0.1", resolve));
+        for (let n = 0; n < 200; n++) sendOne();
+        while (turns.reduce((sum, count) => sum + count) < total) {
+          await new Promise((resolve) => setImmediate(resolve));
+          turns.push(0);
+        }
+        socket.close();
+        const most = Math.max(...turns);
+        assert.ok(most <= 1_200, `${most} of ${total} datagrams in one turn`);
+      });
+    });
+
     test("an empty datagram and one of 60,000 octets are handed on and do no harm", async () => {
       const lengths: number[] = [];
       const noting: MessageReceiver = {

@@ -7,6 +7,7 @@ import { getSystemErrorName } from "node:util";
 import { BATCH, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
 import { type Libc, Linux, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
 import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+import { TurnBudget } from "../lib/turn-budget.ts";
 import {
   type DatagramListener,
   type DatagramPort,
@@ -21,7 +22,7 @@ import {
 const SEND_SLOT = 512;
 /** Replies that are longer are cut, and asked for again over TCP. */
 const RECEIVE_SLOT = 4096;
-/** Batches of one socket taken in a turn of the event loop. */
+/** Full batches of one socket taken in a turn of the event loop. */
 const BATCHES_A_TURN = 4;
 const RECEIVE_BUFFER = 1 << 20;
 
@@ -71,6 +72,7 @@ class BatchedPort implements DatagramPort {
   readonly #socket: Socket;
   readonly #fd: number;
   readonly #sending: SendBatch | undefined;
+  readonly #batches = new TurnBudget(BATCHES_A_TURN);
   #closed = false;
 
   constructor(libc: Libc, shared: SharedBatches, options: DatagramPortOptions, listener: DatagramListener) {
@@ -135,7 +137,7 @@ class BatchedPort implements DatagramPort {
   readonly #onMessage = (message: Buffer): void => {
     this.#listener.received(message, message.length);
     const { received } = this.#shared;
-    for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
+    for (let batch = this.#batches.left; batch > 0 && !this.#closed; batch--) {
       const count = received.receive(this.#fd);
       if (count < 0 && count !== -Linux.EAGAIN && count !== -Linux.EINTR)
         this.#failed(-count, "receive", true);
@@ -143,6 +145,7 @@ class BatchedPort implements DatagramPort {
         this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
       }
       if (count < BATCH) break;
+      this.#batches.spend(1);
     }
   };
 
