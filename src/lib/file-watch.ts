@@ -1,7 +1,7 @@
-import { hash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Clock, Timer } from "./clock.ts";
+import { nodeCrypto } from "./node-modules.ts";
 
 /** A file whose content is not what it was. */
 export interface FileChange {
@@ -111,7 +111,7 @@ export class FileWatch {
         // A file system with coarse times gives a second write the stamp of the first.
         const settled = this.#options.clock.wallTime() - read.modifiedAt > COARSEST_TIMESTAMP_MS;
         seen.stamp = settled ? read.stamp : undefined;
-        const digest = hash("sha256", read.content);
+        const digest = nodeCrypto().hash("sha256", read.content);
         if (digest === seen.digest) continue;
         seen.digest = digest;
         changes.push({ path, content: read.content });

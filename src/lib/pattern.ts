@@ -1,4 +1,5 @@
-import { RE2JS, RE2JSException } from "re2js";
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
 
 /** How long an operator's regular expression may be, in octets (CoreDNS facts 1.11). */
 export const MAX_PATTERN_LENGTH = 10_000;
@@ -26,12 +27,18 @@ export function compilePattern(text: string): Pattern {
   if (length > MAX_PATTERN_LENGTH) {
     throw new PatternError(text, `regex pattern too long: ${length} > ${MAX_PATTERN_LENGTH}`);
   }
+  const { RE2JS, RE2JSException } = re2js();
   try {
     return new Pattern(RE2JS.compile(text));
   } catch (error) {
     if (error instanceof RE2JSException) throw new PatternError(text, error.message);
     throw error;
   }
+}
+
+/** Loaded with the first pattern: few Corefiles have one, and its tables of characters are large. */
+function re2js(): typeof import("re2js") {
+  return createRequire(import.meta.url)("re2js");
 }
 
 /** One place where a pattern matched. */

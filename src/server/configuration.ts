@@ -2,7 +2,7 @@
  * From the text of a Corefile to server blocks that are checked and ready to be made. Nothing is opened and no instance is made
  * here: `check` and a reload that must not half-fail rest on that.
  */
-import { createHash } from "node:crypto";
+
 import { canonicalDump } from "../corefile/canonical-dump.ts";
 import { type Diagnostic, DiagnosticSink, formatDiagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
@@ -10,6 +10,7 @@ import { parseCorefile } from "../corefile/parser.ts";
 import { resolveServerKeys, type Scheme, type ServerKey } from "../corefile/server-key.ts";
 import type { Corefile, Directive } from "../corefile/tree.ts";
 import { Name } from "../dns/name.ts";
+import { nodeCrypto } from "../lib/node-modules.ts";
 import type { PluginDefinition } from "../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../plugin/site.ts";
 import { lint } from "./lint/lint.ts";
@@ -99,7 +100,8 @@ export async function readConfiguration(
   if (blocks.length === 0) return readConfiguration(defaultCorefile(options.defaultPort), options);
   return {
     blocks,
-    sha512: createHash("sha512")
+    sha512: nodeCrypto()
+      .createHash("sha512")
       .update(canonicalDump(corefile))
       .update(options.registry.stampOf(namesOf(blocks)))
       .digest("hex"),

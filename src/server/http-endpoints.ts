@@ -2,8 +2,9 @@
  * HTTP listeners of the plugins. A socket outlives a reload that wants it again; which handlers answer changes in one step
  * when the new configuration comes into force, so that no probe meets a closed port.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { nodeHttp } from "../lib/node-modules.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../plugin/site.ts";
 import { errorCode, formatListenAddress, ListenError } from "../transports/transport.ts";
 
@@ -111,7 +112,7 @@ class HttpSocket {
     const separator = address.lastIndexOf(":");
     const host = address.slice(0, separator).replace(/^\[|\]$/g, "");
     const port = Number(address.slice(separator + 1));
-    const server = createServer({
+    const server = nodeHttp().createServer({
       requestTimeout: HTTP_TIMEOUT,
       headersTimeout: HTTP_TIMEOUT,
       keepAliveTimeout: HTTP_TIMEOUT,

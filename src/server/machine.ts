@@ -1,7 +1,7 @@
 /** The machine that the server runs on, as plugins may see it. */
 
-import { randomFillSync } from "node:crypto";
 import { availableParallelism, hostname, networkInterfaces } from "node:os";
+import { nodeCrypto } from "../lib/node-modules.ts";
 import type { Machine, Random } from "../plugin/site.ts";
 
 export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
@@ -30,7 +30,7 @@ export function systemRandom(): Random {
     fraction: Math.random,
     unpredictable() {
       if (left === 0) {
-        randomFillSync(pool);
+        nodeCrypto().randomFillSync(pool);
         left = pool.length;
       }
       left--;

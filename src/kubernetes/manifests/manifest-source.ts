@@ -11,9 +11,10 @@
  *
  * A file that has been deleted from a readable folder, and an object deleted from a faultless file, go at once.
  */
-import { hash } from "node:crypto";
+
 import { sep } from "node:path";
 import type { Clock, Timer } from "../../lib/clock.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { ReduceOptions } from "../reduce.ts";
 import type { ClusterStore } from "../store.ts";
 import { assembleClusterState, type ClusterStateOptions, objectKey } from "./cluster-state.ts";
@@ -155,7 +156,7 @@ export class ManifestSource {
     }
     const settled = this.#options.clock.wallTime() - state.modifiedAt > COARSEST_TIMESTAMP_MS;
     const stamp = settled ? state.stamp : undefined;
-    const digest = hash("sha256", octets);
+    const digest = nodeCrypto().hash("sha256", octets);
     if (digest === file.digest) {
       file.stamp = stamp;
       return false;

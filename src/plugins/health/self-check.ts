@@ -1,5 +1,5 @@
-import { Agent, get } from "node:http";
 import { formatGoDuration } from "../../lib/duration.ts";
+import { nodeHttp } from "../../lib/node-modules.ts";
 import {
   type Clock,
   type CounterSlot,
@@ -29,7 +29,7 @@ export class SelfCheck {
   readonly #log: Logger;
   readonly #durations: HistogramSlot;
   readonly #failures: CounterSlot;
-  readonly #agent = new Agent({ keepAlive: false });
+  readonly #agent = new (nodeHttp().Agent)({ keepAlive: false });
   #timer: Timer | undefined;
   #underWay = false;
   #failing = false;
@@ -77,7 +77,7 @@ export class SelfCheck {
     this.#underWay = true;
     const began = this.#clock.now();
     const { host, port } = this.#endpoint;
-    const request = get({ host: reachableHost(host), port, path: this.#path, agent: this.#agent });
+    const request = nodeHttp().get({ host: reachableHost(host), port, path: this.#path, agent: this.#agent });
     const timeout = this.#clock.after(TIMEOUT, () => request.destroy(new Error("no answer within 3s")));
     request.once("response", (response) => {
       response.resume();

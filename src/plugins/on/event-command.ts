@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { Logger, PluginInstance } from "../../plugin/index.ts";
 import type { Command } from "./command-line.ts";
 
@@ -39,7 +39,7 @@ export class EventCommand implements PluginInstance {
   readonly #event: CommandEvent;
   readonly #command: Command;
   readonly #parts: EventCommandParts;
-  readonly #id: string = randomUUID();
+  readonly #id: string = nodeCrypto().randomUUID();
 
   constructor(event: CommandEvent, command: Command, parts: EventCommandParts) {
     this.#event = event;
