@@ -159,7 +159,7 @@ export class ListenerPool {
   #openers(point: ListenPoint, listener: DnsListener, listenUdp: UdpListen): Openers {
     const { clock, onError, localAddresses } = this.#options;
     const { host } = point;
-    const refused = this.#shed(point.label, "connection");
+    const turnedAway = this.#shed(point.label, "connection");
     const limits = (): TcpLimits => {
       const { settings } = this.#open.get(point.label)?.point ?? point;
       return {
@@ -174,7 +174,7 @@ export class ListenerPool {
           clock,
           limits,
           reusePort,
-          onRefused: () => refused.increment(),
+          onTurnedAway: () => turnedAway.increment(),
         }),
       udp: (port, reusePort) =>
         listenUdp({ host, port }, listener.receiver("udp"), {

@@ -1,6 +1,8 @@
 /**
  * DNS over TCP (RFC 7766): messages behind two octets of length, pipelined, answered in whatever order the answers come.
- * A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read.
+ * A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read. Where there are as
+ * many connections as allowed, the one that has been silent the longest goes for a new one: who opens connections and says nothing
+ * does not shut out others.
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
@@ -33,13 +35,15 @@ export interface TcpOptions {
   limits(): TcpLimits;
   /** As of `UdpOptions`. */
   readonly reusePort?: boolean;
-  /** Connections at one time; further ones are closed at once. */
+  /** Connections at one time; past it one that waits for no answer is closed for each new one. */
   readonly maxConnections?: number;
-  /** Told of connections refused because of `maxConnections`. */
-  readonly onRefused?: () => void;
+  /** Told of each connection closed because of `maxConnections`: a silent one, or the new one where there is none. */
+  readonly onTurnedAway?: () => void;
 }
 
 const MAX_CONNECTIONS = 16_384;
+/** Connections looked at to find one that waits for no answer. */
+const MAX_LOOKED_AT = 64;
 /** Queries of one connection that may be under way before it is read no further. */
 const MAX_IN_FLIGHT = 256;
 /** Octets of replies that a client may leave unread before it is read no further. */
@@ -67,6 +71,7 @@ class TcpTransport implements Transport {
   readonly receiver: MessageReceiver;
   readonly options: TcpOptions;
   readonly #server: Server;
+  /** Those not heard of for the longest time come first. */
   readonly #connections = new Set<Connection>();
 
   constructor(receiver: MessageReceiver, options: TcpOptions) {
@@ -129,13 +134,32 @@ class TcpTransport implements Transport {
     this.#connections.delete(connection);
   }
 
+  /** A whole message has come. */
+  heardFrom(connection: Connection): void {
+    if (this.#connections.delete(connection)) this.#connections.add(connection);
+  }
+
   #accept(socket: Socket): void {
     if (this.#connections.size >= (this.options.maxConnections ?? MAX_CONNECTIONS)) {
-      socket.destroy();
-      this.options.onRefused?.();
-      return;
+      this.options.onTurnedAway?.();
+      const silent = this.#longestSilent();
+      if (silent === undefined) {
+        socket.destroy();
+        return;
+      }
+      this.forget(silent);
+      silent.destroy();
     }
     this.#connections.add(new Connection(socket, this));
+  }
+
+  #longestSilent(): Connection | undefined {
+    let left = MAX_LOOKED_AT;
+    for (const connection of this.#connections) {
+      if (!connection.awaitsAnswers) return connection;
+      if (--left === 0) return undefined;
+    }
+    return undefined;
   }
 }
 
@@ -167,6 +191,10 @@ class Connection {
       transport.forget(this);
     });
     this.#expectMessage(transport.options.limits().readTimeout);
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#inFlight > 0;
   }
 
   stopReading(): void {
@@ -219,6 +247,7 @@ class Connection {
       this.#expectMessage(limits.idleTimeout);
       this.#transport.receiver.receive(message, length, new TcpReplyPort(this));
     }
+    if (at > 0) this.#transport.heardFrom(this);
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
     if (this.#inFlight >= MAX_IN_FLIGHT || this.#noMoreReads) this.#socket.pause();
