@@ -29,6 +29,7 @@ export function equalEndpointSets(left: EndpointSet, right: EndpointSet): boolea
 export function equalPods(left: Pod, right: Pod): boolean {
   if (left.addresses.length !== right.addresses.length || left.labels.size !== right.labels.size)
     return false;
+  if (left.hostNetwork !== right.hostNetwork) return false;
   if (!left.addresses.every((key, index) => key === right.addresses[index])) return false;
   if (left.labels === right.labels) return true;
   for (const [key, value] of left.labels) if (right.labels.get(key) !== value) return false;

@@ -60,7 +60,10 @@ export interface Service {
   readonly ports: readonly Port[];
   /** Every endpoint counts as ready (rules 6 and 58). */
   readonly publishNotReadyAddresses: boolean;
-  /** External IPs, then the load balancer's addresses or host names, as text, without duplicates (for `k8s_external`). */
+  /**
+   * External IPs, then the load balancer's addresses or host names, as text, without duplicates. Empty where nobody asked for them
+   * (`k8s_external`).
+   */
   readonly externalAddresses: readonly string[];
 }
 
@@ -98,6 +101,8 @@ export interface Pod {
   readonly addresses: readonly AddressKey[];
   /** Empty where nobody asked for them. Pods of one template share one map. */
   readonly labels: ReadonlyMap<string, string>;
+  /** Present on a pod that lives on its node's network: its address is that of the node. Others do without the member. */
+  readonly hostNetwork?: true;
 }
 
 /** An unknown value turned into an object, or why that was not possible. */

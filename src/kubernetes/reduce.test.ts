@@ -142,7 +142,7 @@ describe("reduceService", () => {
     );
   });
 
-  it("keeps external addresses, those of the load balancer last", () => {
+  it("keeps external addresses where they are wanted, those of the load balancer last", () => {
     const value = {
       metadata: { namespace: "shop", name: "web" },
       spec: { externalIPs: ["192.0.2.1", 7], clusterIP: "10.96.0.1" },
@@ -152,11 +152,13 @@ describe("reduceService", () => {
         },
       },
     };
-    assert.deepEqual(objectOf(reduceService(value, plain)).externalAddresses, [
+    const wanting = { ...plain, externalAddresses: true };
+    assert.deepEqual(objectOf(reduceService(value, wanting)).externalAddresses, [
       "192.0.2.1",
       "192.0.2.2",
       "lb.example.com",
     ]);
+    assert.deepEqual(objectOf(reduceService(value, plain)).externalAddresses, []);
   });
 });
 
@@ -295,6 +297,14 @@ describe("reducePod", () => {
       assert.deepEqual(objectOf(reducePod(value, plain)).addresses.map(formatAddressKey), addresses);
     });
   }
+
+  it("marks a pod on its node's network, and no other", () => {
+    const metadata = { namespace: "shop", name: "client-1" };
+    const reduce = (spec: unknown) => objectOf(reducePod({ metadata, spec, status: running }, plain));
+    assert.equal(reduce({ hostNetwork: true }).hostNetwork, true);
+    for (const spec of [undefined, {}, { hostNetwork: false }])
+      assert.equal("hostNetwork" in reduce(spec), false);
+  });
 
   it("keeps labels only when they are wanted, and equal ones once", () => {
     const value = {

@@ -17,6 +17,8 @@ export interface ReduceOptions {
   readonly zones?: boolean;
   /** Keep the labels of pods, for the metadata of the client. */
   readonly podLabels?: boolean;
+  /** Keep the addresses under which services are known outside of the cluster (`k8s_external`). */
+  readonly externalAddresses?: boolean;
   /** Where equal texts meet. One for all objects of a store. */
   readonly shared: SharedValues;
 }
@@ -34,7 +36,7 @@ export function reduceService(value: unknown, options: ReduceOptions): Reduced<S
   const rest = {
     ports: readPorts(listMember(spec, "ports"), options),
     publishNotReadyAddresses: publishesNotReadyAddresses(value),
-    externalAddresses: readExternalAddresses(value),
+    externalAddresses: options.externalAddresses ? readExternalAddresses(value) : NO_TEXTS,
   };
 
   if (textMember(spec, "type") === "ExternalName") {
@@ -66,7 +68,12 @@ export function reducePod(value: unknown, options: ReduceOptions): Reduced<Pod> 
   if (!isDnsLabel(namespace)) return { problem: notALabel("metadata.namespace", namespace) };
   const labels = options.podLabels ? options.shared.labelSet(textEntries(metadata, "labels")) : NO_LABELS;
   const addresses = isPodRunning(value) ? podAddresses(value).map((octets) => addressKey(octets)) : [];
-  return { object: { namespace: options.shared.text(namespace), name, addresses, labels } };
+  const pod: Pod = { namespace: options.shared.text(namespace), name, addresses, labels };
+  return { object: isOnHostNetwork(value) ? { ...pod, hostNetwork: true } : pod };
+}
+
+function isOnHostNetwork(pod: unknown): boolean {
+  return member(member(pod, "spec"), "hostNetwork") === true;
 }
 
 /** Whether a pod may have records: not finished, not lost, not being deleted. */
@@ -145,9 +152,13 @@ function clusterIpTexts(spec: unknown): string[] {
   return only === "" ? [] : [only];
 }
 
-function readExternalAddresses(service: unknown): string[] {
+/** Most services are known within the cluster alone, and share this. */
+const NO_TEXTS: readonly string[] = [];
+
+function readExternalAddresses(service: unknown): readonly string[] {
   const given = listMember(member(service, "spec"), "externalIPs").filter((text) => typeof text === "string");
   const ingress = listMember(member(member(service, "status"), "loadBalancer"), "ingress");
   const assigned = ingress.map((entry) => textMember(entry, "ip") || textMember(entry, "hostname"));
+  if (given.length + assigned.length === 0) return NO_TEXTS;
   return [...new Set([...given.map(String), ...assigned])].filter((text) => text !== "");
 }

@@ -186,6 +186,20 @@ describe("a replica", () => {
     assert.equal(feed.published, 1);
   });
 
+  it("knows how old the leader's data are", () => {
+    const clock = new FakeClock();
+    const leader = new ClusterStore({ clock, kinds: KINDS });
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const feed = new LocalFeed();
+    publishStore(leader, feed.leader);
+    feed.attach(replica);
+    leader.replaceAll("pods", []);
+    clock.advance(1000);
+    assert.equal(replica.age("pods"), 1000);
+    leader.confirm("pods");
+    assert.equal(replica.age("pods"), 0);
+  });
+
   it("tells those who subscribe to it what changed", () => {
     const clock = new FakeClock();
     const leader = new ClusterStore({ clock, kinds: KINDS });

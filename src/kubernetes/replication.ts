@@ -21,6 +21,8 @@ type StoreMessage = Serials &
     | PutMessage
     | { readonly action: "delete"; readonly kind: Kind; readonly identity: Identity }
     | { readonly action: "listed"; readonly kind: Kind }
+    // How old its data are is told where they are used, too.
+    | { readonly action: "confirmed"; readonly kind: Kind }
     // What changed last may have left nothing behind.
     | { readonly action: "serials" }
   );
@@ -43,6 +45,7 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     delete: (kind, { namespace, name }) =>
       feed.publish({ action: "delete", kind, identity: { namespace, name }, ...serials() }),
     listed: (kind) => feed.publish({ action: "listed", kind, ...serials() }),
+    confirmed: (kind) => feed.publish({ action: "confirmed", kind, ...serials() }),
   });
 }
 
@@ -55,6 +58,7 @@ export function followStore(store: ClusterStore, feed: Feed): void {
     if (message.action === "put") put(store, message, shared);
     else if (message.action === "delete") store.delete(message.kind, message.identity);
     else if (message.action === "listed") store.markListed(message.kind);
+    else if (message.action === "confirmed") store.confirm(message.kind);
     store.adoptSerials(message.serial, message.externalSerial);
   });
 }

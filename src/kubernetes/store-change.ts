@@ -7,6 +7,8 @@ export interface StoreChange {
   readonly services: readonly string[];
   /** Keys of services whose external addresses or ports changed (`k8s_external`). */
   readonly externalServices: readonly string[];
+  /** External addresses whose reverse name answers otherwise (`k8s_external`). */
+  readonly externalAddresses: readonly AddressKey[];
   /** Addresses whose reverse name answers otherwise. */
   readonly addresses: readonly AddressKey[];
   /** Namespaces that came or went: every name below them. */
@@ -22,6 +24,7 @@ export interface StoreChange {
 export class ChangeRecorder {
   services: string[] = [];
   externalServices: string[] = [];
+  externalAddresses: AddressKey[] = [];
   addresses: AddressKey[] = [];
   namespaces: string[] = [];
   podAddresses: AddressKey[] = [];
@@ -40,6 +43,11 @@ export class ChangeRecorder {
   externalService(key: string): void {
     this.external = true;
     if (this.listening) this.externalServices.push(key);
+  }
+
+  externalAddress(key: AddressKey): void {
+    this.external = true;
+    if (this.listening) this.externalAddresses.push(key);
   }
 
   namespace(name: string): void {
@@ -62,12 +70,13 @@ export class ChangeRecorder {
     this.internal = false;
     this.external = false;
     if (!changed || !this.listening) return undefined;
-    const { services, externalServices, addresses, namespaces, podAddresses } = this;
+    const { services, externalServices, externalAddresses, addresses, namespaces, podAddresses } = this;
     this.services = [];
     this.externalServices = [];
+    this.externalAddresses = [];
     this.addresses = [];
     this.namespaces = [];
     this.podAddresses = [];
-    return { services, externalServices, addresses, namespaces, podAddresses };
+    return { services, externalServices, externalAddresses, addresses, namespaces, podAddresses };
   }
 }

@@ -54,13 +54,21 @@ function readable(change: StoreChange): Record<string, unknown> {
   return {
     services: sorted(change.services),
     external: sorted(change.externalServices),
+    externalAddresses: sorted(change.externalAddresses.map(formatAddressKey)),
     addresses: sorted(change.addresses.map(formatAddressKey)),
     namespaces: sorted(change.namespaces),
     pods: sorted(change.podAddresses.map(formatAddressKey)),
   };
 }
 
-const nothing = { services: [], external: [], addresses: [], namespaces: [], pods: [] };
+const nothing = {
+  services: [],
+  external: [],
+  externalAddresses: [],
+  addresses: [],
+  namespaces: [],
+  pods: [],
+};
 
 describe("ClusterStore", () => {
   let clock: FakeClock;
@@ -203,7 +211,16 @@ describe("ClusterStore", () => {
 
     it("external addresses apart from the others", () => {
       store.put("services", makeService("web", ["10.96.0.5"], { externalAddresses: ["192.0.2.1"] }));
-      assert.deepEqual(takeChange(), { ...nothing, external: ["web.shop"] });
+      const names = { ...nothing, external: ["web.shop"] };
+      assert.deepEqual(takeChange(), { ...names, externalAddresses: ["192.0.2.1"] });
+      const entry = store.services.entry("web.shop");
+      assert.deepEqual(store.services.servicesAtExternal(key("192.0.2.1")), [entry]);
+      const externalAddresses = ["192.0.2.2", "lb.example.com"];
+      store.put("services", makeService("web", ["10.96.0.5"], { externalAddresses }));
+      assert.deepEqual(takeChange(), { ...names, externalAddresses: ["192.0.2.1", "192.0.2.2"] });
+      assert.deepEqual(store.services.servicesAtExternal(key("192.0.2.1")), []);
+      store.put("namespaces", { namespace: "", name: "shop" });
+      assert.deepEqual(takeChange()?.externalAddresses, ["192.0.2.2"]);
     });
 
     it("a pod its addresses", () => {
@@ -217,6 +234,18 @@ describe("ClusterStore", () => {
     end();
     store.put("services", makeService("web", ["10.96.0.5"]));
     assert.equal(changes.length, 0);
+  });
+
+  it("gives a change after a transfer another serial, within the same second too", () => {
+    store.put("services", makeService("web", ["10.96.0.5"]));
+    const { serial } = store;
+    store.put("services", makeService("web", ["10.96.0.6"]));
+    assert.equal(store.serial, serial);
+    store.sealSerial(serial);
+    store.put("services", makeService("web", ["10.96.0.7"]));
+    assert.equal(store.serial, serial + 1);
+    store.put("services", makeService("web", ["10.96.0.8"]));
+    assert.equal(store.serial, serial + 1);
   });
 
   it("counts serials by what changed, and never backwards", () => {

@@ -24,6 +24,8 @@ export interface StoreObserver {
   delete(kind: Kind, identity: Identity): void;
   /** All there is of a kind has been put. */
   listed(kind: Kind): void;
+  /** The source of a kind was heard of, though nothing changed. */
+  confirmed(kind: Kind): void;
 }
 
 export type StoreListener = (change: StoreChange) => void;
@@ -60,6 +62,7 @@ export class ClusterStore {
   readonly #synced = Promise.withResolvers<void>();
   #serial = 0;
   #externalSerial = 0;
+  #transferred = 0;
 
   constructor({ clock, kinds, replica = false }: ClusterStoreOptions) {
     const services = new ServiceIndex();
@@ -149,6 +152,7 @@ export class ClusterStore {
   /** Notes that the source of a kind has just been heard of, though nothing changed (a bookmark, a file looked at). */
   confirm(kind: Kind): void {
     this.#lastEvents.set(kind, this.#clock.now());
+    for (const observer of this.#observers) observer.confirmed(kind);
   }
 
   /** Milliseconds since the source of a kind was last heard of; undefined before the first time. */
@@ -186,6 +190,14 @@ export class ClusterStore {
     return this.#externalSerial;
   }
 
+  /**
+   * Notes that a copy of the state with this serial was handed out: the next change gets a greater one, even within the same second.
+   * Without that whoever has the copy would not learn of it. (A replica has its serials from elsewhere.)
+   */
+  sealSerial(serial: number): void {
+    this.#transferred = Math.max(this.#transferred, serial);
+  }
+
   /** For a replica: the serials of the store that it is a copy of. */
   adoptSerials(serial: number, externalSerial: number): void {
     this.#serial = serial;
@@ -211,11 +223,11 @@ export class ClusterStore {
   }
 
   #applied(kind: Kind): void {
-    this.confirm(kind);
+    this.#lastEvents.set(kind, this.#clock.now());
     const change = this.#change;
     if (!change.internal && !change.external) return;
     if (!this.#replica) {
-      const serial = Math.floor(this.#clock.wallTime() / 1000);
+      const serial = Math.max(Math.floor(this.#clock.wallTime() / 1000), this.#transferred + 1);
       if (change.internal) this.#serial = Math.max(this.#serial, serial);
       if (change.external) this.#externalSerial = Math.max(this.#externalSerial, serial);
     }

@@ -18,6 +18,7 @@ const reduce: ReduceOptions = {
   shared: new SharedValues(),
   zones: true,
   podLabels: true,
+  externalAddresses: true,
   endpointPodNames: true,
 };
 
@@ -91,6 +92,7 @@ function fill(store: ClusterStore): void {
   };
   const pod = {
     metadata: { name: "p", namespace: "shop", labels: { app: "p" } },
+    spec: { hostNetwork: true },
     status: { podIPs: [{ ip: "10.0.0.9" }, { ip: "fd00::9" }] },
   };
   store.replaceAll("endpoints", [

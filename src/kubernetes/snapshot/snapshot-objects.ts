@@ -61,10 +61,12 @@ function describeService(service: Service): Readonly<Record<string, unknown>> {
   };
 }
 
-function describePod({ namespace, name, addresses, labels }: Pod): Readonly<Record<string, unknown>> {
+function describePod(pod: Pod): Readonly<Record<string, unknown>> {
+  const { namespace, name, addresses, labels, hostNetwork } = pod;
   return {
     kind: "Pod",
     metadata: { namespace, name, labels: Object.fromEntries(labels) },
+    ...(hostNetwork && { spec: { hostNetwork } }),
     status: { podIPs: addresses.map((key) => ({ ip: formatAddressKey(key) })) },
   };
 }

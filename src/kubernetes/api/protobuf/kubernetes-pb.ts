@@ -18,7 +18,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 export const file_kubernetes: GenFile =
   /*@__PURE__*/
   fileDesc(
-    "ChBrdWJlcm5ldGVzLnByb3RvEhNwb3J0b2xhbi5rdWJlcm5ldGVzIlwKB1Vua25vd24SLwoIdHlwZU1ldGEYASABKAsyHS5wb3J0b2xhbi5rdWJlcm5ldGVzLlR5cGVNZXRhEgsKA3JhdxgCIAEoDBITCgtjb250ZW50VHlwZRgEIAEoCSIsCghUeXBlTWV0YRISCgphcGlWZXJzaW9uGAEgASgJEgwKBGtpbmQYAiABKAkiGwoMUmF3RXh0ZW5zaW9uEgsKA3JhdxgBIAEoDCJNCgpXYXRjaEV2ZW50EgwKBHR5cGUYASABKAkSMQoGb2JqZWN0GAIgASgLMiEucG9ydG9sYW4ua3ViZXJuZXRlcy5SYXdFeHRlbnNpb24iNQoITGlzdE1ldGESFwoPcmVzb3VyY2VWZXJzaW9uGAIgASgJEhAKCGNvbnRpbnVlGAMgASgJIkwKCk9iamVjdExpc3QSLwoIbWV0YWRhdGEYASABKAsyHS5wb3J0b2xhbi5rdWJlcm5ldGVzLkxpc3RNZXRhEg0KBWl0ZW1zGAIgAygMIj4KCUFueU9iamVjdBIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YSLjAgoKT2JqZWN0TWV0YRIMCgRuYW1lGAEgASgJEhEKCW5hbWVzcGFjZRgDIAEoCRIXCg9yZXNvdXJjZVZlcnNpb24YBiABKAkSNAoRZGVsZXRpb25UaW1lc3RhbXAYCSABKAsyGS5wb3J0b2xhbi5rdWJlcm5ldGVzLlRpbWUSOwoGbGFiZWxzGAsgAygLMisucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhLkxhYmVsc0VudHJ5EkUKC2Fubm90YXRpb25zGAwgAygLMjAucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhLkFubm90YXRpb25zRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiGwoEVGltZRITCgdzZWNvbmRzGAEgASgDQgIwASJ8CgZTdGF0dXMSDgoGc3RhdHVzGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSDgoGcmVhc29uGAQgASgJEjMKB2RldGFpbHMYBSABKAsyIi5wb3J0b2xhbi5rdWJlcm5ldGVzLlN0YXR1c0RldGFpbHMSDAoEY29kZRgGIAEoBSIqCg1TdGF0dXNEZXRhaWxzEhkKEXJldHJ5QWZ0ZXJTZWNvbmRzGAUgASgFIj4KCU5hbWVzcGFjZRIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YSKgAQoHU2VydmljZRIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YRIuCgRzcGVjGAIgASgLMiAucG9ydG9sYW4ua3ViZXJuZXRlcy5TZXJ2aWNlU3BlYxIyCgZzdGF0dXMYAyABKAsyIi5wb3J0b2xhbi5rdWJlcm5ldGVzLlNlcnZpY2VTdGF0dXMiwAEKC1NlcnZpY2VTcGVjEi8KBXBvcnRzGAEgAygLMiAucG9ydG9sYW4ua3ViZXJuZXRlcy5TZXJ2aWNlUG9ydBIRCgljbHVzdGVySVAYAyABKAkSDAoEdHlwZRgEIAEoCRITCgtleHRlcm5hbElQcxgFIAMoCRIUCgxleHRlcm5hbE5hbWUYCiABKAkSIAoYcHVibGlzaE5vdFJlYWR5QWRkcmVzc2VzGA0gASgIEhIKCmNsdXN0ZXJJUHMYEiADKAkiOwoLU2VydmljZVBvcnQSDAoEbmFtZRgBIAEoCRIQCghwcm90b2NvbBgCIAEoCRIMCgRwb3J0GAMgASgFIk4KDVNlcnZpY2VTdGF0dXMSPQoMbG9hZEJhbGFuY2VyGAEgASgLMicucG9ydG9sYW4ua3ViZXJuZXRlcy5Mb2FkQmFsYW5jZXJTdGF0dXMiTwoSTG9hZEJhbGFuY2VyU3RhdHVzEjkKB2luZ3Jlc3MYASADKAsyKC5wb3J0b2xhbi5rdWJlcm5ldGVzLkxvYWRCYWxhbmNlckluZ3Jlc3MiMwoTTG9hZEJhbGFuY2VySW5ncmVzcxIKCgJpcBgBIAEoCRIQCghob3N0bmFtZRgCIAEoCSJoCgNQb2QSMQoIbWV0YWRhdGEYASABKAsyHy5wb3J0b2xhbi5rdWJlcm5ldGVzLk9iamVjdE1ldGESLgoGc3RhdHVzGAMgASgLMh4ucG9ydG9sYW4ua3ViZXJuZXRlcy5Qb2RTdGF0dXMiVQoJUG9kU3RhdHVzEg0KBXBoYXNlGAEgASgJEg0KBXBvZElQGAYgASgJEioKBnBvZElQcxgMIAMoCzIaLnBvcnRvbGFuLmt1YmVybmV0ZXMuUG9kSVAiEwoFUG9kSVASCgoCaXAYASABKAkidAoJRW5kcG9pbnRzEjEKCG1ldGFkYXRhGAEgASgLMh8ucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhEjQKB3N1YnNldHMYAiADKAsyIy5wb3J0b2xhbi5rdWJlcm5ldGVzLkVuZHBvaW50U3Vic2V0IroBCg5FbmRwb2ludFN1YnNldBI3CglhZGRyZXNzZXMYASADKAsyJC5wb3J0b2xhbi5rdWJlcm5ldGVzLkVuZHBvaW50QWRkcmVzcxI/ChFub3RSZWFkeUFkZHJlc3NlcxgCIAMoCzIkLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnRBZGRyZXNzEi4KBXBvcnRzGAMgAygLMh8ucG9ydG9sYW4ua3ViZXJuZXRlcy5TdWJzZXRQb3J0ImgKD0VuZHBvaW50QWRkcmVzcxIKCgJpcBgBIAEoCRI3Cgl0YXJnZXRSZWYYAiABKAsyJC5wb3J0b2xhbi5rdWJlcm5ldGVzLk9iamVjdFJlZmVyZW5jZRIQCghob3N0bmFtZRgDIAEoCSI6CgpTdWJzZXRQb3J0EgwKBG5hbWUYASABKAkSDAoEcG9ydBgCIAEoBRIQCghwcm90b2NvbBgDIAEoCSItCg9PYmplY3RSZWZlcmVuY2USDAoEa2luZBgBIAEoCRIMCgRuYW1lGAMgASgJIrsBCg1FbmRwb2ludFNsaWNlEjEKCG1ldGFkYXRhGAEgASgLMh8ucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhEjAKCWVuZHBvaW50cxgCIAMoCzIdLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnQSMAoFcG9ydHMYAyADKAsyIS5wb3J0b2xhbi5rdWJlcm5ldGVzLkVuZHBvaW50UG9ydBITCgthZGRyZXNzVHlwZRgEIAEoCSKzAQoIRW5kcG9pbnQSEQoJYWRkcmVzc2VzGAEgAygJEjsKCmNvbmRpdGlvbnMYAiABKAsyJy5wb3J0b2xhbi5rdWJlcm5ldGVzLkVuZHBvaW50Q29uZGl0aW9ucxIQCghob3N0bmFtZRgDIAEoCRI3Cgl0YXJnZXRSZWYYBCABKAsyJC5wb3J0b2xhbi5rdWJlcm5ldGVzLk9iamVjdFJlZmVyZW5jZRIMCgR6b25lGAcgASgJIjIKEkVuZHBvaW50Q29uZGl0aW9ucxISCgVyZWFkeRgBIAEoCEgAiAEBQggKBl9yZWFkeSJKCgxFbmRwb2ludFBvcnQSDAoEbmFtZRgBIAEoCRIQCghwcm90b2NvbBgCIAEoCRIRCgRwb3J0GAMgASgFSACIAQFCBwoFX3BvcnRiBnByb3RvMw",
+    "ChBrdWJlcm5ldGVzLnByb3RvEhNwb3J0b2xhbi5rdWJlcm5ldGVzIlwKB1Vua25vd24SLwoIdHlwZU1ldGEYASABKAsyHS5wb3J0b2xhbi5rdWJlcm5ldGVzLlR5cGVNZXRhEgsKA3JhdxgCIAEoDBITCgtjb250ZW50VHlwZRgEIAEoCSIsCghUeXBlTWV0YRISCgphcGlWZXJzaW9uGAEgASgJEgwKBGtpbmQYAiABKAkiGwoMUmF3RXh0ZW5zaW9uEgsKA3JhdxgBIAEoDCJNCgpXYXRjaEV2ZW50EgwKBHR5cGUYASABKAkSMQoGb2JqZWN0GAIgASgLMiEucG9ydG9sYW4ua3ViZXJuZXRlcy5SYXdFeHRlbnNpb24iNQoITGlzdE1ldGESFwoPcmVzb3VyY2VWZXJzaW9uGAIgASgJEhAKCGNvbnRpbnVlGAMgASgJIkwKCk9iamVjdExpc3QSLwoIbWV0YWRhdGEYASABKAsyHS5wb3J0b2xhbi5rdWJlcm5ldGVzLkxpc3RNZXRhEg0KBWl0ZW1zGAIgAygMIj4KCUFueU9iamVjdBIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YSLjAgoKT2JqZWN0TWV0YRIMCgRuYW1lGAEgASgJEhEKCW5hbWVzcGFjZRgDIAEoCRIXCg9yZXNvdXJjZVZlcnNpb24YBiABKAkSNAoRZGVsZXRpb25UaW1lc3RhbXAYCSABKAsyGS5wb3J0b2xhbi5rdWJlcm5ldGVzLlRpbWUSOwoGbGFiZWxzGAsgAygLMisucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhLkxhYmVsc0VudHJ5EkUKC2Fubm90YXRpb25zGAwgAygLMjAucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhLkFubm90YXRpb25zRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiGwoEVGltZRITCgdzZWNvbmRzGAEgASgDQgIwASJ8CgZTdGF0dXMSDgoGc3RhdHVzGAIgASgJEg8KB21lc3NhZ2UYAyABKAkSDgoGcmVhc29uGAQgASgJEjMKB2RldGFpbHMYBSABKAsyIi5wb3J0b2xhbi5rdWJlcm5ldGVzLlN0YXR1c0RldGFpbHMSDAoEY29kZRgGIAEoBSIqCg1TdGF0dXNEZXRhaWxzEhkKEXJldHJ5QWZ0ZXJTZWNvbmRzGAUgASgFIj4KCU5hbWVzcGFjZRIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YSKgAQoHU2VydmljZRIxCghtZXRhZGF0YRgBIAEoCzIfLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0TWV0YRIuCgRzcGVjGAIgASgLMiAucG9ydG9sYW4ua3ViZXJuZXRlcy5TZXJ2aWNlU3BlYxIyCgZzdGF0dXMYAyABKAsyIi5wb3J0b2xhbi5rdWJlcm5ldGVzLlNlcnZpY2VTdGF0dXMiwAEKC1NlcnZpY2VTcGVjEi8KBXBvcnRzGAEgAygLMiAucG9ydG9sYW4ua3ViZXJuZXRlcy5TZXJ2aWNlUG9ydBIRCgljbHVzdGVySVAYAyABKAkSDAoEdHlwZRgEIAEoCRITCgtleHRlcm5hbElQcxgFIAMoCRIUCgxleHRlcm5hbE5hbWUYCiABKAkSIAoYcHVibGlzaE5vdFJlYWR5QWRkcmVzc2VzGA0gASgIEhIKCmNsdXN0ZXJJUHMYEiADKAkiOwoLU2VydmljZVBvcnQSDAoEbmFtZRgBIAEoCRIQCghwcm90b2NvbBgCIAEoCRIMCgRwb3J0GAMgASgFIk4KDVNlcnZpY2VTdGF0dXMSPQoMbG9hZEJhbGFuY2VyGAEgASgLMicucG9ydG9sYW4ua3ViZXJuZXRlcy5Mb2FkQmFsYW5jZXJTdGF0dXMiTwoSTG9hZEJhbGFuY2VyU3RhdHVzEjkKB2luZ3Jlc3MYASADKAsyKC5wb3J0b2xhbi5rdWJlcm5ldGVzLkxvYWRCYWxhbmNlckluZ3Jlc3MiMwoTTG9hZEJhbGFuY2VySW5ncmVzcxIKCgJpcBgBIAEoCRIQCghob3N0bmFtZRgCIAEoCSKUAQoDUG9kEjEKCG1ldGFkYXRhGAEgASgLMh8ucG9ydG9sYW4ua3ViZXJuZXRlcy5PYmplY3RNZXRhEioKBHNwZWMYAiABKAsyHC5wb3J0b2xhbi5rdWJlcm5ldGVzLlBvZFNwZWMSLgoGc3RhdHVzGAMgASgLMh4ucG9ydG9sYW4ua3ViZXJuZXRlcy5Qb2RTdGF0dXMiHgoHUG9kU3BlYxITCgtob3N0TmV0d29yaxgLIAEoCCJVCglQb2RTdGF0dXMSDQoFcGhhc2UYASABKAkSDQoFcG9kSVAYBiABKAkSKgoGcG9kSVBzGAwgAygLMhoucG9ydG9sYW4ua3ViZXJuZXRlcy5Qb2RJUCITCgVQb2RJUBIKCgJpcBgBIAEoCSJ0CglFbmRwb2ludHMSMQoIbWV0YWRhdGEYASABKAsyHy5wb3J0b2xhbi5rdWJlcm5ldGVzLk9iamVjdE1ldGESNAoHc3Vic2V0cxgCIAMoCzIjLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnRTdWJzZXQiugEKDkVuZHBvaW50U3Vic2V0EjcKCWFkZHJlc3NlcxgBIAMoCzIkLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnRBZGRyZXNzEj8KEW5vdFJlYWR5QWRkcmVzc2VzGAIgAygLMiQucG9ydG9sYW4ua3ViZXJuZXRlcy5FbmRwb2ludEFkZHJlc3MSLgoFcG9ydHMYAyADKAsyHy5wb3J0b2xhbi5rdWJlcm5ldGVzLlN1YnNldFBvcnQiaAoPRW5kcG9pbnRBZGRyZXNzEgoKAmlwGAEgASgJEjcKCXRhcmdldFJlZhgCIAEoCzIkLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0UmVmZXJlbmNlEhAKCGhvc3RuYW1lGAMgASgJIjoKClN1YnNldFBvcnQSDAoEbmFtZRgBIAEoCRIMCgRwb3J0GAIgASgFEhAKCHByb3RvY29sGAMgASgJIi0KD09iamVjdFJlZmVyZW5jZRIMCgRraW5kGAEgASgJEgwKBG5hbWUYAyABKAkiuwEKDUVuZHBvaW50U2xpY2USMQoIbWV0YWRhdGEYASABKAsyHy5wb3J0b2xhbi5rdWJlcm5ldGVzLk9iamVjdE1ldGESMAoJZW5kcG9pbnRzGAIgAygLMh0ucG9ydG9sYW4ua3ViZXJuZXRlcy5FbmRwb2ludBIwCgVwb3J0cxgDIAMoCzIhLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnRQb3J0EhMKC2FkZHJlc3NUeXBlGAQgASgJIrMBCghFbmRwb2ludBIRCglhZGRyZXNzZXMYASADKAkSOwoKY29uZGl0aW9ucxgCIAEoCzInLnBvcnRvbGFuLmt1YmVybmV0ZXMuRW5kcG9pbnRDb25kaXRpb25zEhAKCGhvc3RuYW1lGAMgASgJEjcKCXRhcmdldFJlZhgEIAEoCzIkLnBvcnRvbGFuLmt1YmVybmV0ZXMuT2JqZWN0UmVmZXJlbmNlEgwKBHpvbmUYByABKAkiMgoSRW5kcG9pbnRDb25kaXRpb25zEhIKBXJlYWR5GAEgASgISACIAQFCCAoGX3JlYWR5IkoKDEVuZHBvaW50UG9ydBIMCgRuYW1lGAEgASgJEhAKCHByb3RvY29sGAIgASgJEhEKBHBvcnQYAyABKAVIAIgBAUIHCgVfcG9ydGIGcHJvdG8z",
   );
 
 /**
@@ -463,6 +463,11 @@ export type Pod = Message<"portolan.kubernetes.Pod"> & {
   metadata?: ObjectMeta | undefined;
 
   /**
+   * @generated from field: portolan.kubernetes.PodSpec spec = 2;
+   */
+  spec?: PodSpec | undefined;
+
+  /**
    * @generated from field: portolan.kubernetes.PodStatus status = 3;
    */
   status?: PodStatus | undefined;
@@ -473,6 +478,22 @@ export type Pod = Message<"portolan.kubernetes.Pod"> & {
  * Use `create(PodSchema)` to create a new message.
  */
 export const PodSchema: GenMessage<Pod> = /*@__PURE__*/ messageDesc(file_kubernetes, 18);
+
+/**
+ * @generated from message portolan.kubernetes.PodSpec
+ */
+export type PodSpec = Message<"portolan.kubernetes.PodSpec"> & {
+  /**
+   * @generated from field: bool hostNetwork = 11;
+   */
+  hostNetwork: boolean;
+};
+
+/**
+ * Describes the message portolan.kubernetes.PodSpec.
+ * Use `create(PodSpecSchema)` to create a new message.
+ */
+export const PodSpecSchema: GenMessage<PodSpec> = /*@__PURE__*/ messageDesc(file_kubernetes, 19);
 
 /**
  * @generated from message portolan.kubernetes.PodStatus
@@ -498,7 +519,7 @@ export type PodStatus = Message<"portolan.kubernetes.PodStatus"> & {
  * Describes the message portolan.kubernetes.PodStatus.
  * Use `create(PodStatusSchema)` to create a new message.
  */
-export const PodStatusSchema: GenMessage<PodStatus> = /*@__PURE__*/ messageDesc(file_kubernetes, 19);
+export const PodStatusSchema: GenMessage<PodStatus> = /*@__PURE__*/ messageDesc(file_kubernetes, 20);
 
 /**
  * @generated from message portolan.kubernetes.PodIP
@@ -514,7 +535,7 @@ export type PodIP = Message<"portolan.kubernetes.PodIP"> & {
  * Describes the message portolan.kubernetes.PodIP.
  * Use `create(PodIPSchema)` to create a new message.
  */
-export const PodIPSchema: GenMessage<PodIP> = /*@__PURE__*/ messageDesc(file_kubernetes, 20);
+export const PodIPSchema: GenMessage<PodIP> = /*@__PURE__*/ messageDesc(file_kubernetes, 21);
 
 /**
  * @generated from message portolan.kubernetes.Endpoints
@@ -535,7 +556,7 @@ export type Endpoints = Message<"portolan.kubernetes.Endpoints"> & {
  * Describes the message portolan.kubernetes.Endpoints.
  * Use `create(EndpointsSchema)` to create a new message.
  */
-export const EndpointsSchema: GenMessage<Endpoints> = /*@__PURE__*/ messageDesc(file_kubernetes, 21);
+export const EndpointsSchema: GenMessage<Endpoints> = /*@__PURE__*/ messageDesc(file_kubernetes, 22);
 
 /**
  * @generated from message portolan.kubernetes.EndpointSubset
@@ -563,7 +584,7 @@ export type EndpointSubset = Message<"portolan.kubernetes.EndpointSubset"> & {
  */
 export const EndpointSubsetSchema: GenMessage<EndpointSubset> =
   /*@__PURE__*/
-  messageDesc(file_kubernetes, 22);
+  messageDesc(file_kubernetes, 23);
 
 /**
  * @generated from message portolan.kubernetes.EndpointAddress
@@ -591,7 +612,7 @@ export type EndpointAddress = Message<"portolan.kubernetes.EndpointAddress"> & {
  */
 export const EndpointAddressSchema: GenMessage<EndpointAddress> =
   /*@__PURE__*/
-  messageDesc(file_kubernetes, 23);
+  messageDesc(file_kubernetes, 24);
 
 /**
  * EndpointPort in core/v1, whose numbers are not those of discovery/v1.
@@ -619,7 +640,7 @@ export type SubsetPort = Message<"portolan.kubernetes.SubsetPort"> & {
  * Describes the message portolan.kubernetes.SubsetPort.
  * Use `create(SubsetPortSchema)` to create a new message.
  */
-export const SubsetPortSchema: GenMessage<SubsetPort> = /*@__PURE__*/ messageDesc(file_kubernetes, 24);
+export const SubsetPortSchema: GenMessage<SubsetPort> = /*@__PURE__*/ messageDesc(file_kubernetes, 25);
 
 /**
  * @generated from message portolan.kubernetes.ObjectReference
@@ -642,7 +663,7 @@ export type ObjectReference = Message<"portolan.kubernetes.ObjectReference"> & {
  */
 export const ObjectReferenceSchema: GenMessage<ObjectReference> =
   /*@__PURE__*/
-  messageDesc(file_kubernetes, 25);
+  messageDesc(file_kubernetes, 26);
 
 /**
  * k8s.io/api/discovery/v1
@@ -675,7 +696,7 @@ export type EndpointSlice = Message<"portolan.kubernetes.EndpointSlice"> & {
  * Describes the message portolan.kubernetes.EndpointSlice.
  * Use `create(EndpointSliceSchema)` to create a new message.
  */
-export const EndpointSliceSchema: GenMessage<EndpointSlice> = /*@__PURE__*/ messageDesc(file_kubernetes, 26);
+export const EndpointSliceSchema: GenMessage<EndpointSlice> = /*@__PURE__*/ messageDesc(file_kubernetes, 27);
 
 /**
  * @generated from message portolan.kubernetes.Endpoint
@@ -711,7 +732,7 @@ export type Endpoint = Message<"portolan.kubernetes.Endpoint"> & {
  * Describes the message portolan.kubernetes.Endpoint.
  * Use `create(EndpointSchema)` to create a new message.
  */
-export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/ messageDesc(file_kubernetes, 27);
+export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/ messageDesc(file_kubernetes, 28);
 
 /**
  * @generated from message portolan.kubernetes.EndpointConditions
@@ -729,7 +750,7 @@ export type EndpointConditions = Message<"portolan.kubernetes.EndpointConditions
  */
 export const EndpointConditionsSchema: GenMessage<EndpointConditions> =
   /*@__PURE__*/
-  messageDesc(file_kubernetes, 28);
+  messageDesc(file_kubernetes, 29);
 
 /**
  * @generated from message portolan.kubernetes.EndpointPort
@@ -755,4 +776,4 @@ export type EndpointPort = Message<"portolan.kubernetes.EndpointPort"> & {
  * Describes the message portolan.kubernetes.EndpointPort.
  * Use `create(EndpointPortSchema)` to create a new message.
  */
-export const EndpointPortSchema: GenMessage<EndpointPort> = /*@__PURE__*/ messageDesc(file_kubernetes, 29);
+export const EndpointPortSchema: GenMessage<EndpointPort> = /*@__PURE__*/ messageDesc(file_kubernetes, 30);
