@@ -6,7 +6,10 @@ import type { Handler } from "./handler.ts";
 import type { Failure } from "./outcome.ts";
 import type { Query } from "./query.ts";
 import type { Reply } from "./reply.ts";
+import type { SearchPathSource } from "./search-path.ts";
+import type { Offer } from "./service.ts";
 import type { BlockSettings, Machine, Site } from "./site.ts";
+import type { TransferSource } from "./transfer.ts";
 import type { ZoneList } from "./zones.ts";
 
 export interface PluginDefinition<T> {
@@ -72,6 +75,12 @@ export interface PluginInstance {
    * longer true. Called by that plugin through `site.block.plugins()`.
    */
   forget?(names: readonly Name[]): void;
+  /** Zones that it has and that may be copied as a whole. */
+  readonly transferSource?: TransferSource;
+  /** What it knows of the search paths of clients (`autopath @NAME`). */
+  readonly searchPathSource?: SearchPathSource;
+  /** What it does for other plugins of its block beyond what this contract knows. */
+  readonly services?: readonly Offer<unknown>[];
   /** A query of the listener that no block took, and what the server says to it. Asked of one instance a listener. */
   unrouted?(query: Query, outcome: Reply | Failure): void;
 }

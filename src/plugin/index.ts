@@ -71,6 +71,8 @@ export {
   responseClass,
   responseType,
 } from "./response-type.ts";
+export type { SearchPathSource } from "./search-path.ts";
+export { type Offer, ServiceKey } from "./service.ts";
 export {
   type BlockSettings,
   type BlockSite,
@@ -88,4 +90,11 @@ export {
   type Site,
 } from "./site.ts";
 export type { Trace } from "./trace.ts";
+export {
+  type StartOfAuthority,
+  type TransferSource,
+  transferRecords,
+  ZoneNotLoadedError,
+  type ZoneTransfer,
+} from "./transfer.ts";
 export { Fallthrough, ZoneList } from "./zones.ts";
