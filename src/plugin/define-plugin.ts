@@ -1,6 +1,7 @@
 /** What a plugin is: a pure declaration of its configuration, and a maker of running instances. */
 import type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
 import type { Name } from "../dns/name.ts";
+import type { ClusterClients } from "./cluster-clients.ts";
 import type { ConfigSchema } from "./config/schema.ts";
 import type { Handler } from "./handler.ts";
 import type { Failure } from "./outcome.ts";
@@ -51,6 +52,12 @@ export interface PluginInstance {
   readonly handle?: Handler;
   /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
   start?(): void | Promise<void>;
+  /**
+   * Waits until what it answers from is there, for as long as it wants to be waited for. Called after {@link start}, for all instances
+   * at once, on the main thread. At the start of the process the server listens meanwhile, so that everything else is answered; a
+   * reload waits for it before this instance takes over, and so do commands that ask without listening. {@link stop} ends the wait.
+   */
+  warmUp?(): Promise<void>;
   /** Called when the server listens, at start and after every reload. */
   started?(): void;
   /** Is it ready to answer? Asked by `ready`. */
@@ -70,6 +77,8 @@ export interface PluginInstance {
   readonly metadataZones?: ZoneList;
   /** Called for a query of this block before the chain, when `metadata` is on: sets labels with `query.setMetadata`. */
   provideMetadata?(query: Query): void;
+  /** The cluster whose names it serves, for who asks as one of its pods (`explain`). */
+  readonly cluster?: ClusterClients;
   /**
    * The data of another plugin of the block changed: answers that were kept for these names, and for all below them, are no
    * longer true. Called by that plugin through `site.block.plugins()`.

@@ -9,6 +9,7 @@ export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.
 export type { MetricsRegistry } from "../lib/metrics.ts";
 export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics.ts";
 export { AnswerMemo } from "./answer-memo.ts";
+export type { ClusterClients } from "./cluster-clients.ts";
 export {
   type Argument,
   INVALID,
@@ -53,6 +54,16 @@ export {
   type SetupContext,
   SetupError,
 } from "./define-plugin.ts";
+export {
+  ExplainError,
+  type ExplainedMessage,
+  type ExplainedServer,
+  type ExplainQuestion,
+  type Explanation,
+  QUERY_FLAGS,
+  type QueryFlag,
+  type Step,
+} from "./explanation.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
 export { DROPPED, type Dropped, Failure, type Outcome } from "./outcome.ts";
 export {

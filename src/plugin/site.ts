@@ -8,7 +8,9 @@ import type { Name } from "../dns/name.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { ClusterClients } from "./cluster-clients.ts";
 import type { PluginInstance } from "./define-plugin.ts";
+import type { ExplainQuestion, Explanation } from "./explanation.ts";
 
 export interface Site {
   /** Name of the plugin, as in the Corefile. */
@@ -180,4 +182,12 @@ export interface ServerControl {
   reload(): Promise<void>;
   /** Ends the process with status 1 after logging the message. */
   fatal(message: string): void;
+  /**
+   * Puts a question to the configuration in force, as if a client had asked, and tells its way (`explain`).
+   * @param timeout milliseconds after which it is told as far as it has come
+   * @throws ExplainError for a listener that there is not, or before the server listens
+   */
+  explain(question: ExplainQuestion, timeout: number): Promise<Explanation>;
+  /** The clusters that the configuration in force answers for, in the order of the Corefile. */
+  clusters(): readonly ClusterClients[];
 }

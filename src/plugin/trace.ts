@@ -1,4 +1,5 @@
 /** The way of one query through the server, for `explain`, the console and tracing. */
+import type { Query } from "./query.ts";
 
 export interface TraceStep {
   readonly plugin: string;
@@ -10,9 +11,14 @@ export interface TraceStep {
 
 /** Absent on most queries: `query.trace?.note(…)` then costs one check. */
 export interface Trace {
+  /**
+   * Set for a query that no client sent, on a server that serves others: it is answered as any other, and nothing that is kept, counted
+   * for clients or logged may show that it was there.
+   */
+  readonly leavesNoMark?: boolean;
   /** What a plugin decided and why, in words; `facts` for machines. The chain knows which plugin speaks. */
   note(text: string, facts?: Readonly<Record<string, unknown>>): void;
   /** Called by the chain. */
-  enter(plugin: string): void;
+  enter(plugin: string, query: Pick<Query, "name" | "type">): void;
   leave(plugin: string, outcome: string): void;
 }

@@ -6,18 +6,17 @@ import { parseRecordType } from "../../dns/type-names.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { MemoryLog, type ProcessLog } from "../../lib/log.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/explanation.ts";
 import { type Configuration, ConfigurationError } from "../../server/configuration.ts";
 import { type Substitute, withLines, withSubstitutes } from "../../server/directive-substitutes.ts";
 import { systemRandom, thisMachine } from "../../server/machine.ts";
 import { OfflineServer } from "../../server/offline-server.ts";
 import { PluginListError, type PluginRegistry } from "../../server/plugin-registry.ts";
-import { TraceRecorder } from "../../server/trace-recorder.ts";
 import { corefilePath, readSource, UnreadableCorefile } from "../corefile-source.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { manifestPaths } from "../manifest-paths.ts";
 import { defaultPluginFlags, pluginRegistry } from "../plugin-list.ts";
 import { wantsColour } from "../terminal.ts";
-import { type Explanation, explain as explainAnswer } from "./explanation.ts";
 import { EXPLAIN_FLAGS, type ExplainFlags } from "./flags.ts";
 import { formatExplanation, formatPodSearch } from "./human.ts";
 import { type ManifestPod, readManifestPods } from "./manifest-pods.ts";
@@ -43,7 +42,8 @@ function isUnusable(error: unknown): error is Error {
   return (
     error instanceof UnreadableCorefile ||
     error instanceof ConfigurationError ||
-    error instanceof PluginListError
+    error instanceof PluginListError ||
+    error instanceof ExplainError
   );
 }
 
@@ -128,7 +128,7 @@ async function explainForPod(
   const full = `${pod.namespace}/${pod.name}`;
   if ("reason" in settings) throw fault(`pod ${full} does not come to this server: ${settings.reason}`);
   const [address] = pod.addresses;
-  const search = await searchAsPod(name, pod, settings, flags.libc, (candidate) =>
+  const search = await searchAsPod(name, { ...pod, assumed: [] }, settings, flags.libc, (candidate) =>
     ask(server, candidate, type, address, flags),
   );
   if (flags.json) return toJson(search);
@@ -142,27 +142,15 @@ async function ask(
   client: string | undefined,
   flags: ExplainFlags,
 ): Promise<Explanation> {
-  const question = {
-    name: parseName(name),
+  const question: ExplainQuestion = {
+    name,
     type,
-    overTcp: flags.tcp,
+    transport: flags.tcp ? "tcp" : "udp",
     ...(client !== undefined && { client }),
+    ...(flags.listener !== "" && { listener: flags.listener }),
   };
-  const listener = chooseListener(server, flags.listener, server.listenersFor(question));
-  if (flags.again) await server.ask(listener, question);
-  const trace = new TraceRecorder(new SystemClock());
-  const answer = await server.ask(listener, question, trace);
-  return explainAnswer(question, listener, answer, trace);
-}
-
-function chooseListener(server: OfflineServer, wanted: string, serving: readonly string[]): string {
-  if (wanted !== "" && !server.listeners.includes(wanted))
-    throw fault(
-      `-listener ${wanted}: this Corefile listens at ${server.listeners.join(", ") || "no address"}`,
-    );
-  const [listener] = wanted === "" ? serving : [wanted];
-  if (listener === undefined) throw fault("this Corefile listens at no address");
-  return listener;
+  if (flags.again) await server.explain(question);
+  return server.explain(question);
 }
 
 function readQuestion(words: readonly string[]): { readonly name: string; readonly type: number } {

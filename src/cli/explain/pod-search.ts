@@ -1,6 +1,5 @@
 /** Asks for a name as a pod's libc would, one attempt after the other. */
-import type { Explanation } from "./explanation.ts";
-import type { ManifestPod } from "./manifest-pods.ts";
+import type { Explanation } from "../../plugin/explanation.ts";
 import { type Libc, planSearch, type ResolverSettings, whyEnough } from "./pod-resolver.ts";
 
 export interface PodSearch {
@@ -11,6 +10,8 @@ export interface PodSearch {
   readonly settings: ResolverSettings;
   /** Why the names are asked for in this order. */
   readonly reason: string;
+  /** What is not known of the pod and taken for granted, in words. */
+  readonly assumed: readonly string[];
   readonly attempts: readonly {
     readonly explanation: Explanation;
     /** Why it is the last one; `undefined` for those after which the search goes on. */
@@ -18,10 +19,19 @@ export interface PodSearch {
   }[];
 }
 
+/** A pod that asks. */
+export interface SearchingPod {
+  readonly namespace: string;
+  readonly name: string;
+  /** The first is asked from. */
+  readonly addresses: readonly string[];
+  readonly assumed: readonly string[];
+}
+
 /** @param ask asks the server for one name */
 export async function searchAsPod(
   name: string,
-  pod: ManifestPod,
+  pod: SearchingPod,
   settings: ResolverSettings,
   libc: Libc,
   ask: (name: string) => Promise<Explanation>,
@@ -42,6 +52,7 @@ export async function searchAsPod(
     libc,
     settings,
     reason: plan.reason,
+    assumed: pod.assumed,
     attempts,
   };
 }

@@ -1,8 +1,9 @@
 /** What came back, beside what a test expects. */
+
+import { flagNames, recordText } from "../../dns/message-text.ts";
 import { rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
-import type { OfflineAnswer } from "../../server/offline-server.ts";
-import { flagNames, recordText } from "../message-text.ts";
+import type { ClientAnswer } from "../../server/in-process-client.ts";
 import { type ExpectedRecord, recordKey, type TtlRange } from "./expected-record.ts";
 import { normalized } from "./fake-upstreams.ts";
 import type { Expectation } from "./test-file.ts";
@@ -16,7 +17,7 @@ export interface Difference {
 }
 
 /** @param asked TO words of the upstreams that were asked, in order */
-export function compare(expect: Expectation, answer: OfflineAnswer, asked: readonly string[]): Difference[] {
+export function compare(expect: Expectation, answer: ClientAnswer, asked: readonly string[]): Difference[] {
   const { message, outcome } = answer;
   if (message === undefined) return different("answer", expect.rcode, "nothing: the query was dropped");
   const differences = [

@@ -7,7 +7,8 @@ import { MemoryLog } from "../../lib/log.ts";
 import type { Machine, Random } from "../../plugin/site.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration.ts";
 import { withSubstitutes } from "../../server/directive-substitutes.ts";
-import { type OfflineAnswer, OfflineServer } from "../../server/offline-server.ts";
+import type { ClientAnswer } from "../../server/in-process-client.ts";
+import { OfflineServer } from "../../server/offline-server.ts";
 import type { PluginRegistry } from "../../server/plugin-registry.ts";
 import { TraceRecorder } from "../../server/trace-recorder.ts";
 import { readCorefile } from "../corefile-source.ts";
@@ -157,10 +158,10 @@ async function runCase(
  * fast as the real one, so that timeouts come to pass.
  */
 async function inTime(
-  asked: Promise<OfflineAnswer>,
+  asked: Promise<ClientAnswer>,
   clock: FakeClock,
   timePasses: boolean,
-): Promise<OfflineAnswer | undefined> {
+): Promise<ClientAnswer | undefined> {
   const ticking = timePasses ? setInterval(() => clock.advance(100), 10) : undefined;
   let deadline: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -1,12 +1,12 @@
 /** Tests of a configuration as they are written in YAML, read with all faults at once. */
 import { isNode, LineCounter, parseDocument } from "yaml";
+import { FLAG_NAMES } from "../../dns/message-text.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRcode, rcodeName } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
-import { FLAG_NAMES } from "../message-text.ts";
 import { ExpectedRecord, type TtlRange } from "./expected-record.ts";
 import { type ScriptedUpstream, UpstreamScript } from "./upstream-script.ts";
 

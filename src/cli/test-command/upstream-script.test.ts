@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { makeQuery } from "../../dns/message.ts";
+import { recordText } from "../../dns/message-text.ts";
 import { Name } from "../../dns/name.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { recordText } from "../message-text.ts";
 import { UpstreamScript } from "./upstream-script.ts";
 
 const script = new UpstreamScript(Rcode.NXDOMAIN);

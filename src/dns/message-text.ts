@@ -1,7 +1,7 @@
 /** Parts of a message as people read them. */
-import { Flag } from "../dns/numbers.ts";
-import type { ResourceRecord } from "../dns/record-kind.ts";
-import { formatRecord } from "../dns/resource-record.ts";
+import { Flag } from "./numbers.ts";
+import type { ResourceRecord } from "./record-kind.ts";
+import { formatRecord } from "./resource-record.ts";
 
 const FLAGS = { aa: Flag.AA, tc: Flag.TC, rd: Flag.RD, ra: Flag.RA, ad: Flag.AD, cd: Flag.CD };
 

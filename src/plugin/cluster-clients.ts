@@ -1,0 +1,19 @@
+/** What a plugin that serves the names of a cluster knows of the pods that ask it. */
+export interface ClusterClients {
+  /** The cluster domain that names of services end in, without final dot: `cluster.local`. */
+  readonly domain: string;
+  /** Whether pods are kept, so that {@link pod} knows them all. */
+  readonly keepsPods: boolean;
+  /** Addresses of a pod out of what is kept; `undefined` where there is none. */
+  pod(namespace: string, name: string): readonly string[] | undefined;
+  /** `undefined` while that is not known. */
+  hasNamespace(namespace: string): boolean | undefined;
+  /** What is still to be listed and why it has not come; empty when all is known. */
+  readonly awaited: readonly string[];
+  /**
+   * Reads one pod as the cluster has it now. Absent where there is no API to ask.
+   * @returns the object as in JSON, `undefined` where there is no such pod
+   * @throws with a message for the operator
+   */
+  readonly readPod?: (namespace: string, name: string, signal: AbortSignal) => Promise<unknown>;
+}
