@@ -19,6 +19,7 @@ import { parseIpAddress } from "../lib/ip-address.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import type { PluginDefinition, PluginInstance } from "./define-plugin.ts";
+import { ExplainError } from "./explanation.ts";
 import type { Next } from "./handler.ts";
 import type { Outcome } from "./outcome.ts";
 import { FixedEndpoint, Query, type TransportName } from "./query.ts";
@@ -208,6 +209,8 @@ export class PluginTest<T> {
       fatal: (message) => void this.fatal.push(message),
     };
   }
+      explain: () => Promise.reject(new ExplainError("there is no server around a plugin under test")),
+      clusters: () => [],
 }
 
 /** A reply with its records as text: fields parted by one space, which reads well in assertions. */

@@ -56,7 +56,7 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
   }
 
   function traced(query: Query): Outcome | Promise<Outcome> {
-    query.trace?.enter(name);
+    query.trace?.enter(name, query);
     const outcome = handle(query, next);
     if (!(outcome instanceof Promise)) {
       query.trace?.leave(name, describeOutcome(outcome));

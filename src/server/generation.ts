@@ -3,6 +3,7 @@ import type { ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import type { PluginInstance } from "../plugin/define-plugin.ts";
 import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
 import { buildChain, type PanicObserver } from "./chain.ts";
@@ -81,6 +82,11 @@ export class Generation {
     }
     const points = this.#makeListenPoints(options, sockets);
     this.listenPoints = points.filter((point) => point.sockets > plane);
+  }
+
+  /** The clusters that its plugins serve names of. */
+  get clusters(): readonly ClusterClients[] {
+    return this.#blocks.flatMap(({ placed }) => placed.flatMap(({ instance }) => instance.cluster ?? []));
   }
 
   /**

@@ -3,11 +3,14 @@ import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import type { Machine, Random, ServerControl } from "../plugin/site.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import { type Configuration, type CorefileSource, describeDiagnostic } from "./configuration.ts";
 import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
 import type { DnsListener } from "./dns-listener.ts";
+import { explainWith } from "./explain.ts";
+import { InProcessClient } from "./in-process-client.ts";
 import type { PluginRegistry } from "./plugin-registry.ts";
 import { FeedHub } from "./threads/feed.ts";
 import { Fleet, type PreparedFleet } from "./threads/fleet.ts";
@@ -181,3 +184,20 @@ export class Server {
     return result;
   }
 }
+      explain: (question, timeout) => this.#explain(question, timeout),
+      clusters: () => this.#plane.generation?.clusters ?? [],
+    };
+  }
+
+  /** The first data plane answers, for there is one whatever the configuration. */
+  async #explain(question: ExplainQuestion, timeout: number): Promise<Explanation> {
+    const { clock, version } = this.#options;
+    const generation = this.#plane.generation;
+    if (generation === undefined) throw new ExplainError("the server does not listen yet");
+    const listeners = generation.listenPoints.flatMap(({ label }) => this.#plane.listener(label) ?? []);
+    const client = new InProcessClient(generation.configuration, listeners, clock);
+    const server = {
+      version: `Portolan-${version}`,
+      threads: this.dataPlanes,
+      configuration: generation.configuration.sha512,
+    return explainWith(client, question, { clock, timeout, server });

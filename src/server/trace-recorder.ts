@@ -1,10 +1,14 @@
 /** Keeps the way of one query: which plugins it went through, what they said, how long each took, what came back. */
+import { recordTypeName } from "../dns/type-names.ts";
 import type { Clock } from "../lib/clock.ts";
+import type { Query } from "../plugin/query.ts";
 import type { Trace, TraceStep } from "../plugin/trace.ts";
 
 /** One stay of the query in one plugin. */
 export interface Visit {
   readonly plugin: string;
+  /** Name and type that it was asked for, in words. */
+  readonly asked: string | undefined;
   /** `Clock.now()`, milliseconds. */
   readonly enteredAt: number;
   /** `undefined` while the plugin has not answered, or when it threw. */
@@ -23,6 +27,8 @@ export interface Lookup {
   readonly question: string;
   /** The server block, in words; `undefined` when none takes the question. */
   readonly block: string | undefined;
+  /** The view that took the question, else empty. */
+  readonly view: string;
   readonly visits: (Visit | Lookup)[];
 }
 
@@ -42,14 +48,18 @@ export class TraceRecorder implements Trace {
   readonly #open: Visit[] = [];
   #lookup: Lookup | undefined;
   #count = 0;
+  readonly leavesNoMark: boolean;
 
-  constructor(clock: Clock) {
+  /** @param leavesNoMark for a question to a server that serves others as well */
+  constructor(clock: Clock, leavesNoMark = false) {
     this.#clock = clock;
+    this.leavesNoMark = leavesNoMark;
   }
 
-  enter(plugin: string): void {
+  enter(plugin: string, query?: Pick<Query, "name" | "type">): void {
     const visit: Visit = {
       plugin,
+      asked: query && `${query.name} ${recordTypeName(query.type)}`,
       enteredAt: this.#clock.now(),
       leftAt: undefined,
       outcome: undefined,
@@ -78,8 +88,8 @@ export class TraceRecorder implements Trace {
   }
 
   /** The server chose a block. */
-  routed(question: string, block: string | undefined): void {
-    const lookup: Lookup = { question, block, visits: [] };
+  routed(question: string, block: string | undefined, view = ""): void {
+    const lookup: Lookup = { question, block, view, visits: [] };
     this.#add(lookup);
     // Only the client's own query begins outside of a plugin.
     if (this.#open.length === 0) this.#lookup = lookup;

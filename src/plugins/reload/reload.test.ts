@@ -26,6 +26,14 @@ class Control implements ServerControl {
   fatal(): void {
     assert.fail("not to be called");
   }
+
+  explain(): never {
+    assert.fail("not to be called");
+  }
+
+  clusters(): [] {
+    return [];
+  }
 }
 
 function started(

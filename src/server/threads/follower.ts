@@ -171,6 +171,8 @@ class Follower {
       readConfiguration: refuse,
       reload: refuse,
       fatal: (message) => this.#send({ kind: "fatal", message }),
+      explain: refuse,
+      clusters: () => [],
     };
   }
 
