@@ -207,10 +207,10 @@ export class PluginTest<T> {
       readConfiguration: async () => ({ sha512: "" }),
       reload: async () => undefined,
       fatal: (message) => void this.fatal.push(message),
-    };
-  }
       explain: () => Promise.reject(new ExplainError("there is no server around a plugin under test")),
       clusters: () => [],
+    };
+  }
 }
 
 /** A reply with its records as text: fields parted by one space, which reads well in assertions. */

@@ -175,15 +175,6 @@ export class Server {
       readConfiguration: async () => this.#plane.read(await this.#options.source()),
       reload: () => this.reload(),
       fatal: (message) => this.#options.onFatal?.(message),
-    };
-  }
-
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(task, task);
-    this.#turn = result.catch(() => undefined);
-    return result;
-  }
-}
       explain: (question, timeout) => this.#explain(question, timeout),
       clusters: () => this.#plane.generation?.clusters ?? [],
     };
@@ -200,4 +191,13 @@ export class Server {
       version: `Portolan-${version}`,
       threads: this.dataPlanes,
       configuration: generation.configuration.sha512,
+    };
     return explainWith(client, question, { clock, timeout, server });
+  }
+
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(task, task);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+}
