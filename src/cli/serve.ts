@@ -56,11 +56,12 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     writer.flushSync();
     process.exit(failStart(error));
   }
-  if (!flags.quiet && server.configuration !== undefined) {
-    for (const line of zoneLines(server.configuration)) writer.writeLine(line);
+  // A signal during the start may have ended it.
+  if (server.configuration !== undefined) {
+    if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);
+    await writePidFile(flags.pidfile, log);
+    if (!flags.quiet) for (const line of banner().trimEnd().split("\n")) writer.writeLine(line);
   }
-  await writePidFile(flags.pidfile, log);
-  if (!flags.quiet) for (const line of banner().trimEnd().split("\n")) writer.writeLine(line);
 
   const ending = await ended.promise;
   if (ending.fatal !== undefined) log.write("fatal", ending.fatal);

@@ -118,8 +118,10 @@ export class PluginTest<T> {
     return new PluginTest(definition, text, options);
   }
 
+  /** As a reload starts the plugin: it has what it answers from, or has waited for long enough. */
   async start(): Promise<void> {
     for (const instance of this.instances) await instance.start?.();
+    await Promise.all(this.instances.map((instance) => instance.warmUp?.()));
     for (const instance of this.instances) instance.started?.();
   }
 

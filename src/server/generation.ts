@@ -105,6 +105,18 @@ export class Generation {
     }
   }
 
+  /** Waits until the plugins have what they answer from, or have waited for long enough. Never rejects. */
+  async warmUp(): Promise<void> {
+    const waits = this.#placedInOrder().map(async ({ name, instance }) => {
+      try {
+        await instance.warmUp?.();
+      } catch (error) {
+        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+      }
+    });
+    await Promise.all(waits);
+  }
+
   started(): void {
     for (const { name, instance } of this.#placedInOrder()) {
       try {

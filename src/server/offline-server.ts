@@ -81,6 +81,7 @@ export class OfflineServer {
         isAbsolute(path) || directory === "" ? path : join(directory, path),
     });
     await generation.start();
+    await generation.warmUp();
     const counters = {
       shed: counter("portolan_dns_shed_total"),
       rejected: counter("portolan_dns_rejected_total"),

@@ -52,18 +52,32 @@ const startRefuser = definePlugin({
   }),
 });
 
+/** Is warm when the test says so. */
+function warmPlugin(gate: { readonly warm: PromiseWithResolvers<void> }): PluginDefinition<unknown> {
+  return definePlugin({
+    name: "warm",
+    summary: "for this test",
+    config: directive({}),
+    create: () => ({ warmUp: () => gate.warm.promise }),
+  });
+}
+
 interface Running {
   readonly server: Server;
   readonly log: MemoryLog;
   readonly source: { text: string };
-  readonly gate: { release: Promise<void> };
+  readonly gate: { release: Promise<void>; warm: PromiseWithResolvers<void> };
   port(label?: string): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 async function running(corefile: string): Promise<Running> {
-  const gate = { release: Promise.resolve() };
-  const plugins: Readonly<Record<string, unknown>> = { answer: answerPlugin(gate), refuse: startRefuser };
+  const gate = { release: Promise.resolve(), warm: Promise.withResolvers<void>() };
+  const plugins: Readonly<Record<string, unknown>> = {
+    answer: answerPlugin(gate),
+    refuse: startRefuser,
+    warm: warmPlugin(gate),
+  };
   const source = { text: corefile };
   const log = new MemoryLog();
   const server = new Server({
@@ -230,6 +244,32 @@ describe("reload", () => {
       assert.equal(addressOf(await ask(port, "a.")), "192.0.2.1");
     }
     assert.match(app.log.lines.join("\n"), /\[ERROR\] Restart failed/);
+  });
+
+  test("waits until the plugins are warm, which a start does not, and a stop ends that", async () => {
+    const app = await running(".:0 {\n answer 192.0.2.1\n warm\n}\n");
+    const port = app.port();
+    assert.equal(addressOf(await ask(port, "a.")), "192.0.2.1");
+    app.source.text = ".:0 {\n answer 192.0.2.2\n warm\n}\n";
+    const reloaded = app.server.reload();
+    assert.equal(addressOf(await ask(port, "a.")), "192.0.2.1");
+    app.gate.warm.resolve();
+    await reloaded;
+    assert.equal(addressOf(await ask(port, "a.")), "192.0.2.2");
+
+    app.gate.warm = Promise.withResolvers();
+    const givenUp = app.server.reload();
+    assert.equal(addressOf(await ask(port, "a.")), "192.0.2.2");
+    await app.server.stop();
+    await givenUp;
+    assert.equal(app.log.lines.at(-1), "[INFO] Reloading given up: the server stops");
+  });
+
+  test("goes on where a plugin cannot get warm, and says so", async () => {
+    await using app = await running(".:0 {\n answer 192.0.2.1\n warm\n}\n");
+    app.gate.warm.reject(new Error("too cold"));
+    await app.server.reload();
+    assert.ok(app.log.lines.includes("[ERROR] plugin/warm: too cold"), app.log.lines.join("\n"));
   });
 
   test("a new port that is taken changes nothing", async () => {

@@ -48,6 +48,8 @@ export class Server {
   /** Reloads run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   #stopping = false;
+  /** Resolves when the server is to stop: a reload that waits for its plugins is given up then. */
+  readonly #stopRequested = Promise.withResolvers<void>();
 
   constructor(options: ServerOptions) {
     const { registry, clock, log, metrics, version, defaultPort } = options;
@@ -86,13 +88,14 @@ export class Server {
       if (this.#stopping) return;
       const { log } = this.#options;
       log.info("Reloading");
+      let isInForce: boolean;
       try {
-        await this.#putIntoForce();
+        isInForce = await this.#putIntoForce();
       } catch (error) {
         log.error(`Restart failed: ${messageOf(error)}`);
         throw error;
       }
-      log.info("Reloading complete");
+      log.info(isInForce ? "Reloading complete" : "Reloading given up: the server stops");
     });
   }
 
@@ -102,6 +105,7 @@ export class Server {
    */
   async stop(): Promise<number> {
     this.#stopping = true;
+    this.#stopRequested.resolve();
     await this.#turn.catch(() => undefined);
     if (this.#plane.generation === undefined) return 0;
     const failedInDrain = await this.#plane.drain();
@@ -130,8 +134,11 @@ export class Server {
     });
   }
 
-  /** Prepares the configuration in all data planes, then lets it take over in all of them. */
-  async #putIntoForce(): Promise<void> {
+  /**
+   * Prepares the configuration in all data planes, then lets it take over in all of them.
+   * @returns false where it was given up, because the server is to stop
+   */
+  async #putIntoForce(): Promise<boolean> {
     const { log, host } = this.#options;
     const source = await this.#options.source();
     const configuration = await this.#plane.read(source);
@@ -140,6 +147,13 @@ export class Server {
     }
     const hub = new FeedHub();
     const prepared = await this.#plane.prepare(configuration, (key) => hub.feed(key));
+    const warm = prepared.generation.warmUp();
+    // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
+    if (this.#plane.generation !== undefined) await Promise.race([warm, this.#stopRequested.promise]);
+    if (this.#stopping) {
+      await prepared.rollBack();
+      return false;
+    }
     let fleet: PreparedFleet;
     try {
       fleet = await this.#prepareOthers(source, prepared, hub);
@@ -148,6 +162,7 @@ export class Server {
       throw error;
     }
     await Promise.all([prepared.commit(), fleet.commit()]);
+    return true;
   }
 
   async #prepareOthers(

@@ -17,6 +17,7 @@ import { queryOctets, UdpClient } from "../support/dns-client.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import type { Fault } from "../support/kubernetes-api/faults.ts";
 import { RandomCluster } from "../support/kubernetes-api/random-cluster.ts";
+import { untilSynced } from "../support/kubernetes-rules.ts";
 import { Portolan } from "../support/portolan.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 
@@ -46,6 +47,7 @@ test("answers are those of a fresh server whenever the chaos pauses", {
       "}",
     ].join("\n"),
   );
+  await untilSynced(program);
   const questions = cluster.questions();
   const end = Date.now() + SECONDS * 1000;
   let slowest = 0;

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { RULE_GROUPS } from "../fixtures/kubernetes/rules.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { loadManifests } from "../support/kubernetes-api/control-plane.ts";
-import { checkRule, OutsideWorld, ruleBlock } from "../support/kubernetes-rules.ts";
+import { checkRule, OutsideWorld, ruleBlock, untilSynced } from "../support/kubernetes-rules.ts";
 import { Portolan, projectRoot } from "../support/portolan.ts";
 
 const fixture = join(projectRoot, "test", "fixtures", "kubernetes");
@@ -33,6 +33,8 @@ for (const [title, lines] of SOURCES) {
         program = await Portolan.start((port) =>
           groups.map((group, index) => ruleBlock(group, lines(api), port(portName(index)), outside)).join(""),
         );
+        for (const index of groups.keys())
+          await untilSynced({ address: "127.0.0.1", port: program.portOf(portName(index)) });
       });
       after(async () => {
         await program[Symbol.asyncDispose]();

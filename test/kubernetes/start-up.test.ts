@@ -1,60 +1,118 @@
-/** The program starts without its cluster, says why, and has it when it comes. */
+/** The program starts without its cluster, says why, and has it when it comes; a reload waits for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Rcode } from "../../src/dns/numbers.ts";
+import { formatRecord } from "../../src/dns/resource-record.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { CredentialsFolder, kubeconfigText } from "../support/kubernetes-api/credentials-folder.ts";
 import { askOverTcp } from "../support/kubernetes-rules.ts";
-import { Portolan, runPortolan } from "../support/portolan.ts";
+import { type CorefileWriter, Portolan, runPortolan } from "../support/portolan.ts";
+
+/** A cluster of one service, at an API that does not listen yet. */
+async function absentApi(): Promise<ApiSimulator> {
+  const api = await ApiSimulator.start();
+  api.put("services", { metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "10.96.0.1" } });
+  await api.close();
+  return api;
+}
+
+/** One block with the cluster, and a zone that needs none. */
+function corefile(api: ApiSimulator, startupTimeout: string): CorefileWriter {
+  return (port) =>
+    [
+      `.:${port("dns")} {`,
+      "  bind 127.0.0.1",
+      `  ready 127.0.0.1:${port("ready")}`,
+      `  prometheus 127.0.0.1:${port("metrics")}`,
+      `  kubernetes cluster.local {\n    endpoint ${api.url}\n    startup_timeout ${startupTimeout}\n  }`,
+      "  hosts /dev/null example.com {\n    192.0.2.1 www.example.com\n  }",
+      "}",
+    ].join("\n");
+}
+
+const WEB = "web.default.svc.cluster.local.";
+
+/** Longer than a test may take: whoever waited for it would be noticed. */
+const NEVER = "10m";
 
 describe("without an API the program", () => {
-  it("serves other zones after the time of startup_timeout, and the cluster when it is there", async () => {
-    const api = await ApiSimulator.start();
-    api.put("services", {
-      metadata: { name: "web", namespace: "default" },
-      spec: { clusterIP: "10.96.0.1" },
-    });
-    await api.close();
-    try {
-      await using program = await Portolan.start((port) =>
-        [
-          `.:${port("dns")} {`,
-          "  bind 127.0.0.1",
-          `  ready 127.0.0.1:${port("ready")}`,
-          `  prometheus 127.0.0.1:${port("metrics")}`,
-          `  kubernetes cluster.local {\n    endpoint ${api.url}\n    startup_timeout 1200ms\n  }`,
-          "  hosts /dev/null example.com {\n    192.0.2.1 www.example.com\n  }",
-          "}",
-        ].join("\n"),
-      );
-      assert.match(
-        program.log,
-        /\[WARNING\] plugin\/kubernetes: cannot list services: nothing listens at http/,
-      );
-      assert.match(
-        program.log,
-        /\[INFO\] plugin\/kubernetes: waiting for Kubernetes API before starting server/,
-      );
-      assert.match(
-        program.log,
-        /\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API/,
-      );
-      assert.equal((await askOverTcp(program, "www.example.com.", "A")).answer.length, 1);
-      assert.equal((await askOverTcp(program, "web.default.svc.cluster.local.", "A")).rcode, Rcode.SERVFAIL);
-      assert.deepEqual(await program.page("ready", "/ready"), { status: 503, body: "kubernetes" });
+  it("serves other zones at once, and the cluster when it is there", async () => {
+    await using api = await absentApi();
+    await using program = await Portolan.start(corefile(api, NEVER));
+    assert.equal((await askOverTcp(program, "www.example.com.", "A")).answer.length, 1);
+    const unknown = await askOverTcp(program, WEB, "A");
+    assert.equal(unknown.rcode, Rcode.SERVFAIL);
+    assert.equal(unknown.authority.length, 1);
+    assert.deepEqual(await program.page("ready", "/ready"), { status: 503, body: "kubernetes" });
+    await program.waitForLog(/\[WARNING\] plugin\/kubernetes: cannot list services: nothing listens at http/);
+    await program.waitForLog(
+      /\[INFO\] plugin\/kubernetes: waiting for Kubernetes API before starting server/,
+    );
 
+    await api.open();
+    await program.waitForLog(/watching: services, after/);
+    while ((await program.page("ready", "/ready")).status !== 200);
+    assert.equal((await askOverTcp(program, WEB, "A")).answer.length, 1);
+    assert.equal((await askOverTcp(program, "no.default.svc.cluster.local.", "A")).rcode, Rcode.NXDOMAIN);
+    const { body } = await program.page("metrics", "/metrics");
+    assert.match(body, /coredns_kubernetes_rest_client_requests_total{code="<error>",method="GET",host=/);
+    assert.match(body, /portolan_kubernetes_data_age_seconds{zone="cluster.local.",resource="services"}/);
+    assert.doesNotMatch(program.log, /unsynced/);
+    assert.deepEqual(await program.stop(), { code: 0, signal: null });
+  });
+
+  it("says after startup_timeout that it goes on unsynced, and what is awaited", async () => {
+    await using api = await absentApi();
+    await using program = await Portolan.start(corefile(api, "700ms"));
+    await program.waitForLog(
+      /waiting for Kubernetes API before starting server\n.*\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API\n.*still to be listed: namespaces \(nothing listens at /,
+    );
+  });
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    it(`ends at once on ${signal}`, async () => {
+      await using api = await absentApi();
+      await using program = await Portolan.start(corefile(api, NEVER));
+      await program.waitForLog(/waiting for Kubernetes API/);
+      assert.deepEqual(await program.stop(signal), { code: 0, signal: null });
+      assert.doesNotMatch(program.log, /unsynced|Reloading/);
+    });
+
+    it(`ends at once on ${signal} while a reload waits`, async () => {
+      await using api = await absentApi();
       await api.open();
-      await program.waitForLog(/watching: services, after/);
+      await using program = await Portolan.start(corefile(api, NEVER));
       while ((await program.page("ready", "/ready")).status !== 200);
-      assert.equal((await askOverTcp(program, "web.default.svc.cluster.local.", "A")).answer.length, 1);
-      assert.equal((await askOverTcp(program, "no.default.svc.cluster.local.", "A")).rcode, Rcode.NXDOMAIN);
-      const { body } = await program.page("metrics", "/metrics");
-      assert.match(body, /coredns_kubernetes_rest_client_requests_total{code="<error>",method="GET",host=/);
-      assert.match(body, /portolan_kubernetes_data_age_seconds{zone="cluster.local.",resource="services"}/);
-      assert.deepEqual(await program.stop(), { code: 0, signal: null });
-    } finally {
       await api.close();
-    }
+      program.program.kill("SIGUSR1");
+      await program.waitForLog(/waiting for Kubernetes API/);
+      assert.deepEqual(await program.stop(signal), { code: 0, signal: null });
+      assert.match(program.log, /Reloading given up: the server stops/);
+    });
+  }
+
+  it("answers by the old configuration while the new one waits for the cluster", async () => {
+    await using api = await absentApi();
+    await api.open();
+    await using program = await Portolan.start(corefile(api, NEVER));
+    while ((await program.page("ready", "/ready")).status !== 200);
+    await api.close();
+    const reloading = program.reload((port) =>
+      corefile(api, NEVER)(port).replace("192.0.2.1 www", "192.0.2.2 www"),
+    );
+    await program.waitForLog(/waiting for Kubernetes API before starting server/);
+    assert.equal((await askOverTcp(program, WEB, "A")).answer.length, 1);
+    assert.equal((await askOverTcp(program, "no.default.svc.cluster.local.", "A")).rcode, Rcode.NXDOMAIN);
+    assert.match(await wwwAddress(program), /192\.0\.2\.1$/);
+    assert.equal((await program.page("ready", "/ready")).status, 200);
+    await api.open();
+    assert.match(await reloading, /Reloading complete/);
+    assert.match(await wwwAddress(program), /192\.0\.2\.2$/);
+    assert.equal(
+      (await askOverTcp(program, WEB, "A")).answer.length,
+      1,
+      "the new one knows it from the first",
+    );
   });
 
   it("refuses what leads to no cluster at all", async () => {
@@ -73,3 +131,8 @@ describe("without an API the program", () => {
     }
   });
 });
+
+async function wwwAddress(program: Portolan): Promise<string> {
+  const { answer } = await askOverTcp(program, "www.example.com.", "A");
+  return answer.map((record) => formatRecord(record)).join();
+}

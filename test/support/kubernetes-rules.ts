@@ -76,6 +76,14 @@ export async function checkRule(server: Server, { name, type, expected }: RuleCa
   checkReply(await askOverTcp(server, asked, type), asked, expected);
 }
 
+/** Waits until a server knows the whole cluster: before that no name of it is known not to exist. */
+export async function untilSynced(server: Server): Promise<void> {
+  for (;;) {
+    const { rcode } = await askOverTcp(server, "no.such.svc.cluster.local.", "A");
+    if (rcode !== Rcode.SERVFAIL) return;
+  }
+}
+
 /** Asks over TCP, where nothing is cut off. @throws where there is no answer */
 export async function askOverTcp(server: Server, name: string, type: string): Promise<Message> {
   await using client = await TcpClient.connect(server);

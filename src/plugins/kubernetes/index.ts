@@ -62,6 +62,8 @@ export default definePlugin({
 
     let source: ManifestSource | ApiSource | undefined;
     let snapshot: SnapshotFile | undefined;
+    let warmUp: (() => Promise<void>) | undefined;
+    const stopped = Promise.withResolvers<void>();
     const reduce = {
       endpointPodNames: values.endpoint_pod_names,
       zones: values.zonal,
@@ -88,10 +90,13 @@ export default definePlugin({
         if (values.snapshot !== undefined)
           snapshot = await openSnapshot(values.snapshot, store, reduce, site);
         live.start();
-        await waitForCluster(live, store, values.startup_timeout, site);
+        warmUp = () => waitForCluster(live, store, values.startup_timeout, stopped.promise, site);
       },
 
+      warmUp: async () => warmUp?.(),
+
       async stop() {
+        stopped.resolve();
         await source?.stop();
         await snapshot?.stop();
         touched.stop();

@@ -95,11 +95,15 @@ export async function openSnapshot(
   return snapshot;
 }
 
-/** Waits until everything has been listed once, at most as long as the options say (CoreDNS facts 2.47). */
+/**
+ * Waits until everything has been listed once, at most as long as the options say, or until `stopped` resolves. Says what CoreDNS
+ * says meanwhile (CoreDNS facts 2.47).
+ */
 export async function waitForCluster(
   source: ApiSource,
   store: ClusterStore,
   timeoutMs: number,
+  stopped: Promise<void>,
   site: Pick<Site, "clock" | "log">,
 ): Promise<void> {
   const { clock, log } = site;
@@ -108,13 +112,17 @@ export async function waitForCluster(
   const reminder = clock.every(WAIT_MESSAGE_MS, () =>
     log.info("waiting for Kubernetes API before starting server"),
   );
-  // No socket of the server is open yet, and the clock's timers keep no process alive: it would end while it waits.
+  // Commands that ask without listening have no socket, and the clock's timers keep no process alive: it would end while it waits.
   const alive = setInterval(() => undefined, WAIT_MESSAGE_MS);
-  await Promise.race([store.whenSynced(), timedOut.promise]);
+  const isOver = await Promise.race([
+    store.whenSynced(),
+    timedOut.promise,
+    stopped.then(() => true as const),
+  ]);
   clearInterval(alive);
   timeout.cancel();
   reminder.cancel();
-  if (store.isSynced) return;
+  if (store.isSynced || isOver === true) return;
   log.warning("starting server with unsynced Kubernetes API");
   log.warning(`still to be listed: ${source.awaited.join(", ")}`);
 }
