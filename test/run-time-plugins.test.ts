@@ -123,13 +123,25 @@ test("a plugin that cannot be used refuses the start, and check finds it", async
   assert.equal((await runPortolan(["check", "etc/Corefile"], { cwd })).code, 0);
 });
 
-test("-plugins names where those come from that are not the program's own", async (t) => {
-  const cwd = makeTree(t, { "other.cfg": "log:log\ngreet:greet-package\nfile:file\n" });
-  const listed = await runPortolan(["-plugin-cfg", "other.cfg", "-plugin", "b:./b.js", "-plugins"], { cwd });
-  assert.equal(listed.output, `b (./b.js in ${cwd})\ngreet (greet-package in ${cwd})\nlog\n`);
-  const usual = await runPortolan(["-plugins"], { cwd });
-  assert.match(usual.output, /^any\nbind\n/);
-  assert.doesNotMatch(usual.output, /\(/);
+test("-plugins lists the plugins in chain order, with where each comes from", async (t) => {
+  const cwd = makeTree(t, {
+    "other.cfg": "log:log\ngreet:greet-package\nfile:file\n",
+    Corefile: "{\n plugin last ./last.ts after greet\n}\n. {\n last\n}\n",
+  });
+  const listed = await runPortolan(
+    ["-plugin-cfg", "other.cfg", "-plugin", "b:./b.js@before=log", "-plugins"],
+    { cwd },
+  );
+  assert.equal(
+    listed.output,
+    [
+      `b      ./b.js in ${cwd} (-plugin)`,
+      "log    built in",
+      `greet  greet-package in ${cwd} (other.cfg)`,
+      `last   ./last.ts in ${cwd} (Corefile:2)`,
+      "",
+    ].join("\n"),
+  );
 });
 
 test("a command line or list that cannot be used", async (t) => {

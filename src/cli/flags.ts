@@ -38,9 +38,13 @@ const FLAGS: readonly FlagRow<ServerFlags>[] = [
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(["plugins"], "list the plugins and exit", (flags, on) => {
-    flags.listPlugins = on;
-  }),
+  switchRow(
+    ["plugins"],
+    "list the plugins in chain order with where each comes from, and exit",
+    (flags, on) => {
+      flags.listPlugins = on;
+    },
+  ),
   switchRow(["version"], "show the version and exit", (flags, on) => {
     flags.version = on;
   }),

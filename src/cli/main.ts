@@ -4,7 +4,7 @@ import { banner } from "./banner.ts";
 import { corefilePath } from "./corefile-source.ts";
 import { FlagError } from "./flag-table.ts";
 import { parseServerFlags, type ServerFlags, usage } from "./flags.ts";
-import { pluginLines, pluginRegistry } from "./plugin-list.ts";
+import { completeRegistry, pluginLines, pluginRegistry } from "./plugin-list.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
 
@@ -40,7 +40,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
   let registry: PluginRegistry;
   try {
-    registry = await pluginRegistry(flags, corefilePath(flags.conf));
+    registry = flags.listPlugins
+      ? await completeRegistry(flags, flags.conf)
+      : await pluginRegistry(flags, corefilePath(flags.conf));
   } catch (error) {
     if (!(error instanceof FlagError || error instanceof PluginListError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -13,6 +13,7 @@ import { Name } from "../dns/name.ts";
 import { nodeCrypto } from "../lib/node-modules.ts";
 import type { PluginDefinition } from "../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../plugin/site.ts";
+import { registryFor } from "./global-options.ts";
 import { lint } from "./lint/lint.ts";
 import { misplacedOptionNotes } from "./lint/misplaced-options.ts";
 import { replacementNotes } from "./lint/replacements.ts";
@@ -41,6 +42,8 @@ export interface ConfiguredBlock {
 }
 
 export interface Configuration {
+  /** The plugins that there are for this configuration. */
+  readonly registry: PluginRegistry;
   readonly blocks: readonly ConfiguredBlock[];
   /** SHA-512 in hexadecimal of the parsed blocks and the files of external plugins; comments and layout do not count. */
   readonly sha512: string;
@@ -80,6 +83,8 @@ export function defaultCorefile(port: number): CorefileSource {
 /** All that can be known of a Corefile without running it. */
 export interface Inspection {
   readonly corefile: Corefile;
+  /** With the plugins that its global options add. */
+  readonly registry: PluginRegistry;
   /** What could be read; incomplete where something is wrong. */
   readonly blocks: readonly ConfiguredBlock[];
   /** Faults, and warnings of what runs but is hardly meant; file by file, from top to bottom. */
@@ -94,16 +99,17 @@ export async function readConfiguration(
   source: CorefileSource,
   options: ConfigurationOptions,
 ): Promise<Configuration> {
-  const { corefile, blocks, diagnostics } = await inspectConfiguration(source, options);
+  const { corefile, registry, blocks, diagnostics } = await inspectConfiguration(source, options);
   if (diagnostics.some(({ severity }) => severity === "error"))
     throw refusal(diagnostics, source, options.host);
   if (blocks.length === 0) return readConfiguration(defaultCorefile(options.defaultPort), options);
   return {
     blocks,
+    registry,
     sha512: nodeCrypto()
       .createHash("sha512")
       .update(canonicalDump(corefile))
-      .update(options.registry.stampOf(namesOf(blocks)))
+      .update(registry.stampOf(namesOf(blocks)))
       .digest("hex"),
     warnings: diagnostics,
   };
@@ -121,21 +127,22 @@ export async function inspectConfiguration(
     directives: [...options.registry.names, ...unavailableDirectives],
   });
   const report = new DiagnosticSink();
+  const registry = registryFor(corefile, options.registry, report);
   const keysOfBlocks = resolveServerKeys(corefile, report, { defaultPort: options.defaultPort });
   const blocks: ConfiguredBlock[] = [];
   for (const [index, block] of corefile.blocks.entries()) {
     const keys = keysOfBlocks[index] ?? [];
     for (const key of keys) reportUnavailableScheme(key, report);
-    blocks.push(await configureBlock(block.directives, keys, options, report));
+    blocks.push(await configureBlock(block.directives, keys, { ...options, registry }, report));
   }
   reportOverlaps(blocks, report);
-  lint({ blocks, position: (name) => options.registry.position(name), machine: options.machine }, report);
+  lint({ blocks, position: (name) => registry.position(name), machine: options.machine }, report);
   const all = explainUnknownWords(
     [...diagnostics, ...report.diagnostics],
     replacementNotes(corefile),
     misplacedOptionNotes(blocks),
   );
-  return { corefile, blocks, diagnostics: inOrderOfText(all, corefile.files) };
+  return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
 }
 
 /** The files in the order in which they were read. */

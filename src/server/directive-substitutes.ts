@@ -3,7 +3,7 @@
  * own upstreams and files in place of the real ones and leave the text as it is.
  */
 import type { Directive } from "../corefile/tree.ts";
-import { PluginRegistry } from "./plugin-registry.ts";
+import { type PluginEntry, PluginRegistry } from "./plugin-registry.ts";
 
 /** What is to be read in place of a directive. */
 export type Substitute = (directive: Directive) => Directive;
@@ -14,8 +14,8 @@ export function withSubstitutes(
   substitutes: ReadonlyMap<string, Substitute>,
 ): PluginRegistry {
   // The first registry loads them all, wherever they come from.
-  const entries = registry.entries.map(({ name, module }) => ({ name, module }));
-  return new PluginRegistry(entries, async ({ name }) => {
+  const entries = registry.entries.map(({ name, module, isPinned = false }) => ({ name, module, isPinned }));
+  const load = async ({ name }: PluginEntry): Promise<unknown> => {
     const definition = await registry.definition(name);
     const substitute = substitutes.get(name);
     if (substitute === undefined) return definition;
@@ -28,7 +28,8 @@ export function withSubstitutes(
           config.parse(occurrences.map(substitute), context),
       },
     };
-  });
+  };
+  return new PluginRegistry(entries, { load, budget: registry.budget });
 }
 
 /** A directive with other arguments; their places are those of the words that they replace, as far as there are any. */

@@ -18,9 +18,9 @@ export default definePlugin({ name: "${name}", summary: greeting, config: bareDi
 
 function registryOf(from: string, ...modules: readonly string[]): PluginRegistry {
   const entries = modules.map(
-    (module): PluginEntry => ({ name: "greet", module, external: { from, budget: 0 } }),
+    (module): PluginEntry => ({ name: "greet", module, external: { from, declaredBy: "a test" } }),
   );
-  return new PluginRegistry(entries);
+  return new PluginRegistry(entries, { budget: 0 });
 }
 
 /** Why the module cannot be used. */

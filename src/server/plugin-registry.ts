@@ -10,7 +10,8 @@ import {
   providePortolanImports,
   stampOf,
 } from "./external-modules.ts";
-import { withTimeBudget } from "./time-budget.ts";
+import { isolated } from "./isolation.ts";
+import { DEFAULT_TIME_BUDGET } from "./time-budget.ts";
 
 /** Plain data: threads make the same registry of it. */
 export interface PluginEntry {
@@ -22,9 +23,13 @@ export interface PluginEntry {
   readonly external?: {
     /** Folder that the module's path is relative to. */
     readonly from: string;
-    /** Milliseconds that it has for a query; 0 for no bound. */
-    readonly budget: number;
+    /** For people: the file, line or flag that names it. */
+    readonly declaredBy: string;
   };
+  /** A Corefile that names another module for it changes nothing: the program's caller has said which one it is. */
+  readonly isPinned?: boolean;
+  /** It was handed over as an object, so other threads cannot have it. */
+  readonly isObject?: boolean;
 }
 
 /** A plugin whose module cannot be used. */
@@ -40,15 +45,9 @@ export class PluginLoadError extends Error {
   }
 }
 
-/** A line of a `plugin.cfg` that cannot be used. */
+/** A `plugin.cfg` that cannot be used; the message is one line, with the place. */
 export class PluginListError extends Error {
   override readonly name = "PluginListError";
-  readonly line: number;
-
-  constructor(file: string, line: number, reason: string) {
-    super(`${file}:${line}: ${reason}`);
-    this.line = line;
-  }
 }
 
 /** What became of a plugin's module. */
@@ -59,29 +58,52 @@ interface Loaded {
   readonly stamp?: string | undefined;
 }
 
+/** What was loaded, for all registries of one server. */
+class LoadedModules {
+  readonly definitions: Map<string, Loaded> = new Map();
+  providesImports = false;
+  /** Sets attempts to load the same file apart, of which the first ones failed. */
+  attempt = 0;
+}
+
+/** Two lists may have different modules for one name. */
+function keyOf({ name, module, external }: PluginEntry): string {
+  return JSON.stringify([name, module, external?.from]);
+}
+
+export interface PluginRegistryOptions {
+  /** Imports a plugin that comes with the program; a test gives its own. */
+  readonly load?: (entry: PluginEntry) => Promise<unknown>;
+  /** Milliseconds that an external plugin has for a query; 0 for no bound. {@link DEFAULT_TIME_BUDGET} unless given. */
+  readonly budget?: number;
+}
+
 export class PluginRegistry {
   /** In chain order. */
   readonly entries: readonly PluginEntry[];
+  /** Milliseconds that external plugins have for a query; 0 for no bound. */
+  readonly budget: number;
   readonly #positions: ReadonlyMap<string, number>;
-  readonly #loaded = new Map<string, Loaded>();
-  readonly #load: (entry: PluginEntry) => Promise<unknown>;
-  #providesImports = false;
-  /** Sets attempts to load the same file apart, of which the first ones failed. */
-  #attempt = 0;
+  readonly #options: PluginRegistryOptions;
+  #modules = new LoadedModules();
 
-  /** @param load imports a plugin that comes with the program; a test gives its own */
-  constructor(
-    entries: readonly PluginEntry[],
-    load: (entry: PluginEntry) => Promise<unknown> = importBuiltIn,
-  ) {
+  constructor(entries: readonly PluginEntry[], options: PluginRegistryOptions = {}) {
     this.entries = entries;
+    this.budget = options.budget ?? DEFAULT_TIME_BUDGET;
+    this.#options = options;
     this.#positions = new Map(entries.map((entry, position) => [entry.name, position]));
-    this.#load = load;
   }
 
   /** The plugins that come with the program. */
   static async builtIn(): Promise<PluginRegistry> {
     return new PluginRegistry(await builtInPlugins());
+  }
+
+  /** A registry with another list, which shares with this one what is loaded. */
+  withEntries(entries: readonly PluginEntry[]): PluginRegistry {
+    const other = new PluginRegistry(entries, this.#options);
+    other.#modules = this.#modules;
+    return other;
   }
 
   get names(): readonly string[] {
@@ -94,16 +116,18 @@ export class PluginRegistry {
 
   /** Forgets external plugins whose files have changed, so that they are loaded anew. */
   refresh(): void {
-    this.#attempt++;
-    for (const [name, { file, stamp }] of this.#loaded)
-      if (file !== undefined && stampOf(file) !== stamp) this.#loaded.delete(name);
+    this.#modules.attempt++;
+    const { definitions } = this.#modules;
+    for (const [key, { file, stamp }] of definitions)
+      if (file !== undefined && stampOf(file) !== stamp) definitions.delete(key);
   }
 
   /** What the external plugins among `names` are like, as far as they are loaded: changes when one of them does. */
   stampOf(names: Iterable<string>): string {
     return [...new Set(names)]
       .flatMap((name) => {
-        const stamp = this.#loaded.get(name)?.stamp;
+        const entry = this.#entry(name);
+        const stamp = entry && this.#modules.definitions.get(keyOf(entry))?.stamp;
         return stamp === undefined ? [] : [`${name} ${stamp}`];
       })
       .sort()
@@ -112,30 +136,32 @@ export class PluginRegistry {
 
   /** @throws PluginLoadError */
   async definition(name: string): Promise<PluginDefinition<unknown>> {
-    const known = this.#loaded.get(name);
-    if (known !== undefined) return known.definition;
-    const entry = this.entries[this.position(name)];
+    const entry = this.#entry(name);
     if (entry === undefined) throw new RangeError(`no plugin is called "${name}"`);
+    const { definitions } = this.#modules;
+    const known = definitions.get(keyOf(entry));
+    if (known !== undefined) return known.definition;
     const loaded = await this.#import(entry);
-    this.#loaded.set(name, loaded);
+    definitions.set(keyOf(entry), loaded);
     return loaded.definition;
+  }
+
+  #entry(name: string): PluginEntry | undefined {
+    return this.entries[this.position(name)];
   }
 
   async #import(entry: PluginEntry): Promise<Loaded> {
     const { external } = entry;
-    if (external === undefined)
-      return { definition: checked(await attempt(entry, () => this.#load(entry)), entry) };
-    if (!this.#providesImports) providePortolanImports();
-    this.#providesImports = true;
+    if (external === undefined) {
+      const { load = importBuiltIn } = this.#options;
+      return { definition: checked(await attempt(entry, () => load(entry)), entry) };
+    }
+    if (!this.#modules.providesImports) providePortolanImports();
+    this.#modules.providesImports = true;
     const file = await attempt(entry, async () => locateModule(entry.module, external.from));
     const stamp = stampOf(file);
-    const exported = await attempt(entry, () => importFile(file, `${stamp}-${this.#attempt}`));
-    const definition = checked(exported, entry);
-    return {
-      definition: external.budget > 0 ? withTimeBudget(definition, external.budget) : definition,
-      file,
-      stamp,
-    };
+    const exported = await attempt(entry, () => importFile(file, `${stamp}-${this.#modules.attempt}`));
+    return { definition: isolated(checked(exported, entry), this.budget), file, stamp };
   }
 }
 
@@ -155,8 +181,11 @@ export function parsePluginList(text: string, file: string): PluginEntry[] {
     const name = content.slice(0, separator).trim();
     const module = content.slice(separator + 1).trim();
     if (separator < 1 || module === "" || /\s/.test(name))
-      throw new PluginListError(file, index + 1, `expected name:module, found ${JSON.stringify(content)}`);
-    if (entries.has(name)) throw new PluginListError(file, index + 1, `the plugin "${name}" stands twice`);
+      throw new PluginListError(
+        `${file}:${index + 1}: expected name:module, found ${JSON.stringify(content)}`,
+      );
+    if (entries.has(name))
+      throw new PluginListError(`${file}:${index + 1}: the plugin "${name}" stands twice`);
     entries.set(name, { name, module });
   }
   return [...entries.values()];
@@ -229,6 +258,9 @@ function isDefinition(value: unknown): value is PluginDefinition<unknown> {
     value.config !== null &&
     "parse" in value.config &&
     typeof value.config.parse === "function" &&
+    "description" in value.config &&
+    typeof value.config.description === "object" &&
+    value.config.description !== null &&
     (!("create" in value) || value.create === undefined || typeof value.create === "function") &&
     (!("requires" in value) || value.requires === undefined || typeof value.requires === "string")
   );

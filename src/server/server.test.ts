@@ -84,7 +84,7 @@ async function running(corefile: string): Promise<Running> {
     source: () => ({ text: source.text, file: "Corefile" }),
     registry: new PluginRegistry(
       Object.keys(plugins).map((name) => ({ name, module: name })),
-      async ({ name }) => plugins[name],
+      { load: async ({ name }) => plugins[name] },
     ),
     host: memoryHost(),
     machine: thisMachine({}),

@@ -61,7 +61,7 @@ export class Server {
     });
     this.#fleet = new Fleet({
       entry: options.threadEntry,
-      settings: { plugins: registry.entries, version, defaultPort },
+      settings: { plugins: registry.entries, pluginBudget: registry.budget, version, defaultPort },
       clock,
       log,
       metrics,

@@ -6,7 +6,8 @@ import { afterNext, type Next } from "../plugin/handler.ts";
 import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 import { PluginTest } from "../plugin/testing.ts";
-import { PluginOverrun, withTimeBudget } from "./time-budget.ts";
+import { isolated } from "./isolation.ts";
+import { PluginOverrun } from "./time-budget.ts";
 
 const QUESTION = { name: "a.example." };
 
@@ -17,7 +18,7 @@ function testOf(instance: PluginInstance) {
     config: bareDirective(),
     create: () => instance,
   };
-  return PluginTest.of(withTimeBudget(definition, 1_000), "slow");
+  return PluginTest.of(isolated(definition, 1_000), "slow");
 }
 
 function later(): { readonly outcome: Promise<Outcome>; readonly settle: (outcome: Outcome) => void } {
@@ -30,7 +31,7 @@ async function overruns(running: ReturnType<typeof testOf>): Promise<number> {
   return Number(/^portolan_plugin_overruns_total\{plugin="slow"\} (\d+)$/m.exec(body)?.[1] ?? 0);
 }
 
-describe("withTimeBudget", () => {
+describe("the time budget of an isolated plugin", () => {
   it("leaves an answer at hand as it is, without a promise", () => {
     const running = testOf({ handle: (query) => query.reply({}) });
     assert.ok(!(running.outcome(QUESTION) instanceof Promise));
@@ -38,10 +39,16 @@ describe("withTimeBudget", () => {
 
   it("lets a handler wait for as long as it may", async () => {
     const { outcome, settle } = later();
-    const running = testOf({ handle: () => outcome });
+    const queries: Query[] = [];
+    const running = testOf({
+      handle(query) {
+        queries.push(query);
+        return outcome;
+      },
+    });
     const asked = running.outcome(QUESTION);
     running.clock.advance(999);
-    const reply = running.query(QUESTION).reply({});
+    const reply = queries[0]?.reply({}) ?? assert.fail();
     settle(reply);
     assert.equal(await asked, reply);
     running.clock.advance(10_000);
@@ -79,13 +86,17 @@ describe("withTimeBudget", () => {
 
   it("does not count the time of the rest of the chain", async () => {
     const { outcome, settle } = later();
-    const next: Next = () => outcome;
+    const queries: Query[] = [];
+    const next: Next = (query) => {
+      queries.push(query);
+      return outcome;
+    };
     const running = testOf({
       handle: (query, behind) => afterNext(behind(query), query, (settled) => settled),
     });
     const asked = running.outcome({ ...QUESTION, next });
     running.clock.advance(60_000);
-    const reply = running.query(QUESTION).reply({});
+    const reply = queries[0]?.reply({}) ?? assert.fail();
     settle(reply);
     assert.equal(await asked, reply);
     assert.equal(await overruns(running), 0);

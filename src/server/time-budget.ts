@@ -2,7 +2,6 @@
 import { Rcode } from "../dns/numbers.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
-import type { PluginDefinition, PluginInstance } from "../plugin/define-plugin.ts";
 import type { Handler, Next } from "../plugin/handler.ts";
 import { Failure, type Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
@@ -22,51 +21,12 @@ export class PluginOverrun extends Error {
   }
 }
 
-/**
- * The same plugin, whose handler has `budget` milliseconds of its own: the time that the rest of the chain takes is not counted.
- * A handler that does not return at all cannot be helped: there is one thread.
- */
-export function withTimeBudget<T>(definition: PluginDefinition<T>, budget: number): PluginDefinition<T> {
-  if (definition.create === undefined) return definition;
-  return {
-    ...definition,
-    create(config, site) {
-      const instance = definition.create?.(config, site) ?? {};
-      return instance.handle === undefined ? instance : guarded(instance, new TimeBudget(budget, site));
-    },
-  };
-}
-
-/** Delegates, because the members of a class find their private fields in the instance alone. */
-function guarded(instance: PluginInstance, budget: TimeBudget): PluginInstance {
-  const { metadataZones } = instance;
-  return {
-    handle: (query, next) => {
-      const guard = new QueryGuard(budget, next);
-      return guard.run((asked, behind) => instance.handle?.(asked, behind) ?? behind(asked), query);
-    },
-    start: () => instance.start?.(),
-    started: () => instance.started?.(),
-    ...(instance.ready !== undefined && { ready: () => instance.ready?.() ?? true }),
-    drain: async () => instance.drain?.(),
-    stop: () => instance.stop?.(),
-    shutdown: () => instance.shutdown?.(),
-    ...(instance.accepts !== undefined && { accepts: (query: Query) => instance.accepts?.(query) ?? true }),
-    ...(metadataZones !== undefined && { metadataZones }),
-    ...(instance.provideMetadata !== undefined && {
-      provideMetadata: (query: Query) => instance.provideMetadata?.(query),
-    }),
-    ...(instance.unrouted !== undefined && {
-      unrouted: (query: Query, outcome: Parameters<NonNullable<PluginInstance["unrouted"]>>[1]) =>
-        instance.unrouted?.(query, outcome),
-    }),
-  };
-}
-
 /** Milliseconds between two lines of one plugin in the log. */
 const LOG_INTERVAL = 1_000;
 
-class TimeBudget {
+/** The bound of one plugin, and what is counted and logged when it is passed. */
+export class TimeBudget {
+  /** 0 for no bound. */
   readonly milliseconds: number;
   readonly site: Site;
   readonly #overruns: CounterSlot;
@@ -102,7 +62,7 @@ class TimeBudget {
 }
 
 /** Watches one query. Its clock stands while the rest of the chain is at work. */
-class QueryGuard {
+export class QueryGuard {
   readonly #budget: TimeBudget;
   readonly #behind: Next;
   /** Promises of the rest of the chain that have not settled. */
@@ -120,7 +80,8 @@ class QueryGuard {
   run(handle: Handler, query: Query): Outcome | Promise<Outcome> {
     const outcome = handle(query, this.#next);
     // What the rest of the chain promised is not this plugin's to keep.
-    if (!(outcome instanceof Promise) || outcome === this.#lastBehind) return outcome;
+    if (!(outcome instanceof Promise) || this.passedOn(outcome) || this.#budget.milliseconds === 0)
+      return outcome;
     return new Promise((resolve, reject) => {
       this.#rearm = () => {
         const timer = this.#budget.site.clock.after(this.#budget.milliseconds, () => {
@@ -145,6 +106,11 @@ class QueryGuard {
         },
       );
     });
+  }
+
+  /** Whether this is what the rest of the chain promised last. */
+  passedOn(outcome: Promise<Outcome>): boolean {
+    return outcome === this.#lastBehind;
   }
 
   readonly #next: Next = (query) => {

@@ -5,7 +5,7 @@ import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { PluginListError, PluginLoadError, type PluginRegistry } from "../../server/plugin-registry.ts";
 import { FlagError, parseFlags } from "../flag-table.ts";
 import { usage } from "../flags.ts";
-import { defaultPluginFlags, PLUGIN_FLAGS, pluginRegistry } from "../plugin-list.ts";
+import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS } from "../plugin-list.ts";
 import { wantsColour } from "../terminal.ts";
 import { renderMarkdown } from "./markdown.ts";
 
@@ -15,7 +15,7 @@ export async function help(argv: readonly string[]): Promise<number> {
     const flags = defaultPluginFlags();
     const [name, ...others] = parseFlags(PLUGIN_FLAGS, flags, argv, true);
     if (others.length > 0) throw new FlagError(`help takes one name, not also ${others.join(" ")}`, 2, false);
-    const registry = await pluginRegistry(flags, "Corefile");
+    const registry = await completeRegistry(flags, "");
     process.stdout.write(name === undefined ? overview(registry) : await page(name, registry));
     return 0;
   } catch (error) {

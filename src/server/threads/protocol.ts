@@ -10,6 +10,8 @@ export interface FollowerSettings {
   /** Number of the data plane, from 1. */
   readonly plane: number;
   readonly plugins: readonly PluginEntry[];
+  /** Milliseconds that external plugins have for a query; 0 for no bound. */
+  readonly pluginBudget: number;
   readonly version: string;
   readonly defaultPort: number | undefined;
 }

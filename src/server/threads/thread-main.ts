@@ -9,10 +9,10 @@ import { runFollower } from "./follower.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
 if (parentPort !== null) {
-  const { plane, plugins, version, defaultPort }: FollowerSettings = workerData;
+  const { plane, plugins, pluginBudget, version, defaultPort }: FollowerSettings = workerData;
   runFollower(parentPort, {
     plane,
-    registry: new PluginRegistry(plugins),
+    registry: new PluginRegistry(plugins, { budget: pluginBudget }),
     host: nodeHost,
     machine: thisMachine(process.env),
     clock: new SystemClock(),
