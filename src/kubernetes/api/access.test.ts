@@ -93,12 +93,30 @@ describe("TLS", () => {
       },
       /TLS: the server's certificate has expired/,
     ],
+    [
+      "a certificate of tomorrow",
+      {
+        simulator: {
+          tls: authority.issue({
+            commonName: "api",
+            hosts: ["127.0.0.1"],
+            notBefore: new Date(Date.now() + 3_600_000),
+          }),
+        },
+      },
+      /TLS: the server's certificate is not valid yet: compare the clocks/,
+    ],
+    ["a server without it", {}, /TLS: what listens there does not speak TLS: is the URL one of http:\/\/\?/],
   ];
   for (const [title, options, reason] of failures) {
     it(`tells what is wrong with ${title}`, async () => {
       await using test = await SourceTest.start({
         ...options,
-        access: (api) => credentials.access({ server: api.url, "certificate-authority": "ca.crt" }, {}),
+        access: (api) =>
+          credentials.access(
+            { server: api.url.replace("http:", "https:"), "certificate-authority": "ca.crt" },
+            {},
+          ),
       });
       await test.until(() => test.log.lines.length > 0);
       assert.match(test.log.lines[0] ?? "", reason);

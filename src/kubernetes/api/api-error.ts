@@ -103,8 +103,25 @@ function explainConnection({ server, cause, message }: ApiConnectionError): stri
   const tls = TLS_FAILURES.find(([codes]) => codes.includes(code));
   if (tls !== undefined) return `TLS: ${tls[1]} (${server}: ${text})`;
   if (code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || code === "EPROTO")
-    return `TLS: ${server} is not spoken to in a way that it takes (${text})`;
+    return `TLS: ${handshakeFailure(code)} (${server}: ${reasonOf(cause) ?? text})`;
   return message;
+}
+
+/** What OpenSSL's codes mean for whoever has to put it right. */
+function handshakeFailure(code: string): string {
+  if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(code))
+    return "what listens there does not speak TLS: is the URL one of http://?";
+  if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/.test(code))
+    return "the server speaks older versions of TLS only";
+  if (/ALERT.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/.test(code))
+    return "the server does not take the client certificate, or wants one and gets none";
+  return "the server is not spoken to in a way that it takes";
+}
+
+/** OpenSSL's own words, without the place in its sources. */
+function reasonOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return "reason" in error && typeof error.reason === "string" ? error.reason : reasonOf(error.cause);
 }
 
 const TLS_FAILURES: readonly (readonly [codes: readonly string[], words: string])[] = [
