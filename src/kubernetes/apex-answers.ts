@@ -1,8 +1,8 @@
 /** What belongs to a zone itself: SOA, NS, the server's own name, the version (kubernetes-dns-spec parts 3 and 14). */
 import type { Name } from "../dns/name.ts";
-import type { ResourceRecord } from "../dns/record-kind.ts";
 import { NS, SOA, TXT } from "../dns/record-table.ts";
 import { RecordType } from "../dns/type-names.ts";
+import type { StartOfAuthority } from "../plugin/transfer.ts";
 import { addressLengthOf, addressRecord } from "./address-records.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
@@ -52,7 +52,7 @@ export function startOfAuthority(
   view: ClusterView,
   zone: ClusterZone,
   owner: Name = zone.name,
-): ResourceRecord {
+): StartOfAuthority {
   return SOA.create(owner, Math.min(view.ttl, SOA_TTL_CEILING), {
     primary: zone.nameServer,
     mailbox: zone.mailbox,

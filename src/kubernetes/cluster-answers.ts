@@ -55,6 +55,11 @@ export class ClusterAnswers {
     this.#zonal = options.zonal;
   }
 
+  /** Those zones that hold names of services. */
+  get forwardZones(): readonly ClusterZone[] {
+    return this.#zones.filter((zone) => !zone.isReverse);
+  }
+
   /** The zone that a name belongs to. */
   zoneOf(name: Name): ClusterZone | undefined {
     for (const zone of this.#zones) if (name.isAtOrBelow(zone.name)) return zone;

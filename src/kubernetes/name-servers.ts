@@ -31,7 +31,8 @@ export function findNameServers(view: ClusterView, zone: ClusterZone): NameServe
   return servers.length > 0 ? servers : own.map((octets) => ({ name: zone.nameServer, octets }));
 }
 
-function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): Set<ServiceEntry> {
+/** The shown services that have one of these addresses among their published endpoints. */
+export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): Set<ServiceEntry> {
   const entries = new Set<ServiceEntry>();
   for (const octets of own) {
     for (const set of view.store.services.endpointSetsAt(addressKey(octets))) {

@@ -63,3 +63,5 @@ export const NOT_AN_ADDRESS: Resolution = empty(false);
 export const NO_SUCH_POD: Resolution = empty(false);
 /** No service and no endpoint that is ready has this address. */
 export const NO_SUCH_ADDRESS: Resolution = empty(false);
+/** The service has no address outside of the cluster. */
+export const NO_EXTERNAL_ADDRESS: Resolution = empty(false);

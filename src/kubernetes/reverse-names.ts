@@ -1,7 +1,7 @@
-/** `1.0.96.10.in-addr.arpa` and the like -> addresses. */
+/** `1.0.96.10.in-addr.arpa` and the like -> addresses, and back. */
 import { Name } from "../dns/name.ts";
 import { octetAt } from "../dns/octets.ts";
-import type { AddressKey } from "./addresses.ts";
+import { type AddressKey, addressOfKey } from "./addresses.ts";
 
 const IPV4_ROOT = Name.parse("in-addr.arpa.");
 const IPV6_ROOT = Name.parse("ip6.arpa.");
@@ -13,6 +13,14 @@ export function addressOfReverseName(name: Name): AddressKey | undefined {
   if (name.labelCount === 6 && name.isAtOrBelow(IPV4_ROOT)) return readIpv4(name.folded);
   if (name.labelCount === 34 && name.isAtOrBelow(IPV6_ROOT)) return readIpv6(name.folded);
   return undefined;
+}
+
+/** `4.3.2.1.in-addr.arpa.` or its relative of 32 nibbles (RFC 1035 section 3.5, RFC 3596 section 2.5). */
+export function reverseName(key: AddressKey): Name {
+  const octets = [...addressOfKey(key)].reverse();
+  if (octets.length === 4) return Name.parse(`${octets.join(".")}.in-addr.arpa.`);
+  const nibbles = octets.flatMap((octet) => [octet & 0xf, octet >>> 4]);
+  return Name.parse(`${nibbles.map((nibble) => nibble.toString(16)).join(".")}.ip6.arpa.`);
 }
 
 function readIpv4(wire: Uint8Array): AddressKey | undefined {

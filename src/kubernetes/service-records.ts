@@ -10,6 +10,9 @@ import { answered, type Resolution } from "./resolution.ts";
 import { type EndpointReference, endpointLabel } from "./service-endpoints.ts";
 import type { ServiceEntry } from "./service-index.ts";
 
+/** How a zone names services and their endpoints; undefined where that is longer than a name can be. */
+export type ServiceNames = Pick<ClusterZone, "serviceName" | "endpointName">;
+
 /** Which ports a question is about. */
 export interface PortFilter {
   readonly port: string;
@@ -25,7 +28,7 @@ export function isPortNamed(port: Port, { port: name, protocol }: PortFilter): b
 export function clusterServiceRecords(
   owner: Name,
   ttl: number,
-  zone: ClusterZone,
+  zone: ServiceNames,
   entry: ServiceEntry,
   service: Service,
   ports: readonly Port[],
@@ -47,7 +50,7 @@ export function clusterServiceRecords(
 export function endpointServiceRecords(
   owner: Name,
   ttl: number,
-  zone: ClusterZone,
+  zone: ServiceNames,
   entry: ServiceEntry,
   endpoints: readonly EndpointReference[],
   filter: PortFilter | undefined,
@@ -71,7 +74,8 @@ export function endpointServiceRecords(
   return answered(records.answer, records.additional);
 }
 
-class ServiceRecords {
+/** Gathers SRV records and the addresses of their targets, equal ones once. */
+export class ServiceRecords {
   readonly answer: ResourceRecord[] = [];
   readonly additional: ResourceRecord[] = [];
   readonly #owner: Name;

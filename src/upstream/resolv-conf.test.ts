@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { it, test } from "node:test";
 import fc from "fast-check";
-import { parseNameservers } from "./resolv-conf.ts";
+import { parseNameservers, parseSearchList } from "./resolv-conf.ts";
 
 it("reads the nameserver lines and nothing else", () => {
   const text = [
@@ -33,4 +33,15 @@ it("takes any text", () => {
       parseNameservers(`nameserver ${text}\n${text}`);
     }),
   );
+});
+
+test("the search list is that of the last line that has one", () => {
+  const read = (...lines: string[]) => parseSearchList(lines.join("\n")).map(String);
+  assert.deepEqual(read("nameserver 192.0.2.1"), []);
+  assert.deepEqual(read("search a.example b.example.", " search\tc.example  D.example "), [
+    "c.example.",
+    "D.example.",
+  ]);
+  assert.deepEqual(read("search a.example", "domain b.example c.example"), ["b.example."]);
+  assert.deepEqual(read("domain a.example", "# search x", "search . a..b c.example"), ["c.example."]);
 });

@@ -1,4 +1,5 @@
-/** The part of resolv.conf(5) that says whom to ask. */
+/** The parts of resolv.conf(5) that say whom to ask, and what to append to names. */
+import { Name } from "../dns/name.ts";
 import { type UpstreamAddress, upstreamAddress } from "./address.ts";
 
 export const DNS_PORT = 53;
@@ -16,4 +17,18 @@ export function parseNameservers(text: string): UpstreamAddress[] {
     if (address !== undefined) addresses.push(address);
   }
   return addresses;
+}
+
+/**
+ * The names of the last `search` or `domain` line, in order. A word that is no name is passed over, as is the root: a name to which it
+ * is appended is the name as it stands.
+ */
+export function parseSearchList(text: string): Name[] {
+  let names: readonly string[] = [];
+  for (const line of text.split("\n")) {
+    const [keyword, ...words] = line.trim().split(/\s+/);
+    if (keyword === "search") names = words;
+    else if (keyword === "domain") names = words.slice(0, 1);
+  }
+  return names.flatMap((word) => Name.tryParse(word) ?? []).filter((name) => !name.isRoot);
 }

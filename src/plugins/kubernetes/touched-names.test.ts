@@ -3,10 +3,11 @@ import { test } from "node:test";
 import { Name } from "../../dns/name.ts";
 import { addressKey } from "../../kubernetes/addresses.ts";
 import type { Service } from "../../kubernetes/objects.ts";
+import { reverseName } from "../../kubernetes/reverse-names.ts";
 import { ClusterStore } from "../../kubernetes/store.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { reverseName, TouchedNames } from "./touched-names.ts";
+import { TouchedNames } from "./touched-names.ts";
 
 function service(name: string, values: Partial<Service> = {}): Service {
   return {

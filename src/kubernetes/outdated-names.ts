@@ -1,0 +1,62 @@
+/**
+ * A change in the cluster makes answers untrue that somebody may have kept. Their names are gathered for a moment and then told, so that
+ * exactly those are forgotten.
+ */
+import type { Name } from "../dns/name.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
+import { joinLabels } from "./cluster-zone.ts";
+
+/** Milliseconds in which changes are gathered: forgetting costs a look at everything that is kept. */
+const GATHERING = 5;
+/** With more names than this it is quicker to forget whole zones. */
+const MANY = 2_000;
+
+export interface OutdatedNamesOptions {
+  /** Forgotten as a whole where there are too many names. */
+  readonly zones: readonly Name[];
+  readonly clock: Clock;
+  /** Told each name once; all names below it are meant as well. */
+  readonly forget: (names: readonly Name[]) => void;
+  /** Called before the names are told, to add what follows from all changes together. */
+  readonly complete: () => void;
+}
+
+export class OutdatedNames {
+  readonly #options: OutdatedNamesOptions;
+  readonly #names = new Map<string, Name>();
+  #timer: Timer | undefined;
+
+  constructor(options: OutdatedNamesOptions) {
+    this.#options = options;
+  }
+
+  /** Will tell soon what has been added. */
+  schedule(): void {
+    this.#timer ??= this.#options.clock.after(GATHERING, () => this.#tell());
+  }
+
+  add(name: Name): void {
+    this.#names.set(`${name}`, name);
+  }
+
+  /** Adds labels in front of a zone. */
+  addBelow(zone: Name, labels: readonly string[]): void {
+    const key = `${labels.join(".")}.${zone}`;
+    if (this.#names.has(key)) return;
+    // What is longer than a name can be was never asked for.
+    const name = joinLabels(labels, zone);
+    if (name !== undefined) this.#names.set(key, name);
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #tell(): void {
+    this.#timer = undefined;
+    this.#options.complete();
+    const names = this.#names.size > MANY ? this.#options.zones : [...this.#names.values()];
+    this.#names.clear();
+    if (names.length > 0) this.#options.forget(names);
+  }
+}
