@@ -1,7 +1,12 @@
 /** `kubernetes`: the names of a cluster's services and pods (CoreDNS facts 2.47). */
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { Name } from "../../dns/name.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
+import { ClientSearchPaths } from "../../kubernetes/client-search-paths.ts";
 import { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
+import { CLUSTER } from "../../kubernetes/cluster-service.ts";
+import { ClusterTransfers } from "../../kubernetes/cluster-transfers.ts";
 import type { LabelSelector } from "../../kubernetes/label-selector.ts";
 import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
 import { ManifestPathError, ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
@@ -13,6 +18,7 @@ import type { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { ClusterStore } from "../../kubernetes/store.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { definePlugin, SetupError, type Site } from "../../plugin/index.ts";
+import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import { config, type ManifestPath } from "./config.ts";
 import { KubernetesHandler } from "./handler.ts";
 import { provideClusterMetadata } from "./metadata.ts";
@@ -67,16 +73,31 @@ export default definePlugin({
     const reduce = {
       endpointPodNames: values.endpoint_pod_names,
       zones: values.zonal,
-      podLabels: true,
+      // The neighbours say in their `start` what they want.
+      podLabels: false,
+      externalAddresses: false,
       shared: new SharedValues(),
     };
+    const searchPaths = new ClientSearchPaths(answers);
     return {
       handle: (query, next) => handler.handle(query, next),
       ready: () => store.isSynced,
       provideMetadata: (query) => provideClusterMetadata(query, answers),
+      transferSource: new ClusterTransfers(answers),
+      searchPathSource: searchPaths,
+      services: [
+        CLUSTER.offer({
+          view: answers.view,
+          wantExternalAddresses: () => {
+            reduce.externalAddresses = true;
+          },
+        }),
+      ],
 
       async start() {
+        if (searchPaths.wanted) searchPaths.hostSearch = await readHostSearch();
         if (isFollower) return;
+        reduce.podLabels = site.block.plugins().some(({ instance }) => instance.metadataZones !== undefined);
         if (values.manifests.length > 0) {
           const manifests = makeManifestSource(values, store, reduce, site);
           source = manifests;
@@ -146,6 +167,15 @@ async function startManifests(source: ManifestSource): Promise<void> {
 /** Relative to the directory of `root`; without one, to the file that names it, wherever the server was started. */
 function resolveManifestPath({ path, folder }: ManifestPath, site: Site): string {
   return site.block.settings.root === "" ? resolve(folder, path) : resolve(site.resolvePath(path));
+}
+
+/** What kubelet adds to the search path of pods is in the resolv.conf that it gave to this one (`dnsPolicy: Default`), if any. */
+async function readHostSearch(): Promise<Name[]> {
+  try {
+    return parseSearchList(await readFile("/etc/resolv.conf", "utf8"));
+  } catch {
+    return [];
+  }
 }
 
 /** Where the cluster may find this server: what it is bound to, if that is of use to others, else all its addresses. */

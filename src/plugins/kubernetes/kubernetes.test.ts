@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Name } from "../../dns/name.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
-import type { Next, Outcome } from "../../plugin/index.ts";
+import { type Next, type Outcome, ZoneList } from "../../plugin/index.ts";
 import {
   Answer,
   makeTestQuery,
@@ -363,7 +364,8 @@ describe("kubernetes", () => {
     ];
     for (const [title, question, labels] of cases) {
       it(title, async () => {
-        const plugin = await start(["pods verified"]);
+        const metadata = { name: "metadata", instance: { metadataZones: new ZoneList([Name.root]) } };
+        const plugin = await start(["pods verified"], undefined, { neighbours: [metadata] });
         const query = plugin.query(question);
         query.metadata = new Map();
         for (const instance of plugin.instances) instance.provideMetadata?.(query);
