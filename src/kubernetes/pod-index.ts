@@ -15,6 +15,10 @@ export class PodIndex {
     return this.#byAddress.get(key);
   }
 
+  named(namespace: string, name: string): Pod | undefined {
+    return this.#byName.get(namespace)?.get(name);
+  }
+
   /** Returns the object that is kept: the old one if the new one says nothing new. A pod without address is dropped. */
   put(pod: Pod, change: ChangeRecorder): Pod {
     if (pod.addresses.length === 0) {

@@ -10,10 +10,12 @@ export interface ClusterClients {
   hasNamespace(namespace: string): boolean | undefined;
   /** What is still to be listed and why it has not come; empty when all is known. */
   readonly awaited: readonly string[];
+  /** Whether there is an API, so that {@link readPod} can be asked. */
+  readonly isLive: boolean;
   /**
-   * Reads one pod as the cluster has it now. Absent where there is no API to ask.
-   * @returns the object as in JSON, `undefined` where there is no such pod
+   * Reads one pod as the cluster has it now.
+   * @returns the object as in JSON, `undefined` where there is no such pod or no API
    * @throws with a message for the operator
    */
-  readonly readPod?: (namespace: string, name: string, signal: AbortSignal) => Promise<unknown>;
+  readPod(namespace: string, name: string, signal: AbortSignal): Promise<unknown>;
 }

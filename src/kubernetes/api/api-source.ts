@@ -11,6 +11,7 @@ import { ApiMetrics } from "./api-metrics.ts";
 import { ListWatch, type ListWatchTimings } from "./list-watch.ts";
 import { ProgrammingLatency } from "./programming-latency.ts";
 import type { Environment } from "./proxy.ts";
+import { readPod } from "./read-pod.ts";
 import type { RequestLimits } from "./request-limiter.ts";
 import { RESOURCES } from "./resource.ts";
 import { WatchLog } from "./watch-log.ts";
@@ -68,6 +69,11 @@ export class ApiSource {
     this.#forgetCollector();
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await this.#client.stop();
+  }
+
+  /** One pod as it is now, in JSON; `undefined` where there is none. @throws PodReadError, or the reason of the signal */
+  readPod(namespace: string, name: string, signal: AbortSignal): Promise<unknown> {
+    return readPod(this.#client, namespace, name, signal);
   }
 
   /** What is awaited until the store is synced, and why it has not come: one text for each kind. */

@@ -251,7 +251,50 @@ test("a traced query tells how old the answer is", async () => {
     };
     await chain(query);
   }
-  assert.deepEqual(notes, ["not kept", "kept for 20 s, good for 280 s more"]);
+  assert.deepEqual(notes, ["not kept", "keeps the answer for 300 s", "kept for 20 s, good for 280 s more"]);
+});
+
+test("a query that is to leave no mark is answered as any other, and nothing shows that it was there", async () => {
+  const running = PluginTest.of(cache, "cache {\n prefetch 1\n serve_stale\n}");
+  const upstream = new Upstream({ answer: records(A) });
+  const notes: string[] = [];
+  const unseen = (): Query => {
+    const query = running.query({ name: "www.example.org." });
+    query.trace = {
+      leavesNoMark: true,
+      note: (text) => void notes.push(text),
+      enter: () => undefined,
+      leave: () => undefined,
+    };
+    return query;
+  };
+  const chain = running.chain(upstream.next);
+  const answers = async (query: Query): Promise<number> => {
+    const outcome = await chain(query);
+    assert.ok(outcome.kind === "reply");
+    return outcome.answer[0]?.ttl ?? -1;
+  };
+  assert.equal(await answers(unseen()), 300);
+  assert.equal(await answers(unseen()), 300, "nothing was kept");
+  assert.equal(upstream.asked.length, 2);
+  await chain(running.query({ name: "www.example.org." }));
+  running.clock.advance(295_000);
+  assert.equal(await answers(unseen()), 5);
+  running.clock.advance(15_000);
+  assert.equal(await answers(unseen()), 0);
+  assert.equal(upstream.asked.length, 3, "nothing was prefetched or renewed");
+  assert.deepEqual(notes, [
+    "not kept",
+    "would keep the answer for 300 s, had a client asked",
+    "not kept",
+    "would keep the answer for 300 s, had a client asked",
+    "kept for 295 s, good for 5 s more",
+    "expired 10 s ago; given all the same",
+  ]);
+  const { body } = await running.metrics.expose();
+  assert.match(body, /^coredns_cache_requests_total\{[^}]*\} 1$/m);
+  assert.doesNotMatch(body, /^coredns_cache_hits_total\{[^}]*\} [1-9]/m);
+  assert.doesNotMatch(body, /^coredns_cache_served_stale_total\{[^}]*\} [1-9]/m);
 });
 
 /** The rest of the chain: gives one reply to every query, and remembers what it was asked. */

@@ -5,6 +5,7 @@ import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
+import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import type { CacheEntry } from "./entry.ts";
 import { type Flight, FlightTable, type Landing } from "./flights.ts";
@@ -31,6 +32,14 @@ export class ChainAsker {
   /** The answer to a question that nothing is kept for. */
   answer(pending: PendingQuery): Outcome | Promise<Outcome> {
     return this.#answer(pending, MAX_JOINS);
+  }
+
+  /** As {@link answer}, for a query that is to leave no mark: nothing is kept of it, and nobody waits for it. */
+  answerUnseen(pending: PendingQuery): Outcome | Promise<Outcome> {
+    const land = (outcome: Outcome) =>
+      ownOutcome(this.#land(outcome, pending, undefined, undefined), pending);
+    const outcome = pending.next(pending.asked);
+    return outcome instanceof Promise ? outcome.then(land) : land(outcome);
   }
 
   /**
@@ -156,8 +165,10 @@ export class ChainAsker {
     const succeeds = predecessor === undefined || this.#succeeds(verdict, predecessor);
     if (!succeeds) predecessor.retryAt = now + (this.#settings.stale?.failureRecheckMs ?? 0);
     if (outcome.kind !== "reply" || verdict === undefined) return failed(outcome);
-    if (succeeds && flight?.storable !== false && !this.#stopped)
+    const isSeen = pending.asked.trace?.leavesNoMark !== true;
+    if (succeeds && isSeen && flight?.storable !== false && !this.#stopped)
       this.#store.keep(pending, outcome, verdict, now, predecessor);
+    if (pending.asked.trace !== undefined) noteKeeping(pending.asked.trace, verdict, isSeen);
     outcome.edns = undefined;
     outcome.setUniformTtl(verdict.ttl);
     const template = flight !== undefined && flight.waiting > 0 ? outcome.forQuery(pending.asked) : undefined;
@@ -254,6 +265,12 @@ export class UnusableReplyError extends Error {
 
 /** How often a query waits for others before it asks for itself. */
 const MAX_JOINS = 2;
+
+function noteKeeping(trace: Trace, { storable, ttl, sameQuestion }: Verdict, isSeen: boolean): void {
+  if (!storable || !sameQuestion || ttl <= 0) trace.note("the answer is none to be kept");
+  else if (isSeen) trace.note(`keeps the answer for ${ttl} s`, { keeps: ttl });
+  else trace.note(`would keep the answer for ${ttl} s, had a client asked`, { keeps: ttl });
+}
 
 function failed(outcome: Outcome): Landing {
   return { outcome, verdict: undefined, template: undefined };

@@ -44,10 +44,15 @@ export class CacheHandler {
     // Only names of the cache's zones are ever kept: a hit need not ask for them.
     if (entry === undefined) return this.#miss(query, next, { hash, traits });
     const counters = this.#metrics.of(query);
+    if (query.trace?.leavesNoMark === true) return this.#answerUnseen(entry, query, next, now, counters);
     counters.requests.increment();
     (entry.denial ? counters.denialHits : counters.successHits).increment();
     if (now >= entry.expiresAt) return this.#answerStale(entry, query, next, now, counters);
     if (this.#settings.prefetch !== undefined) this.#considerPrefetch(entry, query, next, now, counters);
+    return this.#keptReply(entry, query, now);
+  }
+
+  #keptReply(entry: CacheEntry, query: Query, now: number): Reply {
     const remaining = entry.remainingTtl(now);
     query.trace?.note(`kept for ${entry.ttl - remaining} s, good for ${remaining} s more`, {
       age: entry.ttl - remaining,
@@ -79,10 +84,34 @@ export class CacheHandler {
   #miss(query: Query, next: Next, key: EntryKey): Outcome | Promise<Outcome> {
     if (isTransfer(query.type) || this.#settings.zones.matchQuery(query) === undefined) return next(query);
     const counters = this.#metrics.of(query);
+    query.trace?.note("not kept");
+    if (query.trace?.leavesNoMark === true)
+      return this.#asker.answerUnseen(PendingQuery.forClient(query, next, key, counters));
     counters.requests.increment();
     counters.misses.increment();
-    query.trace?.note("not kept");
     return this.#asker.answer(PendingQuery.forClient(query, next, key, counters));
+  }
+
+  /** What a client would get now, without hits, renewals or anything else that a client brings about. */
+  #answerUnseen(
+    entry: CacheEntry,
+    query: Query,
+    next: Next,
+    now: number,
+    counters: CacheCounters,
+  ): Outcome | Promise<Outcome> {
+    if (now < entry.expiresAt) return this.#keptReply(entry, query, now);
+    const expired = Math.floor((now - entry.expiresAt) / 1000);
+    const isVerified = this.#settings.stale?.verify === true && now >= entry.retryAt;
+    query.trace?.note(
+      `expired ${expired} s ago; ${isVerified ? "a fresh answer is asked for first" : "given all the same"}`,
+      { stale: true, expired },
+    );
+    const stale = () => replyFrom(entry, query, this.#settings.stale?.responseTtl ?? 0);
+    if (!isVerified) return stale();
+    const fresh = this.#asker.answerUnseen(PendingQuery.forClient(query, next, entry, counters));
+    const chosen = (outcome: Outcome) => (outcome.kind === "reply" ? outcome : stale());
+    return fresh instanceof Promise ? fresh.then(chosen) : chosen(fresh);
   }
 
   #answerStale(

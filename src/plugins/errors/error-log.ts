@@ -40,6 +40,7 @@ export class ErrorLog {
 
   readonly #report = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "failed" || outcome.error === undefined) return outcome;
+    if (query.trace?.leavesNoMark === true) return outcome;
     const reason = outcome.error.message;
     const consolidation = this.#consolidations.find(({ rule }) => rule.pattern.test(reason));
     if (consolidation === undefined) this.#log.error(describe(outcome.rcode, query, reason));

@@ -6,13 +6,14 @@ import {
   EncodedSections,
   Flag,
   Rcode,
+  rcodeName,
   type ScannedMessage,
   WireError,
   WireReader,
 } from "../../dns/index.ts";
 import { octetAt, readU16 } from "../../dns/octets.ts";
 import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
-import type { Clock, Logger, Next, Outcome, Query, Reply } from "../../plugin/index.ts";
+import type { Clock, Logger, Next, Outcome, Query, Reply, Trace } from "../../plugin/index.ts";
 import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
@@ -137,12 +138,28 @@ export class ForwardedQuery extends UpstreamRequest {
 
   #ask(upstream: Upstream, now: number): void {
     const { readTimeout } = this.#rules;
+    if (this.#query.trace !== undefined) this.#noteAsking(upstream, this.#query.trace);
     const exchange = this.#overStream ? upstream.stream : upstream.datagram;
     this.#upstream = upstream;
     this.#sentAt = now;
     this.#query.setMetadata("forward/upstream", upstream.address.text);
-    this.#query.trace?.note(`asks ${upstream.address.text} over ${exchange.protocol}`);
     exchange.send(this, Math.min(readTimeout, this.#query.deadline - now), this.#deadline - now);
+  }
+
+  /** Which upstream, and how the others fare. */
+  #noteAsking(upstream: Upstream, trace: Trace): void {
+    const { upstreams, maxFails } = this.#rules;
+    const address = upstream.address.text;
+    const down = upstreams.filter(({ health }) => health.isDown(maxFails));
+    const protocol = (this.#overStream ? upstream.stream : upstream.datagram).protocol;
+    if (this.#sentAt === 0 && down.length > 0) {
+      const names = down.map((each) => `${each.address.text} (${each.health.fails} failed probes)`);
+      trace.note(`${down.length} of ${upstreams.length} upstreams down: ${names.join(", ")}`, {
+        down: down.map((each) => ({ upstream: each.address.text, failedProbes: each.health.fails })),
+      });
+    }
+    const why = this.#lastResort ? ", by lot, as all are down" : "";
+    trace.note(`asks ${address} over ${protocol}${why}`, { upstream: address, protocol });
   }
 
   /** The next upstream that is not down; any one when all are, unless nobody is to be asked then. */
@@ -221,7 +238,10 @@ export class ForwardedQuery extends UpstreamRequest {
 
   #failed(error: Error): void {
     this.#lastError = error;
-    this.#query.trace?.note(error.message);
+    this.#query.trace?.note(
+      `${error.message}, after ${(this.#rules.clock.now() - this.#sentAt).toFixed(2)} ms`,
+      { error: error.message },
+    );
     if (this.#rules.maxFails !== 0) this.#upstream?.health.check();
     this.#failedAttempts++;
     if (this.#lastResort) this.#settle(this.#giveUp());
@@ -264,7 +284,16 @@ export class ForwardedQuery extends UpstreamRequest {
   }
 
   #observe(rcode: number): void {
-    this.#upstream?.durations.observe(rcode, this.#rules.clock.now() - this.#sentAt);
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    const milliseconds = this.#rules.clock.now() - this.#sentAt;
+    upstream.durations.observe(rcode, milliseconds);
+    const address = upstream.address.text;
+    this.#query.trace?.note(`${address} answers ${rcodeName(rcode)} after ${milliseconds.toFixed(2)} ms`, {
+      upstream: address,
+      rcode: rcodeName(rcode),
+      milliseconds,
+    });
   }
 
   #malformed(cause: WireError): ExchangeError {

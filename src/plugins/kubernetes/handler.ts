@@ -7,6 +7,7 @@ import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/cluster-zone.ts";
 import type { Resolution } from "../../kubernetes/resolution.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/why-not.ts";
+import { whySo } from "../../kubernetes/why-so.ts";
 import {
   AnswerMemo,
   type Fallthrough,
@@ -14,16 +15,24 @@ import {
   type Outcome,
   type Query,
   type Reply,
+  type Trace,
 } from "../../plugin/index.ts";
 
 export class KubernetesHandler {
   readonly #answers: ClusterAnswers;
   readonly #fallthrough: Fallthrough;
+  readonly #awaited: () => readonly string[] | undefined;
   readonly #memo = new AnswerMemo();
 
-  constructor(answers: ClusterAnswers, fallthrough: Fallthrough) {
+  /** @param awaited what the API has not listed yet, and why; `undefined` where no API is asked */
+  constructor(
+    answers: ClusterAnswers,
+    fallthrough: Fallthrough,
+    awaited: () => readonly string[] | undefined = () => undefined,
+  ) {
     this.#answers = answers;
     this.#fallthrough = fallthrough;
+    this.#awaited = awaited;
   }
 
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
@@ -36,6 +45,7 @@ export class KubernetesHandler {
       query.trace?.note("the name is in none of its zones");
       return next(query);
     }
+    if (query.trace !== undefined) this.#noteAge(query.trace);
     // Transfers are the business of another plugin, which would have answered by now.
     if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return query.fail(Rcode.REFUSED);
 
@@ -47,6 +57,10 @@ export class KubernetesHandler {
       return this.#withoutRecords(query, zone, Rcode.NOERROR);
     }
     const { answer, additional } = resolution;
+    if (query.trace !== undefined) {
+      const { name, type } = query;
+      query.trace.note(whySo({ answers: this.#answers, zone, name, type }));
+    }
     return this.#remembered(query, query.reply({ authoritative: true, answer, additional }));
   }
 
@@ -72,6 +86,17 @@ export class KubernetesHandler {
     }
     query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
     return this.#withoutRecords(query, zone, Rcode.SERVFAIL);
+  }
+
+  /** How far what is known of the cluster is behind; of manifests that is not worth a word. */
+  #noteAge(trace: Trace): void {
+    const { store } = this.#answers.view;
+    const awaited = this.#awaited();
+    if (awaited === undefined) return;
+    const ages = Array.from(store.kinds, (kind) => store.age(kind) ?? Infinity);
+    const age = Math.round(Math.max(...ages) / 100) / 10;
+    if (store.isSynced) trace.note(`the API was last heard of ${age} s ago`, { age });
+    else trace.note(`still to be listed: ${awaited.join(", ") || "everything"}`, { awaited });
   }
 
   #whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {

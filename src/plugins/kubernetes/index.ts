@@ -19,6 +19,7 @@ import { ClusterStore } from "../../kubernetes/store.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { definePlugin, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
+import { clusterClients } from "./cluster-clients.ts";
 import { config, type ManifestPath } from "./config.ts";
 import { KubernetesHandler } from "./handler.ts";
 import { provideClusterMetadata } from "./metadata.ts";
@@ -52,7 +53,8 @@ export default definePlugin({
       zonal: values.zonal,
       ownAddresses: () => ownAddresses(site),
     });
-    const handler = new KubernetesHandler(answers, values.fallthrough);
+    let live: ApiSource | undefined;
+    const handler = new KubernetesHandler(answers, values.fallthrough, () => live?.awaited);
     const touched = new TouchedNames({
       store,
       zones: values.zones.zones,
@@ -93,6 +95,7 @@ export default definePlugin({
           },
         }),
       ],
+      cluster: clusterClients(answers, values.zones.zones, () => live),
 
       async start() {
         if (searchPaths.wanted) searchPaths.hostSearch = await readHostSearch();
@@ -106,12 +109,13 @@ export default definePlugin({
         }
         // Loaded here, for it is of no use to whoever has no cluster.
         const { makeLiveSource, openSnapshot, waitForCluster } = await import("./live-cluster.ts");
-        const live = await makeLiveSource(values, store, reduce, site);
-        source = live;
+        const api = await makeLiveSource(values, store, reduce, site);
+        source = api;
+        live = api;
         if (values.snapshot !== undefined)
           snapshot = await openSnapshot(values.snapshot, store, reduce, site);
-        live.start();
-        warmUp = () => waitForCluster(live, store, values.startup_timeout, stopped.promise, site);
+        api.start();
+        warmUp = () => waitForCluster(api, store, values.startup_timeout, stopped.promise, site);
       },
 
       warmUp: async () => warmUp?.(),

@@ -73,9 +73,11 @@ export class Prometheus implements PluginInstance {
     }
   }
 
-  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#measure);
+  readonly handle: Handler = (query, next) =>
+    query.trace?.leavesNoMark === true ? next(query) : afterNext(next(query), query, this.#measure);
 
   unrouted(query: Query, outcome: Reply | Failure): void {
+    if (query.trace?.leavesNoMark === true) return;
     const recorder = this.#metrics.recorder(query.listener.label, DROPPED_ZONE, "");
     const size =
       outcome.kind === "reply" ? outcome.size : query.questionEnd + (query.hasEdns ? OPT_OCTETS : 0);

@@ -1,0 +1,32 @@
+/** What the plugin knows of the pods that ask: for who asks as one of them. */
+import type { Name } from "../../dns/name.ts";
+import { formatAddressKey } from "../../kubernetes/addresses.ts";
+import type { ApiSource } from "../../kubernetes/api/api-source.ts";
+import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
+import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import type { ClusterClients } from "../../plugin/index.ts";
+
+/** @param live the API that the cluster comes from, once there is one */
+export function clusterClients(
+  { view }: ClusterAnswers,
+  zones: readonly Name[],
+  live: () => ApiSource | undefined,
+): ClusterClients {
+  const { store } = view;
+  const domain = zones.find((zone) => !isReverseZone(zone)) ?? zones[0];
+  return {
+    domain: domain === undefined ? "" : domain.toString().toLowerCase().replace(/\.$/, ""),
+    keepsPods: store.kinds.has("pods"),
+    pod: (namespace, name) =>
+      store.pods.named(namespace, name)?.addresses.map((key) => formatAddressKey(key)),
+    hasNamespace: (namespace) =>
+      store.isKindSynced("namespaces") ? view.hasNamespace(namespace) : undefined,
+    get awaited() {
+      return live()?.awaited ?? store.missingKinds;
+    },
+    get isLive() {
+      return live() !== undefined;
+    },
+    readPod: async (namespace, name, signal) => live()?.readPod(namespace, name, signal),
+  };
+}
