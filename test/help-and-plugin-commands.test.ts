@@ -44,7 +44,7 @@ test("a new plugin passes its tests, is explained, and answers", async (t) => {
 
   const tested = await runPortolan(["plugin", "test"], { cwd });
   assert.equal(tested.code, 0, tested.output + tested.errors);
-  assert.match(tested.output, /pass 3/);
+  assert.match(tested.output, /pass 4/);
 
   const flags = ["-plugin", "greet:greet/greet.ts"];
   const explained = await runPortolan(["help", ...flags, "greet"], { cwd });

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { fencedBlocks } from "../scripts/lib/markdown.ts";
 import { nodeHost } from "../src/corefile/node-host.ts";
 import { parseCorefile } from "../src/corefile/parser.ts";
-import { createServer, type Server } from "../src/index.ts";
+import { createServer, type EmbeddedServer } from "../src/index.ts";
 import { MemoryLog } from "../src/lib/log.ts";
 import type { PluginDefinition } from "../src/plugin/define-plugin.ts";
 import { freePort } from "./support/free-ports.ts";
@@ -18,7 +18,7 @@ const PAGES = ["*.md", "docs/**/*.md", "src/*/README.md", "src/plugins/*/README.
 
 const pages = globSync(PAGES, { cwd: projectRoot }).sort();
 
-const running: Server[] = [];
+const running: EmbeddedServer[] = [];
 // Together: some wait for lame ducks.
 after(() => Promise.all(running.map((server) => server.stop())));
 
@@ -55,7 +55,7 @@ async function start(page: string, corefile: string): Promise<void> {
   await server.start();
   running.push(server);
   assert.ok(server.addresses.length > 0, "listens nowhere");
-  assert.deepEqual(server.configuration?.warnings, []);
+  assert.deepEqual(server.warnings, []);
   assert.deepEqual(
     log.lines.filter((line) => line.startsWith("[ERROR]")),
     [],

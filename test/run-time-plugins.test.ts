@@ -105,6 +105,76 @@ export default definePlugin({
   const { body } = await server.page("metrics", "/metrics");
   assert.match(body, /^portolan_plugin_overruns_total\{plugin="faulty"\} 1$/m);
   assert.match(body, /^coredns_panics_total 3$/m);
+  assert.match(body, /^portolan_plugin_panics_total\{plugin="faulty"\} 3$/m);
+});
+
+test("a Corefile adds one itself, changes it, and drops it, by reloads", async () => {
+  const withOptions = (options: string, line: string) => (port: PortOf) =>
+    `${options}.:${port("dns")} {\n bind 127.0.0.1\n errors\n ${line}\n whoami\n}\n`;
+  await using server = await Portolan.start(
+    withOptions("{\n plugin greet ./greet.ts\n}\n", "greet hello.example"),
+    {
+      files: { "greet.ts": greeting("by option"), "other.ts": greeting("from elsewhere") },
+    },
+  );
+  assert.match(await greetingOf(server), /"by option"/);
+  const other = withOptions("{\n plugin greet ./other.ts after errors\n}\n", "greet hello.example");
+  assert.match(await server.reload(other), /Reloading complete/);
+  assert.match(await greetingOf(server), /"from elsewhere"/);
+  assert.match(await server.reload(withOptions("", "greet hello.example")), /Unknown directive 'greet'/);
+  assert.match(await greetingOf(server), /"from elsewhere"/);
+  assert.match(await server.reload(withOptions("", "")), /Reloading complete/);
+  assert.equal(await greetingOf(server), "");
+});
+
+test("on several threads: each loads the plugin, and its faults cost its own queries", async () => {
+  const faulty = `import { bareDirective, definePlugin } from "portolan/plugin";
+import { parseRecord } from "portolan/dns";
+import { threadId } from "node:worker_threads";
+export default definePlugin({
+  name: "faulty",
+  summary: "Says which thread answers, and fails in several ways.",
+  config: bareDirective(),
+  create: () => ({
+    started: () => void setInterval(() => undefined, 1_000),
+    handle(query) {
+      switch (query.name.labelText(0)) {
+        case "throws": throw new Error("thrown");
+        case "hangs": return new Promise(() => {});
+        case "rubbish": return { kind: "reply" };
+        default: return query.reply({ answer: [parseRecord(\`\${query.name} 0 IN TXT "\${threadId}"\`)] });
+      }
+    },
+  }),
+});
+`;
+  await using server = await Portolan.start(
+    (port) =>
+      `{\n plugin faulty ./faulty.ts\n}\n.:${port("dns")} {\n bind 127.0.0.1\n multisocket 2\n prometheus 127.0.0.1:${port("metrics")}\n errors\n faulty\n}\n`,
+    { files: { "faulty.ts": faulty }, args: ["-plugin-timeout", "100ms"] },
+  );
+  const threads = new Set<string>();
+  // The kernel shares out by the client's port, and each question has a new one.
+  for (let turn = 0; turn < 200 && threads.size < 2; turn++) {
+    const { answer } = await ask(server, "who.example", "TXT");
+    threads.add(answer.map(formatRecord).join());
+  }
+  assert.equal(threads.size, 2);
+  const faults = ["throws", "hangs", "rubbish"].flatMap((name) => new Array<string>(8).fill(name));
+  const rcodes = await Promise.all(faults.map(async (name) => (await ask(server, `${name}.example`)).rcode));
+  assert.deepEqual(new Set(rcodes), new Set([2]));
+  const { body } = await server.page("metrics", "/metrics");
+  const counted = (name: string): number =>
+    Number(new RegExp(`^${name}\\{plugin="faulty"\\} (\\d+)$`, "m").exec(body)?.[1]);
+  // More than that where a datagram was sent again.
+  assert.ok(counted("portolan_plugin_panics_total") >= 16, body);
+  assert.ok(counted("portolan_plugin_overruns_total") >= 8, body);
+  writeFileSync(join(server.folder, "faulty.ts"), faulty.replace("threadId}", "threadId} anew"));
+  assert.match(await server.reload(), /Reloading complete/);
+  const { answer } = await ask(server, "who.example", "TXT");
+  assert.match(answer.map(formatRecord).join(), /anew/);
+  // Its timers are never cleared, which holds nothing up.
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
 });
 
 test("a plugin that cannot be used refuses the start, and check finds it", async (t) => {

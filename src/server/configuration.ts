@@ -136,6 +136,7 @@ export async function inspectConfiguration(
     blocks.push(await configureBlock(block.directives, keys, { ...options, registry }, report));
   }
   reportOverlaps(blocks, report);
+  reportObjectsOnThreads(blocks, registry, report);
   lint({ blocks, position: (name) => registry.position(name), machine: options.machine }, report);
   const all = explainUnknownWords(
     [...diagnostics, ...report.diagnostics],
@@ -269,6 +270,27 @@ function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSi
         }
         other.hosts.add(host);
       }
+    }
+  }
+}
+
+/** Functions cannot be handed to another thread. */
+function reportObjectsOnThreads(
+  blocks: readonly ConfiguredBlock[],
+  registry: PluginRegistry,
+  report: DiagnosticSink,
+): void {
+  if (blocks.every(({ settings }) => settings.sockets <= 1)) return;
+  for (const { plugins } of blocks) {
+    for (const { definition, directive } of plugins) {
+      const { name } = definition;
+      if (registry.entries[registry.position(name)]?.isObject !== true) continue;
+      report.error(
+        "PLUGIN_ON_THREADS",
+        directive.name.span,
+        `plugin '${name}' was given as an object, so it cannot run on the threads that multisocket asks for`,
+        { expected: "its module, or no multisocket" },
+      );
     }
   }
 }

@@ -44,11 +44,16 @@ const EXPORTS: ReadonlyMap<string, string> = new Map([
   ["portolan/testing", "../plugin/testing"],
 ]);
 
+/** What modules are is a fact of the thread, whatever the number of servers in it. */
+let providesImports = false;
+
 /**
  * From now on `import "portolan/plugin"` means this program, wherever the importing file lies: one file beside a Corefile has no
  * `node_modules` above it, and a second copy of the package would have classes of its own. Holds for the whole process, or thread.
  */
 export function providePortolanImports(): void {
+  if (providesImports) return;
+  providesImports = true;
   // The program runs from its sources and as compiled JavaScript.
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   registerHooks({

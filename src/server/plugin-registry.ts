@@ -61,7 +61,6 @@ interface Loaded {
 /** What was loaded, for all registries of one server. */
 class LoadedModules {
   readonly definitions: Map<string, Loaded> = new Map();
-  providesImports = false;
   /** Sets attempts to load the same file apart, of which the first ones failed. */
   attempt = 0;
 }
@@ -156,8 +155,7 @@ export class PluginRegistry {
       const { load = importBuiltIn } = this.#options;
       return { definition: checked(await attempt(entry, () => load(entry)), entry) };
     }
-    if (!this.#modules.providesImports) providePortolanImports();
-    this.#modules.providesImports = true;
+    providePortolanImports();
     const file = await attempt(entry, async () => locateModule(entry.module, external.from));
     const stamp = stampOf(file);
     const exported = await attempt(entry, () => importFile(file, `${stamp}-${this.#modules.attempt}`));
@@ -238,7 +236,8 @@ function isMet(requires: string, entry: PluginEntry): boolean {
   }
 }
 
-async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
+/** The default export of a plugin that comes with the program. */
+export async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
   // Sources run as they are and as compiled JavaScript: the plugins have the extension that this file has.
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const loaded: { default?: unknown } = await import(

@@ -22,6 +22,7 @@ export default definePlugin({
 `,
     [`${name}.test.ts`]: `import assert from "node:assert/strict";
 import { test } from "node:test";
+import { createServer } from "portolan";
 import { answering, PluginTest } from "portolan/testing";
 import plugin from "./${name}.ts";
 
@@ -42,6 +43,18 @@ test("leaves other names and types to the next plugin", async () => {
     const answer = await running.ask({ ...question, next: answering({}) });
     assert.deepEqual(answer.answer, []);
   }
+});
+
+test("answers over a socket, in a server of this process", async () => {
+  await using server = await createServer({
+    corefile: ".:0 {\\n bind 127.0.0.1\\n ${name} hello.example\\n whoami\\n}\\n",
+    plugins: [plugin],
+  });
+  await server.start();
+  const { answer } = await server.ask({ name: "hello.example", type: "TXT", over: "udp" });
+  assert.deepEqual(answer, ['hello.example. 60 IN TXT "hello"']);
+  const other = await server.ask({ name: "example", over: "tcp" });
+  assert.equal(other.answer.length, 0);
 });
 `,
     Corefile: `.:10053 {
