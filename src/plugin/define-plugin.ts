@@ -62,6 +62,8 @@ export interface PluginInstance {
   started?(): void;
   /** Is it ready to answer? Asked by `ready`. */
   ready?(): boolean;
+  /** How it stands, for people: lines without the plugin's name. `ready` shows them to who asks for more than yes or no. */
+  describeState?(): readonly string[];
   /** The process is about to stop, while everything still answers: wait here for lame ducks. */
   drain?(): Promise<void>;
   /** Closes all that it opened. Called once, when no query is in the chain any more. */

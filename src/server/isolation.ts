@@ -134,6 +134,7 @@ function behindWall(instance: PluginInstance, budget: number, site: Site): Plugi
     shutdown: () => bounded("shutdown"),
     drain: () => bounded("drain").catch((error: unknown) => site.log.error(oneLine(error))),
     ready: () => tolerate(() => instance.ready?.() ?? true, false),
+    describeState: () => tolerate(() => instance.describeState?.().map(String) ?? [], []),
     accepts(query) {
       try {
         return instance.accepts?.(query) ?? true;

@@ -23,6 +23,7 @@ import { clusterClients } from "./cluster-clients.ts";
 import { config, type ManifestPath } from "./config.ts";
 import { KubernetesHandler } from "./handler.ts";
 import { provideClusterMetadata } from "./metadata.ts";
+import { describeCluster } from "./state.ts";
 import { TouchedNames } from "./touched-names.ts";
 
 export default definePlugin({
@@ -84,6 +85,7 @@ export default definePlugin({
     return {
       handle: (query, next) => handler.handle(query, next),
       ready: () => store.isSynced,
+      describeState: () => describeCluster(store, values.zones.zones, live, snapshot?.loadedFrom),
       provideMetadata: (query) => provideClusterMetadata(query, answers),
       transferSource: new ClusterTransfers(answers),
       searchPathSource: searchPaths,
