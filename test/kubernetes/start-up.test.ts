@@ -44,6 +44,9 @@ describe("without an API the program", () => {
     assert.equal(unknown.rcode, Rcode.SERVFAIL);
     assert.equal(unknown.authority.length, 1);
     assert.deepEqual(await program.page("ready", "/ready"), { status: 503, body: "kubernetes" });
+    const details =
+      /^kubernetes\nkubernetes cluster\.local\. namespaces: (being listed|not listed, failing since)/;
+    assert.match((await program.page("ready", "/ready?verbose")).body, details);
     await program.waitForLog(/\[WARNING\] plugin\/kubernetes: cannot list services: nothing listens at http/);
     await program.waitForLog(
       /\[INFO\] plugin\/kubernetes: waiting for Kubernetes API before starting server/,
@@ -52,6 +55,11 @@ describe("without an API the program", () => {
     await api.open();
     await program.waitForLog(/watching: services, after/);
     while ((await program.page("ready", "/ready")).status !== 200);
+    assert.deepEqual(await program.page("ready", "/ready"), { status: 200, body: "OK" });
+    assert.match(
+      (await program.page("ready", "/ready?verbose")).body,
+      /^OK\nkubernetes cluster\.local\. namespaces: (watching|synced), age \d+s\nkubernetes cluster\.local\. services: /,
+    );
     assert.equal((await askOverTcp(program, WEB, "A")).answer.length, 1);
     assert.equal((await askOverTcp(program, "no.default.svc.cluster.local.", "A")).rcode, Rcode.NXDOMAIN);
     const { body } = await program.page("metrics", "/metrics");

@@ -40,11 +40,20 @@ export interface ApiSourceOptions {
 /** Objects that cannot be used are named once, and no more of them than this. */
 const MAX_UNUSABLE = 1000;
 
+/** A {@link ListWatch} of whatever kind. */
+interface Watch {
+  readonly kind: Kind;
+  readonly plural: string;
+  start(): void;
+  wake(): void;
+  stop(): Promise<void>;
+}
+
 export class ApiSource {
   readonly #options: ApiSourceOptions;
   readonly #client: ApiClient;
   readonly #latency: ProgrammingLatency;
-  readonly #watches: { readonly kind: Kind; start(): void; wake(): void; stop(): Promise<void> }[] = [];
+  readonly #watches: Watch[] = [];
   readonly #logs = new Map<Kind, WatchLog>();
   readonly #unusable = new Set<string>();
   readonly #forgetCollector: () => void;
@@ -84,10 +93,15 @@ export class ApiSource {
     });
   }
 
+  /** How each resource stands and how old what is known of it is, a line each: `services: watching, age 3s`. */
+  describe(): string[] {
+    return this.#watches.map(({ kind, plural }) => `${plural}: ${this.#logs.get(kind)?.state}`);
+  }
+
   #makeWatch<K extends Kind>(kind: K): ListWatch<K> {
     const { store, clock, random, log, reduce, labels, namespaceLabels, timings } = this.#options;
     const resources = RESOURCES[kind];
-    const watchLog = new WatchLog(log, clock);
+    const watchLog = new WatchLog({ log, clock, age: () => listedAge(store, kind) });
     this.#logs.set(kind, watchLog);
     return new ListWatch({
       resources,
@@ -129,7 +143,7 @@ export class ApiSource {
     });
     const forget = metrics.onCollect(() => {
       for (const kind of store.kinds) {
-        const age = store.age(kind);
+        const age = listedAge(store, kind);
         if (age !== undefined) ages.slot(zone, kind).set(age / 1000);
       }
     });
@@ -138,6 +152,11 @@ export class ApiSource {
       for (const kind of store.kinds) ages.remove(zone, kind);
     };
   }
+}
+
+/** Milliseconds since the API was last heard of; what a snapshot told does not count. */
+function listedAge(store: ClusterStore, kind: Kind): number | undefined {
+  return store.isKindSynced(kind) ? store.age(kind) : undefined;
 }
 
 function isEndpointSet(kind: Kind, object: ObjectOfKind[Kind]): object is EndpointSet {

@@ -104,6 +104,11 @@ export class ListWatch<K extends Kind> {
     return this.#resource.kind;
   }
 
+  /** The resource that is asked for at present: `endpointslices`. */
+  get plural(): string {
+    return this.#resource.plural;
+  }
+
   start(): void {
     this.#running ??= this.#run();
   }

@@ -7,17 +7,24 @@ import { explainFailure, type RequestSubject } from "./api-error.ts";
 /** A trouble that lasts is mentioned again after so long. */
 const REPEAT_MS = 60_000;
 
+export interface WatchLogOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Milliseconds since the API was last heard of about this kind; undefined before it is listed. */
+  readonly age: () => number | undefined;
+}
+
 export class WatchLog {
-  readonly #log: Logger;
-  readonly #clock: Clock;
+  readonly #options: WatchLogOptions;
   #lastWords = "";
   #saidAt = 0;
   #lostAt: number | undefined;
+  /** When the API was last heard of before the watch was lost. */
+  #heardAt = 0;
   #wasWatching = false;
 
-  constructor(log: Logger, clock: Clock) {
-    this.#log = log;
-    this.#clock = clock;
+  constructor(options: WatchLogOptions) {
+    this.#options = options;
   }
 
   /** Why it does not work at present; undefined while it does. */
@@ -25,32 +32,66 @@ export class WatchLog {
     return this.#lostAt === undefined ? undefined : this.#lastWords;
   }
 
+  /** How the watch stands, and how old what is known is, in whole seconds: `watching, age 3s`. */
+  get state(): string {
+    const { age } = this.#options;
+    const known = age();
+    if (known === undefined)
+      return this.#lostAt === undefined
+        ? "being listed"
+        : `not listed, failing since ${this.#lostSince(this.#lostAt)}: ${this.#lastWords}`;
+    const old = `age ${Math.floor(known / 1000)}s`;
+    if (this.#lostAt !== undefined)
+      return `lost since ${this.#lostSince(this.#lostAt)}, ${old}: ${this.#lastWords}`;
+    return `${this.#wasWatching ? "watching" : "synced"}, ${old}`;
+  }
+
   failed(error: unknown, subject: RequestSubject, delayMs: number): void {
-    const now = this.#clock.now();
+    const { log, clock, age } = this.#options;
+    const now = clock.now();
     const words = explainFailure(error, subject);
-    this.#lostAt ??= now;
+    const known = age() ?? 0;
+    if (this.#lostAt === undefined) {
+      this.#lostAt = now;
+      this.#heardAt = now - known;
+    }
     const isKnown = words === this.#lastWords && now - this.#saidAt < REPEAT_MS;
     this.#lastWords = words;
     if (isKnown) return;
     this.#saidAt = now;
-    const next = `next try in ${formatGoDuration(Math.round(delayMs))}`;
-    this.#log.warning(
+    const next = `next try in ${duration(delayMs)}`;
+    log.warning(
       this.#wasWatching
-        ? `lost the watch on ${subject.resource}: ${words}; answering from what is known, ${next}`
+        ? `lost the watch on ${subject.resource}: ${words}; answering from what is known, ${duration(known)} old, ${next}`
         : `cannot ${subject.verb} ${subject.resource}: ${words}; ${next}`,
     );
   }
 
   watching(resource: string): void {
+    const { log, clock } = this.#options;
     const lostAt = this.#lostAt;
     this.#lostAt = undefined;
     this.#lastWords = "";
     if (lostAt !== undefined) {
-      const words = this.#wasWatching ? "watching again" : "watching";
-      this.#log.info(
-        `${words}: ${resource}, after ${formatGoDuration(Math.round(this.#clock.now() - lostAt))}`,
+      const now = clock.now();
+      const after = duration(now - lostAt);
+      log.info(
+        this.#wasWatching
+          ? `watching again: ${resource}, after ${after}; what was known had grown ${duration(now - this.#heardAt)} old`
+          : `watching: ${resource}, after ${after}`,
       );
     }
     this.#wasWatching = true;
   }
+
+  /** To the second. */
+  #lostSince(lostAt: number): string {
+    const { clock } = this.#options;
+    const since = new Date(clock.wallTime() - (clock.now() - lostAt));
+    return since.toISOString().replace(/\.\d+Z$/, "Z");
+  }
+}
+
+function duration(milliseconds: number): string {
+  return formatGoDuration(Math.round(milliseconds));
 }

@@ -45,9 +45,15 @@ export class SnapshotFile {
   #hasFailed = false;
   #unsubscribe: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
+  #loadedFrom: string | undefined;
 
   constructor(options: SnapshotOptions) {
     this.#options = options;
+  }
+
+  /** When the file was written that has been loaded, as it says; undefined where none has. */
+  get loadedFrom(): string | undefined {
+    return this.#loadedFrom;
   }
 
   /**
@@ -80,6 +86,7 @@ export class SnapshotFile {
         if ((objects + unusable) % OBJECTS_PER_TURN === 0) await eventLoopTurn();
       }
       if (written === undefined) throw new SnapshotError("empty");
+      this.#loadedFrom = written;
       return { objects, unusable, written };
     } finally {
       await file.close();

@@ -53,6 +53,11 @@ describe("a live cluster", () => {
     await plugin.start();
     assert.deepEqual((await plugin.ask(WEB)).answer, ["web.default.svc.cluster.local. 5 IN A 10.96.0.1"]);
     assert.ok(plugin.instances.every((instance) => instance.ready?.()));
+    assert.deepEqual(plugin.instances[0]?.describeState?.(), [
+      "cluster.local. namespaces: watching, age 0s",
+      "cluster.local. services: watching, age 0s",
+      "cluster.local. endpointslices: watching, age 0s",
+    ]);
     assert.deepEqual(plugin.log.lines, []);
     assert.match(
       (await plugin.metrics.expose()).body,
@@ -141,6 +146,10 @@ describe("without its cluster", () => {
     assert.deepEqual((await second.ask(WEB)).answer, ["web.default.svc.cluster.local. 5 IN A 10.96.0.1"]);
     assert.equal((await second.ask({ name: "no.default.svc.cluster.local." })).rcode, Rcode.SERVFAIL);
     assert.equal(second.instances[0]?.ready?.(), false);
+    const state = second.instances[0]?.describeState?.().join("\n") ?? "";
+    assert.match(state, /^cluster\.local\. services: not listed, failing since .*: nothing listens at/m);
+    assert.match(state, /^cluster\.local\. answers: from the snapshot of \d{4}-/m);
+    assert.doesNotMatch((await second.metrics.expose()).body, /data_age_seconds{.*services/);
 
     await api.open();
     while (!second.instances[0]?.ready?.()) {

@@ -8,8 +8,13 @@ import { ConfigRefused, PluginTest, type PluginTestOptions } from "../../plugin/
 import ready from "./index.ts";
 
 /** A plugin whose readiness the test sets. */
-function neighbour(name: string, state = { ready: false, asked: 0 }): PlacedPlugin & { state: typeof state } {
+function neighbour(
+  name: string,
+  state = { ready: false, asked: 0 },
+  lines?: () => readonly string[],
+): PlacedPlugin & { state: typeof state } {
   const instance = {
+    ...(lines !== undefined && { describeState: lines }),
     ready: () => {
       state.asked++;
       return state.ready;
@@ -24,12 +29,12 @@ async function started(text: string, options: PluginTestOptions): Promise<Plugin
   return plugin;
 }
 
-async function probe(plugin: PluginTest<unknown>, address = ":8181"): Promise<string> {
+async function probe(plugin: PluginTest<unknown>, address = ":8181", query = ""): Promise<string> {
   const handler = plugin.http.get(`${address}/ready`);
   assert.ok(handler !== undefined);
   const server = createServer(handler).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/ready`);
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/ready${query}`);
   const seen = `${response.status} ${await response.text()}`;
   server.close();
   server.closeAllConnections();
@@ -84,6 +89,35 @@ test("speaks for all blocks at one address, each in its own mode", async () => {
   two.state.ready = false;
   assert.equal(await probe(first), "503 kubernetes");
   assert.equal(await probe(elsewhere, ":8182"), "503 nomad");
+});
+
+test("adds what the plugins say of themselves for who asks for it, behind the same first line", async () => {
+  let age = 3;
+  const says = () => [`cluster.local. services: watching, age ${age}s`, "cluster.local. pods: being listed"];
+  const kubernetes = neighbour("kubernetes", { ready: false, asked: 0 }, says);
+  const shared = new Map<string, unknown>();
+  const plugin = await started("ready", { shared, neighbours: [kubernetes, neighbour("nomad")] });
+  // A plugin that speaks for two blocks in the same words is heard once.
+  await started("ready", { shared, neighbours: [kubernetes] });
+  assert.equal(await probe(plugin), "503 kubernetes,nomad");
+  const details =
+    "kubernetes cluster.local. services: watching, age 3s\nkubernetes cluster.local. pods: being listed\n";
+  assert.equal(await probe(plugin, ":8181", "?verbose"), `503 kubernetes,nomad\n${details}`);
+  kubernetes.state.ready = true;
+  age = 200;
+  const ready = await started("ready :8182", { neighbours: [kubernetes] });
+  assert.equal(await probe(ready, ":8182"), "200 OK");
+  assert.equal(await probe(ready, ":8182", "?other=1"), "200 OK");
+  assert.equal(
+    await probe(ready, ":8182", "?other=1&verbose=true"),
+    `200 OK\n${details.replace("3s", "200s")}`,
+    "who was ready once is asked for its state all the same",
+  );
+  await plugin.instances[0]?.drain?.();
+  assert.equal(
+    await probe(plugin, ":8181", "?verbose"),
+    `503 Shutting down\n${details.replace("3s", "200s")}`,
+  );
 });
 
 test("is not ready during the shutdown", async () => {

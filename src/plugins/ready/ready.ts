@@ -49,10 +49,16 @@ class ReadyEndpoint {
     this.#blocks.push(block);
   }
 
-  readonly handle: HttpHandler = (_request, response) => {
+  readonly handle: HttpHandler = (request, response) => {
     const [status, text] = this.#state();
-    response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(text);
+    const body = isVerbose(request.url) ? [text, ...this.#details(), ""].join("\n") : text;
+    response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(body);
   };
+
+  /** How the plugins stand, a line each. */
+  #details(): string[] {
+    return [...new Set(this.#blocks.flatMap((block) => block.details()))];
+  }
 
   #state(): readonly [number, string] {
     if (this.shuttingDown) return [503, "Shutting down"];
@@ -62,6 +68,12 @@ class ReadyEndpoint {
     this.#log.info(`Plugins not ready: "${names}"`);
     return [503, names];
   }
+}
+
+/** `/ready?verbose`, as Kubernetes' own servers have it. */
+function isVerbose(url: string | undefined): boolean {
+  const query = url?.split("?", 2)[1];
+  return query !== undefined && new URLSearchParams(query).has("verbose");
 }
 
 class ReadyBlock {
@@ -84,5 +96,12 @@ class ReadyBlock {
       else if (this.#untilReady) this.#done.add(instance);
     }
     return names;
+  }
+
+  /** What its plugins say of themselves. */
+  details(): string[] {
+    return this.#site.block
+      .plugins()
+      .flatMap(({ name, instance }) => instance.describeState?.().map((line) => `${name} ${line}`) ?? []);
   }
 }
