@@ -86,8 +86,8 @@ export interface PluginInstance {
    * longer true. Called by that plugin through `site.block.plugins()`.
    */
   forget?(names: readonly Name[]): void;
-  /** Zones that it has and that may be copied as a whole. */
-  readonly transferSource?: TransferSource;
+  /** Zones that it has and that may be copied as a whole. Complete from `started` on; one may have none before. */
+  readonly transferSource?: TransferSource | undefined;
   /** What it knows of the search paths of clients (`autopath @NAME`). */
   readonly searchPathSource?: SearchPathSource;
   /** What it does for other plugins of its block beyond what this contract knows. */

@@ -64,6 +64,7 @@ export {
   type QueryFlag,
   type Step,
 } from "./explanation.ts";
+export { followAlias } from "./follow-alias.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
 export { DROPPED, type Dropped, Failure, type Outcome } from "./outcome.ts";
 export {

@@ -1,7 +1,6 @@
 /** Queries -> replies out of the cluster (CoreDNS facts 2.47). */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
-import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/cluster-zone.ts";
@@ -11,6 +10,7 @@ import { whySo } from "../../kubernetes/why-so.ts";
 import {
   AnswerMemo,
   type Fallthrough,
+  followAlias,
   type Next,
   type Outcome,
   type Query,
@@ -115,9 +115,7 @@ export class KubernetesHandler {
       query.trace?.note(
         `an alias of ${outside}, which lies outside of the cluster: the server is asked for it`,
       );
-      const outcome = query.lookup(outside, query.type);
-      if (outcome instanceof Promise) return outcome.then((settled) => joinAliases(query, aliases, settled));
-      return joinAliases(query, aliases, outcome);
+      return followAlias(query, aliases, outside);
     }
     if (resolution === undefined) {
       query.trace?.note(whyAliasEnds(this.#answers, alias, query.type));
@@ -128,20 +126,4 @@ export class KubernetesHandler {
     const authority = answer.length === 0 ? [this.#answers.authority(zone)] : [];
     return query.reply({ authoritative: true, answer: [...aliases, ...answer], authority, additional });
   }
-}
-
-/**
- * The aliases, and behind them what the server found out about their target. A target that does not exist, or that this
- * server is not to resolve, leaves the aliases alone; one that could not be asked for is a failure, so that nobody
- * remembers the name as one without addresses (rule 51).
- */
-function joinAliases(query: Query, aliases: readonly ResourceRecord[], outcome: Outcome): Outcome {
-  if (outcome.kind === "dropped") return query.fail();
-  const { rcode } = outcome;
-  if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN && rcode !== Rcode.REFUSED) {
-    return outcome.kind === "failed" ? query.fail(Rcode.SERVFAIL, outcome.error) : query.fail();
-  }
-  if (outcome.kind === "failed") return query.reply({ authoritative: true, answer: aliases });
-  const answer = [...aliases, ...outcome.answer];
-  return query.reply({ authoritative: true, answer, truncated: outcome.truncated });
 }

@@ -1,0 +1,33 @@
+/** An alias that a plugin knows, and whose target lies elsewhere: the server is asked for it (CoreDNS facts 1.18). */
+import type { Name } from "../dns/name.ts";
+import { Rcode } from "../dns/numbers.ts";
+import type { ResourceRecord } from "../dns/record-kind.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Query } from "./query.ts";
+
+/**
+ * Answers with the aliases, and behind them what the server finds out about their last target. One that does not exist, or that this
+ * server is not to resolve, leaves the aliases alone; one that could not be asked for is a failure, so that nobody remembers the name
+ * as one without addresses (kubernetes-dns-spec rule 51).
+ * @param aliases CNAME records from the query's name to `target`, in order
+ */
+export function followAlias(
+  query: Query,
+  aliases: readonly ResourceRecord[],
+  target: Name,
+): Outcome | Promise<Outcome> {
+  const outcome = query.lookup(target, query.type);
+  if (outcome instanceof Promise) return outcome.then((settled) => joinAliases(query, aliases, settled));
+  return joinAliases(query, aliases, outcome);
+}
+
+function joinAliases(query: Query, aliases: readonly ResourceRecord[], outcome: Outcome): Outcome {
+  if (outcome.kind === "dropped") return query.fail();
+  const { rcode } = outcome;
+  if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN && rcode !== Rcode.REFUSED) {
+    return outcome.kind === "failed" ? query.fail(Rcode.SERVFAIL, outcome.error) : query.fail();
+  }
+  if (outcome.kind === "failed") return query.reply({ authoritative: true, answer: aliases });
+  const answer = [...aliases, ...outcome.answer];
+  return query.reply({ authoritative: true, answer, truncated: outcome.truncated });
+}
