@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import {
+  type CounterSlot,
+  ExplainError,
+  type HttpHandler,
+  type PluginInstance,
+  SetupError,
+  type Site,
+} from "../../plugin/index.ts";
+import { checkRequest } from "./guard.ts";
+import { findPod } from "./pod.ts";
+import { RequestError, readPodRequest, readQuestion } from "./request.ts";
+
+/** What the blocks of one configuration have in common. */
+interface SharedState {
+  /** Where the endpoint is, once a block has asked for it. */
+  address: string | undefined;
+  isServed: boolean;
+  underWay: number;
+}
+
+/** Milliseconds that a question may take. Longer than what `forward` gives itself. */
+const TIMEOUT = 8_000;
+const MAX_UNDER_WAY = 4;
+const MAX_BODY = 4_096;
+
+/** There is one for the whole server: every block that has the directive means the same. */
+export class ExplainEndpoint implements PluginInstance {
+  readonly #address: string;
+  readonly #site: Site;
+  readonly #shared: SharedState;
+
+  constructor(address: string, site: Site) {
+    this.#address = address;
+    this.#site = site;
+    this.#shared = site.shared("state", () => ({ address: undefined, isServed: false, underWay: 0 }));
+    this.#shared.address ??= address;
+    if (this.#shared.address !== address) {
+      throw new SetupError(
+        `there is one 'explain' for the whole server, and it is at ${this.#shared.address} already: ` +
+          `write the same address, not ${address}`,
+      );
+    }
+  }
+
+  async start(): Promise<void> {
+    if (this.#shared.isServed) return;
+    this.#shared.isServed = true;
+    const { http, control } = this.#site;
+    const { port } = await http.serve(
+      this.#address,
+      "/explain",
+      this.#answering((body) => control.explain(readQuestion(body), TIMEOUT)),
+    );
+    await http.serve(
+      this.#address,
+      "/explain/pod",
+      this.#answering(async (body) => findPod(control.clusters(), readPodRequest(body))),
+    );
+    const shown = this.#address.replace(/:\d+$/, `:${port}`);
+    this.#site.log.info(`whoever is on this machine may ask http://${shown}/explain about any query`);
+  }
+
+  #answering(answer: (body: string) => Promise<object>): HttpHandler {
+    const requests = this.#site.metrics.counter({
+      name: "portolan_explain_requests_total",
+      help: "Requests to the endpoint of explain, by HTTP status.",
+      labels: ["status"],
+    });
+    const statuses = new Map<number, CounterSlot>();
+    const count = (status: number): void => {
+      const slot = statuses.get(status) ?? requests.slot(String(status));
+      statuses.set(status, slot);
+      slot.increment();
+    };
+    return (request, response) => {
+      void this.#respond(request, response, answer).then(count);
+    };
+  }
+
+  /** @returns the status; never rejects */
+  async #respond(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: (body: string) => Promise<object>,
+  ): Promise<number> {
+    const shared = this.#shared;
+    let status = 200;
+    let body: object;
+    shared.underWay++;
+    try {
+      checkRequest(request);
+      if (shared.underWay > MAX_UNDER_WAY)
+        throw new RequestError(
+          429,
+          `${MAX_UNDER_WAY} questions are under way already: ask again in a moment`,
+        );
+      body = await answer(await readBody(request));
+    } catch (error) {
+      status = statusOf(error);
+      body = { error: error instanceof Error ? error.message : String(error) };
+      if (status === 500) this.#site.log.error(error instanceof Error ? error.message : String(error));
+    } finally {
+      shared.underWay--;
+    }
+    response.writeHead(status, {
+      "content-type": "application/json",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "portolan-explain": "1",
+      ...(status === 405 && { allow: "POST" }),
+      // What is left of a body that was not read would be taken for the next request.
+      ...(status !== 200 && { connection: "close" }),
+    });
+    response.end(`${JSON.stringify(body)}\n`);
+    return status;
+  }
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof RequestError) return error.status;
+  return error instanceof ExplainError ? 400 : 500;
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // Breaking out of a loop over the stream would destroy the connection before the client reads why.
+  await new Promise<void>((resolve, reject) => {
+    request.on("data", (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length <= MAX_BODY) chunks.push(chunk);
+      else reject(new RequestError(413, `a question has ${MAX_BODY} octets at the most`));
+    });
+    request.once("end", resolve);
+    request.once("error", reject);
+    request.once("close", () => reject(new RequestError(400, "the request broke off")));
+  });
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,12 @@
+/** `explain`: tells on the machine itself which way a query takes through the running server. */
+import { definePlugin, directive, optional } from "../../plugin/index.ts";
+import { ExplainEndpoint } from "./endpoint.ts";
+import { loopbackAddress } from "./loopback.ts";
+
+export default definePlugin({
+  name: "explain",
+  summary: "Tells on the machine itself which way a query takes through the running server.",
+  leaderOnly: true,
+  config: directive({ args: { address: optional(loopbackAddress(), "127.0.0.1:8183") } }),
+  create: ({ address }, site) => new ExplainEndpoint(address, site),
+});

@@ -1,0 +1,36 @@
+/** Addresses that only this machine reaches. */
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { listenAddress, type Value, ValueProblem } from "../../plugin/index.ts";
+
+/** `127.0.0.1:8183`, `[::1]:8183`; `localhost` is taken for 127.0.0.1, whatever the machine makes of it. */
+export function loopbackAddress(): Value<string> {
+  const address = listenAddress();
+  return {
+    expected: "a loopback address with a port, such as 127.0.0.1:8183 or [::1]:8183",
+    parse(word, context) {
+      const read = address.parse(word, context);
+      if (typeof read !== "string") return read;
+      const at = read.lastIndexOf(":");
+      const host = read.slice(0, at);
+      if (!isLoopbackHost(host)) return new ValueProblem(problem(word, host));
+      return host.toLowerCase() === "localhost" ? `127.0.0.1${read.slice(at)}` : read;
+    },
+  };
+}
+
+/** @param host as in a URL: an IPv6 address stands in brackets */
+export function isLoopbackHost(host: string): boolean {
+  if (host.toLowerCase() === "localhost") return true;
+  const octets = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
+  if (octets === undefined) return false;
+  if (octets.length === 4) return octets[0] === 127;
+  return octets.every((octet, index) => octet === (index === 15 ? 1 : 0));
+}
+
+function problem(word: string, host: string): string {
+  const whom = host === "" ? "every address of the machine" : `${host}, which is no loopback address`;
+  return (
+    `'${word}' would be open to ${whom}: explain asks for no password, tells how the server is configured, and has it ` +
+    "ask others, so it answers its own machine alone"
+  );
+}

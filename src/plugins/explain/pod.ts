@@ -1,0 +1,36 @@
+/** What the server knows of a pod whose queries are to be explained. */
+import type { ClusterClients } from "../../plugin/index.ts";
+import { type PodRequest, RequestError } from "./request.ts";
+
+export interface PodFacts extends PodRequest {
+  /** The cluster domain, without final dot. */
+  readonly domain: string;
+  /** As text; empty where they are not known. */
+  readonly addresses: readonly string[];
+  /** What is not known and taken for granted, in words. */
+  readonly assumed: readonly string[];
+}
+
+/** @throws RequestError */
+export function findPod(clusters: readonly ClusterClients[], { namespace, name }: PodRequest): PodFacts {
+  const [first] = clusters;
+  if (first === undefined) {
+    throw new RequestError(404, "no server block has kubernetes, so there are no pods and no cluster domain");
+  }
+  const policy = "dnsPolicy ClusterFirst and no dnsConfig: a server does not read those of pods";
+  for (const cluster of clusters) {
+    const addresses = cluster.pod(namespace, name);
+    if (addresses !== undefined)
+      return { namespace, name, domain: cluster.domain, addresses, assumed: [policy] };
+  }
+  const full = `${namespace}/${name}`;
+  if (clusters.every(({ keepsPods, awaited }) => keepsPods && awaited.length === 0))
+    throw new RequestError(404, `the cluster has no pod ${full} that runs and has an address`);
+  if (clusters.every((cluster) => cluster.hasNamespace(namespace) === false))
+    throw new RequestError(
+      404,
+      `the cluster has no namespace ${namespace}, or the Corefile does not select it`,
+    );
+  const pod = `that there is a pod ${full}: the server keeps no pods without 'pods verified', so it is asked from 127.0.0.1`;
+  return { namespace, name, domain: first.domain, addresses: [], assumed: [pod, policy] };
+}
