@@ -74,6 +74,7 @@ export {
   type Listener,
   Query,
   type TransportName,
+  type Waiter,
 } from "./query.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {

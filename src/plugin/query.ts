@@ -94,6 +94,10 @@ export class Query {
   trace: Trace | undefined;
   /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
   metadata: Map<string, string | (() => string)> | undefined;
+  /** What waits for somebody else so that the client gets its answer. Of use on `root`. */
+  waiter: Waiter | undefined;
+  /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
+  isAbandoned = false;
   /** The promise that the innermost waiting plugin made. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
 
@@ -272,6 +276,18 @@ export class Query {
     this.local = this.local.snapshot();
   }
 
+  /**
+   * Nobody wants the answer any more: what waits for it lets go, and nothing is asked anew. Without that the queries that a listener
+   * gave up would go on to take memory for as long as an upstream is silent.
+   */
+  abandon(): void {
+    const { root } = this;
+    const { waiter } = root;
+    root.isAbandoned = true;
+    root.waiter = undefined;
+    waiter?.abandon();
+  }
+
   #derive(changes: QueryChanges, deeper: number): Query {
     const name = changes.name;
     const sameName = name === undefined || name.equals(this.name);
@@ -317,6 +333,12 @@ export class Query {
     if (edns !== undefined) writeOpt(writer, edns, 0);
     return writer.finish().slice();
   }
+}
+
+/** Waits for somebody else on behalf of a client, and can stop. */
+export interface Waiter {
+  /** The outcome has to be {@link DROPPED}, and may come later. */
+  abandon(): void;
 }
 
 /** Internal lookups inside each other; the zone engine of CoreDNS stops at the same number (facts 1.18). */

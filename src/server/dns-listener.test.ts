@@ -6,9 +6,11 @@ import { Name } from "../dns/name.ts";
 import { Flag, Opcode, Rcode } from "../dns/numbers.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { FakeClock } from "../lib/clock.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import type { Next } from "../plugin/handler.ts";
-import { FixedEndpoint } from "../plugin/query.ts";
+import { DROPPED } from "../plugin/outcome.ts";
+import { FixedEndpoint, type Query } from "../plugin/query.ts";
 import type { ReplyPort } from "../transports/transport.ts";
 import { DnsListener, InFlight } from "./dns-listener.ts";
 import { RouteTable } from "./route-table.ts";
@@ -37,9 +39,13 @@ class BrokenPort implements ReplyPort {
   }
 }
 
-function listen(chain: Next): { listener: DnsListener; inFlight: InFlight; errors: unknown[] } {
+function listen(
+  chain: Next,
+  maxWaiting = 5,
+): { listener: DnsListener; inFlight: InFlight; errors: unknown[]; shed: CounterSlot } {
   const slot = () => new MetricsRegistry().counter({ name: "test_total", help: "Test.", labels: [] }).slot();
   const errors: unknown[] = [];
+  const shed = slot();
   const inFlight = new InFlight();
   const listener = new DnsListener({
     label: "dns://:53",
@@ -50,10 +56,11 @@ function listen(chain: Next): { listener: DnsListener; inFlight: InFlight; error
       inFlight,
     },
     clock: new FakeClock(),
-    counters: { shed: slot(), rejected: slot(), ignored: slot() },
+    counters: { shed, rejected: slot(), ignored: slot() },
     onError: (error) => errors.push(error),
+    maxWaiting,
   });
-  return { listener, inFlight, errors };
+  return { listener, inFlight, errors, shed };
 }
 
 const query = makeQuery({ name: Name.parse("a.example."), type: RecordType.A });
@@ -90,4 +97,34 @@ describe("a reply that cannot be sent", () => {
       assert.deepEqual([port.tries, port.drops, inFlight.count], [2, 1, 0]);
     }
   });
+});
+
+test("past the bound the oldest query is given up, counted, and nothing waits for it any more", async () => {
+  const asked: Query[] = [];
+  const { listener, inFlight, shed } = listen(
+    (query) =>
+      new Promise((resolve) => {
+        asked.push(query);
+        query.root.waiter = { abandon: () => resolve(DROPPED) };
+      }),
+    2,
+  );
+  const ports = Array.from({ length: 4 }, () => new BrokenPort());
+  const octets = encodeMessage(query);
+  for (const port of ports) listener.receiver("udp").receive(octets, octets.length, port);
+  while (inFlight.count > 2) await Promise.resolve();
+  assert.deepEqual(
+    asked.map(({ isAbandoned }) => isAbandoned),
+    [true, true, false, false],
+  );
+  assert.equal(shed.value, 2);
+  assert.deepEqual(
+    ports.map(({ tries, drops }) => [tries, drops]),
+    [
+      [0, 1],
+      [0, 1],
+      [0, 0],
+      [0, 0],
+    ],
+  );
 });

@@ -59,8 +59,8 @@ export interface ListenerCounters {
   readonly ignored: CounterSlot;
 }
 
-/** Queries that may wait at one time on one listener. At 500 octets each they take some 10 MB. */
-const MAX_WAITING = 20_000;
+/** Queries that may wait at one time on one listener. With all that waits for them they take some 5 KB each, 50 MB together. */
+const MAX_WAITING = 10_000;
 
 export class DnsListener implements Listener {
   readonly label: string;
@@ -83,9 +83,10 @@ export class DnsListener implements Listener {
     this.#clock = options.clock;
     this.#counters = options.counters;
     this.#onError = options.onError;
-    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, ({ port }) => {
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, ({ query, port }) => {
       this.#counters.shed.increment();
       port.drop();
+      query.abandon();
     });
   }
 

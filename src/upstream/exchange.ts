@@ -43,6 +43,8 @@ export interface ExchangeOptions {
 /** What holds a request while the answer is awaited: a socket, a connection. */
 export interface RequestCarrier {
   timedOut(request: UpstreamRequest): void;
+  /** Nobody waits for the request any more: none of its callbacks is called. */
+  letGo(request: UpstreamRequest): void;
 }
 
 /**

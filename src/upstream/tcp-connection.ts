@@ -9,6 +9,7 @@ export interface ConnectionOwner {
   connected(connection: TcpConnection): void;
   received(connection: TcpConnection, message: Uint8Array): void;
   timedOut(connection: TcpConnection, request: UpstreamRequest): void;
+  letGo(connection: TcpConnection, request: UpstreamRequest): void;
   /** Called once, unless the owner itself closed the connection. No error: the peer ended it in good order. */
   lost(connection: TcpConnection, error: Error | undefined): void;
 }
@@ -81,6 +82,10 @@ export class TcpConnection implements RequestCarrier {
 
   timedOut(request: UpstreamRequest): void {
     this.#owner.timedOut(this, request);
+  }
+
+  letGo(request: UpstreamRequest): void {
+    this.#owner.letGo(this, request);
   }
 
   #connected(): void {

@@ -374,7 +374,13 @@ describe("TCP exchange", () => {
     const standing = new Promise<void>((resolve) => {
       connected = resolve;
     });
-    const owner = { connected, received: () => undefined, timedOut: () => undefined, lost: () => undefined };
+    const owner = {
+      connected,
+      received: () => undefined,
+      timedOut: () => undefined,
+      letGo: () => undefined,
+      lost: () => undefined,
+    };
     const connection = new TcpConnection(owner, server.address, undefined, 0);
     cleanups.push(() => connection.close());
     await Promise.all([standing, server.accepts(1)]);

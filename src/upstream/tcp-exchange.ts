@@ -43,6 +43,7 @@ export class TcpExchange implements Exchange {
     connected: (connection) => this.#connected(connection),
     received: (connection, message) => this.#received(connection, message),
     timedOut: (connection, request) => this.#timedOut(connection, request),
+    letGo: (connection, request) => this.#letGo(connection, request),
     lost: (connection, error) => this.#lost(connection, error),
   };
   #pipelineDepth = PIPELINE_DEPTH;
@@ -183,11 +184,15 @@ export class TcpExchange implements Exchange {
       ? `dial tcp ${this.#options.remote.text}: i/o timeout`
       : `read ${this.#way(connection)}: i/o timeout`;
     const silent = connection.answers === request.answersBefore;
-    this.#release(request);
-    if (--connection.inFlight === 0 && !dialling) this.#becomeIdle(connection);
+    this.#letGo(connection, request);
     // Nothing came since the query went: the connection is dead, and whoever else waits on it waits in vain.
     if (silent && connection.state === "open") this.#abandon(connection);
     request.failed(this.#error(dialling ? "connect" : "timeout", message));
+  }
+
+  #letGo(connection: TcpConnection, request: UpstreamRequest): void {
+    this.#release(request);
+    if (--connection.inFlight === 0 && connection.state === "open") this.#becomeIdle(connection);
   }
 
   #dialTimedOut(connection: TcpConnection): void {

@@ -49,6 +49,7 @@ export class UdpExchange implements Exchange {
     received: (channel, bytes, length) => this.#received(channel, bytes, length),
     failed: (channel, error, usable) => this.#failed(channel, error, usable),
     timedOut: (channel, request) => this.#timedOut(channel, request),
+    letGo: (channel, request) => this.#release(request, channel),
   };
   #sweep: Timer | undefined;
   #closed = false;
@@ -214,6 +215,7 @@ interface ChannelOwner {
   received(channel: UdpChannel, bytes: Uint8Array, length: number): void;
   failed(channel: UdpChannel, error: Error, usable: boolean): void;
   timedOut(channel: UdpChannel, request: UpstreamRequest): void;
+  letGo(channel: UdpChannel, request: UpstreamRequest): void;
 }
 
 /** A socket with what the exchange knows of it. */
@@ -247,6 +249,10 @@ class UdpChannel implements DatagramListener, RequestCarrier {
 
   timedOut(request: UpstreamRequest): void {
     this.#owner.timedOut(this, request);
+  }
+
+  letGo(request: UpstreamRequest): void {
+    this.#owner.letGo(this, request);
   }
 }
 

@@ -3,7 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
-import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
@@ -109,6 +109,9 @@ export class ChainAsker {
       flight,
       pending.asked.deadline - this.#clock.now(),
       (landed) => {
+        if (pending.asked.root.isAbandoned) return DROPPED;
+        // The leader's client was given up, and with it the question: one of those who joined asks it anew, for all.
+        if (flight.asked.root.isAbandoned) return this.#answer(pending, joins);
         if (isForLeaderAlone(landed)) return this.#answer(pending, 0);
         // A second leader that runs out of time has shown that the upstream is slow, not that its client was in a hurry.
         if (joins > 1 && this.#ranOutOfTime(landed, flight)) return this.#answer(pending, joins - 1);

@@ -13,7 +13,17 @@ import {
 } from "../../dns/index.ts";
 import { octetAt, readU16 } from "../../dns/octets.ts";
 import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
-import type { Clock, Logger, Next, Outcome, Query, Reply, Trace } from "../../plugin/index.ts";
+import {
+  type Clock,
+  DROPPED,
+  type Logger,
+  type Next,
+  type Outcome,
+  type Query,
+  type Reply,
+  type Trace,
+  type Waiter,
+} from "../../plugin/index.ts";
 import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
@@ -53,7 +63,7 @@ export const TOTAL_TIME = 5_000;
 /** Milliseconds of rest after each round through the upstreams, from the third on: attempts that fail at once must not spin. */
 export const PAUSE = 100;
 
-export class ForwardedQuery extends UpstreamRequest {
+export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
   readonly #query: Query;
   readonly #next: Next;
@@ -73,6 +83,7 @@ export class ForwardedQuery extends UpstreamRequest {
   #failoverReplies = 0;
   #failoverReply: Reply | undefined;
   #lastError: Error | undefined;
+  #isAbandoned = false;
 
   constructor(rules: ForwardRules, query: Query, next: Next) {
     super();
@@ -97,6 +108,11 @@ export class ForwardedQuery extends UpstreamRequest {
 
   /** Sends the query; there is no promise where nobody can be asked. */
   begin(): Outcome | Promise<Outcome> {
+    const { root } = this.#query;
+    if (root.isAbandoned) {
+      this.#rules.finished();
+      return DROPPED;
+    }
     const now = this.#rules.clock.now();
     this.#deadline = Math.min(now + TOTAL_TIME, this.#query.deadline);
     const upstream = now < this.#deadline ? this.#choose() : undefined;
@@ -107,6 +123,7 @@ export class ForwardedQuery extends UpstreamRequest {
     const outcome = new Promise<Outcome>((resolve) => {
       this.#resolve = resolve;
     });
+    root.waiter = this;
     this.#ask(upstream, now);
     return outcome;
   }
@@ -133,7 +150,14 @@ export class ForwardedQuery extends UpstreamRequest {
   }
 
   failed(error: ExchangeError): void {
-    this.#failed(error);
+    // An exchange that has no room says so later than it was asked.
+    if (!this.#isAbandoned) this.#failed(error);
+  }
+
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.carrier?.letGo(this);
+    this.#settle(DROPPED);
   }
 
   #ask(upstream: Upstream, now: number): void {
@@ -278,6 +302,9 @@ export class ForwardedQuery extends UpstreamRequest {
 
   #settle(outcome: Outcome | Promise<Outcome>): void {
     this.#rules.finished();
+    // It may wait for the next `forward` by now.
+    const { root } = this.#query;
+    if (root.waiter === this) root.waiter = undefined;
     // A promise can only be that of the chain, which never rejects.
     if (outcome instanceof Promise) void outcome.then(this.#resolve);
     else this.#resolve(outcome);
@@ -317,6 +344,10 @@ const PAUSING: RequestCarrier = {
   timedOut(request) {
     request.carrier = undefined;
     if (request instanceof ForwardedQuery) request.proceedNow();
+  },
+  letGo(request) {
+    // Its time-out still comes, and finds nothing to do.
+    request.carrier = undefined;
   },
 };
 

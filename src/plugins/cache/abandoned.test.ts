@@ -1,0 +1,59 @@
+/** Clients that were given up, as too many waited, do not cost those their answer who joined them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DROPPED, type Next, type Outcome, type Query } from "../../plugin/index.ts";
+import { Answer, PluginTest, records } from "../../plugin/testing.ts";
+import cache from "./index.ts";
+
+const A = "www.example.org. 300 IN A 192.0.2.1";
+
+interface Asked {
+  readonly query: Query;
+  readonly resolve: (outcome: Outcome) => void;
+}
+
+/** A cache before an upstream that lets go of what is abandoned, and else answers when the test says so. */
+function scene() {
+  const asked: Asked[] = [];
+  const next: Next = (query) =>
+    new Promise((resolve) => {
+      asked.push({ query, resolve });
+      query.root.waiter = { abandon: () => resolve(DROPPED) };
+    });
+  const running = PluginTest.of(cache, "cache");
+  const chain = running.chain(next);
+  const ask = (): { query: Query; outcome: Promise<Outcome> } => {
+    const query = running.query({ name: "www.example.org." });
+    return { query, outcome: Promise.resolve(chain(query)) };
+  };
+  return { asked, ask };
+}
+
+test("one of those who joined an abandoned query asks anew, for all", async () => {
+  const { asked, ask } = scene();
+  const [leader, second, third, fourth] = [ask(), ask(), ask(), ask()];
+  assert.equal(asked.length, 1);
+  leader.query.abandon();
+  assert.equal(await leader.outcome, DROPPED);
+  while (asked.length < 2) await Promise.resolve();
+  second.query.abandon();
+  assert.equal(await second.outcome, DROPPED);
+  while (asked.length < 3) await Promise.resolve();
+  const last = asked[2] ?? assert.fail();
+  last.resolve(last.query.reply({ answer: records(A) }));
+  for (const { outcome } of [third, fourth]) {
+    const settled = await outcome;
+    assert.ok(settled.kind === "reply");
+    assert.deepEqual(new Answer(settled).answer, [A]);
+  }
+  assert.equal(asked.length, 3);
+});
+
+test("one that joined and was given up itself asks nobody", async () => {
+  const { asked, ask } = scene();
+  const [leader, second] = [ask(), ask()];
+  second.query.abandon();
+  leader.query.abandon();
+  assert.deepEqual(await Promise.all([leader.outcome, second.outcome]), [DROPPED, DROPPED]);
+  assert.equal(asked.length, 1);
+});
