@@ -105,6 +105,17 @@ test("a command line that says nothing gets the usage and 2", async (t) => {
   }
 });
 
+test("a Corefile of 2,000 lines is no reason to wait", async (t) => {
+  const block = (index: number) =>
+    `zone${index}.example {\n errors\n cache 30 {\n  success 9984\n }\n forward . 192.0.2.53\n}\n\n`;
+  const cwd = makeTree(t, { Corefile: Array.from({ length: 250 }, (_, index) => block(index)).join("") });
+  const begun = performance.now();
+  const { code, output } = await runPortolan(["check"], { cwd });
+  assert.deepEqual([code, output], [0, "Corefile: no faults\n"]);
+  // It takes a fifth of a second (bench/in-process/check.ts); what grows with the square of the lines takes far more than this.
+  assert.ok(performance.now() - begun < 10_000);
+});
+
 test("the server logs the same warnings, one line each, at start and reload", async () => {
   const corefile = (port: PortOf) => `.:${port("dns")} {\n bind 127.0.0.1\n erratic\n whoami\n}\n`;
   await using server = await Portolan.start(corefile);

@@ -17,11 +17,23 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ["test", async () => (await import("./test-command/test-command.ts")).test],
 ]);
 
+/**
+ * Ends the process once all is printed. A command leaves nothing behind that is worth waiting for, and taking down what it had in
+ * memory piece by piece is a tenth of the time that `check` takes.
+ */
+async function leave(code: number): Promise<never> {
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<void>((resolve) => {
+      stream.write("", () => resolve());
+    });
+  process.exit(code);
+}
+
 /** Runs the program to its end. @returns the exit code (CoreDNS facts 1.4) */
 export async function main(argv: readonly string[]): Promise<number> {
   const [word = "", ...others] = argv;
   const command = COMMANDS.get(word);
-  if (command !== undefined) return (await command())(others);
+  if (command !== undefined) return leave(await (await command())(others));
   let flags: ServerFlags;
   try {
     flags = parseServerFlags(argv);

@@ -12,7 +12,7 @@ import type { CheckedFile } from "./checked-file.ts";
 import { FORMATS, type Format } from "./formats.ts";
 
 interface CheckFlags extends PluginFlags {
-  format: Format;
+  format: () => Promise<Format>;
   strict: boolean;
   port: number;
   help: boolean;
@@ -85,7 +85,8 @@ async function run(argv: readonly string[]): Promise<number> {
     const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
     files.push(await checkFile(source, registry, flags.port));
   }
-  process.stdout.write(flags.format(files, wantsColour(process.stdout, process.env)));
+  const print = await flags.format();
+  process.stdout.write(print(files, wantsColour(process.stdout, process.env)));
   const diagnostics = files.flatMap((file) => file.diagnostics);
   const isFaulty = diagnostics.some(({ severity }) => flags.strict || severity === "error");
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;

@@ -38,8 +38,12 @@ const faulty: CheckedFile = {
 };
 const clean: CheckedFile = { file: "stdin", diagnostics: [], textOf: () => TEXT };
 
+const formatters = new Map(
+  await Promise.all([...FORMATS].map(async ([name, load]) => [name, await load()] as const)),
+);
+
 function format(name: string, files: readonly CheckedFile[], colour = false): string {
-  const formatter = FORMATS.get(name);
+  const formatter = formatters.get(name);
   assert.ok(formatter !== undefined);
   return formatter(files, colour);
 }

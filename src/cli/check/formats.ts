@@ -1,16 +1,13 @@
 /** What `check` prints, for people and for programs. */
 import type { CheckedFile } from "./checked-file.ts";
-import { formatForGitHub } from "./github.ts";
-import { formatForPeople } from "./human.ts";
-import { formatAsJson } from "./json.ts";
-import { formatAsSarif } from "./sarif.ts";
 
 /** @returns everything to print, line ends included */
 export type Format = (files: readonly CheckedFile[], colour: boolean) => string;
 
-export const FORMATS: ReadonlyMap<string, Format> = new Map<string, Format>([
-  ["human", formatForPeople],
-  ["json", formatAsJson],
-  ["sarif", formatAsSarif],
-  ["github", formatForGitHub],
+/** Loaded when asked for. */
+export const FORMATS: ReadonlyMap<string, () => Promise<Format>> = new Map<string, () => Promise<Format>>([
+  ["human", async () => (await import("./human.ts")).formatForPeople],
+  ["json", async () => (await import("./json.ts")).formatAsJson],
+  ["sarif", async () => (await import("./sarif.ts")).formatAsSarif],
+  ["github", async () => (await import("./github.ts")).formatForGitHub],
 ]);
