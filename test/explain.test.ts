@@ -123,7 +123,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
 
   for (const [title, args, message] of [
     ["no name", [], /explain what\? NAME is missing\n.*Usage:/s],
-    ["a type that is none", ["a.example.org", "AA"], /AA is no type of records\n/],
+    ["a type that is none", ["a.example.org", "AA"], /^AA is no type of records, such as A, AAAA, SRV or TYPE65280\n/],
     ["a name that is none", [`${"a".repeat(64)}.org`], /is no domain name/],
     [
       "a client that is none",

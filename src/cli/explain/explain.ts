@@ -1,25 +1,17 @@
 /** `portolan explain`: the way of one query through a configuration, and why the answer is what it is. */
-import { resolve } from "node:path";
-import { nodeHost } from "../../corefile/node-host.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { SystemClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { MemoryLog, type ProcessLog } from "../../lib/log.ts";
+import { nearestWord } from "../../lib/nearest-word.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/explanation.ts";
-import { type Configuration, ConfigurationError } from "../../server/configuration.ts";
-import { type Substitute, withLines, withSubstitutes } from "../../server/directive-substitutes.ts";
-import { systemRandom, thisMachine } from "../../server/machine.ts";
-import { OfflineServer } from "../../server/offline-server.ts";
-import { PluginListError, type PluginRegistry } from "../../server/plugin-registry.ts";
-import { corefilePath, readSource, UnreadableCorefile } from "../corefile-source.ts";
+import { ConfigurationError } from "../../server/configuration.ts";
+import { PluginListError } from "../../server/plugin-registry.ts";
+import { UnreadableCorefile } from "../corefile-source.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
-import { manifestPaths } from "../manifest-paths.ts";
-import { defaultPluginFlags, pluginRegistry } from "../plugin-list.ts";
 import { wantsColour } from "../terminal.ts";
-import { EXPLAIN_FLAGS, type ExplainFlags } from "./flags.ts";
+import { type Explainer, fault } from "./explainer.ts";
+import { defaultExplainFlags, EXPLAIN_FLAGS, type ExplainFlags, flagsWithoutServer } from "./flags.ts";
 import { formatExplanation, formatPodSearch } from "./human.ts";
-import { type ManifestPod, readManifestPods } from "./manifest-pods.ts";
 import { resolverSettings } from "./pod-resolver.ts";
 import { searchAsPod } from "./pod-search.ts";
 
@@ -48,109 +40,95 @@ function isUnusable(error: unknown): error is Error {
 }
 
 async function run(argv: readonly string[]): Promise<number> {
-  const flags: ExplainFlags = {
-    ...defaultPluginFlags(),
-    conf: "",
-    from: "",
-    libc: "glibc",
-    listener: "",
-    manifests: [],
-    port: 53,
-    tcp: false,
-    again: false,
-    json: false,
-    help: false,
-  };
+  const flags = defaultExplainFlags();
   const words = parseFlags(EXPLAIN_FLAGS, flags, argv, true);
   if (flags.help) {
     process.stdout.write(usage());
     return EXIT.EXPLAINED;
   }
   const { name, type } = readQuestion(words);
-  const isPod = flags.from.includes("/");
-  if (flags.from !== "" && !isPod && parseIpAddress(flags.from) === undefined)
-    throw fault(`-from ${flags.from}: neither an IP address nor NAMESPACE/POD`);
-  const log = new MemoryLog({ debugEnabled: false });
-  const server = await start(flags, log);
+  const pod = readPodName(flags.from);
+  const explainer = await makeExplainer(flags);
   try {
-    for (const line of log.lines) if (/^\[(WARNING|ERROR)\]/.test(line)) process.stderr.write(`${line}\n`);
-    const output = isPod
-      ? await explainForPod(server, name, type, flags)
-      : await explainOne(server, name, type, flags);
+    const output =
+      pod === undefined
+        ? await explainOne(explainer, name, type, flags)
+        : await explainForPod(explainer, name, type, pod, flags);
     process.stdout.write(output);
     return EXIT.EXPLAINED;
   } finally {
-    await server.stop();
+    await explainer.stop();
   }
 }
 
-async function start(flags: ExplainFlags, log: ProcessLog): Promise<OfflineServer> {
-  const source = readSource(flags.conf, flags.port);
-  const registry = await registryFor(flags);
-  try {
-    return await OfflineServer.start({
-      source,
-      registry,
-      host: nodeHost,
-      machine: thisMachine(process.env),
-      clock: new SystemClock(),
-      random: systemRandom(),
-      log,
-      defaultPort: flags.port,
-    });
-  } catch (error) {
-    if (error instanceof ConfigurationError || !(error instanceof Error)) throw error;
-    throw fault(`cannot run this configuration: ${error.message}`);
+/** Either side is loaded when it is wanted. */
+async function makeExplainer(flags: ExplainFlags): Promise<Explainer> {
+  if (flags.server !== "") {
+    const [useless] = flagsWithoutServer(flags);
+    if (useless !== undefined)
+      throw fault(
+        `-${useless} says how a configuration is made, and -server asks one that runs: leave one out`,
+      );
+    const { parseServerAddress, RemoteExplainer } = await import("./remote-explainer.ts");
+    return new RemoteExplainer(parseServerAddress(flags.server));
   }
+  const { LocalExplainer } = await import("./local-explainer.ts");
+  const explainer = await LocalExplainer.start(flags);
+  for (const line of explainer.warnings) process.stderr.write(`${line}\n`);
+  return explainer;
 }
 
 async function explainOne(
-  server: OfflineServer,
+  explainer: Explainer,
   name: string,
   type: number,
   flags: ExplainFlags,
 ): Promise<string> {
   const client = flags.from === "" ? undefined : flags.from;
-  const explanation = await ask(server, name, type, client, flags);
+  const explanation = await ask(explainer, name, type, client, flags);
   if (flags.json) return toJson(explanation);
   return formatExplanation(explanation, { colour: wantsColour(process.stdout, process.env) });
 }
 
+interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 async function explainForPod(
-  server: OfflineServer,
+  explainer: Explainer,
   name: string,
   type: number,
+  { namespace, name: podName }: PodName,
   flags: ExplainFlags,
 ): Promise<string> {
-  const pod = await findPod(server.configuration, flags);
-  const domain = clusterDomain(server.configuration);
+  const { pod, domain } = await explainer.findPod(namespace, podName);
   const settings = resolverSettings(pod, domain);
-  const full = `${pod.namespace}/${pod.name}`;
-  if ("reason" in settings) throw fault(`pod ${full} does not come to this server: ${settings.reason}`);
+  if ("reason" in settings)
+    throw fault(`pod ${namespace}/${podName} does not come to this server: ${settings.reason}`);
   const [address] = pod.addresses;
-  const search = await searchAsPod(name, { ...pod, assumed: [] }, settings, flags.libc, (candidate) =>
-    ask(server, candidate, type, address, flags),
+  const search = await searchAsPod(name, pod, settings, flags.libc, (candidate) =>
+    ask(explainer, candidate, type, address, flags),
   );
   if (flags.json) return toJson(search);
   return formatPodSearch(search, { colour: wantsColour(process.stdout, process.env) });
 }
 
-async function ask(
-  server: OfflineServer,
+function ask(
+  explainer: Explainer,
   name: string,
   type: number,
   client: string | undefined,
   flags: ExplainFlags,
 ): Promise<Explanation> {
   const question: ExplainQuestion = {
-    name,
+    name: absolute(name),
     type,
     transport: flags.tcp ? "tcp" : "udp",
     ...(client !== undefined && { client }),
     ...(flags.listener !== "" && { listener: flags.listener }),
   };
-  if (flags.again) await server.explain(question);
-  return server.explain(question);
+  return explainer.explain(question);
 }
 
 function readQuestion(words: readonly string[]): { readonly name: string; readonly type: number } {
@@ -158,62 +136,40 @@ function readQuestion(words: readonly string[]): { readonly name: string; readon
   if (name === undefined) throw new FlagError("explain what? NAME is missing", EXIT.CANNOT, true);
   if (rest.length > 0) throw new FlagError(`extra words: ${rest.join(" ")}`, EXIT.CANNOT, true);
   const type = parseRecordType(typeName.toUpperCase());
-  if (type === undefined) throw fault(`${typeName} is no type of records`);
-  parseName(name);
+  if (type === undefined) throw fault(`${typeName} is no type of records${nearType(typeName)}`);
+  absolute(name);
   return { name, type };
 }
 
-function parseName(text: string): Name {
+const USUAL_TYPES = ["A", "AAAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TXT", "HTTPS", "SVCB", "ANY"];
+
+function nearType(word: string): string {
+  const near = nearestWord(word.toUpperCase(), USUAL_TYPES);
+  return near === undefined ? ", such as A, AAAA, SRV or TYPE65280" : `; is ${near} meant?`;
+}
+
+/** @throws FlagError for what is no name */
+function absolute(text: string): string {
+  const name = text.endsWith(".") ? text : `${text}.`;
   try {
-    return Name.parse(text.endsWith(".") ? text : `${text}.`);
+    Name.parse(name);
+    return name;
   } catch (error) {
-    if (error instanceof NameError) throw fault(`${text} is no domain name: ${error.message}`);
-    throw error;
+    if (!(error instanceof NameError)) throw error;
+    throw fault(`${text} is no domain name: ${error.message.replace(/^not a domain name: "[^"]*": /, "")}`);
   }
 }
 
-async function registryFor(flags: ExplainFlags): Promise<PluginRegistry> {
-  const { manifests } = flags;
-  const registry = await pluginRegistry(flags, corefilePath(flags.conf));
-  if (manifests.length === 0) return registry;
-  const paths = manifests.map((path) => resolve(path));
-  const substitute: Substitute = (directive) =>
-    withLines(directive, ["manifests", "endpoint", "tls", "kubeconfig"], [["manifests", ...paths]]);
-  return withSubstitutes(registry, new Map([["kubernetes", substitute]]));
-}
+/** Names of objects, as the API takes them (RFC 1123 subdomains). */
+const POD_NAME = /^([a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)\/([a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?)$/;
 
-async function findPod(
-  configuration: Configuration,
-  { from, manifests }: ExplainFlags,
-): Promise<ManifestPod> {
-  const paths =
-    manifests.length > 0 ? manifests.map((path) => resolve(path)) : manifestPaths(configuration.blocks);
-  if (paths.length === 0)
-    throw fault(`-from ${from}: pods are looked for in manifests, and none are named; give -manifests PATH`);
-  const pods = await readManifestPods(paths);
-  const pod = pods.find(({ namespace, name }) => `${namespace}/${name}` === from);
-  if (pod !== undefined) return pod;
-  const known = pods.map(({ namespace, name }) => `${namespace}/${name}`);
-  const hint =
-    known.length === 0 ? "there are no pods in them" : `there are ${known.slice(0, 10).join(", ")}`;
-  throw fault(`-from ${from}: no such pod in the manifests; ${hint}`);
-}
-
-/** The first zone of the first `kubernetes` that is not for reverse names. */
-function clusterDomain({ blocks }: Configuration): string {
-  for (const { directives, zones } of blocks) {
-    const directive = directives.find(({ name }) => name.text === "kubernetes");
-    if (directive === undefined) continue;
-    const given = directive.args.map(({ text }) => text);
-    const candidates = given.length > 0 ? given : zones.map((zone) => zone.toString());
-    const domain = candidates.find((zone) => !zone.includes("/") && !/\.arpa\.?$/i.test(zone));
-    if (domain !== undefined) return domain.replace(/\.$/, "").toLowerCase();
-  }
-  throw fault("-from NAMESPACE/POD: no server block has kubernetes, so there is no cluster domain");
-}
-
-function fault(message: string): FlagError {
-  return new FlagError(message, EXIT.CANNOT, false);
+/** @returns `undefined` for an address, or none at all */
+function readPodName(from: string): PodName | undefined {
+  if (from === "" || parseIpAddress(from) !== undefined) return undefined;
+  const [, namespace, name] = POD_NAME.exec(from) ?? [];
+  if (namespace !== undefined && name !== undefined) return { namespace, name };
+  const hint = from.includes("/") ? ": such names have lower-case letters, digits, - and ." : "";
+  throw fault(`-from ${from}: neither an IP address nor NAMESPACE/POD${hint}`);
 }
 
 function toJson(value: object): string {
@@ -222,14 +178,16 @@ function toJson(value: object): string {
 
 function usage(): string {
   return [
-    "portolan explain shows the way of one query through a Corefile: block, plugins, reasons, answer.",
+    "portolan explain shows the way of one query: block, plugins, reasons, upstreams, answer.",
     "",
     "Usage: portolan explain NAME [TYPE] [-conf FILE] [-from IP|NAMESPACE/POD] [-json]   (TYPE is A unless given)",
+    "       portolan explain NAME [TYPE] -server ADDR [-from IP|NAMESPACE/POD] [-json]",
     "",
     ...flagLines(EXPLAIN_FLAGS),
     "",
-    "It opens no socket to listen and asks no running server: the configuration is made in this process, and its",
-    "cache is empty. Other servers that the Corefile names (upstreams, a cluster) are really asked.",
+    "With -conf it opens no socket to listen and asks no running server: the configuration is made in this process,",
+    "and its cache is empty. Other servers that the Corefile names (upstreams, a cluster) are really asked.",
+    "With -server it asks the server that runs, with its cache, if the plugin explain is in its Corefile.",
     "",
     "Exit codes: 0 explained, whatever the answer is, 2 nothing could be explained.",
     "",

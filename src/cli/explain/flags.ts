@@ -1,5 +1,5 @@
 import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
-import { PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
+import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
 import { LIBCS, type Libc } from "./pod-resolver.ts";
 
 export interface ExplainFlags extends PluginFlags {
@@ -13,7 +13,38 @@ export interface ExplainFlags extends PluginFlags {
   tcp: boolean;
   again: boolean;
   json: boolean;
+  /** The address of a running server's endpoint, or empty. */
+  server: string;
   help: boolean;
+}
+
+export function defaultExplainFlags(): ExplainFlags {
+  return {
+    ...defaultPluginFlags(),
+    conf: "",
+    from: "",
+    libc: "glibc",
+    listener: "",
+    manifests: [],
+    port: 53,
+    tcp: false,
+    again: false,
+    json: false,
+    server: "",
+    help: false,
+  };
+}
+
+/** The names of those flags given that mean nothing to a server that runs. */
+export function flagsWithoutServer(flags: ExplainFlags): string[] {
+  const given = {
+    conf: flags.conf !== "",
+    manifests: flags.manifests.length > 0,
+    again: flags.again,
+    "plugin-cfg": flags.pluginCfg !== "",
+    plugin: flags.plugins.length > 0,
+  };
+  return Object.entries(given).flatMap(([name, isGiven]) => (isGiven ? name : []));
 }
 
 export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
@@ -23,6 +54,15 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
     about: 'Corefile; "stdin" reads it from standard input (default: ./Corefile, else a built-in one)',
     apply: (flags, value) => {
       flags.conf = value;
+    },
+  },
+  {
+    names: ["server"],
+    value: "ADDR",
+    about: "ask the running server whose Corefile has explain, at this address, as in 127.0.0.1:8183",
+    apply: (flags, value) => {
+      if (value === "") throw new FlagError("-server needs an address, such as 127.0.0.1:8183", 2, false);
+      flags.server = value;
     },
   },
   {

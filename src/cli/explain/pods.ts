@@ -1,5 +1,4 @@
-/** The pods of a folder of manifests, as far as a resolver in them is concerned. */
-
+/** Pods as far as a resolver in them is concerned, out of manifests and of objects of the API. */
 import { listMember, member, textMember } from "../../kubernetes/json.ts";
 import { machineFileSystem } from "../../kubernetes/manifests/file-system.ts";
 import { findFiles } from "../../kubernetes/manifests/find-files.ts";
@@ -9,16 +8,16 @@ import { podAddresses } from "../../kubernetes/reduce.ts";
 import { formatIpAddress } from "../../lib/ip-address.ts";
 import type { PodDns } from "./pod-resolver.ts";
 
-export interface ManifestPod extends PodDns {
+export interface ResolvingPod extends PodDns {
   readonly name: string;
   /** As text; empty for a pod that has none yet. */
   readonly addresses: readonly string[];
 }
 
 /** Every pod of the files that the paths stand for. What cannot be read is passed over: the server tells of it. */
-export async function readManifestPods(paths: readonly string[]): Promise<ManifestPod[]> {
+export async function readManifestPods(paths: readonly string[]): Promise<ResolvingPod[]> {
   const { files } = await findFiles(paths, machineFileSystem);
-  const pods: ManifestPod[] = [];
+  const pods: ResolvingPod[] = [];
   for (const { path, state } of files) {
     if (state.size > MAX_FILE_SIZE) continue;
     const octets = await machineFileSystem.read(path).catch(() => undefined);
@@ -29,14 +28,15 @@ export async function readManifestPods(paths: readonly string[]): Promise<Manife
   return pods;
 }
 
-function collectPods(value: unknown, kind: string, pods: ManifestPod[]): void {
+function collectPods(value: unknown, kind: string, pods: ResolvingPod[]): void {
   if (kind === "List" || kind === "PodList") {
     for (const item of listMember(value, "items"))
       collectPods(item, textMember(item, "kind") || kind.slice(0, -"List".length), pods);
-  } else if (kind === "Pod") pods.push(readPod(value));
+  } else if (kind === "Pod") pods.push(podOf(value));
 }
 
-function readPod(value: unknown): ManifestPod {
+/** @param value the object as in JSON */
+export function podOf(value: unknown): ResolvingPod {
   const metadata = member(value, "metadata");
   const spec = member(value, "spec");
   const config = member(spec, "dnsConfig");
