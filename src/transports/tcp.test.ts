@@ -11,15 +11,20 @@ const MESSAGE = Uint8Array.of(0, 1, 7);
 /** Answers at once, or never, as the test says at the time. */
 class Answerer implements MessageReceiver {
   answers = true;
+  received = 0;
+  /** Octets; those of the message itself unless given. */
+  replyLength: number | undefined;
   readonly waiting: ReplyPort[] = [];
 
   receive(bytes: Uint8Array, length: number, port: ReplyPort): void {
+    this.received++;
     if (!this.answers) {
       this.waiting.push(port);
       return;
     }
-    port.buffer(length).set(bytes.subarray(0, length));
-    port.send(length);
+    const reply = this.replyLength ?? length;
+    port.buffer(reply).set(bytes.subarray(0, length));
+    port.send(reply);
   }
 }
 
@@ -35,26 +40,26 @@ async function checkAnswered(socket: Socket): Promise<void> {
   assert.deepEqual(await reply, [Buffer.from(MESSAGE)]);
 }
 
-describe("at the limit of connections", () => {
-  async function withLimit(
-    maxConnections: number,
-    run: (transport: Transport, receiver: Answerer, turnedAway: () => number) => Promise<void>,
-  ): Promise<void> {
-    let turnedAway = 0;
-    const receiver = new Answerer();
-    const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
-      clock: new FakeClock(),
-      limits: () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 }),
-      maxConnections,
-      onTurnedAway: () => turnedAway++,
-    });
-    try {
-      await run(transport, receiver, () => turnedAway);
-    } finally {
-      await transport.close();
-    }
+async function withLimit(
+  maxConnections: number,
+  run: (transport: Transport, receiver: Answerer, turnedAway: () => number) => Promise<void>,
+): Promise<void> {
+  let turnedAway = 0;
+  const receiver = new Answerer();
+  const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
+    clock: new FakeClock(),
+    limits: () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 }),
+    maxConnections,
+    onTurnedAway: () => turnedAway++,
+  });
+  try {
+    await run(transport, receiver, () => turnedAway);
+  } finally {
+    await transport.close();
   }
+}
 
+describe("at the limit of connections", () => {
   test("the connection that was silent the longest goes for a new one, and is counted", async () => {
     await withLimit(3, async (transport, _receiver, turnedAway) => {
       const first = await connected(transport);
@@ -103,5 +108,54 @@ describe("at the limit of connections", () => {
       assert.deepEqual(await Promise.all(replies), [[Buffer.from(MESSAGE)], [Buffer.from(MESSAGE)]]);
       for (const socket of patient) socket.destroy();
     });
+  });
+});
+
+describe("a client that closes its side", () => {
+  test("still gets the answers that come later", async () => {
+    await withLimit(10, async (transport, receiver) => {
+      receiver.answers = false;
+      const socket = await connected(transport);
+      socket.end(Buffer.concat([MESSAGE, MESSAGE]));
+      while (receiver.waiting.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      for (const port of receiver.waiting) {
+        port.buffer(1)[0] = 7;
+        port.send(1);
+      }
+      assert.deepEqual(Buffer.concat(await socket.toArray()), Buffer.concat([MESSAGE, MESSAGE]));
+    });
+  });
+
+  test("gets all of what it asked for before, however much more than the server keeps for it", async () => {
+    await withLimit(10, async (transport, receiver) => {
+      receiver.replyLength = 60_000;
+      const socket = await connected(transport);
+      const count = 200;
+      socket.end(Buffer.concat(Array.from({ length: count }, () => MESSAGE)));
+      let received = 0;
+      for await (const chunk of socket) {
+        assert.ok(chunk instanceof Buffer);
+        received += chunk.length;
+      }
+      assert.equal(received, count * 60_002);
+    });
+  });
+});
+
+test("a client that reads no replies is taken no further message from than its share allows", async () => {
+  await withLimit(10, async (transport, receiver) => {
+    receiver.replyLength = 60_000;
+    const socket = await connected(transport);
+    socket.pause();
+    // All of them in one chunk.
+    socket.write(Buffer.concat(Array.from({ length: 2_000 }, () => MESSAGE)));
+    let before = -1;
+    while (receiver.received !== before || receiver.received === 0) {
+      before = receiver.received;
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    }
+    // What the kernel holds comes on top: far less than 2,000 replies.
+    assert.ok(receiver.received < 500, `${receiver.received} were taken`);
+    socket.destroy();
   });
 });

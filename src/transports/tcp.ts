@@ -48,6 +48,8 @@ const MAX_LOOKED_AT = 64;
 const MAX_IN_FLIGHT = 256;
 /** Octets of replies that a client may leave unread before it is read no further. */
 const MAX_UNSENT = 512 * 1024;
+/** What all clients that leave replies unread share, so that very many of them get less each. */
+const MAX_UNSENT_OF_ALL = 32 * 1024 * 1024;
 const LENGTH_OCTETS = 2;
 
 /**
@@ -73,11 +75,15 @@ class TcpTransport implements Transport {
   readonly #server: Server;
   /** Those not heard of for the longest time come first. */
   readonly #connections = new Set<Connection>();
+  /** Connections whose client is behind with reading. */
+  #clogged = 0;
 
   constructor(receiver: MessageReceiver, options: TcpOptions) {
     this.receiver = receiver;
     this.options = options;
-    this.#server = createServer({ noDelay: true, pauseOnConnect: false }, (socket) => this.#accept(socket));
+    // Half-open: a client that has no more to ask still gets the answers that are under way.
+    const halfOpen = { noDelay: true, pauseOnConnect: false, allowHalfOpen: true };
+    this.#server = createServer(halfOpen, (socket) => this.#accept(socket));
   }
 
   async listen({ host, port }: ListenTarget): Promise<void> {
@@ -153,6 +159,15 @@ class TcpTransport implements Transport {
     this.#connections.add(new Connection(socket, this));
   }
 
+  /** Octets of replies that a connection may leave unread before it is read no further. */
+  get unsentLimit(): number {
+    return Math.min(MAX_UNSENT, MAX_UNSENT_OF_ALL / this.#clogged);
+  }
+
+  noteClogged(change: 1 | -1): void {
+    this.#clogged += change;
+  }
+
   #longestSilent(): Connection | undefined {
     let left = MAX_LOOKED_AT;
     for (const connection of this.#connections) {
@@ -171,7 +186,11 @@ class Connection {
   #pending: Buffer = EMPTY;
   #inFlight = 0;
   #received = 0;
+  /** What comes from now on is not taken. */
   #noMoreReads = false;
+  /** The client has closed its side. */
+  #hasEnded = false;
+  #isClogged = false;
   #timer: Timer | undefined;
 
   constructor(socket: Socket, transport: TcpTransport) {
@@ -181,13 +200,17 @@ class Connection {
     this.local = new ReportedEndpoint(socket.localAddress ?? "::", socket.localPort ?? 0);
     socket.on("data", (data) => this.#onData(data));
     socket.on("end", () => {
-      this.#noMoreReads = true;
-      this.#finishIfDone();
+      this.#hasEnded = true;
+      this.#takeMessages();
     });
-    socket.on("drain", () => this.#resume());
+    socket.on("drain", () => {
+      this.#setClogged(false);
+      this.#resume();
+    });
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       this.#timer?.cancel();
+      this.#setClogged(false);
       transport.forget(this);
     });
     this.#expectMessage(transport.options.limits().readTimeout);
@@ -213,7 +236,10 @@ class Connection {
     if (this.#socket.destroyed) return;
     writeU16(framed, 0, length);
     const flowing = this.#socket.write(framed.subarray(0, length + LENGTH_OCTETS));
-    if (!flowing && this.#socket.writableLength > MAX_UNSENT) this.#socket.pause();
+    if (!flowing) {
+      this.#setClogged(true);
+      if (this.#hasTooMuchUnsent) this.#socket.pause();
+    }
     this.#finishIfDone();
   }
 
@@ -236,7 +262,7 @@ class Connection {
     const limits = this.#transport.options.limits();
     let at = 0;
     const pending = this.#pending;
-    while (!this.#noMoreReads && this.#inFlight < MAX_IN_FLIGHT && pending.length - at >= LENGTH_OCTETS) {
+    while (!this.#isBusy && pending.length - at >= LENGTH_OCTETS) {
       const length = readU16(pending, at);
       if (pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
@@ -250,17 +276,30 @@ class Connection {
     if (at > 0) this.#transport.heardFrom(this);
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
-    if (this.#inFlight >= MAX_IN_FLIGHT || this.#noMoreReads) this.#socket.pause();
+    if (this.#isBusy) this.#socket.pause();
     this.#finishIfDone();
   }
 
   #resume(): void {
-    if (this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#socket.writableLength > MAX_UNSENT)
-      return;
-    if (!this.#socket.isPaused()) return;
+    if (this.#isBusy || !this.#socket.isPaused()) return;
     this.#socket.resume();
     // Messages that had already arrived bring no further event.
     if (holdsMessage(this.#pending)) setImmediate(() => this.#takeMessages());
+  }
+
+  /** Whether nothing more is taken from the client for now. */
+  get #isBusy(): boolean {
+    return this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#hasTooMuchUnsent;
+  }
+
+  get #hasTooMuchUnsent(): boolean {
+    return this.#isClogged && this.#socket.writableLength > this.#transport.unsentLimit;
+  }
+
+  #setClogged(isClogged: boolean): void {
+    if (this.#isClogged === isClogged) return;
+    this.#isClogged = isClogged;
+    this.#transport.noteClogged(isClogged ? 1 : -1);
   }
 
   /** One deadline for a whole message: a client that sends it octet by octet gains no time. */
@@ -274,7 +313,8 @@ class Connection {
   }
 
   #finishIfDone(): void {
-    if (this.#noMoreReads && this.#inFlight === 0) this.#socket.end();
+    if (this.#inFlight > 0) return;
+    if (this.#noMoreReads || (this.#hasEnded && !holdsMessage(this.#pending))) this.#socket.end();
   }
 }
 
