@@ -22,7 +22,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "route53",
   "azure",
   "clouddns",
-  "k8s_external",
   "file",
   "auto",
   "secondary",

@@ -114,6 +114,7 @@ const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
   ["forward", readForward],
   ["hosts", (directive) => readFallthrough(directive, directive.args.slice(1))],
   ["file", (directive) => readFallthrough(directive, directive.args.slice(1))],
+  ["k8s_external", (directive) => readFallthrough(directive, directive.args)],
   ["kubernetes", (directive) => readFallthrough(directive, directive.args)],
   ["template", readTemplate],
 ]);

@@ -17,6 +17,7 @@ const PLUGINS = [
   "view",
   "template",
   "hosts",
+  "k8s_external",
   "kubernetes",
   "file",
   "loop",
@@ -133,6 +134,18 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     },
   ],
   LINT_FALLTHROUGH_MISSING: [
+    {
+      title: "k8s_external keeps the names of its zones",
+      corefile: "example.org {\n k8s_external\n kubernetes cluster.local\n forward . 192.0.2.1\n}",
+      warnings: [
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'k8s_external' has no fallthrough, so 'forward' (Corefile:4:2) behind it is never asked",
+      ],
+    },
+    {
+      title: "k8s_external beside other zones",
+      corefile: ". {\n k8s_external example.org\n kubernetes cluster.local\n forward . 192.0.2.1\n}",
+      warnings: [],
+    },
     {
       title: "hosts before forward",
       corefile: ". {\n hosts {\n  192.0.2.1 a.example\n }\n forward . 192.0.2.53\n}",

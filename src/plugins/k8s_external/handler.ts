@@ -1,0 +1,116 @@
+/** Queries -> replies with external addresses (CoreDNS facts 2.46). */
+import type { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import type { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
+import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
+import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
+import type { Resolution } from "../../kubernetes/resolution.ts";
+import { aliasRecord } from "../../kubernetes/service-answers.ts";
+import {
+  AnswerMemo,
+  type Fallthrough,
+  followAlias,
+  type Next,
+  type Outcome,
+  type Query,
+  type Reply,
+} from "../../plugin/index.ts";
+
+/** Host names behind one SRV answer that the server is asked for; each costs two lookups. */
+const MAX_TARGETS = 8;
+
+export class ExternalHandler {
+  readonly #answers: ExternalAnswers;
+  readonly #fallthrough: Fallthrough;
+  readonly #memo = new AnswerMemo();
+
+  constructor(answers: ExternalAnswers, fallthrough: Fallthrough) {
+    this.#answers = answers;
+    this.#fallthrough = fallthrough;
+  }
+
+  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (query.trace === undefined) {
+      const known = this.#memo.find(query);
+      if (known !== undefined) return known;
+    }
+    const zone = this.#answers.zoneOf(query.name);
+    if (zone === undefined) {
+      query.trace?.note("the name is in none of its zones");
+      return next(query);
+    }
+    // Transfers are the business of another plugin, which would have answered by now.
+    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return query.fail(Rcode.REFUSED);
+
+    const resolution = this.#answers.resolve(query.name, query.type, zone);
+    if (!resolution.exists) return this.#missing(query, next, zone, resolution);
+    if (resolution.alias !== undefined) return this.#follow(query, resolution.alias);
+    const { answer, additional, targets } = resolution;
+    if (answer.length === 0) {
+      query.trace?.note(this.#whyNot(query, zone, resolution));
+      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+    }
+    if (targets !== undefined && targets.length > 0) return askForTargets(query, resolution, targets);
+    return this.#remembered(query, query.reply({ authoritative: true, answer, additional }));
+  }
+
+  /** The cluster changed: no answer given so far may be given again. */
+  forgetAnswers(): void {
+    this.#memo.clear();
+  }
+
+  /** What is not there may be elsewhere, and before the first complete listing it may be there after all. */
+  #missing(query: Query, next: Next, zone: ExternalZone, resolution: Resolution): Outcome | Promise<Outcome> {
+    if (this.#fallthrough.permits(query.name)) {
+      query.trace?.note(`${this.#whyNot(query, zone, resolution)}: falls through`);
+      return next(query);
+    }
+    if (this.#answers.view.cluster.store.isSynced) {
+      query.trace?.note(this.#whyNot(query, zone, resolution));
+      return this.#withoutRecords(query, zone, Rcode.NXDOMAIN);
+    }
+    query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
+    return this.#withoutRecords(query, zone, Rcode.SERVFAIL);
+  }
+
+  #follow(query: Query, target: Name): Outcome | Promise<Outcome> {
+    query.trace?.note(`the load balancer has the host name ${target}: the server is asked for it`);
+    return followAlias(query, [aliasRecord(query.name, this.#answers.view.cluster.ttl, target)], target);
+  }
+
+  #whyNot({ name, type }: Query, zone: ExternalZone, resolution: Resolution): string {
+    return whyNotExternal(this.#answers.view, zone, name, type, resolution);
+  }
+
+  #withoutRecords(query: Query, zone: ExternalZone, rcode: number): Reply {
+    const reply = query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
+    // That the cluster is not synced yet changes without any of its objects changing.
+    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, reply);
+  }
+
+  #remembered(query: Query, reply: Reply): Reply {
+    this.#memo.remember(query, reply);
+    return reply;
+  }
+}
+
+/** The addresses of host names that SRV records point to, as far as the server can find them. */
+async function askForTargets(
+  query: Query,
+  { answer, additional }: Resolution,
+  targets: readonly Name[],
+): Promise<Outcome> {
+  const asked = targets.slice(0, MAX_TARGETS);
+  query.trace?.note(`the server is asked for the addresses of ${asked.join(", ")}`);
+  const lookups = asked.flatMap((target) => [
+    query.lookup(target, RecordType.A),
+    query.lookup(target, RecordType.AAAA),
+  ]);
+  const found: ResourceRecord[] = [...additional];
+  for (const outcome of await Promise.all(lookups)) {
+    if (outcome.kind === "reply" && outcome.rcode === Rcode.NOERROR) found.push(...outcome.answer);
+  }
+  return query.reply({ authoritative: true, answer, additional: found });
+}

@@ -1,0 +1,11 @@
+/** `k8s_external`: services under the addresses at which the outside reaches them (CoreDNS facts 2.46). */
+import { definePlugin } from "../../plugin/index.ts";
+import { config } from "./config.ts";
+import { KubernetesExternal } from "./kubernetes-external.ts";
+
+export default definePlugin({
+  name: "k8s_external",
+  summary: "Answers for the services of a Kubernetes cluster with their external addresses.",
+  config,
+  create: (values, site) => new KubernetesExternal(values, site),
+});

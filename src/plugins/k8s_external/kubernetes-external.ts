@@ -1,0 +1,66 @@
+import { CLUSTER } from "../../kubernetes/cluster-service.ts";
+import { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
+import { ExternalTransfers } from "../../kubernetes/external/external-transfers.ts";
+import {
+  type Handler,
+  type PluginInstance,
+  SetupError,
+  type Site,
+  type TransferSource,
+} from "../../plugin/index.ts";
+import type { ExternalConfig } from "./config.ts";
+import { ExternalHandler } from "./handler.ts";
+import { TouchedExternalNames } from "./touched-names.ts";
+
+/** One directive. The cluster is that of the `kubernetes` behind it, which exists only once all plugins are made. */
+export class KubernetesExternal implements PluginInstance {
+  readonly #config: ExternalConfig;
+  readonly #site: Site;
+  #handler: ExternalHandler | undefined;
+  #transfers: ExternalTransfers | undefined;
+  #end: (() => void) | undefined;
+
+  constructor(config: ExternalConfig, site: Site) {
+    this.#config = config;
+    this.#site = site;
+  }
+
+  readonly handle: Handler = (query, next) => this.#handler?.handle(query, next) ?? next(query);
+
+  get transferSource(): TransferSource | undefined {
+    return this.#transfers;
+  }
+
+  start(): void {
+    const { block, clock } = this.#site;
+    const [cluster] = CLUSTER.among(block.plugins());
+    if (cluster === undefined) {
+      throw new SetupError("kubernetes plugin not loaded: k8s_external needs one in the same server block");
+    }
+    cluster.wantExternalAddresses();
+    const { zones, apex, ttl, headless, fallthrough } = this.#config;
+    const answers = new ExternalAnswers({ cluster: cluster.view, zones: zones.zones, apex, ttl, headless });
+    const handler = new ExternalHandler(answers, fallthrough);
+    const touched = new TouchedExternalNames({
+      view: answers.view,
+      clock,
+      forget(names) {
+        for (const { instance } of block.plugins()) instance.forget?.(names);
+      },
+    });
+    const unsubscribe = cluster.view.store.subscribe((change) => {
+      handler.forgetAnswers();
+      touched.add(change);
+    });
+    this.#handler = handler;
+    this.#transfers = new ExternalTransfers(answers);
+    this.#end = () => {
+      unsubscribe();
+      touched.stop();
+    };
+  }
+
+  stop(): void {
+    this.#end?.();
+  }
+}

@@ -1,0 +1,64 @@
+/** Which kept answers for external names a change in the cluster makes untrue: those of the cache in the same block are forgotten. */
+import type { Name } from "../../dns/name.ts";
+import { hostName } from "../../kubernetes/external/external-addresses.ts";
+import { nameServerAddresses } from "../../kubernetes/external/external-apex.ts";
+import type { ExternalView } from "../../kubernetes/external/external-view.ts";
+import { OutdatedNames } from "../../kubernetes/outdated-names.ts";
+import { reverseName } from "../../kubernetes/reverse-names.ts";
+import type { StoreChange } from "../../kubernetes/store-change.ts";
+import type { Clock } from "../../lib/clock.ts";
+
+export class TouchedExternalNames {
+  readonly #view: ExternalView;
+  readonly #outdated: OutdatedNames;
+  #nameServers: string;
+
+  constructor(options: { view: ExternalView; clock: Clock; forget: (names: readonly Name[]) => void }) {
+    this.#view = options.view;
+    this.#outdated = new OutdatedNames({
+      zones: options.view.zones.map(({ name }) => name),
+      clock: options.clock,
+      forget: options.forget,
+      complete: () => this.#addIndirect(),
+    });
+    this.#nameServers = nameServerAddresses(options.view).join();
+  }
+
+  add(change: StoreChange): void {
+    const { zones, headless } = this.#view;
+    for (const zone of zones) {
+      if (zone.isReverse) continue;
+      for (const key of change.externalServices) this.#outdated.addBelow(zone.name, key.split("."));
+      // Headless services answer with their endpoints.
+      if (headless) for (const key of change.services) this.#outdated.addBelow(zone.name, key.split("."));
+      for (const namespace of change.namespaces) this.#outdated.addBelow(zone.name, [namespace]);
+    }
+    for (const key of change.externalAddresses) {
+      const name = reverseName(key);
+      if (zones.some((zone) => zone.isReverse && name.isAtOrBelow(zone.name))) this.#outdated.add(name);
+    }
+    this.#outdated.schedule();
+  }
+
+  stop(): void {
+    this.#outdated.stop();
+  }
+
+  /** What hangs on other objects: the addresses of this server, and load balancers whose host name is an external name itself. */
+  #addIndirect(): void {
+    const { cluster, zones } = this.#view;
+    const nameServers = nameServerAddresses(this.#view).join();
+    if (nameServers !== this.#nameServers) {
+      this.#nameServers = nameServers;
+      // They stand beside the NS record of each zone as well, which cannot be forgotten without the rest of it.
+      for (const zone of zones) this.#outdated.add(zone.nameServer);
+    }
+    for (const { externalAddresses, name, namespace } of cluster.store.services.services()) {
+      for (const text of externalAddresses) {
+        const target = hostName(text);
+        if (target === undefined || !zones.some((zone) => target.isAtOrBelow(zone.name))) continue;
+        for (const zone of zones) this.#outdated.addBelow(zone.name, [name, namespace]);
+      }
+    }
+  }
+}
