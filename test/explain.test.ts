@@ -50,7 +50,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
     );
     assert.match(
       output,
-      /answer +NOERROR, 1 record, from kubernetes, after [\d.]+ ms\n[^]*\nstorefront\.\S* +30 +IN +A +10\.96\.10\.20\n/,
+      /answer +NOERROR, 1 record, from kubernetes, after [\d.]+ ms\n[\s\S]*\nstorefront\.\S* +30 +IN +A +10\.96\.10\.20\n/,
     );
   });
 

@@ -116,7 +116,12 @@ function whyNoService(view: ClusterView, parsed: ClusterName, type: number, reso
       if (!resolution.exists) return whyNoPort(view, parsed, entry, service);
       break;
     case "endpoint":
-      if (!resolution.exists) return whyNoEndpoint(view, entry, service, parsed.endpoint);
+      if (!resolution.exists) {
+        const protocol = /^_(tcp|udp|sctp)$/.exec(parsed.endpoint)?.[1];
+        if (protocol === undefined || (service.type === "headless" && entry.endpoints.isEmpty))
+          return whyNoEndpoint(view, entry, service, parsed.endpoint);
+        return `Service ${full} has no port over ${protocol.toUpperCase()} that has a name, so nothing is below _${protocol}`;
+      }
       if (parsed.endpoint.startsWith("_"))
         return `${parsed.endpoint} only holds the names of ports, and has no records of its own`;
       if (isAddressType(type))

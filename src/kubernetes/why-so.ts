@@ -67,6 +67,7 @@ function whyService(view: ClusterView, parsed: ClusterName, type: number): strin
 
 /** `cluster address 10.96.20.5; 2 endpoints, 1 ready`. */
 function what(view: ClusterView, entry: ServiceEntry, service: Service): string {
+  if (service.type === "externalName") return `an ExternalName, which is an alias of ${service.externalName}`;
   const endpoints = endpointsText(view, entry, service);
   if (service.type === "headless") return `headless; ${endpoints}`;
   const addresses = service.clusterAddresses.map((octets) => formatIpAddress(octets));

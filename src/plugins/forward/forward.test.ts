@@ -281,10 +281,7 @@ describe("forward", () => {
     query.trace = { note: (text) => notes.push(text), enter: () => undefined, leave: () => undefined };
     await test.chain((asked) => asked.fail())(query);
     assert.equal(query.metadataValue("forward/upstream"), server.text);
-    assert.deepEqual(notes, [
-      `asks ${server.text} over udp`,
-      `${server.text} answers NOERROR after 0.00 ms`,
-    ]);
+    assert.deepEqual(notes, [`asks ${server.text} over udp`, `${server.text} answers NOERROR after 0.00 ms`]);
   });
 
   it("counts what it does", async () => {

@@ -47,7 +47,10 @@ export class KubernetesHandler {
     }
     if (query.trace !== undefined) this.#noteAge(query.trace);
     // Transfers are the business of another plugin, which would have answered by now.
-    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return query.fail(Rcode.REFUSED);
+    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) {
+      query.trace?.note("zone transfers are not for it to answer");
+      return query.fail(Rcode.REFUSED);
+    }
 
     const resolution = this.#answers.resolve(query.name, query.type, zone);
     if (!resolution.exists) return this.#missing(query, next, zone, resolution);
