@@ -4,6 +4,7 @@
  */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { BATCH, NAME_STRIDE, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
+import { SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
 import type { Libc } from "../lib/linux/libc.ts";
 import {
   parseHost,
@@ -340,5 +341,5 @@ function keptPort(transport: BatchedUdpTransport, address: string, port: number)
 }
 
 function nameLength(family: 4 | 6): number {
-  return family === 4 ? 16 : 28;
+  return family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
 }

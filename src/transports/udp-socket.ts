@@ -1,5 +1,6 @@
 /** UDP sockets made by our own system calls, with the options that Node does not offer. */
-import { ERRNO_NAMES, type Libc, Linux, setSocketNumber } from "../lib/linux/libc.ts";
+import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
+import { type Libc, setSocketNumber } from "../lib/linux/libc.ts";
 import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";

@@ -5,7 +5,8 @@
 import { createSocket, type Socket } from "node:dgram";
 import { getSystemErrorName } from "node:util";
 import { BATCH, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
-import { type Libc, Linux, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
+import { Linux } from "../lib/linux/layouts.ts";
+import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
 import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
 import { TurnBudget } from "../lib/turn-budget.ts";
 import {

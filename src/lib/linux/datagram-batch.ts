@@ -1,24 +1,22 @@
 /**
  * Datagrams by the batch: one system call takes or sends up to 64 of them. All memory that the kernel is shown is allocated
  * once and held by the batch, which must be held for as long as its socket is open.
- *
- * Layouts (64-bit Linux): `struct mmsghdr` is a `msghdr` of 56 octets (name pointer 0, name length 8, iovec pointer 16, iovec
- * count 24, control pointer 32, control length 40, flags 48) and the length of the datagram at 56, 64 octets in all; `struct
- * iovec` is a pointer and a length of 8 octets each.
  */
-import { type Libc, Linux } from "./libc.ts";
+import { IoVector, Linux, MessageHeader } from "./layouts.ts";
+import type { Libc } from "./libc.ts";
 import { SOCKET_ADDRESS_OCTETS } from "./socket-address.ts";
 
 export const BATCH = 64;
 
-const HEADER = 64;
-const NAME_LENGTH_WORD = 2;
-const FLAGS_WORD = 12;
-const MESSAGE_LENGTH_WORD = 14;
+const HEADER = MessageHeader.OCTETS;
+const IOVEC = IoVector.OCTETS;
+// Fields that change are written as words of four octets: quicker than through a DataView.
 const HEADER_WORDS = HEADER / 4;
-const IOVEC = 16;
-const IOVEC_LENGTH_WORD = 2;
+const NAME_LENGTH_WORD = MessageHeader.NAME_LENGTH / 4;
+const FLAGS_WORD = MessageHeader.FLAGS / 4;
+const MESSAGE_LENGTH_WORD = MessageHeader.MESSAGE_LENGTH / 4;
 const IOVEC_WORDS = IOVEC / 4;
+const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 
 /** Socket addresses stand 32 octets apart, so that all are aligned. */
 export const NAME_STRIDE = 32;
@@ -41,14 +39,15 @@ function allocate(libc: Libc, slotOctets: number, named: boolean): BatchMemory {
   const iovecView = new DataView(iovecs.buffer);
   const [iovecsAt, namesAt, dataAt] = [libc.addressOf(iovecs), libc.addressOf(names), libc.addressOf(data)];
   for (let slot = 0; slot < BATCH; slot++) {
+    const [header, iovec] = [slot * HEADER, slot * IOVEC];
     if (named) {
-      headerView.setBigUint64(slot * HEADER, BigInt(namesAt + slot * NAME_STRIDE), true);
-      headerView.setUint32(slot * HEADER + 8, SOCKET_ADDRESS_OCTETS, true);
+      headerView.setBigUint64(header + MessageHeader.NAME, BigInt(namesAt + slot * NAME_STRIDE), true);
+      headerView.setUint32(header + MessageHeader.NAME_LENGTH, SOCKET_ADDRESS_OCTETS, true);
     }
-    headerView.setBigUint64(slot * HEADER + 16, BigInt(iovecsAt + slot * IOVEC), true);
-    headerView.setBigUint64(slot * HEADER + 24, 1n, true);
-    iovecView.setBigUint64(slot * IOVEC, BigInt(dataAt + slot * slotOctets), true);
-    iovecView.setBigUint64(slot * IOVEC + 8, BigInt(slotOctets), true);
+    headerView.setBigUint64(header + MessageHeader.VECTORS, BigInt(iovecsAt + iovec), true);
+    headerView.setBigUint64(header + MessageHeader.VECTOR_COUNT, 1n, true);
+    iovecView.setBigUint64(iovec + IoVector.BASE, BigInt(dataAt + slot * slotOctets), true);
+    iovecView.setBigUint64(iovec + IoVector.LENGTH, BigInt(slotOctets), true);
   }
   return {
     headers,

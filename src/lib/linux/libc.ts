@@ -21,41 +21,9 @@ export interface Libc {
   addressOf(octets: Uint8Array): number;
 }
 
-/** Numbers of the Linux interface, the same for x86-64 and arm64, glibc and musl. */
-export const Linux = {
-  AF_INET: 2,
-  AF_INET6: 10,
-  SOCK_DGRAM: 2,
-  SOCK_NONBLOCK: 0x800,
-  SOCK_CLOEXEC: 0x80000,
-  SOL_SOCKET: 1,
-  SO_REUSEADDR: 2,
-  SO_SNDBUF: 7,
-  SO_RCVBUF: 8,
-  SO_REUSEPORT: 15,
-  SO_RCVBUFFORCE: 33,
-  IPPROTO_IPV6: 41,
-  IPV6_V6ONLY: 26,
-  MSG_TRUNC: 0x20,
-  MSG_DONTWAIT: 0x40,
-  EINTR: 4,
-  EAGAIN: 11,
-  ENOBUFS: 105,
-} as const;
-
-/** Names of the errors that opening a socket brings. */
-export const ERRNO_NAMES: Readonly<Record<number, string>> = {
-  1: "EPERM",
-  13: "EACCES",
-  22: "EINVAL",
-  97: "EAFNOSUPPORT",
-  98: "EADDRINUSE",
-  99: "EADDRNOTAVAIL",
-};
-
 /** @returns `undefined` where batches are not to be had: the plain way serves there */
 export async function loadLibc(): Promise<Libc | undefined> {
-  // The layouts that `datagram-headers.ts` writes are those of 64-bit little-endian Linux.
+  // `layouts.ts` holds for these two.
   if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64")) return undefined;
   try {
     const { default: koffi } = await import("koffi");
@@ -74,7 +42,8 @@ export async function loadLibc(): Promise<Libc | undefined> {
       addressOf: (octets) => Number(move(octets, octets, 0)),
     };
   } catch {
-    // koffi is an optional dependency: not installed, or it has no binary for this system.
+    // koffi is an optional dependency: not installed, or it has no binary for this system. Version 3.3 brings those for x86-64 and
+    // arm64, each for glibc and for musl.
     return undefined;
   }
 }

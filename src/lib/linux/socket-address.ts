@@ -2,16 +2,14 @@
 
 import { networkInterfaces } from "node:os";
 import { formatIpv4, formatIpv6, isIpv4Mapped, parseScopedIpAddress } from "../ip-address.ts";
-import { Linux } from "./libc.ts";
+import { Linux, SocketAddress4, SocketAddress6 } from "./layouts.ts";
 
 /** Room for either. */
-export const SOCKET_ADDRESS_OCTETS = 28;
-const IPV4_LENGTH = 16;
-const IPV6_LENGTH = 28;
-const PORT_AT = 2;
-const IPV4_AT = 4;
-const IPV6_AT = 8;
-const SCOPE_AT = 24;
+export const SOCKET_ADDRESS_OCTETS = SocketAddress6.OCTETS;
+const PORT_AT = SocketAddress4.PORT;
+const IPV4_AT = SocketAddress4.ADDRESS;
+const IPV6_AT = SocketAddress6.ADDRESS;
+const SCOPE_AT = SocketAddress6.SCOPE;
 
 /**
  * Writes an address.
@@ -34,7 +32,7 @@ export function writeSocketAddress(
   out[offset + PORT_AT + 1] = port;
   if (family === 4) {
     out.set(address, offset + IPV4_AT);
-    return IPV4_LENGTH;
+    return SocketAddress4.OCTETS;
   }
   if (address.length === 4) {
     out[offset + IPV6_AT + 10] = 0xff;
@@ -43,9 +41,8 @@ export function writeSocketAddress(
   } else {
     out.set(address, offset + IPV6_AT);
   }
-  out[offset + SCOPE_AT] = scope;
-  out[offset + SCOPE_AT + 1] = scope >>> 8;
-  return IPV6_LENGTH;
+  for (let at = 0; at < 4; at++) out[offset + SCOPE_AT + at] = scope >>> (8 * at);
+  return SocketAddress6.OCTETS;
 }
 
 export function readPort(bytes: Uint8Array, offset: number): number {
