@@ -45,7 +45,8 @@ export class ClientSearchPaths implements SearchPathSource {
     if (mode !== "verified") return "the pods of the cluster are not known ('pods verified')";
     if (!store.isSynced) return "the cluster has not been listed completely yet";
     const age = store.age("pods") ?? Number.POSITIVE_INFINITY;
-    if (age > MAX_POD_AGE) return `nothing was heard of the pods for ${formatGoDuration(age)}`;
+    if (age > MAX_POD_AGE)
+      return `nothing was heard of the pods for ${formatGoDuration(Math.floor(age / 1000) * 1000)}`;
     const pods = store.pods.at(addressKey(query.client.octets));
     const [pod] = pods;
     if (pod === undefined) return `no pod has the address ${query.client.address}`;

@@ -13,7 +13,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "dns64",
   "tsig",
   "rewrite",
-  "autopath",
   "acl",
   "dnssec",
   "tls",

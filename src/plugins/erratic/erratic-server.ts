@@ -1,4 +1,4 @@
-import { A, AAAA, type Name, NS, RecordType, type ResourceRecord, SOA } from "../../dns/index.ts";
+import { A, AAAA, Name, NS, RecordType, type ResourceRecord, SOA } from "../../dns/index.ts";
 import {
   type Clock,
   DROPPED,
@@ -6,6 +6,7 @@ import {
   type Outcome,
   type PluginInstance,
   type Query,
+  type SearchPathSource,
 } from "../../plugin/index.ts";
 
 export interface ErraticBehaviour {
@@ -19,6 +20,8 @@ export interface ErraticBehaviour {
   readonly copies: number;
 }
 
+/** The same for every client (`autopath @erratic`). */
+const SEARCH_PATH = [Name.parse("a.example.org."), Name.parse("b.example.org.")];
 const ADDRESS = "192.0.2.53";
 const IPV6_ADDRESS = "2001:db8::53";
 
@@ -35,6 +38,8 @@ export class ErraticServer implements PluginInstance {
     this.#behaviour = behaviour;
     this.#clock = clock;
   }
+
+  readonly searchPathSource: SearchPathSource = { searchPath: () => SEARCH_PATH };
 
   readonly handle: Handler = (query) => {
     const number = this.#queries++;
