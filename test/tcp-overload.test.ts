@@ -61,7 +61,7 @@ function tooFewDescriptors(): string | false {
 test("where silent clients have all connections, others get theirs", {
   skip: tooFewDescriptors(),
 }, async () => {
-  await using server = await startServer("read 10m");
+  await using server = await startServer("read 10m\nidle 10m");
   await using connection = await TcpClient.connect(server);
   const silent: Socket[] = [];
   try {

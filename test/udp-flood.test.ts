@@ -48,6 +48,10 @@ describe("while several senders flood it with UDP, the program", () => {
         (port) => `.:${port("dns")} {
           bind 127.0.0.1
           errors
+          timeouts {
+            read 10m
+            idle 10m
+          }
           health 127.0.0.1:${port("health")}
           ready 127.0.0.1:${port("ready")}
           prometheus 127.0.0.1:${port("metrics")}
