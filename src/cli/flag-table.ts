@@ -14,11 +14,17 @@ export class FlagError extends Error {
   }
 }
 
-export interface FlagRow<F> {
+/** A flag in words. */
+export interface FlagDescription {
   readonly names: readonly string[];
   /** What stands for the value in the usage; `undefined` for a switch. */
   readonly value: string | undefined;
   readonly about: string;
+  /** All values that there are, where they can be told. */
+  readonly choices?: readonly string[];
+}
+
+export interface FlagRow<F> extends FlagDescription {
   /** @throws FlagError */
   apply(flags: F, value: string): void;
 }
@@ -66,7 +72,7 @@ export function parseFlags<F>(
 }
 
 /** One line a flag. */
-export function flagLines<F>(rows: readonly FlagRow<F>[]): string[] {
+export function flagLines(rows: readonly FlagDescription[]): string[] {
   return rows.map(({ names, value, about }) => {
     const spelled = names.map((name) => `-${name}`).join(", ");
     return `  ${(value === undefined ? spelled : `${spelled} ${value}`).padEnd(26)} ${about}`;

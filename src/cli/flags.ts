@@ -1,4 +1,5 @@
 /** Command line of the server (CoreDNS facts 1.1). */
+import { COMMANDS } from "./commands.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";
 
@@ -12,7 +13,7 @@ export interface ServerFlags extends PluginFlags {
   help: boolean;
 }
 
-const FLAGS: readonly FlagRow<ServerFlags>[] = [
+export const SERVER_FLAGS: readonly FlagRow<ServerFlags>[] = [
   {
     names: ["conf"],
     value: "FILE",
@@ -68,7 +69,7 @@ export function parseServerFlags(argv: readonly string[]): ServerFlags {
     quiet: false,
     help: false,
   };
-  const words = parseFlags(FLAGS, flags, argv, false);
+  const words = parseFlags(SERVER_FLAGS, flags, argv, false);
   if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 1, false);
   return flags;
 }
@@ -78,14 +79,11 @@ export function usage(program: string): string {
     `${program} serves DNS as a Corefile says.`,
     "",
     `Usage: ${program} [-conf Corefile] [-dns.port PORT] [-quiet]`,
-    `       ${program} check [COREFILE...]    finds all faults without running it`,
-    `       ${program} explain NAME [TYPE]    shows the way of a query, and why`,
-    `       ${program} test FILE...           runs tests of a configuration`,
-    `       ${program} help [PLUGIN]          explains a plugin`,
-    `       ${program} plugin new NAME        begins a plugin of your own`,
-    `       ${program} plugin test [FILE...]  runs its tests`,
+    ...COMMANDS.map(
+      ({ name, words, about }) => `       ${`${program} ${name} ${words}`.padEnd(42)} ${about}`,
+    ),
     "",
-    ...flagLines(FLAGS),
+    ...flagLines(SERVER_FLAGS),
     "",
     "Signals: SIGUSR1 reloads the Corefile, SIGTERM and SIGINT stop gracefully.",
     "",

@@ -1,21 +1,11 @@
 /** The program: reads the command line, runs the server or a command, and says how it ended. */
 import { PluginListError, type PluginRegistry } from "../server/plugin-registry.ts";
 import { banner } from "./banner.ts";
+import { COMMANDS } from "./commands.ts";
 import { corefilePath } from "./corefile-source.ts";
 import { FlagError } from "./flag-table.ts";
 import { parseServerFlags, type ServerFlags, usage } from "./flags.ts";
 import { completeRegistry, pluginLines, pluginRegistry } from "./plugin-list.ts";
-
-type Command = (argv: readonly string[]) => Promise<number>;
-
-/** Loaded when asked for: none of them shall make the others slower to start. */
-const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
-  ["check", async () => (await import("./check/check.ts")).check],
-  ["help", async () => (await import("./help/help.ts")).help],
-  ["plugin", async () => (await import("./plugin-command/plugin-command.ts")).plugin],
-  ["explain", async () => (await import("./explain/explain.ts")).explain],
-  ["test", async () => (await import("./test-command/test-command.ts")).test],
-]);
 
 /**
  * Ends the process once all is printed. A command leaves nothing behind that is worth waiting for, and taking down what it had in
@@ -32,8 +22,11 @@ async function leave(code: number): Promise<never> {
 /** Runs the program to its end. @returns the exit code (CoreDNS facts 1.4) */
 export async function main(argv: readonly string[]): Promise<number> {
   const [word = "", ...others] = argv;
-  const command = COMMANDS.get(word);
-  if (command !== undefined) return leave(await (await command())(others));
+  const entry = COMMANDS.find(({ name }) => name === word);
+  if (entry !== undefined) {
+    const command = await entry.load();
+    return leave(await command(others));
+  }
   let flags: ServerFlags;
   try {
     flags = parseServerFlags(argv);

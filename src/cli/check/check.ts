@@ -20,11 +20,12 @@ interface CheckFlags extends PluginFlags {
 
 const EXIT = { CLEAN: 0, FAULTY: 1, CANNOT: 2 } as const;
 
-const FLAGS: readonly FlagRow<CheckFlags>[] = [
+export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
   {
     names: ["format"],
     value: "FORMAT",
     about: "human, json, sarif or github (default human)",
+    choices: [...FORMATS.keys()],
     apply: (flags, value) => {
       const format = FORMATS.get(value);
       if (format !== undefined) flags.format = format;
@@ -71,7 +72,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const format = FORMATS.get("human");
   if (format === undefined) throw new RangeError("there is no format for people");
   const flags: CheckFlags = { ...defaultPluginFlags(), format, strict: false, port: 53, help: false };
-  const words = parseFlags(FLAGS, flags, argv, true);
+  const words = parseFlags(CHECK_FLAGS, flags, argv, true);
   if (flags.help) {
     process.stdout.write(usage());
     return EXIT.CLEAN;
@@ -128,7 +129,7 @@ function usage(): string {
     "",
     'Usage: portolan check [-format FORMAT] [-strict] [COREFILE...]   (default ./Corefile, "-" is standard input)',
     "",
-    ...flagLines(FLAGS),
+    ...flagLines(CHECK_FLAGS),
     "",
     "Exit codes: 0 no faults or warnings alone, 1 errors (with -strict warnings too), 2 nothing could be checked.",
     "",

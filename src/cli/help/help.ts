@@ -3,17 +3,29 @@ import { readFileSync } from "node:fs";
 import { nearestWord } from "../../lib/nearest-word.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { PluginListError, PluginLoadError, type PluginRegistry } from "../../server/plugin-registry.ts";
-import { FlagError, parseFlags } from "../flag-table.ts";
+import { FlagError, type FlagRow, parseFlags, switchRow } from "../flag-table.ts";
 import { usage } from "../flags.ts";
-import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS } from "../plugin-list.ts";
+import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
 import { wantsColour } from "../terminal.ts";
 import { renderMarkdown } from "./markdown.ts";
+
+interface HelpFlags extends PluginFlags {
+  help: boolean;
+}
+
+export const HELP_FLAGS: readonly FlagRow<HelpFlags>[] = [
+  ...PLUGIN_FLAGS,
+  switchRow(["help", "h"], "list commands and plugins", (flags, on) => {
+    flags.help = on;
+  }),
+];
 
 /** @returns the exit code: 0, or 2 where there is no such plugin */
 export async function help(argv: readonly string[]): Promise<number> {
   try {
-    const flags = defaultPluginFlags();
-    const [name, ...others] = parseFlags(PLUGIN_FLAGS, flags, argv, true);
+    const flags: HelpFlags = { ...defaultPluginFlags(), help: false };
+    const words = parseFlags(HELP_FLAGS, flags, argv, true);
+    const [name, ...others] = flags.help ? [] : words;
     if (others.length > 0) throw new FlagError(`help takes one name, not also ${others.join(" ")}`, 2, false);
     const registry = await completeRegistry(flags, "");
     process.stdout.write(name === undefined ? overview(registry) : await page(name, registry));

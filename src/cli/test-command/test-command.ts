@@ -20,11 +20,12 @@ interface TestFlags extends PluginFlags {
 
 const EXIT = { PASSED: 0, FAILED: 1, CANNOT: 2 } as const;
 
-const FLAGS: readonly FlagRow<TestFlags>[] = [
+export const TEST_FLAGS: readonly FlagRow<TestFlags>[] = [
   {
     names: ["format"],
     value: "FORMAT",
     about: "human, tap or junit (default human)",
+    choices: [...REPORTS.keys()],
     apply: (flags, value) => {
       const format = REPORTS.get(value);
       if (format === undefined)
@@ -60,7 +61,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const format = REPORTS.get("human");
   if (format === undefined) throw new RangeError("there is no report for people");
   const flags: TestFlags = { ...defaultPluginFlags(), format, watch: false, help: false };
-  const files = parseFlags(FLAGS, flags, argv, true);
+  const files = parseFlags(TEST_FLAGS, flags, argv, true);
   if (flags.help) {
     process.stdout.write(usage());
     return EXIT.PASSED;
@@ -128,7 +129,7 @@ function usage(): string {
     "",
     "Usage: portolan test [-format FORMAT] [-watch] FILE...   (YAML; docs/test.md tells what stands in it)",
     "",
-    ...flagLines(FLAGS),
+    ...flagLines(TEST_FLAGS),
     "",
     "Nothing outside of this process is asked: upstreams are servers of its own on loopback, clusters are manifests, and",
     "the clock stands still unless a case moves it.",

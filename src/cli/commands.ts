@@ -1,0 +1,79 @@
+/** The commands of the program: what usage, completion and manual pages say of them, and where they are. */
+import type { FlagDescription } from "./flag-table.ts";
+
+/** Runs with the words behind its name. @returns the exit code */
+export type Command = (argv: readonly string[]) => Promise<number>;
+
+/** What the words of a command are that are no flags. */
+export type WordKind = "files" | "plugin" | "question" | "action" | "shell";
+
+export interface CommandEntry {
+  readonly name: string;
+  /** Behind the name, in the usage. */
+  readonly words: string;
+  readonly about: string;
+  readonly wordKind: WordKind;
+  /** Where it has actions (`plugin new`): their names. */
+  readonly actions?: readonly string[];
+  /** Loaded when asked for: none of them shall make the others slower to start. */
+  readonly load: () => Promise<Command>;
+  readonly flags: () => Promise<readonly FlagDescription[]>;
+}
+
+/** The flags that `completion` and `plugin` have. */
+const HELP_FLAG: readonly FlagDescription[] = [
+  { names: ["help", "h"], value: undefined, about: "show this help" },
+];
+
+export const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "check",
+    words: "[COREFILE...]",
+    about: "finds all faults without running it",
+    wordKind: "files",
+    load: async () => (await import("./check/check.ts")).check,
+    flags: async () => (await import("./check/check.ts")).CHECK_FLAGS,
+  },
+  {
+    name: "explain",
+    words: "NAME [TYPE]",
+    about: "shows the way of a query, and why",
+    wordKind: "question",
+    load: async () => (await import("./explain/explain.ts")).explain,
+    flags: async () => (await import("./explain/flags.ts")).EXPLAIN_FLAGS,
+  },
+  {
+    name: "test",
+    words: "FILE...",
+    about: "runs tests of a configuration",
+    wordKind: "files",
+    load: async () => (await import("./test-command/test-command.ts")).test,
+    flags: async () => (await import("./test-command/test-command.ts")).TEST_FLAGS,
+  },
+  {
+    name: "help",
+    words: "[PLUGIN]",
+    about: "explains a plugin",
+    wordKind: "plugin",
+    load: async () => (await import("./help/help.ts")).help,
+    flags: async () => (await import("./help/help.ts")).HELP_FLAGS,
+  },
+  {
+    name: "plugin",
+    words: "new NAME | test [FILE...]",
+    about: "begins a plugin of your own, runs its tests",
+    wordKind: "action",
+    actions: ["new", "test"],
+    load: async () => (await import("./plugin-command/plugin-command.ts")).plugin,
+    flags: async () => HELP_FLAG,
+  },
+  {
+    name: "completion",
+    words: "bash|zsh|fish",
+    about: "prints what completes all this in a shell",
+    wordKind: "shell",
+    actions: ["bash", "zsh", "fish"],
+    load: async () => (await import("./completion/completion.ts")).completion,
+    flags: async () => HELP_FLAG,
+  },
+];

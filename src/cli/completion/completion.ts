@@ -1,0 +1,34 @@
+/** `portolan completion`: scripts with which shells complete commands, flags, plugins and files. */
+import { bashCompletion } from "./bash.ts";
+import { fishCompletion } from "./fish.ts";
+import { type CompletionModel, completionModel } from "./model.ts";
+import { zshCompletion } from "./zsh.ts";
+
+const SHELLS: ReadonlyMap<string, (model: CompletionModel) => string> = new Map([
+  ["bash", bashCompletion],
+  ["zsh", zshCompletion],
+  ["fish", fishCompletion],
+]);
+
+const USAGE = `Usage: portolan completion bash|zsh|fish   prints a script for the shell
+
+  bash  in ~/.bashrc:                  source <(portolan completion bash)
+  zsh   in ~/.zshrc, behind compinit:  source <(portolan completion zsh)
+  fish  once:                          portolan completion fish > ~/.config/fish/completions/portolan.fish
+`;
+
+/** @returns the exit code: 0, or 2 for a shell that is none of these */
+export async function completion(argv: readonly string[]): Promise<number> {
+  const [shell = "", ...others] = argv;
+  if (/^--?h(elp)?$/.test(shell)) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const script = SHELLS.get(shell);
+  if (script === undefined || others.length > 0) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  process.stdout.write(script(await completionModel()));
+  return 0;
+}

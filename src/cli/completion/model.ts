@@ -1,0 +1,54 @@
+/** All that may be completed, as data: one script a shell is made of it. */
+import { RecordType } from "../../dns/type-names.ts";
+import { builtInPlugins } from "../../server/plugin-registry.ts";
+import { COMMANDS, type WordKind } from "../commands.ts";
+import type { FlagDescription } from "../flag-table.ts";
+import { SERVER_FLAGS } from "../flags.ts";
+
+export interface CompletionModel {
+  /** The one without name is the server. */
+  readonly commands: readonly CompletedCommand[];
+  readonly plugins: readonly string[];
+  /** Of records. */
+  readonly types: readonly string[];
+}
+
+export interface CompletedCommand {
+  readonly name: string;
+  readonly about: string;
+  readonly flags: readonly FlagDescription[];
+  readonly wordKind: WordKind | "none";
+  readonly actions: readonly string[];
+}
+
+export async function completionModel(): Promise<CompletionModel> {
+  const commands = await Promise.all(
+    COMMANDS.map(async ({ name, about, wordKind, actions = [], flags }) => ({
+      name,
+      about,
+      wordKind,
+      actions,
+      flags: await flags(),
+    })),
+  );
+  const server: CompletedCommand = {
+    name: "",
+    about: "serves DNS",
+    wordKind: "none",
+    actions: [],
+    flags: SERVER_FLAGS,
+  };
+  const plugins = await builtInPlugins();
+  return {
+    commands: [server, ...commands],
+    plugins: plugins.map(({ name }) => name).sort(),
+    types: Object.keys(RecordType),
+  };
+}
+
+/** What the value of a flag is. */
+export function valueKind({ value, choices }: FlagDescription): "none" | "choices" | "files" | "other" {
+  if (value === undefined) return "none";
+  if (choices !== undefined) return "choices";
+  return /^(FILE|PATH|FOLDER)/.test(value) ? "files" : "other";
+}
