@@ -71,7 +71,12 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   LoadBalancerStatus: { ingress: "1:LoadBalancerIngress[]" },
   LoadBalancerIngress: { ip: "1:string", hostname: "2:string" },
   Pod: { metadata: "1:ObjectMeta", spec: "2:PodSpec", status: "3:PodStatus" },
-  PodSpec: { nodeName: "10:string", hostname: "16:string", subdomain: "17:string" },
+  PodSpec: {
+    nodeName: "10:string",
+    hostNetwork: "11:bool",
+    hostname: "16:string",
+    subdomain: "17:string",
+  },
   PodStatus: {
     phase: "1:string",
     conditions: "2:PodCondition[]",
