@@ -31,6 +31,8 @@ export interface OfflineServerOptions {
   readonly log: ProcessLog;
   /** Port of keys without one; 53 unless given. */
   readonly defaultPort?: number;
+  /** Milliseconds to wait for plugins that have yet to hear of what they answer from; as long as they want themselves unless given. */
+  readonly patience?: number;
 }
 
 export class OfflineServer {
@@ -81,7 +83,7 @@ export class OfflineServer {
         isAbsolute(path) || directory === "" ? path : join(directory, path),
     });
     await generation.start();
-    await generation.warmUp();
+    await inTime(generation.warmUp(), options.patience, clock);
     const counters = {
       shed: counter("portolan_dns_shed_total"),
       rejected: counter("portolan_dns_rejected_total"),
@@ -129,6 +131,14 @@ export class OfflineServer {
   async stop(): Promise<void> {
     await this.#generation.stop();
   }
+}
+
+async function inTime(awaited: Promise<void>, patience: number | undefined, clock: Clock): Promise<void> {
+  if (patience === undefined) return awaited;
+  const late = Promise.withResolvers<void>();
+  const timer = clock.after(patience, late.resolve);
+  await Promise.race([awaited, late.promise]);
+  timer.cancel();
 }
 
 /** Nobody can ask over HTTP. */

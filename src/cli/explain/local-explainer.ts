@@ -22,6 +22,9 @@ import { podOf, readManifestPods } from "./pods.ts";
 /** Milliseconds that the API may take to tell of one pod. */
 const POD_TIMEOUT = 5_000;
 
+/** Milliseconds that a cluster has to be listed in, whatever the Corefile's startup_timeout: somebody sits and waits. */
+const PATIENCE = 10_000;
+
 export class LocalExplainer implements Explainer {
   /** What is to be known before the answers are believed, a line each. */
   readonly warnings: readonly string[];
@@ -51,6 +54,7 @@ export class LocalExplainer implements Explainer {
         random: systemRandom(),
         log,
         defaultPort: flags.port,
+        patience: PATIENCE,
       });
       return new LocalExplainer(server, flags, warningsOf(server, log.lines, clock.now() - begin));
     } catch (error) {
@@ -131,7 +135,7 @@ function warningsOf({ clusters }: OfflineServer, lines: readonly string[], waite
   return [
     ...warnings.filter((line) => !line.includes("plugin/kubernetes: ")),
     `the cluster has not been listed within ${formatGoDuration(Math.round(waited / 100) * 100)}: ${awaited.join(", ")}`,
-    "its names are answered SERVFAIL below; startup_timeout is the time to wait, and -manifests PATH stands for the cluster",
+    "names of the cluster are SERVFAIL until then: look at the reasons above, or give -manifests PATH, which stands for the cluster",
   ];
 }
 
