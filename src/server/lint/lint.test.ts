@@ -13,6 +13,7 @@ import type { LintBlock } from "./rule.ts";
 const PLUGINS = [
   "bind",
   "log",
+  "autopath",
   "cache",
   "view",
   "template",
@@ -326,6 +327,34 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
       title: "to another address, another port, or a block that listens elsewhere",
       corefile:
         ". {\n bind 192.0.2.10\n forward . 127.0.0.1 198.51.100.1 192.0.2.10:54 /etc/resolv.conf dns.example\n}",
+      warnings: [],
+    },
+  ],
+  LINT_CLUSTER_MISSING: [
+    {
+      title: "neither finds a cluster",
+      corefile: ". {\n autopath @kubernetes\n k8s_external example.org\n}\ncluster.local {\n kubernetes\n}",
+      warnings: [
+        "LINT_CLUSTER_MISSING Corefile:2:11: warning: 'autopath' finds no 'kubernetes' in its server block: it does nothing",
+        "LINT_CLUSTER_MISSING Corefile:3:2: warning: 'k8s_external' finds no 'kubernetes' in its server block: the server will not start",
+      ],
+    },
+    {
+      title: "pods are not known",
+      corefile: ". {\n autopath example.org @kubernetes\n kubernetes cluster.local {\n  pods insecure\n }\n}",
+      warnings: [
+        "LINT_CLUSTER_MISSING Corefile:2:23: warning: 'autopath' does nothing: 'kubernetes' does not know the pods that ask",
+      ],
+    },
+    {
+      title: "all is there",
+      corefile:
+        ". {\n autopath @kubernetes\n k8s_external example.org\n kubernetes cluster.local {\n  pods verified\n }\n}",
+      warnings: [],
+    },
+    {
+      title: "autopath with a file",
+      corefile: ". {\n autopath /etc/resolv.conf\n whoami\n}",
       warnings: [],
     },
   ],

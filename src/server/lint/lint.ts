@@ -1,6 +1,7 @@
 /** All rules for what a Corefile says correctly, and hardly means. */
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import { backEnds } from "./back-ends.ts";
+import { clusterMissing } from "./cluster-missing.ts";
 import { fallthroughMissing } from "./fallthrough-missing.ts";
 import { forwardLoop } from "./forward-loop.ts";
 import { Listeners } from "./listeners.ts";
@@ -21,6 +22,7 @@ export const lintRules: readonly LintRule[] = [
   zoneOutsideBlock,
   optionWithoutEffect,
   forwardLoop,
+  clusterMissing,
 ];
 
 export interface LintSubject {
