@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
 import { endLike, runAttached } from "./attached-process.mjs";
 import { isBuildCurrent } from "./build-state.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
@@ -62,6 +63,8 @@ async function runHere(argv) {
     );
     return;
   }
+  // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back.
+  setFlagsFromString("--semi-space-growth-factor=1");
   /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
   const { main } = await import(pathToFileURL(program).href);
   process.exitCode = await main(argv);

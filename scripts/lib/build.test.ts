@@ -31,6 +31,7 @@ const SOURCES = {
   "src/cli/main.ts":
     'import { a } from "../lib/a.ts";\nexport const main = async (): Promise<number> => a;\n',
   "src/plugins/x/README.md": "# x\n",
+  "src/plugins/x/index.ts": 'import { a } from "../../lib/a.ts";\nexport const x: number = a + 1;\n',
   "src/plugins/x/fixtures/zone": "",
   "src/plugin.cfg": "x:x\n",
 };
@@ -41,22 +42,29 @@ function age(root: string): void {
   for (const path of ["", ...paths]) utimesSync(join(root, "src", path), 1_000_000, 1_000_000);
 }
 
-test("emits modules and types, and copies what the program reads", async (t) => {
+test("emits types, a few modules and the licences of what is in them, and copies what the program reads", async (t) => {
   const root = makeProject(t, SOURCES);
   await build(root, process.execPath);
-  const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter((name) =>
-    /\.\w+$/.test(name),
+  const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter(
+    (name) => /\.\w+$/.test(name) && !name.startsWith("chunks"),
   );
   assert.deepEqual(files.sort(), [
     ".built",
     "cli/main.d.ts",
     "cli/main.js",
     "lib/a.d.ts",
-    "lib/a.js",
     "plugin.cfg",
     "plugins/x/README.md",
+    "plugins/x/index.d.ts",
+    "plugins/x/index.js",
   ]);
-  assert.match(readFileSync(join(root, "dist/cli/main.js"), "utf8"), /from "\.\.\/lib\/a\.js"/);
+  // What both entries need is there once.
+  const chunk = /from '(\.\.\/chunks\/core-[\w-]+\.js)'/.exec(
+    readFileSync(join(root, "dist/cli/main.js"), "utf8"),
+  )?.[1];
+  assert.ok(chunk !== undefined);
+  assert.match(readFileSync(join(root, "dist/cli", chunk), "utf8"), /^const a = 1;$/m);
+  assert.match(readFileSync(join(root, "dist/NOTICES"), "utf8"), /^yaml [\d.]+\n[\s\S]*copyright/i);
   assert.deepEqual(readdirSync(join(root, ".cache")), ["build.log"]);
 });
 
@@ -73,7 +81,7 @@ test("keeps the earlier build when the sources have an error, and shows it", asy
   await build(root, process.execPath);
   writeFileSync(join(root, "src/lib/a.ts"), 'export const a: number = "one";\n');
   await assert.rejects(build(root, process.execPath), /src\/lib\/a\.ts\(1,14\)[\s\S]*\.cache\/build\.log/);
-  assert.match(readFileSync(join(root, "dist/lib/a.js"), "utf8"), /a = 1/);
+  assert.ok(existsSync(join(root, "dist/cli/main.js")));
 });
 
 test("knows whether the build is current", async (t) => {

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createRequire, isBuiltin, registerHooks } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { programModule } from "../lib/program-files.ts";
 
 /** A module that cannot be found; the message says where it was looked for. */
 export class ModuleNotFound extends Error {
@@ -38,10 +39,10 @@ export async function importFile(file: string, version: string): Promise<unknown
 
 /** What `portolan` exports, with the module of this very program behind it. */
 const EXPORTS: ReadonlyMap<string, string> = new Map([
-  ["portolan", "../index"],
-  ["portolan/plugin", "../plugin/index"],
-  ["portolan/dns", "../dns/index"],
-  ["portolan/testing", "../plugin/testing"],
+  ["portolan", "index"],
+  ["portolan/plugin", "plugin/index"],
+  ["portolan/dns", "dns/index"],
+  ["portolan/testing", "plugin/testing"],
 ]);
 
 /** What modules are is a fact of the thread, whatever the number of servers in it. */
@@ -54,13 +55,11 @@ let providesImports = false;
 export function providePortolanImports(): void {
   if (providesImports) return;
   providesImports = true;
-  // The program runs from its sources and as compiled JavaScript.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const path = EXPORTS.get(specifier);
       if (path === undefined) return withFormat(nextResolve(specifier, context));
-      return { url: new URL(`${path}.${extension}`, import.meta.url).href, shortCircuit: true };
+      return { url: programModule(path).href, shortCircuit: true };
     },
   });
 }

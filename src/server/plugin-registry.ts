@@ -1,5 +1,6 @@
 /** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
 import { readFile } from "node:fs/promises";
+import { programFile, programModule } from "../lib/program-files.ts";
 import { version as thisVersion } from "../lib/version.ts";
 import { isInVersionRange, VersionRangeError } from "../lib/version-range.ts";
 import type { PluginDefinition } from "../plugin/define-plugin.ts";
@@ -165,8 +166,7 @@ export class PluginRegistry {
 
 /** The list of the plugins that come with the program. */
 export async function builtInPlugins(): Promise<PluginEntry[]> {
-  const file = new URL("../plugins/plugin.cfg", import.meta.url);
-  return parsePluginList(await readFile(file, "utf8"), "plugin.cfg");
+  return parsePluginList(await readFile(programFile("plugins/plugin.cfg"), "utf8"), "plugin.cfg");
 }
 
 /** @throws PluginListError */
@@ -238,11 +238,7 @@ function isMet(requires: string, entry: PluginEntry): boolean {
 
 /** The default export of a plugin that comes with the program. */
 export async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
-  // Sources run as they are and as compiled JavaScript: the plugins have the extension that this file has.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const loaded: { default?: unknown } = await import(
-    new URL(`../plugins/${entry.module}/index.${extension}`, import.meta.url).href
-  );
+  const loaded: { default?: unknown } = await import(programModule(`plugins/${entry.module}/index`).href);
   return loaded.default;
 }
 

@@ -1,6 +1,7 @@
 /** `portolan help`: the usage, and the README of a plugin in the terminal. */
 import { readFileSync } from "node:fs";
 import { nearestWord } from "../../lib/nearest-word.ts";
+import { programFile } from "../../lib/program-files.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { PluginListError, PluginLoadError, type PluginRegistry } from "../../server/plugin-registry.ts";
 import { FlagError, type FlagRow, parseFlags, switchRow } from "../flag-table.ts";
@@ -52,7 +53,7 @@ async function page(name: string, registry: PluginRegistry): Promise<string> {
     throw new FlagError(`there is no plugin "${name}"${hint}`, 2, false);
   }
   if (entry.external !== undefined) return described(await registry.definition(name));
-  const readme = new URL(`../../plugins/${entry.module}/README.md`, import.meta.url);
+  const readme = programFile(`plugins/${entry.module}/README.md`);
   return renderMarkdown(readFileSync(readme, "utf8"), wantsColour(process.stdout, process.env));
 }
 

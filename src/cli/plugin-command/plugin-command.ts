@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { programModule } from "../../lib/program-files.ts";
 import { builtInPlugins } from "../../server/plugin-registry.ts";
 import { skeleton } from "./skeleton.ts";
 
@@ -58,8 +59,7 @@ async function runTests(words: readonly string[]): Promise<number> {
     if (status?.isFile() !== true)
       return fail(`cannot test ${file}: ${status === undefined ? "no such file" : "is no file"}`);
   }
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const imports = new URL(`test-imports.${extension}`, import.meta.url).href;
+  const imports = programModule("cli/plugin-command/test-imports").href;
   // A test runner that finds itself inside of another one says nothing to people.
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
   const child = spawn(process.execPath, ["--import", imports, "--test", ...files], { stdio: "inherit", env });

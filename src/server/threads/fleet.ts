@@ -6,6 +6,7 @@ import type { Clock, Timer } from "../../lib/clock.ts";
 import type { ProcessLog } from "../../lib/log.ts";
 import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/metric-snapshot.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
+import { programModule } from "../../lib/program-files.ts";
 import type { CorefileSource } from "../configuration.ts";
 import type { ListenPlace } from "../listener-pool.ts";
 import type { FeedHub } from "./feed.ts";
@@ -115,10 +116,8 @@ export class Fleet {
 
   #spawn(plane: number): FollowerThread {
     const { settings, clock, log } = this.#options;
-    // Sources run as they are and as compiled JavaScript: the entry has the extension that this file has.
-    const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
     const thread = new FollowerThread({
-      entry: this.#options.entry ?? new URL(`./thread-main.${extension}`, import.meta.url),
+      entry: this.#options.entry ?? programModule("server/threads/thread-main"),
       settings: { ...settings, plane },
       clock,
       onLog: (text) => {

@@ -1,0 +1,16 @@
+/**
+ * Where the program's own files are. It runs from its sources, where this module is `src/lib/program-files.ts`, and as it is built,
+ * where modules that several entries share are in `dist/chunks/`: one folder below the root in both.
+ */
+const root = new URL("../", import.meta.url);
+const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+
+/** @param path from the root, with slashes, such as `plugins/plugin.cfg` */
+export function programFile(path: string): URL {
+  return new URL(path, root);
+}
+
+/** @param path from the root and without extension, such as `plugin/index`; the build makes an entry of each that is asked for */
+export function programModule(path: string): URL {
+  return new URL(path + extension, root);
+}
