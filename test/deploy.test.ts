@@ -63,9 +63,11 @@ for (const [source, makeObjects] of sources) {
       assert.deepEqual(objects.map(nameOf).sort(), [
         "ClusterRole portolan",
         "ClusterRole portolan-autoscaler",
+        "ClusterRole portolan-multicluster",
         "ClusterRole portolan-pods",
         "ClusterRoleBinding portolan",
         "ClusterRoleBinding portolan-autoscaler",
+        "ClusterRoleBinding portolan-multicluster",
         "ClusterRoleBinding portolan-pods",
         "ConfigMap portolan",
         "ConfigMap portolan-autoscaler",
@@ -101,7 +103,7 @@ for (const [source, makeObjects] of sources) {
     });
 
     test("allows Portolan to list and to watch, and nothing else", () => {
-      for (const name of ["portolan", "portolan-pods"]) {
+      for (const name of ["portolan", "portolan-pods", "portolan-multicluster"]) {
         const role = objectCalled(objects, `ClusterRole ${name}`);
         for (const rule of Object.values(partAt(role, "rules")))
           assert.deepEqual(at(rule, "verbs"), ["list", "watch"], name);
@@ -117,13 +119,14 @@ for (const [source, makeObjects] of sources) {
       objectCalled(objects, `ServiceAccount ${at(pod, "spec.serviceAccountName")}`);
     });
 
-    for (const [mode, roles] of [
-      ["insecure", ["portolan"]],
-      ["verified", ["portolan", "portolan-pods"]],
+    for (const [option, roles, watches] of [
+      ["pods insecure", ["portolan"], 3],
+      ["pods verified", ["portolan", "portolan-pods"], 4],
+      ["multicluster cluster.local", ["portolan", "portolan-multicluster"], 5],
     ] as const) {
-      test(`allows just what is asked for with pods ${mode}`, async () => {
+      test(`allows just what is asked for with ${option}`, async () => {
         const allowed = roles.flatMap((name) => rightsOf(objectCalled(objects, `ClusterRole ${name}`)));
-        assert.deepEqual(await rightsNeeded(mode, allowed), allowed.toSorted());
+        assert.deepEqual(await rightsNeeded(option, allowed, watches), allowed.toSorted());
       });
     }
 
@@ -313,17 +316,13 @@ function rightsOf(role: Part): string[] {
  * What the plugin asks of an API that allows no more than this, until it knows the cluster and follows it: of one that streams its
  * lists, and of one that does not.
  */
-async function rightsNeeded(pods: string, allowed: readonly string[]): Promise<string[]> {
+async function rightsNeeded(option: string, allowed: readonly string[], watches: number): Promise<string[]> {
   const needed = new Set<string>();
   for (const streamsLists of [true, false]) {
     await using api = await ApiSimulator.start({ streamsLists });
     api.permits = (request) => request.verb === "get" || allowed.includes(rightFor(request));
-    const plugin = PluginTest.of(
-      kubernetes,
-      `kubernetes cluster.local {\nendpoint ${api.url}\npods ${pods}\n}`,
-    );
+    const plugin = PluginTest.of(kubernetes, `kubernetes cluster.local {\nendpoint ${api.url}\n${option}\n}`);
     const starting = plugin.start();
-    const watches = pods === "verified" ? 4 : 3;
     const patience = AbortSignal.timeout(10_000);
     try {
       while (api.openWatches < watches && !patience.aborted) {

@@ -12,17 +12,21 @@ import {
 } from "./apex-answers.ts";
 import { ClusterView, type ClusterViewOptions } from "./cluster-view.ts";
 import { ClusterZone } from "./cluster-zone.ts";
-import { type ClusterName, parseClusterName } from "./name-grammar.ts";
+import { type ClusterName, type NameForms, parseClusterName } from "./name-grammar.ts";
 import { resolvePod } from "./pod-answers.ts";
 import { NO_DATA, NO_NAMESPACE, NO_SUCH_FORM, type Resolution } from "./resolution.ts";
 import { resolveReverse } from "./reverse-answers.ts";
 import { aliasRecord, resolveService } from "./service-answers.ts";
 
 export interface ClusterAnswersOptions extends ClusterViewOptions {
-  /** At least one of them is no reverse zone; the first such one is in the targets of reverse names. */
+  /** At least one of them is no reverse zone, unless a primary zone is given. */
   readonly zones: readonly Name[];
+  /** The zone in the targets of reverse names; the first that is no reverse zone unless given. */
+  readonly primary?: Name | undefined;
   /** Serve names of topology zones (the option `zonal`). */
   readonly zonal: boolean;
+  /** The zones are those of several clusters, and the store holds what is imported from them (`multicluster`). Default false. */
+  readonly multicluster?: boolean;
 }
 
 /** A question followed along aliases, as far as the cluster's own zones reach. */
@@ -43,16 +47,19 @@ export class ClusterAnswers {
   /** Longest first. */
   readonly #zones: readonly ClusterZone[];
   readonly #primary: ClusterZone;
-  readonly #zonal: boolean;
+  readonly #forms: NameForms;
 
   constructor(options: ClusterAnswersOptions) {
     const zones = options.zones.map((name) => new ClusterZone(name));
-    const primary = zones.find((zone) => !zone.isReverse);
+    const primary =
+      options.primary === undefined
+        ? zones.find((zone) => !zone.isReverse)
+        : new ClusterZone(options.primary);
     if (primary === undefined) throw new RangeError("a zone that is not for reverse names is needed");
     this.view = new ClusterView(options);
     this.#zones = zones.sort((left, right) => right.name.wire.length - left.name.wire.length);
     this.#primary = primary;
-    this.#zonal = options.zonal;
+    this.#forms = { zonal: options.zonal, multicluster: options.multicluster ?? false };
   }
 
   /** Those zones that hold names of services. */
@@ -68,7 +75,7 @@ export class ClusterAnswers {
 
   /** What the labels of a name in a forward zone mean. */
   parse(name: Name, zone: ClusterZone): ClusterName {
-    return parseClusterName(name, zone.name, this.#zonal);
+    return parseClusterName(name, zone.name, this.#forms);
   }
 
   /** What there is at a name of a zone; `owner` of the records is the name as it was asked. */

@@ -35,6 +35,28 @@ export class ClusterTransfers implements TransferSource {
   }
 }
 
+/** Several sources as one. */
+export function joinTransfers(sources: readonly TransferSource[]): TransferSource {
+  return {
+    get transferZones() {
+      return sources.flatMap(({ transferZones }) => transferZones);
+    },
+    transfer(apex) {
+      for (const source of sources) {
+        const transfer = source.transfer(apex);
+        if (transfer !== undefined) return transfer;
+      }
+      return undefined;
+    },
+    onZoneChange(listener) {
+      const ends = sources.map((source) => source.onZoneChange(listener));
+      return () => {
+        for (const end of ends) end();
+      };
+    },
+  };
+}
+
 /** Whether more changed than pods, of which transfers know nothing. */
 export function changesServices({ services, namespaces }: StoreChange): boolean {
   return services.length > 0 || namespaces.length > 0;

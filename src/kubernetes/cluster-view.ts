@@ -25,6 +25,8 @@ export interface ClusterViewOptions {
   readonly ignoreEmptyServices: boolean;
   /** The addresses of this server, as text, loopback left out. */
   readonly ownAddresses: () => readonly string[];
+  /** Present where the store holds what is imported from several clusters: the view of this one. For explanations. */
+  readonly cluster?: ClusterView | undefined;
 }
 
 export class ClusterView {
@@ -34,6 +36,7 @@ export class ClusterView {
   readonly ownAddresses: () => readonly string[];
   readonly namespacesBySelector: boolean;
   readonly objectsBySelector: boolean;
+  readonly cluster: ClusterView | undefined;
   readonly #namespaces: ReadonlySet<string> | undefined;
   readonly #ignoresEmptyServices: boolean;
 
@@ -44,6 +47,7 @@ export class ClusterView {
     this.ownAddresses = options.ownAddresses;
     this.namespacesBySelector = options.namespacesBySelector ?? false;
     this.objectsBySelector = options.objectsBySelector ?? false;
+    this.cluster = options.cluster;
     this.#namespaces = options.namespaces;
     // Without a watch on endpoints every service looks empty, and none is known to be.
     this.#ignoresEmptyServices = options.ignoreEmptyServices && options.store.kinds.has("endpoints");

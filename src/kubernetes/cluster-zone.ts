@@ -32,9 +32,12 @@ export class ClusterZone {
     return joinLabels([entry.name, entry.namespace.name], this.#services);
   }
 
-  /** `<label>.<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. */
+  /**
+   * `<label>.<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. The label of an endpoint in
+   * another cluster is two: `db-0.east`.
+   */
   endpointName(label: string, entry: ServiceEntry): Name | undefined {
-    return joinLabels([label, entry.name, entry.namespace.name], this.#services);
+    return joinLabels([...label.split("."), entry.name, entry.namespace.name], this.#services);
   }
 }
 

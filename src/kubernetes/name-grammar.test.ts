@@ -7,9 +7,9 @@ import { parseClusterName } from "./name-grammar.ts";
 const zone = Name.parse("cluster.local.");
 
 /** The members that say something, as `member=value`. */
-function meaning(labels: string, zonal = false): string {
+function meaning(labels: string, { zonal = false, multicluster = false } = {}): string {
   const name = Name.parse(labels === "" ? "cluster.local." : `${labels}.cluster.local.`);
-  const { kind, ...members } = parseClusterName(name, zone, zonal);
+  const { kind, ...members } = parseClusterName(name, zone, { zonal, multicluster });
   const said = Object.entries(members).filter(([, value]) => value !== "" && value !== false);
   return [kind, ...said.map(([key, value]) => `${key}=${value}`)].join(" ");
 }
@@ -53,7 +53,23 @@ describe("parseClusterName", () => {
     ["pin._zone.db.shop.svc", "port namespace=shop service=db port=pin protocol=zone"],
   ];
   for (const [labels, expected] of zonal) {
-    it(`with zonal "${labels}" is ${expected}`, () => assert.equal(meaning(labels, true), expected));
+    it(`with zonal "${labels}" is ${expected}`, () =>
+      assert.equal(meaning(labels, { zonal: true }), expected));
+  }
+
+  const multicluster: [labels: string, meaning: string][] = [
+    ["web.shop.svc", "service namespace=shop service=web"],
+    ["a.east.web.shop.svc", "endpoint namespace=shop service=web endpoint=a.east cluster=east"],
+    ["a.web.shop.svc", "endpoint namespace=shop service=web endpoint=a"],
+    ["a\\.east.web.shop.svc", "invalid"],
+    ["_http._tcp.web.shop.svc", "port namespace=shop service=web port=http protocol=tcp"],
+    ["_http.tcp.web.shop.svc", "port namespace=shop service=web port=http protocol=tcp"],
+    ["http._tcp.web.shop.svc", "port namespace=shop service=web port=http protocol=tcp"],
+    ["b.a.east.web.shop.svc", "invalid"],
+  ];
+  for (const [labels, expected] of multicluster) {
+    it(`with multicluster "${labels}" is ${expected}`, () =>
+      assert.equal(meaning(labels, { multicluster: true }), expected));
   }
 
   it("gives a meaning to every name below the zone", () => {
@@ -70,10 +86,16 @@ describe("parseClusterName", () => {
       "dns-version",
     );
     fc.assert(
-      fc.property(fc.array(label, { maxLength: 8 }), fc.boolean(), (labels, withZonal) => {
-        const { kind, service } = parseClusterName(Name.fromLabels(labels, zone), zone, withZonal);
-        assert.equal(service !== "", ["service", "endpoint", "port", "zonal"].includes(kind));
-      }),
+      fc.property(
+        fc.array(label, { maxLength: 8 }),
+        fc.boolean(),
+        fc.boolean(),
+        (labels, zonal, multicluster) => {
+          const name = Name.fromLabels(labels, zone);
+          const { kind, service } = parseClusterName(name, zone, { zonal, multicluster });
+          assert.equal(service !== "", ["service", "endpoint", "port", "zonal"].includes(kind));
+        },
+      ),
     );
   });
 });

@@ -24,8 +24,10 @@ export interface ClusterName {
   readonly kind: ClusterNameKind;
   readonly namespace: string;
   readonly service: string;
-  /** The label of an endpoint, or the address of a pod. */
+  /** The label of an endpoint, or the address of a pod. In a multicluster zone with that of its cluster behind it: `db-0.east`. */
   readonly endpoint: string;
+  /** In a multicluster zone the cluster that an endpoint is in. */
+  readonly cluster: string;
   /** Without the underscore. */
   readonly port: string;
   /** Without the underscore. */
@@ -41,6 +43,7 @@ const NOTHING: ClusterName = {
   namespace: "",
   service: "",
   endpoint: "",
+  cluster: "",
   port: "",
   protocol: "",
   topologyZone: "",
@@ -51,35 +54,60 @@ const DNS_VERSION: ClusterName = { ...NOTHING, kind: "dnsVersion" };
 const NAME_SERVER: ClusterName = { ...NOTHING, kind: "nameServer" };
 const CONTAINER: ClusterName = { ...NOTHING, kind: "container" };
 
+/** What names may mean beyond the specification. */
+export interface NameForms {
+  /** Names of topology zones (the option `zonal`). */
+  readonly zonal: boolean;
+  /** Names of endpoints have their cluster's behind them (`multicluster`). */
+  readonly multicluster: boolean;
+}
+
 /**
  * Reads the labels of `name` to the left of `zone`, which must be an ancestor of it or the name itself. Labels have a
  * meaning by their place alone: a service or a namespace may well be called `svc` (rule 10).
  */
-export function parseClusterName(name: Name, zone: Name, zonal: boolean): ClusterName {
+export function parseClusterName(name: Name, zone: Name, forms: NameForms): ClusterName {
   const count = name.labelCount - zone.labelCount;
   if (count === 0) return APEX;
   const root = name.labelText(count - 1);
-  if (root === "svc") return parseServiceName(name, count, zonal);
+  if (root === "svc") return parseServiceName(name, count, forms);
   if (root === "pod") return parsePodName(name, count);
   if (count === 1 && root === "dns-version") return DNS_VERSION;
   if (count === 2 && root === "dns" && name.labelText(0) === "ns") return NAME_SERVER;
   return NOTHING;
 }
 
-function parseServiceName(name: Name, count: number, zonal: boolean): ClusterName {
+function parseServiceName(name: Name, count: number, { zonal, multicluster }: NameForms): ClusterName {
   if (count === 1) return CONTAINER;
   const namespace = name.labelText(count - 2);
   if (count === 2) return { ...NOTHING, kind: "namespace", namespace };
   const service = name.labelText(count - 3);
   if (count === 3) return { ...NOTHING, kind: "service", namespace, service };
+  // With the label of a cluster behind it a label stands for two: one that holds a dot of its own must not pass for them.
+  if (count === 4 && multicluster && name.labelText(0).includes(".")) return NOTHING;
   if (count === 4) return { ...NOTHING, kind: "endpoint", namespace, service, endpoint: name.labelText(0) };
   if (zonal && count >= 6 && name.labelText(count - 4) === "_zone") {
     return parseZonalName(name, count, namespace, service);
   }
   if (count > 5) return NOTHING;
+  if (multicluster && !name.labelText(0).startsWith("_") && !name.labelText(1).startsWith("_"))
+    return parseClusterEndpoint(name, namespace, service);
   const port = withoutUnderscore(name.labelText(0));
   const protocol = withoutUnderscore(name.labelText(1));
   return { ...NOTHING, kind: "port", namespace, service, port, protocol };
+}
+
+/** `<endpoint>.<cluster>.<service>.<namespace>.svc` (rule 111). */
+function parseClusterEndpoint(name: Name, namespace: string, service: string): ClusterName {
+  const cluster = name.labelText(1);
+  return {
+    ...NOTHING,
+    kind: "endpoint",
+    namespace,
+    service,
+    endpoint: `${name.labelText(0)}.${cluster}`,
+    cluster,
+  };
 }
 
 /** `<topology zone>.<pin or prefer>._zone.<service>.<namespace>.svc` (rule 112). */

@@ -86,7 +86,10 @@ export interface EndpointGroup {
   readonly count: number;
   /** How many, counted from the first, are ready. */
   readonly readyCount: number;
-  /** A DNS label for each endpoint, empty for one that is named after its address; undefined if that holds for all. */
+  /**
+   * A DNS label for each endpoint, empty for one that is named after its address; undefined if that holds for all. Of an imported
+   * endpoint it is two labels with a dot between, the second being its cluster's.
+   */
   readonly labels: readonly string[] | undefined;
   /** The topology zone of each endpoint, lower case, empty if unknown; undefined if none is known or wanted. */
   readonly zones: readonly string[] | undefined;
@@ -106,4 +109,10 @@ export interface Pod {
 }
 
 /** An unknown value turned into an object, or why that was not possible. */
-export type Reduced<T> = { readonly object: T } | { readonly problem: string };
+export type Reduced<T> = { readonly object: T } | Unusable;
+
+export interface Unusable {
+  readonly problem: string;
+  /** There is nothing wrong with it: it is for somebody else. */
+  readonly isForeign?: true;
+}

@@ -1,5 +1,6 @@
 /** EndpointSlice (discovery.k8s.io/v1 and v1beta1) and Endpoints (v1) -> {@link EndpointSet}. Nothing here throws. */
 import { parseIpAddress } from "../lib/ip-address.ts";
+import { dashedAddress } from "./addresses.ts";
 import { listMember, member, textMember } from "./json.ts";
 import { isDnsLabel } from "./names.ts";
 import type { EndpointGroup, EndpointSet, Port, Reduced } from "./objects.ts";
@@ -8,23 +9,57 @@ import { notALabel, type ReduceOptions, readIdentity, readPorts } from "./reduce
 /** The label that says which service a slice belongs to; the slice's own name says nothing. */
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 
+/** Likewise of a slice that belongs to an import from other clusters (KEP-1645), and the cluster that its endpoints are in. */
+export const IMPORT_NAME_LABEL = "multicluster.kubernetes.io/service-name";
+export const SOURCE_CLUSTER_LABEL = "multicluster.kubernetes.io/source-cluster";
+
 /** One address of one endpoint, on its way into a group. */
 export interface EndpointAddress {
   readonly octets: Uint8Array;
   readonly ready: boolean;
-  /** A DNS label, or empty. */
+  /** A DNS label, or empty; with that of its cluster behind it where the endpoint is imported. */
   readonly label: string;
   /** Lower case, or empty. */
   readonly zone: string;
 }
 
 export function reduceEndpointSlice(value: unknown, options: ReduceOptions): Reduced<EndpointSet> {
+  const service = labelOf(value, SERVICE_NAME_LABEL);
+  if (service === "") {
+    const problem = `the label ${SERVICE_NAME_LABEL} is missing`;
+    return labelOf(value, IMPORT_NAME_LABEL) === "" ? { problem } : { problem, isForeign: true };
+  }
+  return reduceSlice(value, SERVICE_NAME_LABEL, "", options);
+}
+
+/**
+ * A slice of an import: its endpoints are named after their cluster too, `db-0.east`. One that does not say which cluster that is has
+ * endpoints with names as in the cluster's own zone.
+ */
+export function reduceImportedSlice(value: unknown, options: ReduceOptions): Reduced<EndpointSet> {
+  if (labelOf(value, IMPORT_NAME_LABEL) === "")
+    return { problem: `the label ${IMPORT_NAME_LABEL} is missing`, isForeign: true };
+  const cluster = labelOf(value, SOURCE_CLUSTER_LABEL);
+  if (cluster !== "" && !isDnsLabel(cluster))
+    return { problem: notALabel(`the label ${SOURCE_CLUSTER_LABEL}`, cluster) };
+  return reduceSlice(value, IMPORT_NAME_LABEL, cluster, options);
+}
+
+function labelOf(value: unknown, label: string): string {
+  return textMember(member(member(value, "metadata"), "labels"), label);
+}
+
+function reduceSlice(
+  value: unknown,
+  serviceLabel: string,
+  cluster: string,
+  options: ReduceOptions,
+): Reduced<EndpointSet> {
   const identity = readSliceIdentity(value, options);
   if ("problem" in identity) return identity;
   const { namespace, name } = identity.object;
-  const service = textMember(member(member(value, "metadata"), "labels"), SERVICE_NAME_LABEL);
-  if (service === "") return { problem: `the label ${SERVICE_NAME_LABEL} is missing` };
-  if (!isDnsLabel(service)) return { problem: notALabel(`the label ${SERVICE_NAME_LABEL}`, service) };
+  const service = labelOf(value, serviceLabel);
+  if (!isDnsLabel(service)) return { problem: notALabel(`the label ${serviceLabel}`, service) };
 
   const ports = readPorts(listMember(value, "ports"), options);
   const addresses: EndpointAddress[] = [];
@@ -32,10 +67,13 @@ export function reduceEndpointSlice(value: unknown, options: ReduceOptions): Red
   if (textMember(value, "addressType") !== "FQDN") {
     for (const endpoint of listMember(value, "endpoints")) {
       const ready = member(member(endpoint, "conditions"), "ready") !== false;
-      const described = { ready, label: readLabel(endpoint, options), zone: readZone(endpoint, options) };
+      const own = readLabel(endpoint, options);
+      const zone = readZone(endpoint, options);
       for (const text of listMember(endpoint, "addresses")) {
         const octets = typeof text === "string" ? parseIpAddress(text) : undefined;
-        if (octets !== undefined) addresses.push({ octets, ...described });
+        if (octets === undefined) continue;
+        const label = cluster === "" ? own : `${own || dashed(octets)}.${cluster}`;
+        addresses.push({ octets, ready, label, zone });
       }
     }
   }
@@ -125,6 +163,10 @@ function readZone(endpoint: unknown, options: ReduceOptions): string {
   const zone =
     textMember(endpoint, "zone") || textMember(member(endpoint, "topology"), "topology.kubernetes.io/zone");
   return options.shared.text(zone.toLowerCase());
+}
+
+function dashed(octets: Uint8Array): string {
+  return dashedAddress(octets, 0, octets.length === 4 ? 4 : 16);
 }
 
 function textsUnlessEmpty(texts: readonly string[]): readonly string[] | undefined {

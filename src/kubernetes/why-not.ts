@@ -15,6 +15,7 @@ import type { Resolution } from "./resolution.ts";
 import type { ServiceEntry } from "./service-index.ts";
 import { whyNoPod, whyNoReverse } from "./why-not-addresses.ts";
 import { whyNoEndpoint, whyNoEndpoints } from "./why-not-endpoints.ts";
+import { inWordsOf, whyNotImported } from "./why-not-imports.ts";
 import { countOf, listOf } from "./why-not-words.ts";
 
 /** A question that {@link ClusterAnswers.resolve} had no records for, and what it said. */
@@ -37,6 +38,14 @@ export function whyNot(question: Unanswered): string {
       : whyNoReverse(view, name);
   }
   const parsed = answers.parse(name, zone);
+  return whyNotImported(view, parsed) ?? inWordsOf(view, whyNotIn(question, view, parsed));
+}
+
+function whyNotIn(
+  { zone, name, type, resolution }: Unanswered,
+  view: ClusterView,
+  parsed: ClusterName,
+): string {
   switch (parsed.kind) {
     case "service":
     case "endpoint":

@@ -12,6 +12,7 @@ import type { Service } from "./objects.ts";
 import { addressOfReverseName } from "./reverse-names.ts";
 import { endpointLabel } from "./service-endpoints.ts";
 import type { ServiceEntry } from "./service-index.ts";
+import { inWordsOf } from "./why-not-imports.ts";
 import { countOf, listOf } from "./why-not-words.ts";
 
 /** A question that the cluster has records for. */
@@ -34,7 +35,7 @@ export function whySo({ answers, zone, name, type }: Answered): string {
     case "endpoint":
     case "port":
     case "zonal":
-      return whyService(view, parsed, type);
+      return inWordsOf(view, whyService(view, parsed, type));
     case "pod":
       return whyPod(view, parsed);
     case "dnsVersion":

@@ -70,6 +70,7 @@ describe("kubectl takes the simulated API for a real one", { skip: skipWithoutKu
       "endpointslices.discovery.k8s.io",
       "namespaces",
       "pods",
+      "serviceimports.multicluster.x-k8s.io",
       "services",
     ]);
     assert.match(await kubectl.run(["get", "ns"]), /^default .*\nkube-system /m);
@@ -90,5 +91,36 @@ describe("kubectl takes the simulated API for a real one", { skip: skipWithoutKu
     api.permits = () => true;
     api.admits = () => false;
     await assert.rejects(kubectl.run(["get", "pods", "-A"]), /logged in|Unauthorized/);
+  });
+});
+
+describe("a custom resource", () => {
+  const path = "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/serviceimports";
+  const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+  it("is to be had as JSON alone", async () => {
+    await using api = await ApiSimulator.start();
+    const get = (accept: string) => fetch(`${api.url}${path}`, { headers: { accept } });
+    assert.equal((await get(PROTOBUF)).status, 406);
+    for (const accept of [`${PROTOBUF},application/json`, "application/json", "*/*"]) {
+      const response = await get(accept);
+      assert.deepEqual(
+        [response.status, response.headers.get("content-type")],
+        [200, "application/json"],
+        accept,
+      );
+    }
+  });
+
+  it("is taken as JSON alone", async () => {
+    await using api = await ApiSimulator.start();
+    const post = (type: string) =>
+      fetch(`${api.url}${path}`, {
+        method: "POST",
+        headers: { "content-type": type },
+        body: JSON.stringify({ metadata: { name: "a" } }),
+      });
+    assert.equal((await post(PROTOBUF)).status, 415);
+    assert.equal((await post("application/json")).status, 201);
   });
 });

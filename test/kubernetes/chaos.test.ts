@@ -117,8 +117,8 @@ async function catchUp(
   questions: Questions,
   seed: number,
 ): Promise<number> {
-  const start = Date.now();
   const expected = await freshAnswers(api, questions);
+  const start = Date.now();
   for (;;) {
     const found = await askAll(program, questions);
     const wrong = questions.flatMap(({ name, type }, at) =>

@@ -16,7 +16,7 @@ export const CHART = join(projectRoot, "deploy", "helm", "portolan");
 /** Values that switch everything on. */
 export const EVERYTHING: Part = {
   service: { clusterIP: "CLUSTER_DNS_IP" },
-  rbac: { pods: true },
+  rbac: { pods: true, multicluster: true },
   autoscaler: { enabled: true },
   networkPolicy: { enabled: true },
   serviceMonitor: { enabled: true },

@@ -61,10 +61,12 @@ export interface RequestSubject {
   readonly resource: string;
   /** Empty for the core group. */
   readonly group: string;
+  /** What to do where the server has no such resource, as many have not. */
+  readonly remedy?: string | undefined;
 }
 
 /** One line on why a request failed and what to look at. */
-export function explainFailure(error: unknown, { verb, resource, group }: RequestSubject): string {
+export function explainFailure(error: unknown, { verb, resource, group, remedy }: RequestSubject): string {
   if (error instanceof ApiStatusError) {
     const { code, message } = error;
     const said = message === "" ? "" : `: ${message}`;
@@ -77,7 +79,7 @@ export function explainFailure(error: unknown, { verb, resource, group }: Reques
           `on resource "${resource}" of API group "${group}"${said}`
         );
       case 404:
-        return `the API server has no ${resource} of API group "${group}" (404 Not Found)${said}`;
+        return `the API server has no ${resource} of API group "${group}" (404 Not Found)${remedy === undefined ? said : `: ${remedy}`}`;
       case 429:
         return `the API server has too much to do (429 Too Many Requests)${said}`;
       default:

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects.ts";
 import type { ReduceOptions } from "../reduce.ts";
+import { IMPORT_NAME_LABEL } from "../reduce-endpoints.ts";
 import type { ClusterStore } from "../store.ts";
 import type { ClusterAccess } from "./access.ts";
 import { ApiClient } from "./api-client.ts";
@@ -13,11 +14,16 @@ import { ProgrammingLatency } from "./programming-latency.ts";
 import type { Environment } from "./proxy.ts";
 import { readPod } from "./read-pod.ts";
 import type { RequestLimits } from "./request-limiter.ts";
-import { RESOURCES } from "./resource.ts";
+import { IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
 import { WatchLog } from "./watch-log.ts";
 
 export interface ApiSourceOptions {
   readonly store: ClusterStore;
+  /**
+   * Where to put what is imported from other clusters: ServiceImports as its services, their slices as its endpoints. Its namespaces are
+   * for others to fill. Nothing of that is asked for without it.
+   */
+  readonly imports?: ClusterStore | undefined;
   readonly access: ClusterAccess;
   readonly clock: Clock;
   /** Uniform in [0, 1). */
@@ -42,11 +48,20 @@ const MAX_UNUSABLE = 1000;
 
 /** A {@link ListWatch} of whatever kind. */
 interface Watch {
+  readonly store: ClusterStore;
   readonly kind: Kind;
-  readonly plural: string;
-  start(): void;
-  wake(): void;
-  stop(): Promise<void>;
+  /** What is watched, in metrics and in words. */
+  readonly title: string;
+  readonly log: WatchLog;
+  readonly loop: { readonly plural: string; start(): void; wake(): void; stop(): Promise<void> };
+}
+
+/** What makes one watch different from the next. */
+interface WatchOptions<K extends Kind> {
+  readonly resources: ResourcesOf<K>;
+  readonly store: ClusterStore;
+  readonly labelSelector: string;
+  readonly title: string;
 }
 
 export class ApiSource {
@@ -54,7 +69,6 @@ export class ApiSource {
   readonly #client: ApiClient;
   readonly #latency: ProgrammingLatency;
   readonly #watches: Watch[] = [];
-  readonly #logs = new Map<Kind, WatchLog>();
   readonly #unusable = new Set<string>();
   readonly #forgetCollector: () => void;
 
@@ -64,19 +78,20 @@ export class ApiSource {
     const apiMetrics = new ApiMetrics(metrics);
     this.#client = new ApiClient({ access, clock, environment, limits, metrics: apiMetrics, userAgent });
     this.#latency = new ProgrammingLatency(metrics, store, clock);
-    for (const kind of KINDS) if (store.kinds.has(kind)) this.#watches.push(this.#makeWatch(kind));
+    for (const kind of KINDS) if (store.kinds.has(kind)) this.#watchKind(kind);
+    if (options.imports !== undefined) this.#watchImports(options.imports);
     this.#forgetCollector = this.#exposeAge();
   }
 
   /** Begins to list and watch. {@link ClusterStore.whenSynced} tells when all has been listed. */
   start(): void {
-    for (const watch of this.#watches) watch.start();
+    for (const { loop } of this.#watches) loop.start();
   }
 
   /** Ends everything; the store keeps what it holds. */
   async stop(): Promise<void> {
     this.#forgetCollector();
-    await Promise.all(this.#watches.map((watch) => watch.stop()));
+    await Promise.all(this.#watches.map(({ loop }) => loop.stop()));
     await this.#client.stop();
   }
 
@@ -85,24 +100,52 @@ export class ApiSource {
     return readPod(this.#client, namespace, name, signal);
   }
 
-  /** What is awaited until the store is synced, and why it has not come: one text for each kind. */
+  /** What is awaited until the stores are synced, and why it has not come: one text for each kind. */
   get awaited(): string[] {
-    return this.#options.store.missingKinds.map((kind) => {
-      const trouble = this.#logs.get(kind)?.trouble;
-      return trouble === undefined ? kind : `${kind} (${trouble})`;
-    });
+    const missing = this.#watches.filter(({ store, kind }) => !store.isKindSynced(kind));
+    return missing.map(({ title, log: { trouble } }) =>
+      trouble === undefined ? title : `${title} (${trouble})`,
+    );
   }
 
   /** How each resource stands and how old what is known of it is, a line each: `services: watching, age 3s`. */
   describe(): string[] {
-    return this.#watches.map(({ kind, plural }) => `${plural}: ${this.#logs.get(kind)?.state}`);
+    return this.#watches.map(({ store, kind, loop, log }) => {
+      // Other resources tell by their names what they are.
+      const isImported = store !== this.#options.store && kind === "endpoints";
+      return `${isImported ? "imported " : ""}${loop.plural}: ${log.state}`;
+    });
   }
 
-  #makeWatch<K extends Kind>(kind: K): ListWatch<K> {
-    const { store, clock, random, log, reduce, labels, namespaceLabels, timings } = this.#options;
-    const resources = RESOURCES[kind];
+  #watchKind<K extends Kind>(kind: K): void {
+    const { store, labels, namespaceLabels } = this.#options;
+    const labelSelector = kind === "namespaces" ? namespaceLabels : labels;
+    this.#watch({ resources: RESOURCES[kind], store, labelSelector, title: kind });
+  }
+
+  #watchImports(store: ClusterStore): void {
+    const { labels } = this.#options;
+    const { services, endpoints } = IMPORT_RESOURCES;
+    this.#watch({ resources: services, store, labelSelector: labels, title: "serviceimports" });
+    const ofImports = labels === "" ? IMPORT_NAME_LABEL : `${labels},${IMPORT_NAME_LABEL}`;
+    this.#watch({ resources: endpoints, store, labelSelector: ofImports, title: "imported endpoints" });
+  }
+
+  #watch<K extends Kind>(options: WatchOptions<K>): void {
+    const { clock, log } = this.#options;
+    const { store, title } = options;
+    const { kind } = options.resources[0];
     const watchLog = new WatchLog({ log, clock, age: () => listedAge(store, kind) });
-    this.#logs.set(kind, watchLog);
+    const loop = this.#makeLoop(options, watchLog);
+    this.#watches.push({ store, kind, title, log: watchLog, loop });
+  }
+
+  #makeLoop<K extends Kind>(
+    { resources, store, labelSelector }: WatchOptions<K>,
+    watchLog: WatchLog,
+  ): ListWatch<K> {
+    const { clock, random, reduce, timings } = this.#options;
+    const { kind, plural } = resources[0];
     return new ListWatch({
       resources,
       store,
@@ -110,17 +153,18 @@ export class ApiSource {
       clock,
       random,
       reduce,
-      labelSelector: kind === "namespaces" ? namespaceLabels : labels,
+      labelSelector,
       ...(timings !== undefined && { timings }),
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => {
-          watchLog.watching(resources[0].plural);
-          for (const other of this.#watches) if (other.kind !== kind) other.wake();
+          watchLog.watching(plural);
+          for (const other of this.#watches) if (other.log !== watchLog) other.loop.wake();
         },
         unusable: (identity, problem) => this.#reportUnusable(identity, problem),
         changed: (object, value) => {
-          if (isEndpointSet(kind, object)) this.#latency.record(object, value);
+          if (store === this.#options.store && isEndpointSet(kind, object))
+            this.#latency.record(object, value);
         },
       },
     });
@@ -135,21 +179,21 @@ export class ApiSource {
   }
 
   #exposeAge(): () => void {
-    const { metrics, store, zone } = this.#options;
+    const { metrics, zone } = this.#options;
     const ages = metrics.gauge({
       name: "portolan_kubernetes_data_age_seconds",
       help: "Time since the API was last heard of, by kind; absent before the first time.",
       labels: ["zone", "resource"],
     });
     const forget = metrics.onCollect(() => {
-      for (const kind of store.kinds) {
+      for (const { store, kind, title } of this.#watches) {
         const age = listedAge(store, kind);
-        if (age !== undefined) ages.slot(zone, kind).set(age / 1000);
+        if (age !== undefined) ages.slot(zone, title).set(age / 1000);
       }
     });
     return () => {
       forget();
-      for (const kind of store.kinds) ages.remove(zone, kind);
+      for (const { title } of this.#watches) ages.remove(zone, title);
     };
   }
 }

@@ -71,6 +71,9 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 /** Watches refused one after the other before everything is listed again. */
 const FAILURES_UNTIL_RELIST = 3;
 
+/** How long to wait, at least, until a resource is asked for again that the server does not have. */
+const ABSENT_RETRY_MS = 30_000;
+
 /** Objects applied in one turn of the event loop. */
 const OBJECTS_PER_TURN = 100;
 
@@ -155,10 +158,26 @@ export class ListWatch<K extends Kind> {
     if (this.#tryAnotherWay(error)) return;
     // That a revision is forgotten is the way of the world, and says that the server is well; that it is again and again is not.
     if (error instanceof ApiStatusError && error.isExpired && this.#expiries++ === 0) return;
-    const delay = this.#backoff.failed(error instanceof ApiStatusError ? error.retryAfterMs : undefined);
+    const isAbsent = this.#isAbsent(error);
+    // What the server has not got is not waited for; what was there before stays known.
+    if (isAbsent) this.#options.store.markListed(this.kind);
+    const delay = this.#backoff.failed(
+      isAbsent ? ABSENT_RETRY_MS : error instanceof ApiStatusError ? error.retryAfterMs : undefined,
+    );
     observer.failed(error, this.#subject, delay);
     const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
     await this.#sleep(clock, delay, !isAskedFor);
+  }
+
+  /** Whether the server has no such resource, and that is nothing out of the ordinary. */
+  #isAbsent(error: unknown): boolean {
+    const { remedy } = this.#resource;
+    return (
+      remedy !== undefined &&
+      this.#revision === undefined &&
+      error instanceof ApiStatusError &&
+      error.code === 404
+    );
   }
 
   /** Whether the server knows nothing of the revision: it is too old, or from before etcd was restored from a backup. */
@@ -354,6 +373,7 @@ export class ListWatch<K extends Kind> {
       // As if it were not there: a server that starts afresh would not know what it was before either.
       const identity = identityOf(value);
       store.delete(this.kind, identity);
+      if (reduced.isForeign) return;
       observer.unusable(
         `${this.#resource.objectKind} ${identity.namespace}/${identity.name}`,
         reduced.problem,
@@ -389,7 +409,8 @@ export class ListWatch<K extends Kind> {
   }
 
   #about(verb: RequestSubject["verb"]): RequestSubject {
-    return { verb, resource: this.#resource.plural, group: this.#resource.group };
+    const { plural, group, remedy } = this.#resource;
+    return { verb, resource: plural, group, remedy };
   }
 
   async #sleep(clock: Clock, delayMs: number, isWakeable: boolean): Promise<void> {

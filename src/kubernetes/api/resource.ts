@@ -2,7 +2,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Kind, ObjectOfKind, Reduced } from "../objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
-import { reduceEndpointSlice, reduceEndpoints } from "../reduce-endpoints.ts";
+import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../reduce-endpoints.ts";
+import { reduceServiceImport } from "../reduce-imports.ts";
 import {
   EndpointSliceSchema,
   EndpointsSchema,
@@ -26,6 +27,8 @@ export interface Resource<K extends Kind> {
   readonly fieldSelector: string;
   /** Reads an object's protobuf; undefined where only JSON is asked for. */
   readonly decode: ((octets: Uint8Array) => unknown) | undefined;
+  /** Present where servers may well lack the resource: what to do about it. Nothing waits for its first list then. */
+  readonly remedy?: string;
   readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<ObjectOfKind[K]>;
 }
 
@@ -67,6 +70,35 @@ export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
       decode: (octets) => fromBinary(PodSchema, octets, READ),
       reduce: reducePod,
     },
+  ],
+};
+
+/** What is imported from other clusters. Its services are ServiceImports, which are custom resources: they come as JSON alone. */
+export const IMPORT_RESOURCES: {
+  readonly services: ResourcesOf<"services">;
+  readonly endpoints: ResourcesOf<"endpoints">;
+} = {
+  services: [
+    {
+      kind: "services",
+      group: "multicluster.x-k8s.io",
+      version: "v1alpha1",
+      plural: "serviceimports",
+      objectKind: "ServiceImport",
+      pageSize: 500,
+      fieldSelector: "",
+      decode: undefined,
+      remedy: "install the CRDs of the Multi-Cluster Services API (KEP-1645), or take 'multicluster' out",
+      reduce: reduceServiceImport,
+    },
+  ],
+  endpoints: [
+    {
+      ...slices("v1"),
+      decode: (octets) => fromBinary(EndpointSliceSchema, octets, READ),
+      reduce: reduceImportedSlice,
+    },
+    { ...slices("v1beta1"), decode: undefined, reduce: reduceImportedSlice },
   ],
 };
 

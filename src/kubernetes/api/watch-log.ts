@@ -2,7 +2,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import type { Logger } from "../../lib/log.ts";
-import { explainFailure, type RequestSubject } from "./api-error.ts";
+import { ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
 
 /** A trouble that lasts is mentioned again after so long. */
 const REPEAT_MS = 60_000;
@@ -55,7 +55,10 @@ export class WatchLog {
       this.#lostAt = now;
       this.#heardAt = now - known;
     }
-    const isKnown = words === this.#lastWords && now - this.#saidAt < REPEAT_MS;
+    // What an operator has decided to do without is mentioned once.
+    const isLackExpected =
+      subject.remedy !== undefined && error instanceof ApiStatusError && error.code === 404;
+    const isKnown = words === this.#lastWords && (isLackExpected || now - this.#saidAt < REPEAT_MS);
     this.#lastWords = words;
     if (isKnown) return;
     this.#saidAt = now;

@@ -19,6 +19,8 @@ export interface ClusterState {
   readonly services: Service[];
   readonly endpoints: EndpointSet[];
   readonly pods: Pod[];
+  /** What is imported from other clusters. */
+  readonly imports: { readonly services: Service[]; readonly endpoints: EndpointSet[] };
   /** Objects that two files define. */
   readonly problems: ManifestProblem[];
 }
@@ -41,14 +43,19 @@ export function assembleClusterState(
   const services = kinds.of("Service").filter(counts);
   return {
     namespaces: selectNamespaces(kinds.of("Namespace"), namespaces, options.namespaceLabels),
-    services: services.map(({ object }) => object),
+    services: objectsOf(services),
     endpoints: assembleEndpoints(kinds, services, counts, options),
-    pods: kinds
-      .of("Pod")
-      .filter(counts)
-      .map(({ object }) => object),
+    pods: objectsOf(kinds.of("Pod").filter(counts)),
+    imports: {
+      services: objectsOf(kinds.of("ServiceImport").filter(counts)),
+      endpoints: objectsOf(kinds.of("ImportedSlice").filter(counts)),
+    },
     problems,
   };
+}
+
+function objectsOf<T>(described: readonly { readonly object: T }[]): T[] {
+  return described.map(({ object }) => object);
 }
 
 type ObjectOf<K extends ManifestObject["kind"]> = Extract<ManifestObject, { kind: K }>;

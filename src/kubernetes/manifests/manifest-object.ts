@@ -3,7 +3,13 @@ import { isObject, type JsonObject, listMember, member, textEntries, textMember 
 import { isDnsLabel } from "../names.ts";
 import type { EndpointSet, Identity, Namespace, Pod, Reduced, Service } from "../objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
-import { reduceEndpointSlice, reduceEndpoints } from "../reduce-endpoints.ts";
+import {
+  IMPORT_NAME_LABEL,
+  reduceEndpointSlice,
+  reduceEndpoints,
+  reduceImportedSlice,
+} from "../reduce-endpoints.ts";
+import { reduceServiceImport } from "../reduce-imports.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";
 import type { DocumentPath, ParsedDocument } from "./parse-documents.ts";
 
@@ -20,6 +26,8 @@ export type ManifestObject = Origin &
     | { readonly kind: "Service"; readonly object: Service; readonly value: JsonObject }
     | { readonly kind: "EndpointSlice"; readonly object: EndpointSet }
     | { readonly kind: "Endpoints"; readonly object: EndpointSet }
+    | { readonly kind: "ServiceImport"; readonly object: Service }
+    | { readonly kind: "ImportedSlice"; readonly object: EndpointSet }
     | { readonly kind: "Pod"; readonly object: Pod; readonly value: JsonObject }
   );
 
@@ -135,6 +143,16 @@ class DocumentReader {
         this.#take(reduceEndpointSlice(withNamespace(value), options), path, (object) => {
           objects.push({ kind: "EndpointSlice", object, ...origin });
         });
+        // One slice may belong to a service and to an import.
+        if (!origin.labels.has(IMPORT_NAME_LABEL)) break;
+        this.#take(reduceImportedSlice(withNamespace(value), options), path, (object) => {
+          objects.push({ kind: "ImportedSlice", object, ...origin });
+        });
+        break;
+      case "multicluster.x-k8s.io/ServiceImport":
+        this.#take(reduceServiceImport(withNamespace(value), options), path, (object) => {
+          objects.push({ kind: "ServiceImport", object, ...origin });
+        });
         break;
       case "/Endpoints":
         this.#take(reduceEndpoints(withNamespace(value), options), path, (object) => {
@@ -151,7 +169,7 @@ class DocumentReader {
 
   #take<T extends Identity>(reduced: Reduced<T>, path: DocumentPath, accept: (object: T) => void): void {
     if ("problem" in reduced) {
-      this.#problem(path, reduced.problem);
+      if (!reduced.isForeign) this.#problem(path, reduced.problem);
       return;
     }
     if (reduced.object.namespace !== "") this.#content.namespaces.add(reduced.object.namespace);

@@ -26,6 +26,8 @@ import { parseDocuments } from "./parse-documents.ts";
 
 export interface ManifestSourceOptions extends ClusterStateOptions {
   readonly store: ClusterStore;
+  /** Where to put what is imported from other clusters; that is passed over without it. Its namespaces are for others to fill. */
+  readonly imports?: ClusterStore | undefined;
   /** Files and folders, absolute. */
   readonly paths: readonly string[];
   readonly clock: Clock;
@@ -135,8 +137,11 @@ export class ManifestSource {
     this.#files = files;
     if (changed) this.#apply();
     // What cannot be looked at grows older.
-    else if (found.unknown.length === 0)
-      for (const kind of this.#options.store.kinds) this.#options.store.confirm(kind);
+    else if (found.unknown.length === 0) {
+      const { store, imports } = this.#options;
+      for (const kind of store.kinds) store.confirm(kind);
+      for (const kind of imports?.kinds ?? []) imports?.confirm(kind);
+    }
     const inFiles = Array.from(files.values()).flatMap(({ problems }) => problems);
     this.#report([...found.problems, ...inFiles, ...this.#conflicts]);
   }
@@ -174,7 +179,7 @@ export class ManifestSource {
   }
 
   #apply(): void {
-    const { store } = this.#options;
+    const { store, imports } = this.#options;
     const objects: ManifestObject[] = [];
     const namespaces = new Set<string>();
     for (const file of this.#files.values()) {
@@ -186,6 +191,8 @@ export class ManifestSource {
     store.replaceAll("services", state.services);
     if (store.kinds.has("endpoints")) store.replaceAll("endpoints", state.endpoints);
     if (store.kinds.has("pods")) store.replaceAll("pods", state.pods);
+    imports?.replaceAll("services", state.imports.services);
+    imports?.replaceAll("endpoints", state.imports.endpoints);
     this.#conflicts = state.problems;
   }
 

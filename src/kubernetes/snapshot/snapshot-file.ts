@@ -7,11 +7,13 @@ import type { Clock, Timer } from "../../lib/clock.ts";
 import { isObject, textMember } from "../json.ts";
 import type { ReduceOptions } from "../reduce.ts";
 import type { ClusterStore } from "../store.ts";
-import { readSnapshotObject, snapshotObjects } from "./snapshot-objects.ts";
+import { isImported, readSnapshotObject, snapshotObjects } from "./snapshot-objects.ts";
 
 export interface SnapshotOptions {
   readonly file: string;
   readonly store: ClusterStore;
+  /** What is imported from other clusters, if that is known too. */
+  readonly imports?: ClusterStore | undefined;
   readonly clock: Clock;
   readonly reduce: ReduceOptions;
   /** Told when the file could not be written; told again only after it could. */
@@ -61,7 +63,7 @@ export class SnapshotFile {
    * @throws SnapshotError, or the error of the file system
    */
   async load(): Promise<LoadedSnapshot> {
-    const { file: path, store, reduce } = this.#options;
+    const { file: path, store, imports, reduce } = this.#options;
     const file = await open(path);
     try {
       const { size } = await file.stat();
@@ -79,9 +81,12 @@ export class SnapshotFile {
         }
         const read = readSnapshotObject(value, reduce);
         if ("problem" in read) unusable++;
-        else if (store.kinds.has(read.kind)) {
-          store.put(read.kind, read.object);
-          objects++;
+        else {
+          const target = isImported(value) ? imports : store;
+          if (target?.kinds.has(read.kind)) {
+            target.put(read.kind, read.object);
+            objects++;
+          }
         }
         if ((objects + unusable) % OBJECTS_PER_TURN === 0) await eventLoopTurn();
       }
@@ -95,9 +100,18 @@ export class SnapshotFile {
 
   /** From now on writes what changes, as soon as the store is synced: before that it knows no better than the file. */
   keep(): void {
-    const { store } = this.#options;
-    this.#unsubscribe = store.subscribe(() => this.#changed());
-    void store.whenSynced().then(() => this.#changed());
+    const ends = this.#stores.map((store) => {
+      void store.whenSynced().then(() => this.#changed());
+      return store.subscribe(() => this.#changed());
+    });
+    this.#unsubscribe = () => {
+      for (const end of ends) end();
+    };
+  }
+
+  get #stores(): ClusterStore[] {
+    const { store, imports } = this.#options;
+    return imports === undefined ? [store] : [store, imports];
   }
 
   /** Writes what has yet to be written, and ends. */
@@ -110,7 +124,7 @@ export class SnapshotFile {
   }
 
   #changed(): void {
-    if (!this.#options.store.isSynced || this.#unsubscribe === undefined) return;
+    if (!this.#stores.every(({ isSynced }) => isSynced) || this.#unsubscribe === undefined) return;
     this.#isDirty = true;
     this.#timer ??= this.#options.clock.after(DELAY_MS, () => {
       this.#timer = undefined;
@@ -132,14 +146,14 @@ export class SnapshotFile {
   }
 
   async #writeOnce(): Promise<void> {
-    const { file: path, store, clock } = this.#options;
+    const { file: path, store, imports, clock } = this.#options;
     const temporary = `${path}.new`;
     const file = await open(temporary, "w", 0o600);
     try {
       const written = new Date(clock.wallTime()).toISOString();
       let lines = `${JSON.stringify({ kind: HEADER_KIND, version: 1, written })}\n`;
       let count = 0;
-      for (const object of snapshotObjects(store)) {
+      for (const object of snapshotObjects(store, imports)) {
         lines += `${JSON.stringify(object)}\n`;
         if (++count % OBJECTS_PER_TURN > 0) continue;
         await file.appendFile(lines);

@@ -8,10 +8,25 @@ import { type ReduceOptions, readPorts, reduceNamespace, reducePod, reduceServic
 import { type EndpointAddress, packGroups } from "../reduce-endpoints.ts";
 import type { ClusterStore } from "../store.ts";
 
-/** Everything that the store holds, an object at a time. */
+type SnapshotLine = Readonly<Record<string, unknown>>;
+
+/** Everything that the store holds, an object at a time, and then what is imported from other clusters. */
 export function* snapshotObjects(
   store: ClusterStore,
-): Generator<Readonly<Record<string, unknown>>, void, undefined> {
+  imports?: ClusterStore,
+): Generator<SnapshotLine, void, undefined> {
+  yield* objectsOf(store);
+  if (imports === undefined) return;
+  for (const service of imports.services.services()) yield { imported: true, ...describeService(service) };
+  for (const set of imports.services.endpointSets()) yield { imported: true, ...describeEndpoints(set) };
+}
+
+/** Whether a line is about what is imported from other clusters. */
+export function isImported(line: unknown): boolean {
+  return member(line, "imported") === true;
+}
+
+function* objectsOf(store: ClusterStore): Generator<SnapshotLine, void, undefined> {
   for (const { name } of store.services.existingNamespaces()) yield { kind: "Namespace", metadata: { name } };
   for (const service of store.services.services()) yield describeService(service);
   for (const set of store.services.endpointSets()) yield describeEndpoints(set);
@@ -119,7 +134,7 @@ function readAddresses(group: unknown, options: ReduceOptions): EndpointAddress[
     return {
       octets,
       ready: typeof readyCount === "number" && index < readyCount,
-      label: typeof label === "string" && isDnsLabel(label) ? label : "",
+      label: typeof label === "string" && label.split(".").every(isDnsLabel) ? label : "",
       zone: typeof zone === "string" ? options.shared.text(zone) : "",
     };
   });

@@ -42,7 +42,6 @@ describe("refuses", () => {
       [manifests, "multicluster clusterset.local"],
       /is not authoritative for the multicluster zone clusterset\.local\. \(authoritative zones: \[cluster\.local\./,
     ],
-    ["multicluster", [manifests, "multicluster cluster.local"], /multicluster is not in this version yet/],
     ["arguments to a flag", [manifests, "noendpoints yes"], /Wrong argument count/],
     ["two arguments to tls", [manifests, "tls a b"], /Wrong argument count/],
     ["a strange timeout", [manifests, "startup_timeout soon"], /failed to parse startup_timeout/],
@@ -65,6 +64,7 @@ it("accepts every option of a cluster's Corefile, and says which have no effect 
     ...["kubeconfig file context", "apiserver_qps 20", "apiserver_burst 40", "apiserver_max_inflight 100"],
     ...["namespaces default kube-system", "labels app in (a, b),tier", "pods verified", "endpoint_pod_names"],
     ...["ttl 30", "fallthrough in-addr.arpa", "ignore empty_service", "zonal", "startup_timeout 10s"],
+    ...["multicluster Cluster.Local"],
   ]);
   assert.equal(warnings.length, 3);
   for (const option of ["endpoint", "tls", "kubeconfig"]) {

@@ -104,7 +104,6 @@ function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: D
     const message = `is not authoritative for the multicluster zone ${zone} (authoritative zones: [${known}])`;
     report.error("KUBERNETES_FOREIGN_MULTICLUSTER_ZONE", at("multicluster"), message);
   }
-  report.error("KUBERNETES_NO_MULTICLUSTER", at("multicluster"), "multicluster is not in this version yet");
 }
 
 const API_OPTIONS = ["endpoint", "tls", "kubeconfig", "snapshot"] as const;

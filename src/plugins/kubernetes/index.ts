@@ -6,7 +6,9 @@ import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import { ClientSearchPaths } from "../../kubernetes/client-search-paths.ts";
 import { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
 import { CLUSTER } from "../../kubernetes/cluster-service.ts";
-import { ClusterTransfers } from "../../kubernetes/cluster-transfers.ts";
+import { ClusterTransfers, joinTransfers } from "../../kubernetes/cluster-transfers.ts";
+import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import { feedChannels } from "../../kubernetes/feed-channels.ts";
 import type { LabelSelector } from "../../kubernetes/label-selector.ts";
 import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
 import { ManifestPathError, ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
@@ -17,14 +19,19 @@ import { SharedValues } from "../../kubernetes/shared-values.ts";
 import type { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { ClusterStore } from "../../kubernetes/store.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { definePlugin, SetupError, type Site } from "../../plugin/index.ts";
+import { definePlugin, type Query, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { config, type ManifestPath } from "./config.ts";
 import { KubernetesHandler } from "./handler.ts";
+import type { ClusterStores } from "./live-cluster.ts";
 import { provideClusterMetadata } from "./metadata.ts";
+import { MulticlusterZones } from "./multicluster.ts";
 import { describeCluster } from "./state.ts";
 import { TouchedNames } from "./touched-names.ts";
+
+/** The stores whose feeds share one. */
+const CHANNELS = ["cluster", "imports"] as const;
 
 export default definePlugin({
   name: "kubernetes",
@@ -37,33 +44,53 @@ export default definePlugin({
     if (values.pods === "verified") kinds.push("pods");
     // One data plane watches the cluster and tells the others.
     const isFollower = site.feed.role === "follower";
+    const shared = (values.multicluster?.zones.zones ?? []).filter((zone) => !isReverseZone(zone));
+    const zones = values.zones.zones.filter((zone) => !shared.some((other) => other.equals(zone)));
+    const feeds =
+      shared.length === 0 ? { cluster: site.feed, imports: site.feed } : feedChannels(site.feed, CHANNELS);
     const store = new ClusterStore({ clock: site.clock, kinds, replica: isFollower });
-    if (isFollower) followStore(store, site.feed);
-    else publishStore(store, site.feed);
+    if (isFollower) followStore(store, feeds.cluster);
+    else publishStore(store, feeds.cluster);
 
     const namespaces = values.namespaces.flatMap(({ namespace }) => namespace);
-    const answers = new ClusterAnswers({
-      store,
-      zones: values.zones.zones,
+    const view = {
       ttl: values.ttl,
-      pods: values.pods,
       namespaces: namespaces.length === 0 ? undefined : new Set(namespaces),
       namespacesBySelector: values.namespace_labels !== undefined,
       objectsBySelector: values.labels !== undefined,
       ignoreEmptyServices: values.ignore !== undefined,
-      zonal: values.zonal,
       ownAddresses: () => ownAddresses(site),
+    };
+    const answers = new ClusterAnswers({
+      ...view,
+      store,
+      zones,
+      primary: values.zones.zones.find((zone) => !isReverseZone(zone)),
+      pods: values.pods,
+      zonal: values.zonal,
     });
     let live: ApiSource | undefined;
     const handler = new KubernetesHandler(answers, values.fallthrough, () => live?.awaited);
-    const touched = new TouchedNames({
-      store,
-      zones: values.zones.zones,
-      clock: site.clock,
-      forget(names) {
-        for (const { instance } of site.block.plugins()) instance.forget?.(names);
-      },
-    });
+    const forget = (names: readonly Name[]): void => {
+      for (const { instance } of site.block.plugins()) instance.forget?.(names);
+    };
+    const touched = new TouchedNames({ store, zones, clock: site.clock, forget });
+    const multicluster =
+      shared.length === 0
+        ? undefined
+        : new MulticlusterZones({
+            zones: shared,
+            cluster: answers.view,
+            view,
+            fallthrough: values.fallthrough,
+            feed: feeds.imports,
+            clock: site.clock,
+            awaited: () => live?.awaited,
+            forget,
+          });
+    const stores: ClusterStores = { store, imports: multicluster?.store };
+    const answersFor = ({ name }: Query): ClusterAnswers =>
+      multicluster?.owns(name, answers) ? multicluster.answers : answers;
     store.subscribe((change) => {
       handler.forgetAnswers();
       touched.add(change);
@@ -83,11 +110,23 @@ export default definePlugin({
     };
     const searchPaths = new ClientSearchPaths(answers);
     return {
-      handle: (query, next) => handler.handle(query, next),
-      ready: () => store.isSynced,
-      describeState: () => describeCluster(store, values.zones.zones, live, snapshot?.loadedFrom),
-      provideMetadata: (query) => provideClusterMetadata(query, answers),
-      transferSource: new ClusterTransfers(answers),
+      handle:
+        multicluster === undefined
+          ? (query, next) => handler.handle(query, next)
+          : (query, next) =>
+              (multicluster.owns(query.name, answers) ? multicluster.handler : handler).handle(query, next),
+      ready: () => store.isSynced && multicluster?.store.isSynced !== false,
+      describeState: () =>
+        describeCluster(
+          { zones: values.zones.zones, store, imports: stores.imports },
+          live,
+          snapshot?.loadedFrom,
+        ),
+      provideMetadata: (query) => provideClusterMetadata(query, answersFor(query), answers),
+      transferSource:
+        multicluster === undefined
+          ? new ClusterTransfers(answers)
+          : joinTransfers([answers, multicluster.answers].map((each) => new ClusterTransfers(each))),
       searchPathSource: searchPaths,
       services: [
         CLUSTER.offer({
@@ -104,20 +143,20 @@ export default definePlugin({
         if (isFollower) return;
         reduce.podLabels = site.block.plugins().some(({ instance }) => instance.metadataZones !== undefined);
         if (values.manifests.length > 0) {
-          const manifests = makeManifestSource(values, store, reduce, site);
+          const manifests = makeManifestSource(values, stores, reduce, site);
           source = manifests;
           await startManifests(manifests);
           return;
         }
         // Loaded here, for it is of no use to whoever has no cluster.
         const { makeLiveSource, openSnapshot, waitForCluster } = await import("./live-cluster.ts");
-        const api = await makeLiveSource(values, store, reduce, site);
+        const api = await makeLiveSource(values, stores, reduce, site);
         source = api;
         live = api;
         if (values.snapshot !== undefined)
-          snapshot = await openSnapshot(values.snapshot, store, reduce, site);
+          snapshot = await openSnapshot(values.snapshot, stores, reduce, site);
         api.start();
-        warmUp = () => waitForCluster(api, store, values.startup_timeout, stopped.promise, site);
+        warmUp = () => waitForCluster(api, stores, values.startup_timeout, stopped.promise, site);
       },
 
       warmUp: async () => warmUp?.(),
@@ -127,6 +166,7 @@ export default definePlugin({
         await source?.stop();
         await snapshot?.stop();
         touched.stop();
+        multicluster?.stop();
       },
     };
   },
@@ -141,12 +181,12 @@ interface ManifestOptions {
 
 function makeManifestSource(
   options: ManifestOptions,
-  store: ClusterStore,
+  stores: ClusterStores,
   reduce: ReduceOptions,
   site: Site,
 ): ManifestSource {
   return new ManifestSource({
-    store,
+    ...stores,
     paths: options.manifests.map((path) => resolveManifestPath(path, site)),
     clock: site.clock,
     labels: options.labels,

@@ -30,6 +30,12 @@ export interface LiveClusterOptions {
   readonly startup_timeout: number;
 }
 
+export interface ClusterStores {
+  readonly store: ClusterStore;
+  /** What is imported from other clusters. */
+  readonly imports?: ClusterStore | undefined;
+}
+
 /** How often the log says that the start waits. */
 const WAIT_MESSAGE_MS = 500;
 
@@ -39,12 +45,12 @@ const WAIT_MESSAGE_MS = 500;
  */
 export async function makeLiveSource(
   options: LiveClusterOptions,
-  store: ClusterStore,
+  stores: ClusterStores,
   reduce: ReduceOptions,
   site: Site,
 ): Promise<ApiSource> {
   return new ApiSource({
-    store,
+    ...stores,
     access: await findCluster(options, site),
     clock: site.clock,
     random: () => site.random.fraction(),
@@ -67,7 +73,7 @@ export async function makeLiveSource(
 /** Puts the last known state into the store, and keeps the file from now on (the option `snapshot`). */
 export async function openSnapshot(
   path: string,
-  store: ClusterStore,
+  stores: ClusterStores,
   reduce: ReduceOptions,
   site: Pick<Site, "clock" | "log" | "resolvePath">,
 ): Promise<SnapshotFile> {
@@ -77,7 +83,7 @@ export async function openSnapshot(
     log.warning(`snapshot ${file} ${words}: ${error instanceof Error ? error.message : String(error)}`);
   const snapshot = new SnapshotFile({
     file,
-    store,
+    ...stores,
     clock,
     reduce,
     onError: (error) => report("cannot be written", error),
@@ -101,7 +107,7 @@ export async function openSnapshot(
  */
 export async function waitForCluster(
   source: ApiSource,
-  store: ClusterStore,
+  { store, imports = store }: ClusterStores,
   timeoutMs: number,
   stopped: Promise<void>,
   site: Pick<Site, "clock" | "log">,
@@ -115,14 +121,14 @@ export async function waitForCluster(
   // Commands that ask without listening have no socket, and the clock's timers keep no process alive: it would end while it waits.
   const alive = setInterval(() => undefined, WAIT_MESSAGE_MS);
   const isOver = await Promise.race([
-    store.whenSynced(),
+    Promise.all([store.whenSynced(), imports.whenSynced()]),
     timedOut.promise,
     stopped.then(() => true as const),
   ]);
   clearInterval(alive);
   timeout.cancel();
   reminder.cancel();
-  if (store.isSynced || isOver === true) return;
+  if ((store.isSynced && imports.isSynced) || isOver === true) return;
   log.warning("starting server with unsynced Kubernetes API");
   log.warning(`still to be listed: ${source.awaited.join(", ")}`);
 }

@@ -4,11 +4,11 @@ import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
 import type { ClusterName } from "../../kubernetes/name-grammar.ts";
 import type { Query } from "../../plugin/index.ts";
 
-/** Sets the labels of a query in one of the cluster's zones. */
-export function provideClusterMetadata(query: Query, answers: ClusterAnswers): void {
+/** Sets the labels of a query in one of the zones of `answers`. @param cluster where the client is looked for */
+export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cluster: ClusterAnswers): void {
   const zone = answers.zoneOf(query.name);
   if (zone === undefined) return;
-  provideClient(query, answers);
+  provideClient(query, cluster);
   if (zone.isReverse) return;
   const parsed = answers.parse(query.name, zone);
   if (parsed.kind === "invalid") {
@@ -18,10 +18,16 @@ export function provideClusterMetadata(query: Query, answers: ClusterAnswers): v
   query.setMetadata("kubernetes/kind", kindOf(parsed));
   query.setMetadata("kubernetes/namespace", parsed.namespace);
   query.setMetadata("kubernetes/service", parsed.service);
-  query.setMetadata("kubernetes/endpoint", parsed.kind === "pod" ? "" : parsed.endpoint);
+  query.setMetadata("kubernetes/endpoint", parsed.kind === "pod" ? "" : endpointOf(parsed));
+  query.setMetadata("kubernetes/cluster", parsed.cluster);
   query.setMetadata("kubernetes/port-name", parsed.port);
   query.setMetadata("kubernetes/protocol", parsed.protocol);
   query.setMetadata("kubernetes/zone", parsed.topologyZone);
+}
+
+/** Without its cluster. */
+function endpointOf({ endpoint, cluster }: ClusterName): string {
+  return cluster === "" ? endpoint : endpoint.slice(0, -cluster.length - 1);
 }
 
 function kindOf({ kind }: ClusterName): string {

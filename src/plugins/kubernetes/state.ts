@@ -6,23 +6,29 @@ import type { ClusterStore } from "../../kubernetes/store.ts";
 
 /**
  * A line for each resource of the cluster: `cluster.local. services: watching, age 3s`.
+ * @param imports what is imported from other clusters, if anything is
  * @param live the API, where that is what the cluster comes from
  * @param snapshot when the snapshot was written that was started from
  */
 export function describeCluster(
-  store: ClusterStore,
-  zones: readonly Name[],
+  {
+    zones,
+    store,
+    imports,
+  }: { zones: readonly Name[]; store: ClusterStore; imports: ClusterStore | undefined },
   live: ApiSource | undefined,
   snapshot: string | undefined,
 ): string[] {
   const zone = zones.find((each) => !isReverseZone(each));
-  const lines = live?.describe() ?? [...store.kinds].map((kind) => `${kind}: ${describeListed(store, kind)}`);
+  const lines = live?.describe() ?? [...describeListed(store), ...describeListed(imports, "imported ")];
   if (snapshot !== undefined && !store.isSynced) lines.push(`answers: from the snapshot of ${snapshot}`);
   return lines.map((line) => `${zone} ${line}`);
 }
 
-function describeListed(store: ClusterStore, kind: Parameters<ClusterStore["age"]>[0]): string {
-  const age = store.age(kind);
-  if (!store.isKindSynced(kind) || age === undefined) return "being listed";
-  return `synced, age ${Math.floor(age / 1000)}s`;
+function describeListed(store: ClusterStore | undefined, prefix = ""): string[] {
+  return Array.from(store?.kinds ?? [], (kind) => {
+    const age = store?.age(kind);
+    const isListed = store?.isKindSynced(kind) && age !== undefined;
+    return `${prefix}${kind}: ${isListed ? `synced, age ${Math.floor(age / 1000)}s` : "being listed"}`;
+  });
 }

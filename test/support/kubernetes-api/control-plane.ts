@@ -65,6 +65,7 @@ const PLURALS: ReadonlyMap<string, string> = new Map([
   ["v1/Pod", "pods"],
   ["v1/Endpoints", "endpoints"],
   ["discovery.k8s.io/v1/EndpointSlice", "endpointslices"],
+  ["multicluster.x-k8s.io/v1alpha1/ServiceImport", "serviceimports"],
 ]);
 
 function flatten(value: unknown): Record<string, unknown>[] {

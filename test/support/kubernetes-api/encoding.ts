@@ -1,4 +1,5 @@
 /** In which form objects travel. */
+import { ApiError } from "./api-error.ts";
 import { encodeList, encodeObject, encodeWatchFrame } from "./protobuf.ts";
 import { type ApiObject, isRecord, type ResourceType } from "./resource-types.ts";
 import { toTable } from "./tables.ts";
@@ -10,6 +11,22 @@ const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   table: "application/json",
   protobuf: "application/vnd.kubernetes.protobuf",
 };
+
+/** The first form of an Accept header that objects of a type are to be had in. @throws ApiError where there is none */
+export function negotiateFor(
+  { isCustom = false }: ResourceType,
+  accept: string | undefined,
+  servesProtobuf: boolean,
+): Format {
+  const types = (accept ?? "").split(",").map((range) => range.split(";")[0]?.trim() ?? "");
+  if (isCustom && types.every((type) => type === CONTENT_TYPES.protobuf))
+    throw new ApiError(
+      406,
+      "NotAcceptable",
+      "only the following media types are accepted: application/json, application/yaml",
+    );
+  return negotiate(accept, servesProtobuf && !isCustom);
+}
 
 /** The first form of an Accept header that is to be had. */
 export function negotiate(accept: string | undefined, servesProtobuf: boolean): Format {

@@ -1,6 +1,6 @@
 /** What the API does with a request for objects. */
-import { badRequest, expired } from "./api-error.ts";
-import { contentType, encodeAll, encodeOne, encodeStatus, negotiate } from "./encoding.ts";
+import { ApiError, badRequest, expired } from "./api-error.ts";
+import { contentType, encodeAll, encodeOne, encodeStatus, negotiateFor } from "./encoding.ts";
 import type { Exchange } from "./exchange.ts";
 import type { RequestFacts } from "./faults.ts";
 import type { ObjectStorage, Snapshot } from "./object-storage.ts";
@@ -84,7 +84,7 @@ export class ResourceRequests {
           ...this.#options,
           storage,
           type,
-          format: negotiate(exchange.request.headers.accept, this.#options.servesProtobuf),
+          format: negotiateFor(type, exchange.request.headers.accept, this.#options.servesProtobuf),
           selects: parseSelection(namespace, exchange.facts.parameters),
         });
         return;
@@ -95,6 +95,7 @@ export class ResourceRequests {
         this.#sendOne(exchange, type, storage.get(type, namespace, name));
         return;
       case "create": {
+        refuseProtobuf(exchange, type);
         const object = readObject(await readBody(exchange), target);
         this.#sendOne(exchange, type, storage.create(type, object), 201);
         return;
@@ -137,7 +138,7 @@ export class ResourceRequests {
       metadata.continue = Buffer.from(`${snapshot.revision}/${end}`).toString("base64url");
       metadata.remainingItemCount = selected.length - end;
     }
-    const format = negotiate(exchange.request.headers.accept, this.#options.servesProtobuf);
+    const format = negotiateFor(type, exchange.request.headers.accept, this.#options.servesProtobuf);
     exchange.head(200, { "content-type": contentType(format, false) });
     exchange.write(encodeAll(format, type, toList(type, page, metadata), page));
     exchange.end();
@@ -161,17 +162,25 @@ export class ResourceRequests {
   }
 
   #sendOne(exchange: Exchange, type: ResourceType, object: ApiObject, status = 200): void {
-    const format = negotiate(exchange.request.headers.accept, this.#options.servesProtobuf);
+    const format = negotiateFor(type, exchange.request.headers.accept, this.#options.servesProtobuf);
     exchange.head(status, { "content-type": contentType(format, false) });
     exchange.write(encodeOne(format, type, object));
     exchange.end();
   }
 }
 
+/** Custom resources are taken as JSON (or YAML) alone. */
+function refuseProtobuf(exchange: Exchange, { isCustom = false }: ResourceType): void {
+  if (!isCustom || exchange.request.headers["content-type"] !== PROTOBUF) return;
+  const message = `the body of the request was in an unknown format - accepted media types include: application/json`;
+  throw new ApiError(415, "UnsupportedMediaType", message);
+}
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
 async function readBody(exchange: Exchange): Promise<unknown> {
   const octets = await exchange.body();
-  if (exchange.request.headers["content-type"] === "application/vnd.kubernetes.protobuf")
-    return decodeObject(octets);
+  if (exchange.request.headers["content-type"] === PROTOBUF) return decodeObject(octets);
   try {
     return JSON.parse(octets.toString());
   } catch (error) {

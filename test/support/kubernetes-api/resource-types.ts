@@ -29,6 +29,8 @@ export interface ResourceType {
   readonly kind: string;
   readonly shortNames: readonly string[];
   readonly isNamespaced: boolean;
+  /** A custom resource, which has no protobuf. */
+  readonly isCustom?: boolean;
   /** Columns of `kubectl get` between name and age. */
   readonly columns: readonly Column[];
 }
@@ -55,6 +57,12 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
   type("discovery.k8s.io", "v1beta1", "endpointslices", "EndpointSlice", [], true, [
     column("AddressType", (object) => text(object, "addressType")),
   ]),
+  {
+    ...type("multicluster.x-k8s.io", "v1alpha1", "serviceimports", "ServiceImport", ["svcim"], true, [
+      column("Type", (object) => text(object, "spec", "type")),
+    ]),
+    isCustom: true,
+  },
 ];
 
 /** `v1` or `discovery.k8s.io/v1`. */
