@@ -1,0 +1,154 @@
+// Makes the manual pages, out of the READMEs, docs/ and the tables of flags: into the folder that is named, or into man/, and then
+// package.json lists them, because npm links no page that is not in its list.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { COMMANDS } from "../src/cli/commands.ts";
+import type { FlagDescription } from "../src/cli/flag-table.ts";
+import { SERVER_FLAGS } from "../src/cli/flags.ts";
+import { version } from "../src/lib/version.ts";
+import { builtInPlugins } from "../src/server/plugin-registry.ts";
+import { type ManPage, manPage, splitPage } from "./lib/man-page.ts";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const [, , folder = join(root, "man")] = process.argv;
+// Reproducible builds say what time it is.
+const epoch = process.env.SOURCE_DATE_EPOCH;
+const date = (epoch === undefined ? new Date() : new Date(Number(epoch) * 1000)).toISOString().slice(0, 10);
+
+rmSync(folder, { recursive: true, force: true });
+mkdirSync(folder, { recursive: true });
+write(await programPage());
+for (const { name, file } of [
+  { name: "check", file: "docs/check.md" },
+  { name: "explain", file: "docs/explain.md" },
+  { name: "test", file: "docs/test.md" },
+  { name: "plugin", file: "docs/plugins.md" },
+])
+  write(await commandPage(name, file));
+write(corefilePage());
+for (const { name } of await builtInPlugins()) write(pluginPage(name));
+if (process.argv[2] === undefined) listInPackage();
+
+function listInPackage(): void {
+  const file = join(root, "package.json");
+  const manifest: object = JSON.parse(readFileSync(file, "utf8"));
+  const man = readdirSync(folder)
+    .sort()
+    .map((page) => `man/${page}`);
+  writeFileSync(file, `${JSON.stringify({ ...manifest, man }, undefined, 2)}\n`);
+}
+
+function write(page: Pick<ManPage, "name" | "section" | "summary" | "body">): void {
+  const text = manPage({ ...page, version, date });
+  writeFileSync(join(folder, `${page.name}.${page.section}`), text);
+}
+
+async function programPage() {
+  const commands = COMMANDS.map(
+    ({ name, words, about }) => `| \`portolan ${name} ${words.replaceAll("|", "\\|")}\` | ${about} |`,
+  );
+  const body = `## Synopsis
+
+\`\`\`
+portolan [-conf COREFILE] [-dns.port PORT] [-quiet]
+portolan COMMAND [WORDS...]
+\`\`\`
+
+## Description
+
+Serves DNS as a Corefile says, with the flags, signals and exit codes of CoreDNS. Without \`-conf\` it runs the \`Corefile\` of the
+working directory, or where there is none a built-in one. Flags have one or two dashes, \`-flag value\` or \`-flag=value\`.
+
+## Options
+
+${flagTable(SERVER_FLAGS)}
+
+## Commands
+
+| command | |
+|---|---|
+${commands.join("\n")}
+
+## Signals
+
+| signal | |
+|---|---|
+| SIGUSR1 | reads the Corefile again and puts it into force; one that cannot run changes nothing |
+| SIGTERM, SIGINT | stop, after queries under way are answered; a second SIGINT does not wait |
+| SIGQUIT | ends at once |
+
+## Environment
+
+| variable | |
+|---|---|
+| \`NO_COLOR\` | no colours, on a terminal either |
+| \`PORTOLAN_UDP=dgram\` | receives UDP by the datagram |
+
+## Exit status
+
+0 after a signal, or of a command that found nothing wrong; 1 where the server cannot start; 2 for a wrong command line.
+
+## See also
+
+${["check", "explain", "test", "plugin"].map((name) => `\`portolan-${name}\`(1)`).join(", ")}, \`Corefile\`(5), and for each plugin
+\`portolan-\`*plugin*(7)
+`;
+  return { name: "portolan", section: 1, summary: "the DNS server of a Kubernetes cluster", body } as const;
+}
+
+async function commandPage(name: string, file: string) {
+  const { summary, rest } = splitPage(readFileSync(join(root, file), "utf8"));
+  const command = COMMANDS.find((each) => each.name === name);
+  if (command === undefined) throw new Error(`there is no command ${name}`);
+  const synopsis = /```txt\n(portolan [\s\S]*?)```\n/.exec(rest);
+  const isOfCommand = synopsis?.[1]?.startsWith(`portolan ${name}`) === true;
+  const behind = isOfCommand ? rest.replace(synopsis[0], "") : rest;
+  const shown = isOfCommand ? synopsis[1] : `portolan ${name} ${command.words}\n`;
+  const body = `## Synopsis
+
+\`\`\`
+${shown}\`\`\`
+
+## Options
+
+${flagTable(await command.flags())}
+
+## Description
+
+${behind}
+
+## See also
+
+\`portolan\`(1), \`Corefile\`(5)
+`;
+  return { name: `portolan-${name}`, section: 1, summary: lowerFirst(summary), body } as const;
+}
+
+function corefilePage() {
+  const { summary, rest } = splitPage(readFileSync(join(root, "docs", "corefile.md"), "utf8"));
+  const body = `## Description\n\n${rest}\n\n## See also\n\n\`portolan\`(1), \`portolan-check\`(1)\n`;
+  return { name: "Corefile", section: 5, summary: lowerFirst(summary), body } as const;
+}
+
+function pluginPage(name: string) {
+  const { summary, rest } = splitPage(readFileSync(join(root, "src", "plugins", name, "README.md"), "utf8"));
+  const body = `${rest}\n\n## See also\n\n\`portolan\`(1), \`Corefile\`(5)\n`;
+  return { name: `portolan-${name}`, section: 7, summary: lowerFirst(summary), body } as const;
+}
+
+function flagTable(flags: readonly FlagDescription[]): string {
+  const rows = flags.map(({ names, value, about }) => {
+    const spelled = names.map((name) => `\`-${name}\``).join(", ");
+    return `| ${spelled}${value === undefined ? "" : ` **${value}**`} | ${about} |`.replaceAll(
+      /(?<=\w)\|(?=\w)/g,
+      "\\|",
+    );
+  });
+  return ["| flag | |", "|---|---|", ...rows].join("\n");
+}
+
+function lowerFirst(text: string): string {
+  const words = text.replaceAll("`", "");
+  return /^[A-Z][a-z]/.test(words) ? words.charAt(0).toLowerCase() + words.slice(1) : words;
+}
