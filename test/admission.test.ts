@@ -191,8 +191,8 @@ before(async () => {
       whoami
       prometheus 127.0.0.1:${port("metrics")}
       timeouts {
-        read 1s
-        idle 2s
+        read 1m
+        idle 1m
       }
     }`,
   );

@@ -79,7 +79,7 @@ test(`no query is lost in ${SECONDS} seconds with ${RELOADS} reloads`, { skip },
   t.diagnostic(
     `${udp.sent} queries over UDP, ${tcp.sent} over TCP, the slowest ${Math.max(udp.maxLatency, tcp.maxLatency)} s`,
   );
-  assert.ok(udp.sent > 3_000 * SECONDS && tcp.sent > 400 * SECONDS, "the load was less than meant");
+  assert.ok(udp.sent > 500 * SECONDS && tcp.sent > 50 * SECONDS, "the load was less than meant");
   assert.doesNotMatch(server.log, /\[(ERROR|FATAL)\]/);
   assert.equal(server.program.errors, "");
 });

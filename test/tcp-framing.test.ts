@@ -10,7 +10,7 @@ import { Portolan } from "./support/portolan.ts";
 const READ_TIMEOUT = 1_000;
 const IDLE_TIMEOUT = 2_000;
 /** By how much a busy machine may be late. */
-const LATE = 4_000;
+const LATE = 15_000;
 
 let server: Portolan;
 before(async () => {

@@ -40,7 +40,7 @@ describe("several upstreams", () => {
   test("the second is asked where the first is silent", async () => {
     await withUpstreams(
       [() => undefined, honest(TRUTH)],
-      ["policy sequential", "read_timeout 200ms"],
+      ["policy sequential", "read_timeout 1s"],
       async (server) => {
         for (const transport of ["udp", "tcp"])
           assert.equal(await outcome(server, "a.example", "A", transport), `NOERROR ${TRUTH}`);
@@ -102,7 +102,7 @@ describe("several upstreams", () => {
   });
 
   test("max_concurrent refuses what is too much", async () => {
-    await withUpstreams([() => undefined], ["max_concurrent 5", "read_timeout 500ms"], async (server) => {
+    await withUpstreams([() => undefined], ["max_concurrent 5", "read_timeout 2s"], async (server) => {
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, n) => outcome(server, `${n}.example`)),
       );

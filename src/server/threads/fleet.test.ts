@@ -97,7 +97,7 @@ async function askUdp(port: number, name: string): Promise<string> {
   const socket = createSocket("udp4");
   try {
     const reply = await new Promise<Uint8Array>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no answer for ${name}`)), 5_000);
+      const timer = setTimeout(() => reject(new Error(`no answer for ${name}`)), 20_000);
       socket.once("message", (message) => {
         clearTimeout(timer);
         resolve(message);
