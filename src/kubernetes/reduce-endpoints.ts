@@ -1,5 +1,5 @@
 /** EndpointSlice (discovery.k8s.io/v1 and v1beta1) and Endpoints (v1) -> {@link EndpointSet}. Nothing here throws. */
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress, parseIpv4Into, parseIpv6 } from "../lib/ip-address.ts";
 import { dashedAddress } from "./addresses.ts";
 import { listMember, member, textMember } from "./json.ts";
 import { isDnsLabel } from "./names.ts";
@@ -61,63 +61,171 @@ function reduceSlice(
   const service = labelOf(value, serviceLabel);
   if (!isDnsLabel(service)) return { problem: notALabel(`the label ${serviceLabel}`, service) };
 
-  const ports = readPorts(listMember(value, "ports"), options);
-  const addresses: EndpointAddress[] = [];
+  const endpoints = listMember(value, "endpoints");
+  const packer = new GroupPacker(endpoints.length);
   // A slice of host names (rule 25) has nothing that an address record could hold.
   if (textMember(value, "addressType") !== "FQDN") {
-    for (const endpoint of listMember(value, "endpoints")) {
+    for (const endpoint of endpoints) {
       const ready = member(member(endpoint, "conditions"), "ready") !== false;
       const own = readLabel(endpoint, options);
       const zone = readZone(endpoint, options);
       for (const text of listMember(endpoint, "addresses")) {
-        const octets = typeof text === "string" ? parseIpAddress(text) : undefined;
-        if (octets === undefined) continue;
-        const label = cluster === "" ? own : `${own || dashed(octets)}.${cluster}`;
-        addresses.push({ octets, ready, label, zone });
+        if (typeof text !== "string") continue;
+        packer.add(text, ready, cluster === "" ? own : labelInCluster(text, own, cluster), zone);
       }
     }
   }
-  return {
-    object: { namespace, name, service: options.shared.text(service), groups: packGroups(addresses, ports) },
-  };
+  const groups = packer.take(readPorts(listMember(value, "ports"), options));
+  return { object: { namespace, name, service: options.shared.text(service), groups } };
 }
 
 export function reduceEndpoints(value: unknown, options: ReduceOptions): Reduced<EndpointSet> {
   const identity = readIdentity(value, options);
   if ("problem" in identity) return identity;
   const { namespace, name } = identity.object;
-  const groups: EndpointGroup[] = [];
-  for (const subset of listMember(value, "subsets")) {
-    const addresses = [
-      ...readSubsetAddresses(listMember(subset, "addresses"), true, options),
-      ...readSubsetAddresses(listMember(subset, "notReadyAddresses"), false, options),
-    ];
-    groups.push(...packGroups(addresses, readPorts(listMember(subset, "ports"), options)));
-  }
+  const groups = listMember(value, "subsets").flatMap((subset) => {
+    const ready = listMember(subset, "addresses");
+    const notReady = listMember(subset, "notReadyAddresses");
+    const packer = new GroupPacker(ready.length + notReady.length);
+    for (const address of ready) packer.add(textMember(address, "ip"), true, readLabel(address, options), "");
+    for (const address of notReady)
+      packer.add(textMember(address, "ip"), false, readLabel(address, options), "");
+    return packer.take(readPorts(listMember(subset, "ports"), options));
+  });
   return { object: { namespace, name, service: name, groups } };
 }
 
 /** Packs addresses that share their ports: a group for each family that occurs, what is ready at its front. */
 export function packGroups(addresses: readonly EndpointAddress[], ports: readonly Port[]): EndpointGroup[] {
-  const groups: EndpointGroup[] = [];
-  for (const addressLength of [4, 16] as const) {
-    const family = addresses.filter(({ octets }) => octets.length === addressLength);
-    if (family.length === 0) continue;
-    const ready = family.filter((address) => address.ready);
-    const ordered = [...ready, ...family.filter((address) => !address.ready)];
-    const packed = new Uint8Array(ordered.length * addressLength);
-    for (const [index, { octets }] of ordered.entries()) packed.set(octets, index * addressLength);
-    groups.push({
-      addressLength,
-      addresses: packed,
-      count: ordered.length,
-      readyCount: ready.length,
-      labels: textsUnlessEmpty(ordered.map(({ label }) => label)),
-      zones: textsUnlessEmpty(ordered.map(({ zone }) => zone)),
-      ports,
-    });
+  const packer = new GroupPacker(addresses.length);
+  for (const { octets, ready, label, zone } of addresses)
+    packer.add(formatIpAddress(octets), ready, label, zone);
+  return packer.take(ports);
+}
+
+/** Takes endpoints one by one. Of a hundred, nothing is left but the octets of their addresses: there are 150,000 of them. */
+class GroupPacker {
+  readonly #expected: number;
+  #ipv4: FamilyPacker | undefined;
+  #ipv6: FamilyPacker | undefined;
+
+  /** @param expected how many there will be, more or less */
+  constructor(expected: number) {
+    this.#expected = expected;
   }
-  return groups;
+
+  /** @param address text; one that is no address is left out */
+  add(address: string, ready: boolean, label: string, zone: string): void {
+    if (address.includes(":")) {
+      const octets = parseIpv6(address);
+      if (octets === undefined) return;
+      this.#ipv6 ??= new FamilyPacker(16, this.#expected);
+      this.#ipv6.room().set(octets, this.#ipv6.end);
+      this.#ipv6.add(ready, label, zone);
+    } else {
+      this.#ipv4 ??= new FamilyPacker(4, this.#expected);
+      if (parseIpv4Into(this.#ipv4.room(), this.#ipv4.end, address)) this.#ipv4.add(ready, label, zone);
+    }
+  }
+
+  take(ports: readonly Port[]): EndpointGroup[] {
+    const ipv4 = this.#ipv4?.take(ports);
+    const ipv6 = this.#ipv6?.take(ports);
+    if (ipv4 === undefined) return ipv6 === undefined ? [] : [ipv6];
+    return ipv6 === undefined ? [ipv4] : [ipv4, ipv6];
+  }
+}
+
+class FamilyPacker {
+  readonly #length: 4 | 16;
+  #octets: Uint8Array;
+  #count = 0;
+  #readyCount = 0;
+  /** Whether each is ready; undefined as long as all that are ready stand in front. */
+  #ready: boolean[] | undefined;
+  /** Undefined as long as there is none. */
+  #labels: string[] | undefined;
+  #zones: string[] | undefined;
+
+  constructor(length: 4 | 16, expected: number) {
+    this.#length = length;
+    this.#octets = new Uint8Array(Math.max(expected, 1) * length);
+  }
+
+  /** Where the next address goes, in what {@link room} returns. */
+  get end(): number {
+    return this.#count * this.#length;
+  }
+
+  room(): Uint8Array {
+    if (this.end + this.#length > this.#octets.length) {
+      const larger = new Uint8Array(this.#octets.length * 2);
+      larger.set(this.#octets);
+      this.#octets = larger;
+    }
+    return this.#octets;
+  }
+
+  /** Counts the address that was written. */
+  add(ready: boolean, label: string, zone: string): void {
+    const index = this.#count++;
+    if (ready && this.#readyCount < index)
+      this.#ready ??= Array.from({ length: index }, (_, at) => at < this.#readyCount);
+    this.#ready?.push(ready);
+    if (ready) this.#readyCount++;
+    this.#labels = withText(this.#labels, index, label);
+    this.#zones = withText(this.#zones, index, zone);
+  }
+
+  /** @returns undefined where there is no address */
+  take(ports: readonly Port[]): EndpointGroup | undefined {
+    const count = this.#count;
+    if (count === 0) return undefined;
+    const order = this.#ready && orderByReadiness(this.#ready);
+    return {
+      addressLength: this.#length,
+      addresses: this.#packed(order),
+      count,
+      readyCount: this.#readyCount,
+      labels: ordered(this.#labels, count, order),
+      zones: ordered(this.#zones, count, order),
+      ports,
+    };
+  }
+
+  #packed(order: readonly number[] | undefined): Uint8Array {
+    const length = this.#length;
+    if (order === undefined)
+      return this.end === this.#octets.length ? this.#octets : this.#octets.slice(0, this.end);
+    const packed = new Uint8Array(this.end);
+    for (const [at, from] of order.entries())
+      packed.set(this.#octets.subarray(from * length, (from + 1) * length), at * length);
+    return packed;
+  }
+}
+
+/** What is ready first, and otherwise as it came. */
+function orderByReadiness(ready: readonly boolean[]): number[] {
+  const indexes = [...ready.keys()];
+  return [...indexes.filter((at) => ready[at]), ...indexes.filter((at) => !ready[at])];
+}
+
+function withText(texts: string[] | undefined, index: number, text: string): string[] | undefined {
+  if (texts === undefined) {
+    if (text === "") return undefined;
+    return [...new Array<string>(index).fill(""), text];
+  }
+  texts.push(text);
+  return texts;
+}
+
+function ordered(
+  texts: readonly string[] | undefined,
+  count: number,
+  order: readonly number[] | undefined,
+): readonly string[] | undefined {
+  if (texts === undefined) return undefined;
+  return Array.from({ length: count }, (_, at) => texts[order?.[at] ?? at] ?? "");
 }
 
 /** A slice's own name never shows in DNS and may hold dots. */
@@ -131,20 +239,6 @@ function readSliceIdentity(
   if (name === "") return { problem: notALabel("metadata.name", name) };
   if (!isDnsLabel(namespace)) return { problem: notALabel("metadata.namespace", namespace) };
   return { object: { namespace: options.shared.text(namespace), name } };
-}
-
-function readSubsetAddresses(
-  values: readonly unknown[],
-  ready: boolean,
-  options: ReduceOptions,
-): EndpointAddress[] {
-  const addresses: EndpointAddress[] = [];
-  for (const value of values) {
-    const octets = parseIpAddress(textMember(value, "ip"));
-    if (octets === undefined) continue;
-    addresses.push({ octets, ready, label: readLabel(value, options), zone: "" });
-  }
-  return addresses;
 }
 
 /** The endpoint's `hostname`, or with the option the name of its pod, as long as that is one label (rule 21). */
@@ -165,10 +259,9 @@ function readZone(endpoint: unknown, options: ReduceOptions): string {
   return options.shared.text(zone.toLowerCase());
 }
 
-function dashed(octets: Uint8Array): string {
-  return dashedAddress(octets, 0, octets.length === 4 ? 4 : 16);
-}
-
-function textsUnlessEmpty(texts: readonly string[]): readonly string[] | undefined {
-  return texts.some((text) => text !== "") ? texts : undefined;
+/** The label of an endpoint, with that of its cluster behind it. */
+function labelInCluster(address: string, own: string, cluster: string): string {
+  const octets = parseIpAddress(address);
+  if (octets === undefined) return "";
+  return `${own || dashedAddress(octets, 0, octets.length === 4 ? 4 : 16)}.${cluster}`;
 }

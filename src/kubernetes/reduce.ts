@@ -32,31 +32,28 @@ export function reduceNamespace(value: unknown): Reduced<Namespace> {
 export function reduceService(value: unknown, options: ReduceOptions): Reduced<Service> {
   const identity = readIdentity(value, options);
   if ("problem" in identity) return identity;
+  const { namespace, name } = identity.object;
   const spec = member(value, "spec");
-  const rest = {
-    ports: readPorts(listMember(spec, "ports"), options),
-    publishNotReadyAddresses: publishesNotReadyAddresses(value),
-    externalAddresses: options.externalAddresses ? readExternalAddresses(value) : NO_TEXTS,
-  };
-
-  if (textMember(spec, "type") === "ExternalName") {
-    const externalName = readExternalName(textMember(spec, "externalName")) ?? "";
-    return {
-      object: { ...identity.object, type: "externalName", clusterAddresses: [], externalName, ...rest },
-    };
-  }
-
-  const texts = clusterIpTexts(spec);
-  if (texts[0] === "None") {
-    return {
-      object: { ...identity.object, type: "headless", clusterAddresses: [], externalName: "", ...rest },
-    };
-  }
-  const clusterAddresses = readAddresses(texts);
-  if (texts.length > 0 && clusterAddresses.length === 0) {
+  const isAlias = textMember(spec, "type") === "ExternalName";
+  const texts = isAlias ? NO_TEXTS : clusterIpTexts(spec);
+  const isHeadless = texts[0] === "None";
+  const clusterAddresses = isHeadless ? NO_ADDRESSES : readAddresses(texts);
+  if (!isHeadless && texts.length > 0 && clusterAddresses.length === 0) {
     return { problem: `spec.clusterIP "${texts[0]}" is not an IP address` };
   }
-  return { object: { ...identity.object, type: "clusterIP", clusterAddresses, externalName: "", ...rest } };
+  // Written out, and not put together from parts: an object that grows member by member takes twice the memory.
+  return {
+    object: {
+      namespace,
+      name,
+      type: isAlias ? "externalName" : isHeadless ? "headless" : "clusterIP",
+      clusterAddresses,
+      externalName: isAlias ? (readExternalName(textMember(spec, "externalName")) ?? "") : "",
+      ports: readPorts(listMember(spec, "ports"), options),
+      publishNotReadyAddresses: publishesNotReadyAddresses(value),
+      externalAddresses: options.externalAddresses ? readExternalAddresses(value) : NO_TEXTS,
+    },
+  };
 }
 
 /** A pod that is finished, on its way out or without address comes out with no addresses (rule 64). */
@@ -85,21 +82,23 @@ export function isPodRunning(pod: unknown): boolean {
 }
 
 /** Every address that the pod's status names, `podIPs` first and `podIP` where that is all there is. */
-export function podAddresses(pod: unknown): Uint8Array[] {
+export function podAddresses(pod: unknown): readonly Uint8Array[] {
   const status = member(pod, "status");
   const texts = listMember(status, "podIPs").map((entry) => textMember(entry, "ip"));
   return readAddresses([...texts, textMember(status, "podIP")]);
 }
 
 /** The addresses among the texts, without duplicates and without what is none. */
-export function readAddresses(texts: readonly string[]): Uint8Array[] {
+export function readAddresses(texts: readonly string[]): readonly Uint8Array[] {
+  if (texts.length === 0) return NO_ADDRESSES;
   const addresses: Uint8Array[] = [];
   for (const text of texts) {
     const octets = parseIpAddress(text);
     if (octets === undefined || addresses.some((known) => equalOctets(known, octets))) continue;
     addresses.push(octets);
   }
-  return addresses;
+  // What was pushed to has room for 16 more; most services have one address.
+  return addresses.slice();
 }
 
 /** `metadata.namespace` and `metadata.name`, both DNS labels. */
@@ -117,7 +116,7 @@ export function notALabel(field: string, text: string): string {
 }
 
 /** Ports that a SRV record can name. One without a number (any port, or none) is left out (rule 117). */
-export function readPorts(values: readonly unknown[], options: ReduceOptions): Port[] {
+export function readPorts(values: readonly unknown[], options: ReduceOptions): readonly Port[] {
   const ports: Port[] = [];
   for (const value of values) {
     const number = member(value, "port");
@@ -126,7 +125,7 @@ export function readPorts(values: readonly unknown[], options: ReduceOptions): P
     if (protocol === undefined) continue;
     ports.push({ name: options.shared.text(textMember(value, "name").toLowerCase()), number, protocol });
   }
-  return ports;
+  return options.shared.portList(ports);
 }
 
 /** The protocol of a port; TCP where it is not given, undefined for one that DNS has no label for. */
@@ -153,6 +152,7 @@ function clusterIpTexts(spec: unknown): string[] {
 }
 
 /** Most services are known within the cluster alone, and share this. */
+const NO_ADDRESSES: readonly Uint8Array[] = [];
 const NO_TEXTS: readonly string[] = [];
 
 function readExternalAddresses(service: unknown): readonly string[] {

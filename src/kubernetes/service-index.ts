@@ -16,12 +16,17 @@ import type { ChangeRecorder } from "./store-change.ts";
 /** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. */
 export class NamespaceEntry {
   readonly name: string;
-  /** Whether the namespace itself has been seen. Without it nothing in it has a name. */
-  exists = false;
+  /** The namespace itself, once it has been seen. Without it nothing in it has a name. */
+  namespace: Namespace | undefined;
   readonly services = new Map<string, ServiceEntry>();
 
   constructor(name: string) {
     this.name = name;
+  }
+
+  /** Whether the namespace itself has been seen. */
+  get exists(): boolean {
+    return this.namespace !== undefined;
   }
 }
 
@@ -133,26 +138,25 @@ export class ServiceIndex {
     return this.#byEndpointAddress.size;
   }
 
+  /** Returns the object that is kept: the old one if the new one says nothing new. */
   putNamespace(namespace: Namespace, change: ChangeRecorder): Namespace {
     const entry = this.#namespaceEntry(namespace.name);
-    if (!entry.exists) {
-      entry.exists = true;
-      this.#namespaceChanged(entry, change);
-    }
+    if (entry.namespace !== undefined) return entry.namespace;
+    entry.namespace = namespace;
+    this.#namespaceChanged(entry, change);
     return namespace;
   }
 
   deleteNamespace(name: string, change: ChangeRecorder): void {
     const entry = this.#namespaces.get(name);
     if (entry === undefined || !entry.exists) return;
-    entry.exists = false;
+    entry.namespace = undefined;
     this.#namespaceChanged(entry, change);
     this.#dropUnused(entry);
   }
 
   existingNamespaces(): Namespace[] {
-    const existing = Array.from(this.#namespaces.values()).filter((entry) => entry.exists);
-    return existing.map(({ name }) => ({ namespace: "", name }));
+    return Array.from(this.#namespaces.values()).flatMap(({ namespace }) => namespace ?? []);
   }
 
   /** Returns the object that is kept: the old one if the new one says nothing new. */
@@ -211,7 +215,8 @@ export class ServiceIndex {
     const entry = this.#entry(set.namespace, set.service);
     if (old !== undefined && old.service !== set.service) this.#detach(old, change);
     const others = entry.endpointSets.filter((other) => other !== old);
-    entry.endpointSets = [...others, set];
+    // Not spread: a literal with a spread has room for 16 more.
+    entry.endpointSets = others.concat(set);
     change.service(entry.key);
     return set;
   }

@@ -1,3 +1,5 @@
+import type { Port } from "./objects.ts";
+
 /**
  * Values that many objects repeat, kept once. A cluster has a few topology zones, port names and label sets, and each
  * object that arrives brings its own copies of them.
@@ -5,6 +7,7 @@
 export class SharedValues {
   readonly #texts = new Map<string, string>();
   readonly #labelSets = new Map<string, ReadonlyMap<string, string>>();
+  readonly #portLists = new Map<string, readonly Port[]>();
 
   text(text: string): string {
     const known = this.#texts.get(text);
@@ -24,7 +27,22 @@ export class SharedValues {
     this.#labelSets.set(key, labels);
     return labels;
   }
+
+  portList(ports: readonly Port[]): readonly Port[] {
+    if (ports.length === 0) return NO_PORTS;
+    let key = "";
+    for (const { name, number, protocol } of ports) key += `${name}:${number}/${protocol},`;
+    const known = this.#portLists.get(key);
+    if (known !== undefined) return known;
+    makeRoom(this.#portLists);
+    // A copy has no room for more.
+    const kept = [...ports];
+    this.#portLists.set(key, kept);
+    return kept;
+  }
 }
+
+const NO_PORTS: readonly Port[] = [];
 
 export const NO_LABELS: ReadonlyMap<string, string> = new Map();
 

@@ -39,8 +39,10 @@ export interface Relist<K extends Kind> {
 
 /** One kind's place in the indexes. */
 interface ObjectTable<T> {
+  /** @returns the object that is kept: the old one if the new one says nothing new */
   put(object: T, change: ChangeRecorder): T;
   delete(identity: Identity, change: ChangeRecorder): void;
+  /** The very objects that {@link put} returned. */
   all(): Iterable<T & Identity>;
 }
 
@@ -98,9 +100,7 @@ export class ClusterStore {
 
   /** Adds an object or replaces its former state. */
   put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void {
-    const kept = this.#tables[kind].put(object, this.#change);
-    this.#applied(kind);
-    if (kept === object) for (const observer of this.#observers) observer.put(kind, object);
+    this.#put(kind, object);
   }
 
   /** Deletes an object; one that is not there is no error. */
@@ -113,15 +113,16 @@ export class ClusterStore {
   /** Starts a complete listing of a kind. It is applied as a difference, in place: there is never a second copy. */
   relist<K extends Kind>(kind: K): Relist<K> {
     const table = this.#tables[kind];
-    const named = new Set<string>();
+    // Where there was nothing, nothing can be missing. Else the objects themselves are noted, for they are there anyway.
+    const named = isEmpty(table.all()) ? undefined : new Set<object>();
     return {
       put: (object) => {
-        named.add(identityKey(object));
-        this.put(kind, object);
+        const kept = this.#put(kind, object);
+        named?.add(kept);
       },
       commit: () => {
         const gone: Identity[] = [];
-        for (const object of table.all()) if (!named.has(identityKey(object))) gone.push(object);
+        if (named !== undefined) for (const object of table.all()) if (!named.has(object)) gone.push(object);
         for (const identity of gone) this.delete(kind, identity);
         this.confirm(kind);
         this.markListed(kind);
@@ -222,6 +223,13 @@ export class ClusterStore {
     };
   }
 
+  #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): ObjectOfKind[K] {
+    const kept = this.#tables[kind].put(object, this.#change);
+    this.#applied(kind);
+    if (kept === object) for (const observer of this.#observers) observer.put(kind, object);
+    return kept;
+  }
+
   #applied(kind: Kind): void {
     this.#lastEvents.set(kind, this.#clock.now());
     const change = this.#change;
@@ -237,6 +245,7 @@ export class ClusterStore {
   }
 }
 
-function identityKey({ namespace, name }: Identity): string {
-  return `${namespace}/${name}`;
+function isEmpty(objects: Iterable<unknown>): boolean {
+  for (const _ of objects) return false;
+  return true;
 }

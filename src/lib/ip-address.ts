@@ -39,6 +39,11 @@ export function parseIpv4(text: string): Uint8Array | undefined {
   return readIpv4Into(octets, 0, text, 0, text.length) ? octets : undefined;
 }
 
+/** Writes the 4 octets of a dotted-decimal IPv4 address at `offset`; false, and anything written there, if the text is none. */
+export function parseIpv4Into(octets: Uint8Array, offset: number, text: string): boolean {
+  return readIpv4Into(octets, offset, text, 0, text.length);
+}
+
 /** Reads an IPv6 address (RFC 4291 section 2.2, all three forms) into 16 octets; undefined if the text is none. */
 export function parseIpv6(text: string): Uint8Array | undefined {
   return readIpv6(text, text.length);
