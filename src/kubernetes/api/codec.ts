@@ -1,5 +1,4 @@
 /** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
-import { fromBinary } from "@bufbuild/protobuf";
 import { isObject, listMember, member, textMember } from "../json.ts";
 import type { Kind } from "../objects.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
@@ -10,6 +9,8 @@ import {
   UnknownSchema,
   WatchEventSchema,
 } from "./protobuf/kubernetes-pb.ts";
+import { type Message, MessageReader, ProtobufError } from "./protobuf/read-message.ts";
+import { TextPool } from "./protobuf/text-pool.ts";
 import type { Resource } from "./resource.ts";
 
 export type Format = "json" | "protobuf";
@@ -31,8 +32,8 @@ export interface WatchEvent {
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /** What to ask for. */
-export function acceptHeader({ decode }: Resource<Kind>): string {
-  return decode === undefined ? "application/json" : `${PROTOBUF},application/json`;
+export function acceptHeader({ protobuf }: Resource<Kind>): string {
+  return protobuf === undefined ? "application/json" : `${PROTOBUF},application/json`;
 }
 
 /** @throws ApiContentError for a form that nobody asked for, such as the page of a proxy */
@@ -46,8 +47,16 @@ export function formatOf(contentType: string): Format {
   );
 }
 
-/** @throws ApiContentError */
-export function decodePage(octets: Uint8Array, format: Format, resource: Resource<Kind>): ObjectPage {
+/**
+ * @param texts those of former pages and events
+ * @throws ApiContentError
+ */
+export function decodePage(
+  octets: Uint8Array,
+  format: Format,
+  resource: Resource<Kind>,
+  texts: TextPool = new TextPool(),
+): ObjectPage {
   const listKind = `${resource.objectKind}List`;
   if (format === "json") {
     const list = parseJson(octets);
@@ -59,18 +68,27 @@ export function decodePage(octets: Uint8Array, format: Format, resource: Resourc
       objects: listMember(list, "items"),
     };
   }
-  const { kind, raw } = openEnvelope(octets);
+  const { kind, raw } = openEnvelope(octets, texts);
   requireKind(kind, listKind);
-  const { metadata, items } = decodeProtobuf(() => fromBinary(ObjectListSchema, raw, READ));
+  const list = readProtobuf(LIST, raw, texts);
+  const metadata = member(list, "metadata");
   return {
-    resourceVersion: metadata?.resourceVersion ?? "",
-    continueToken: metadata?.continue ?? "",
-    objects: decodeEach(items, resource),
+    resourceVersion: textMember(metadata, "resourceVersion"),
+    continueToken: textMember(metadata, "continue"),
+    objects: decodeEach(listMember(list, "items"), resource, texts),
   };
 }
 
-/** @throws ApiContentError */
-export function decodeEvent(frame: Uint8Array, format: Format, resource: Resource<Kind>): WatchEvent {
+/**
+ * @param texts those of former pages and events
+ * @throws ApiContentError
+ */
+export function decodeEvent(
+  frame: Uint8Array,
+  format: Format,
+  resource: Resource<Kind>,
+  texts: TextPool = new TextPool(),
+): WatchEvent {
   if (format === "json") {
     const event = parseJson(frame);
     const type = textMember(event, "type");
@@ -80,20 +98,13 @@ export function decodeEvent(frame: Uint8Array, format: Format, resource: Resourc
     requireKind(textMember(object, "kind"), resource.objectKind);
     return { type, object };
   }
-  const { type, object } = decodeProtobuf(() => fromBinary(WatchEventSchema, frame, READ));
-  const { kind, raw } = openEnvelope(object?.raw ?? new Uint8Array());
-  if (type === "ERROR")
-    return {
-      type,
-      object: statusError(
-        decodeProtobuf(() => fromBinary(StatusSchema, raw, READ)),
-        0,
-      ),
-    };
+  const event = readProtobuf(EVENT, frame, texts);
+  const type = textMember(event, "type");
+  const { kind, raw } = openEnvelope(octetsMember(member(event, "object"), "raw"), texts);
+  if (type === "ERROR") return { type, object: statusError(readProtobuf(STATUS, raw, texts), 0) };
   requireKind(kind, resource.objectKind);
-  if (type === "BOOKMARK")
-    return { type, object: decodeProtobuf(() => fromBinary(AnyObjectSchema, raw, READ)) };
-  return { type, object: decodeObject(raw, resource) };
+  if (type === "BOOKMARK") return { type, object: readProtobuf(ANY_OBJECT, raw, texts) };
+  return { type, object: decodeObject(raw, resource, texts) };
 }
 
 /** The failure in a body: a Status in either form, or whatever text there is. */
@@ -106,9 +117,7 @@ export function decodeFailure(
   const seconds = retryAfter !== undefined && /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
   try {
     const format = formatOf(contentType);
-    const status =
-      format === "json" ? parseJson(octets) : fromBinary(StatusSchema, openEnvelope(octets).raw, READ);
-    return statusError(status, code, seconds);
+    return statusError(format === "json" ? parseJson(octets) : readStatus(octets), code, seconds);
   } catch {
     const text = Buffer.from(octets.subarray(0, 200)).toString().replace(/\s+/g, " ").trim();
     return new ApiStatusError(code, "", text, seconds === undefined ? undefined : seconds * 1000);
@@ -124,23 +133,41 @@ function statusError(status: unknown, httpCode: number, retryAfterSeconds?: numb
   return new ApiStatusError(code, textMember(status, "reason"), textMember(status, "message"), retryAfterMs);
 }
 
-function* decodeEach(items: readonly Uint8Array[], resource: Resource<Kind>): Iterable<unknown> {
-  for (const item of items) yield decodeObject(item, resource);
+function* decodeEach(
+  items: readonly unknown[],
+  resource: Resource<Kind>,
+  texts: TextPool,
+): Iterable<unknown> {
+  for (const item of items) if (item instanceof Uint8Array) yield decodeObject(item, resource, texts);
 }
 
-function decodeObject(octets: Uint8Array, { decode, objectKind }: Resource<Kind>): unknown {
-  if (decode === undefined)
+function decodeObject(
+  octets: Uint8Array,
+  { protobuf, objectKind }: Resource<Kind>,
+  texts: TextPool,
+): unknown {
+  if (protobuf === undefined)
     throw new ApiContentError(`a ${objectKind} came as protobuf, which was not asked for`);
-  return decodeProtobuf(() => decode(octets));
+  return readProtobuf(protobuf, octets, texts);
+}
+
+function readStatus(octets: Uint8Array): unknown {
+  const texts = new TextPool();
+  return readProtobuf(STATUS, openEnvelope(octets, texts).raw, texts);
 }
 
 /** Every object in protobuf stands in an envelope that says what it is. */
-function openEnvelope(octets: Uint8Array): { kind: string; raw: Uint8Array } {
+function openEnvelope(octets: Uint8Array, texts: TextPool): { kind: string; raw: Uint8Array } {
   if (octets[0] !== 0x6b || octets[1] !== 0x38 || octets[2] !== 0x73 || octets[3] !== 0) {
     throw new ApiContentError("the answer is not protobuf of Kubernetes: it does not begin with k8s\\0");
   }
-  const { typeMeta, raw } = decodeProtobuf(() => fromBinary(UnknownSchema, octets.subarray(4), READ));
-  return { kind: typeMeta?.kind ?? "", raw };
+  const envelope = readProtobuf(ENVELOPE, octets.subarray(4), texts);
+  return { kind: textMember(member(envelope, "typeMeta"), "kind"), raw: octetsMember(envelope, "raw") };
+}
+
+function octetsMember(value: unknown, key: string): Uint8Array {
+  const found = member(value, key);
+  return found instanceof Uint8Array ? found : NO_OCTETS;
 }
 
 function requireKind(kind: string, expected: string): void {
@@ -148,11 +175,12 @@ function requireKind(kind: string, expected: string): void {
     throw new ApiContentError(`the answer is of kind "${kind.slice(0, 60)}" and not ${expected}`);
 }
 
-function decodeProtobuf<T>(decode: () => T): T {
+function readProtobuf(reader: MessageReader, octets: Uint8Array, texts: TextPool): Message {
   try {
-    return decode();
+    return reader.read(octets, texts);
   } catch (error) {
-    throw new ApiContentError(`the answer is not valid protobuf: ${String(error)}`);
+    if (!(error instanceof ProtobufError)) throw error;
+    throw new ApiContentError(`the answer is not valid protobuf: ${error.message}`);
   }
 }
 
@@ -170,4 +198,10 @@ function parseJson(octets: Uint8Array): unknown {
   throw new ApiContentError("the answer is JSON, but no object");
 }
 
-const READ = { readUnknownFields: false };
+const NO_OCTETS = new Uint8Array();
+
+const ENVELOPE = new MessageReader(UnknownSchema);
+const LIST = new MessageReader(ObjectListSchema);
+const EVENT = new MessageReader(WatchEventSchema);
+const ANY_OBJECT = new MessageReader(AnyObjectSchema);
+const STATUS = new MessageReader(StatusSchema);

@@ -19,6 +19,7 @@ import {
   type WatchEvent,
 } from "./codec.ts";
 import { FrameSplitter, readWhole } from "./frames.ts";
+import { TextPool } from "./protobuf/text-pool.ts";
 import { pathOf, type Resource, type ResourcesOf } from "./resource.ts";
 import { SilenceGuard } from "./silence-guard.ts";
 
@@ -82,6 +83,7 @@ export class ListWatch<K extends Kind> {
   readonly #timings: ListWatchTimings;
   readonly #backoff: Backoff;
   readonly #stop = new AbortController();
+  readonly #texts = new TextPool();
   #resource: Resource<K>;
   /** The revision up to which everything is known; undefined before the first list and after a revision was forgotten. */
   #revision: string | undefined;
@@ -245,7 +247,7 @@ export class ListWatch<K extends Kind> {
       );
       guard.heard();
       const format = formatOf(contentType);
-      return decodePage(await readWhole(heardBy(guard, body)), format, this.#resource);
+      return decodePage(await readWhole(heardBy(guard, body)), format, this.#resource, this.#texts);
     } finally {
       guard.stop();
     }
@@ -307,7 +309,7 @@ export class ListWatch<K extends Kind> {
         guard.heard();
         for (const frame of splitter.push(chunk)) {
           events++;
-          const event = decodeEvent(frame, format, this.#resource);
+          const event = decodeEvent(frame, format, this.#resource, this.#texts);
           const endOfList = this.#apply(event, listing);
           if (endOfList === undefined || listing === undefined) continue;
           this.#listed(listing, endOfList);

@@ -1,16 +1,18 @@
 /** The kinds of objects that are listed and watched, each under the versions of the API that serve it. */
-import { fromBinary } from "@bufbuild/protobuf";
 import type { Kind, ObjectOfKind, Reduced } from "../objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
 import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../reduce-endpoints.ts";
 import { reduceServiceImport } from "../reduce-imports.ts";
 import {
+  EndpointAddressSchema,
+  EndpointSchema,
   EndpointSliceSchema,
   EndpointsSchema,
   NamespaceSchema,
   PodSchema,
   ServiceSchema,
 } from "./protobuf/kubernetes-pb.ts";
+import { MessageReader } from "./protobuf/read-message.ts";
 
 export interface Resource<K extends Kind> {
   readonly kind: K;
@@ -26,7 +28,7 @@ export interface Resource<K extends Kind> {
   /** What the server is to leave out. */
   readonly fieldSelector: string;
   /** Reads an object's protobuf; undefined where only JSON is asked for. */
-  readonly decode: ((octets: Uint8Array) => unknown) | undefined;
+  readonly protobuf: MessageReader | undefined;
   /** Present where servers may well lack the resource: what to do about it. Nothing waits for its first list then. */
   readonly remedy?: string;
   readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<ObjectOfKind[K]>;
@@ -39,27 +41,27 @@ export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
   namespaces: [
     {
       ...core("namespaces", "namespaces", "Namespace"),
-      decode: (octets) => fromBinary(NamespaceSchema, octets, READ),
+      protobuf: new MessageReader(NamespaceSchema),
       reduce: (value) => reduceNamespace(value),
     },
   ],
   services: [
     {
       ...core("services", "services", "Service"),
-      decode: (octets) => fromBinary(ServiceSchema, octets, READ),
+      protobuf: new MessageReader(ServiceSchema),
       reduce: reduceService,
     },
   ],
   endpoints: [
     {
       ...slices("v1"),
-      decode: (octets) => fromBinary(EndpointSliceSchema, octets, READ),
+      protobuf: new MessageReader(EndpointSliceSchema),
     },
     // The numbers of its fields are others, and no server that has it is worth a second schema.
-    { ...slices("v1beta1"), decode: undefined },
+    { ...slices("v1beta1"), protobuf: undefined },
     {
       ...core("endpoints", "endpoints", "Endpoints"),
-      decode: (octets) => fromBinary(EndpointsSchema, octets, READ),
+      protobuf: new MessageReader(EndpointsSchema),
       reduce: reduceEndpoints,
     },
   ],
@@ -67,7 +69,7 @@ export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
     {
       ...core("pods", "pods", "Pod"),
       fieldSelector: "status.phase!=Succeeded,status.phase!=Failed,status.phase!=Unknown",
-      decode: (octets) => fromBinary(PodSchema, octets, READ),
+      protobuf: new MessageReader(PodSchema),
       reduce: reducePod,
     },
   ],
@@ -87,7 +89,7 @@ export const IMPORT_RESOURCES: {
       objectKind: "ServiceImport",
       pageSize: 500,
       fieldSelector: "",
-      decode: undefined,
+      protobuf: undefined,
       remedy: "install the CRDs of the Multi-Cluster Services API (KEP-1645), or take 'multicluster' out",
       reduce: reduceServiceImport,
     },
@@ -95,19 +97,32 @@ export const IMPORT_RESOURCES: {
   endpoints: [
     {
       ...slices("v1"),
-      decode: (octets) => fromBinary(EndpointSliceSchema, octets, READ),
+      protobuf: new MessageReader(EndpointSliceSchema),
       reduce: reduceImportedSlice,
     },
-    { ...slices("v1beta1"), decode: undefined, reduce: reduceImportedSlice },
+    { ...slices("v1beta1"), protobuf: undefined, reduce: reduceImportedSlice },
   ],
 };
+
+/** Resources of which nothing is read that the options do not want: a slice names a pod for each endpoint. */
+export function asWanted<K extends Kind>(resources: ResourcesOf<K>, options: ReduceOptions): ResourcesOf<K> {
+  const unwanted = [
+    ...(options.endpointPodNames
+      ? []
+      : [EndpointSchema.field.targetRef, EndpointAddressSchema.field.targetRef]),
+    ...(options.zones ? [] : [EndpointSchema.field.zone]),
+  ];
+  const [first, ...others] = resources.map((resource) => ({
+    ...resource,
+    protobuf: resource.protobuf?.without(unwanted),
+  }));
+  return first === undefined ? resources : [first, ...others];
+}
 
 /** Where lists and watches of all namespaces are to be had. */
 export function pathOf({ group, version, plural }: Resource<Kind>): string {
   return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
 }
-
-const READ = { readUnknownFields: false };
 
 function core<K extends Kind>(kind: K, plural: string, objectKind: string) {
   return { kind, group: "", version: "v1", plural, objectKind, pageSize: 500, fieldSelector: "" };

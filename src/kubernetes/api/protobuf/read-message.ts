@@ -1,0 +1,204 @@
+/**
+ * Protobuf -> plain values with the names that JSON has, by the descriptions in kubernetes-pb.ts. What is not described is passed over
+ * without a look at it. A list of a large cluster is 50 MB, nearly all of which is thrown away at once: so nothing is made that
+ * nobody reads, and texts that come again and again are the same text.
+ */
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import type { TextPool } from "./text-pool.ts";
+
+/** Octets that are not the protobuf that they are said to be. */
+export class ProtobufError extends Error {
+  override readonly name = "ProtobufError";
+}
+
+export type Message = Readonly<Record<string, unknown>>;
+
+/** Reads messages of one type. Fields that are not there are missing in what it returns, whatever their type. */
+export class MessageReader {
+  readonly #description: DescMessage;
+  #fields: readonly (FieldReader | undefined)[] | undefined;
+
+  constructor(description: DescMessage) {
+    this.#description = description;
+  }
+
+  /** @throws ProtobufError */
+  read(octets: Uint8Array, texts: TextPool): Message {
+    const source = new Source(octets, texts);
+    return this.readFrom(source, source.octets.length);
+  }
+
+  /** @param end behind the message's last octet */
+  readFrom(source: Source, end: number): Message {
+    this.#fields ??= fieldsOf(this.#description);
+    const fields = this.#fields;
+    const message: Record<string, unknown> = {};
+    while (source.at < end) {
+      const tag = source.varint();
+      const field = fields[tag >>> 3];
+      if (field === undefined || field.wireType !== (tag & 7)) source.skip(tag & 7, end);
+      else field.readInto(message, source, end);
+    }
+    if (source.at !== end) throw new ProtobufError("a field is longer than its message");
+    return message;
+  }
+}
+
+/** Octets, and how far they are read. */
+class Source {
+  readonly octets: Buffer;
+  readonly texts: TextPool;
+  at = 0;
+
+  constructor(octets: Uint8Array, texts: TextPool) {
+    this.octets = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
+    this.texts = texts;
+  }
+
+  /** A number; of one with more than 32 bits, the lowest. */
+  varint(): number {
+    let value = 0;
+    for (let shift = 0; shift < 70; shift += 7) {
+      const octet = this.octets[this.at++];
+      if (octet === undefined) throw new ProtobufError("a number breaks off");
+      if (shift < 32) value |= (octet & 0x7f) << shift;
+      if (octet < 0x80) return value >>> 0;
+    }
+    throw new ProtobufError("a number of more than ten octets");
+  }
+
+  /** The length of a field. @returns where the field ends */
+  length(end: number): number {
+    const length = this.varint();
+    if (length > end - this.at) throw new ProtobufError("a field is longer than its message");
+    return this.at + length;
+  }
+
+  skip(wireType: number, end: number): void {
+    switch (wireType) {
+      case 0:
+        this.varint();
+        break;
+      case 1:
+        this.at += 8;
+        break;
+      case 2:
+        this.at = this.length(end);
+        break;
+      case 5:
+        this.at += 4;
+        break;
+      default:
+        throw new ProtobufError(`a field of wire type ${wireType}`);
+    }
+  }
+
+  text(end: number): string {
+    const stop = this.length(end);
+    const text = this.texts.read(this.octets, this.at, stop);
+    this.at = stop;
+    return text;
+  }
+}
+
+/** Reads the value of one field and puts it into its message. */
+interface FieldReader {
+  readonly wireType: number;
+  readInto(message: Record<string, unknown>, source: Source, end: number): void;
+}
+
+const VARINT = 0;
+const LENGTH_DELIMITED = 2;
+
+function fieldsOf({ fields }: DescMessage): (FieldReader | undefined)[] {
+  const readers: (FieldReader | undefined)[] = [];
+  for (const field of fields) readers[field.number] = fieldReader(field);
+  // Without holes, so that a look at a number that is not there is as quick as any other.
+  return Array.from(readers);
+}
+
+function fieldReader(field: DescField): FieldReader {
+  const { localName: key } = field;
+  if (field.fieldKind === "map") return mapReader(key);
+  const { wireType, read } =
+    field.message === undefined ? scalarReader(field.scalar) : messageReader(field.message);
+  return {
+    wireType,
+    readInto:
+      field.fieldKind === "list"
+        ? (message, source, end) => {
+            const list = message[key];
+            const value = read(source, end);
+            if (Array.isArray(list)) list.push(value);
+            else message[key] = [value];
+          }
+        : (message, source, end) => {
+            message[key] = read(source, end);
+          },
+  };
+}
+
+interface ValueReader {
+  readonly wireType: number;
+  readonly read: (source: Source, end: number) => unknown;
+}
+
+function messageReader(description: DescMessage): ValueReader {
+  const reader = new MessageReader(description);
+  return {
+    wireType: LENGTH_DELIMITED,
+    read: (source, end) => reader.readFrom(source, source.length(end)),
+  };
+}
+
+function scalarReader(type: ScalarType | undefined): ValueReader {
+  switch (type) {
+    case ScalarType.STRING:
+      return { wireType: LENGTH_DELIMITED, read: (source, end) => source.text(end) };
+    case ScalarType.BYTES:
+      return {
+        wireType: LENGTH_DELIMITED,
+        read: (source, end) => {
+          const stop = source.length(end);
+          const octets = source.octets.subarray(source.at, stop);
+          source.at = stop;
+          return octets;
+        },
+      };
+    case ScalarType.BOOL:
+      return { wireType: VARINT, read: (source) => source.varint() !== 0 };
+    case ScalarType.INT32:
+      return { wireType: VARINT, read: (source) => source.varint() | 0 };
+    case ScalarType.INT64:
+      // Times are the only ones, and that there is one is all that counts.
+      return { wireType: VARINT, read: (source) => source.varint() };
+    default:
+      throw new RangeError(`no reader for scalars of type ${type}`);
+  }
+}
+
+/** Labels and annotations: a message for each entry, with a key and a text. */
+function mapReader(key: string): FieldReader {
+  return {
+    wireType: LENGTH_DELIMITED,
+    readInto: (message, source, end) => {
+      const stop = source.length(end);
+      let name = "";
+      let value = "";
+      while (source.at < stop) {
+        const tag = source.varint();
+        if (tag === 0x0a) name = source.text(stop);
+        else if (tag === 0x12) value = source.text(stop);
+        else source.skip(tag & 7, stop);
+      }
+      if (source.at !== stop) throw new ProtobufError("a field is longer than its message");
+      const map = message[key];
+      if (isMap(map)) map[name] = value;
+      else message[key] = { [name]: value };
+    },
+  };
+}
+
+function isMap(value: unknown): value is Record<string, string> {
+  return typeof value === "object" && value !== null;
+}
