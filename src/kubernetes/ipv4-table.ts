@@ -67,7 +67,8 @@ export class Ipv4Table<T extends object> {
     this.#keys = new Int32Array(length);
     this.#values = emptyRow(length);
     this.#shift = 32 - Math.log2(length);
-    for (const [at, value] of values.entries()) {
+    for (let at = 0; at < values.length; at++) {
+      const value = values[at];
       if (value === undefined) continue;
       const key = keys[at] ?? 0;
       const place = this.#placeOf(key);

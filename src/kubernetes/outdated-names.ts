@@ -8,6 +8,8 @@ import { joinLabels } from "./cluster-zone.ts";
 
 /** Milliseconds in which changes are gathered: forgetting costs a look at everything that is kept. */
 const GATHERING = 5;
+/** The same where all is outdated: names were not even looked at, and whole zones are forgotten. */
+const GATHERING_ALL = 100;
 /** With more names than this it is quicker to forget whole zones. */
 const MANY = 2_000;
 
@@ -24,6 +26,8 @@ export interface OutdatedNamesOptions {
 export class OutdatedNames {
   readonly #options: OutdatedNamesOptions;
   readonly #names = new Map<string, Name>();
+  /** Whether the zones will be told whatever is added. */
+  #all = false;
   #timer: Timer | undefined;
 
   constructor(options: OutdatedNamesOptions) {
@@ -32,30 +36,45 @@ export class OutdatedNames {
 
   /** Will tell soon what has been added. */
   schedule(): void {
-    this.#timer ??= this.#options.clock.after(GATHERING, () => this.#tell());
+    this.#timer ??= this.#options.clock.after(this.#all ? GATHERING_ALL : GATHERING, () => this.#tell());
   }
 
   add(name: Name): void {
+    if (this.#all) return;
     this.#names.set(`${name}`, name);
+    this.#limit();
+  }
+
+  /** Adds everything: the first listing of a cluster would name all that there is. */
+  addAll(): void {
+    this.#all = true;
+    this.#names.clear();
   }
 
   /** Adds labels in front of a zone. */
   addBelow(zone: Name, labels: readonly string[]): void {
+    if (this.#all) return;
     const key = `${labels.join(".")}.${zone}`;
     if (this.#names.has(key)) return;
     // What is longer than a name can be was never asked for.
     const name = joinLabels(labels, zone);
     if (name !== undefined) this.#names.set(key, name);
+    this.#limit();
   }
 
   stop(): void {
     this.#timer?.cancel();
   }
 
+  #limit(): void {
+    if (this.#names.size > MANY) this.addAll();
+  }
+
   #tell(): void {
     this.#timer = undefined;
     this.#options.complete();
-    const names = this.#names.size > MANY ? this.#options.zones : [...this.#names.values()];
+    const names = this.#all ? this.#options.zones : [...this.#names.values()];
+    this.#all = false;
     this.#names.clear();
     if (names.length > 0) this.#options.forget(names);
   }

@@ -8,7 +8,6 @@ import type { EndpointSet, Identity, Namespace, Service } from "./objects.ts";
 import {
   addressStandsAt,
   type EndpointReference,
-  endpointLabel,
   ServiceEndpoints,
 } from "./service-endpoints.ts";
 import type { ChangeRecorder } from "./store-change.ts";
@@ -74,6 +73,8 @@ export class ServiceIndex {
   readonly #namespaces = new Map<string, NamespaceEntry>();
   readonly #entries = new Map<string, ServiceEntry>();
   readonly #sets = new Map<string, EndpointSet>();
+  /** Services of type `externalName`. */
+  readonly #aliases = new Set<ServiceEntry>();
   readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
   readonly #byEndpointAddress = new AddressIndex<EndpointSet>();
   readonly #byExternalAddress = new AddressIndex<ServiceEntry>();
@@ -168,6 +169,8 @@ export class ServiceIndex {
     if (old !== undefined && sameInside && sameOutside) return old;
 
     entry.service = service;
+    if (service.type === "externalName") this.#aliases.add(entry);
+    else this.#aliases.delete(entry);
     if (!sameInside) {
       this.#moveClusterAddresses(entry, old, service, change);
       const published = old?.publishNotReadyAddresses;
@@ -191,12 +194,18 @@ export class ServiceIndex {
     this.#moveClusterAddresses(entry, old, undefined, change);
     this.#touchEndpointAddresses(entry, change);
     entry.service = undefined;
+    this.#aliases.delete(entry);
     change.service(entry.key);
     if (old.externalAddresses.length > 0) {
       this.#moveExternalAddresses(entry, old, undefined, change);
       change.externalService(entry.key);
     }
     this.#dropUnused(entry.namespace, entry);
+  }
+
+  /** The services that are other names for something. */
+  *aliases(): Generator<Service> {
+    for (const { service } of this.#aliases) if (service !== undefined) yield service;
   }
 
   services(): Service[] {
@@ -286,16 +295,16 @@ export class ServiceIndex {
   /** New before old, so that an address which stays never leaves the map and the map never shrinks to grow again. */
   #moveEndpointAddresses(old: EndpointSet | undefined, set: EndpointSet | undefined): void {
     if (set !== undefined) {
-      for (const key of addressKeys(set)) this.#byEndpointAddress.add(key, set);
+      forEachAddress(set, (key) => this.#byEndpointAddress.add(key, set));
     }
     if (old !== undefined) {
-      for (const key of addressKeys(old)) this.#byEndpointAddress.delete(key, old);
+      forEachAddress(old, (key) => this.#byEndpointAddress.delete(key, old));
     }
   }
 
   #touchEndpointAddresses(entry: ServiceEntry, change: ChangeRecorder): void {
     if (!change.listening) return;
-    for (const set of entry.endpointSets) for (const key of addressKeys(set)) change.address(key);
+    for (const set of entry.endpointSets) forEachAddress(set, (key) => change.address(key));
   }
 
   #namespaceChanged(entry: NamespaceEntry, change: ChangeRecorder): void {
@@ -354,10 +363,10 @@ function externalKeys(service: Service | undefined): AddressKey[] {
   });
 }
 
-function* addressKeys(set: EndpointSet): Generator<AddressKey> {
+function forEachAddress(set: EndpointSet, callback: (key: AddressKey) => void): void {
   for (const { addresses, addressLength } of set.groups) {
     for (let at = 0; at < addresses.length; at += addressLength)
-      yield addressKey(addresses, at, addressLength);
+      callback(addressKey(addresses, at, addressLength));
   }
 }
 
@@ -367,21 +376,28 @@ function recordEndpointDifference(
   set: EndpointSet | undefined,
   change: ChangeRecorder,
 ): void {
+  if (old === undefined || set === undefined || old.service !== set.service) {
+    for (const one of [old, set]) if (one !== undefined) forEachAddress(one, (key) => change.address(key));
+    return;
+  }
   const before = describeAddresses(old);
   const after = describeAddresses(set);
-  const sameOwner = old === undefined || set === undefined || old.service === set.service;
-  for (const [key, description] of before)
-    if (!sameOwner || after.get(key) !== description) change.address(key);
+  for (const [key, description] of before) if (after.get(key) !== description) change.address(key);
   for (const key of after.keys()) if (!before.has(key)) change.address(key);
 }
 
-function describeAddresses(set: EndpointSet | undefined): Map<AddressKey, string> {
+/** Under each address how its endpoints are named, and whether they are ready. */
+function describeAddresses(set: EndpointSet): Map<AddressKey, string> {
   const descriptions = new Map<AddressKey, string>();
-  for (const group of set?.groups ?? []) {
+  for (const group of set.groups) {
     for (let index = 0; index < group.count; index++) {
       const key = addressKey(group.addresses, index * group.addressLength, group.addressLength);
-      const description = `${endpointLabel(group, index)} ${index < group.readyCount}`;
-      descriptions.set(key, `${descriptions.get(key) ?? ""},${description}`);
+      const readiness = index < group.readyCount ? ",ready" : ",not ready";
+      // What is named after its address is so in both states.
+      const label = group.labels?.[index];
+      const description = label ? `${label}${readiness}` : readiness;
+      const known = descriptions.get(key);
+      descriptions.set(key, known === undefined ? description : known + description);
     }
   }
   return descriptions;

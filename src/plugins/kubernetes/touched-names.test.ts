@@ -26,6 +26,7 @@ function service(name: string, values: Partial<Service> = {}): Service {
 function watching(zones: readonly string[]): { clock: FakeClock; store: ClusterStore; told: string[][] } {
   const clock = new FakeClock();
   const store = new ClusterStore({ clock, kinds: ["namespaces", "services", "endpoints"] });
+  for (const kind of store.kinds) store.markListed(kind);
   const told: string[][] = [];
   const touched = new TouchedNames({
     store,

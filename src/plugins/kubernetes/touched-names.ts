@@ -35,6 +35,12 @@ export class TouchedNames {
 
   add(change: StoreChange): void {
     const outdated = this.#outdated;
+    // As long as lists come in, everything changes: 150,000 names would be made for a cache that is still empty.
+    if (!this.#store.isSynced) {
+      outdated.addAll();
+      outdated.schedule();
+      return;
+    }
     for (const zone of this.#forward) {
       for (const key of change.services) outdated.addBelow(zone, [...serviceLabels(key), "svc"]);
       for (const namespace of change.namespaces) {
@@ -56,8 +62,7 @@ export class TouchedNames {
 
   /** The answer to an alias within the cluster holds the addresses of its target. */
   #addAliases(): void {
-    for (const service of this.#store.services.services()) {
-      if (service.type !== "externalName") continue;
+    for (const service of this.#store.services.aliases()) {
       for (const zone of this.#forward)
         this.#outdated.addBelow(zone, [service.name, service.namespace, "svc"]);
     }
