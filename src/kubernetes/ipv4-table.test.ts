@@ -7,7 +7,10 @@ const VALUES = Array.from({ length: 4 }, (_, number) => ({ number }));
 
 test("holds what a Map holds, whatever is set and deleted", () => {
   // Few addresses, close to each other and far apart, so that many stand in each other's places.
-  const key = fc.oneof(fc.integer({ min: -8, max: 40 }), fc.constantFrom(-0x8000_0000, 0x7fff_ffff, 0x0a00_0001));
+  const key = fc.oneof(
+    fc.integer({ min: -8, max: 40 }),
+    fc.constantFrom(-0x8000_0000, 0x7fff_ffff, 0x0a00_0001),
+  );
   const step = fc.record({ key, value: fc.option(fc.constantFrom(...VALUES), { nil: undefined }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -5,11 +5,7 @@ import { type AddressKey, addressKey, dashedAddress, equalOctets, parseDashedAdd
 import { equalEndpointSets, equalExternally, equalServices } from "./equality.ts";
 import { serviceKey } from "./names.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "./objects.ts";
-import {
-  addressStandsAt,
-  type EndpointReference,
-  ServiceEndpoints,
-} from "./service-endpoints.ts";
+import { addressStandsAt, type EndpointReference, ServiceEndpoints } from "./service-endpoints.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 
 /** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. */

@@ -1,6 +1,7 @@
 /** The API of a live cluster as the source of a store: a list and watch for each of its kinds. */
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { MemoryRelease } from "../../lib/memory-release.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects.ts";
 import type { ReduceOptions } from "../reduce.ts";
@@ -14,7 +15,7 @@ import { ProgrammingLatency } from "./programming-latency.ts";
 import type { Environment } from "./proxy.ts";
 import { readPod } from "./read-pod.ts";
 import type { RequestLimits } from "./request-limiter.ts";
-import { IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
+import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
 import { WatchLog } from "./watch-log.ts";
 
 export interface ApiSourceOptions {
@@ -41,6 +42,8 @@ export interface ApiSourceOptions {
   /** The zone by which the metrics tell several clusters apart. */
   readonly zone: string;
   readonly timings?: Partial<ListWatchTimings>;
+  /** Used while lists come in, and once after the first ones. */
+  readonly memory?: MemoryRelease;
 }
 
 /** Objects that cannot be used are named once, and no more of them than this. */
@@ -71,12 +74,16 @@ export class ApiSource {
   readonly #watches: Watch[] = [];
   readonly #unusable = new Set<string>();
   readonly #forgetCollector: () => void;
+  #isStopped = false;
 
   constructor(options: ApiSourceOptions) {
-    const { access, clock, environment, limits, metrics, userAgent, store } = options;
+    const { access, clock, environment, limits, memory, metrics, userAgent, store } = options;
     this.#options = options;
     const apiMetrics = new ApiMetrics(metrics);
-    this.#client = new ApiClient({ access, clock, environment, limits, metrics: apiMetrics, userAgent });
+    this.#client = new ApiClient({
+      ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent },
+      ...(memory !== undefined && { freeOctets: () => memory.young() }),
+    });
     this.#latency = new ProgrammingLatency(metrics, store, clock);
     for (const kind of KINDS) if (store.kinds.has(kind)) this.#watchKind(kind);
     if (options.imports !== undefined) this.#watchImports(options.imports);
@@ -85,11 +92,16 @@ export class ApiSource {
 
   /** Begins to list and watch. {@link ClusterStore.whenSynced} tells when all has been listed. */
   start(): void {
+    const { store, memory } = this.#options;
+    void store.whenSynced().then(() => {
+      if (!this.#isStopped) memory?.all();
+    });
     for (const { loop } of this.#watches) loop.start();
   }
 
   /** Ends everything; the store keeps what it holds. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#forgetCollector();
     await Promise.all(this.#watches.map(({ loop }) => loop.stop()));
     await this.#client.stop();
@@ -147,7 +159,7 @@ export class ApiSource {
     const { clock, random, reduce, timings } = this.#options;
     const { kind, plural } = resources[0];
     return new ListWatch({
-      resources,
+      resources: asWanted(resources, reduce),
       store,
       client: this.#client,
       clock,

@@ -244,6 +244,7 @@ export class ListWatch<K extends Kind> {
         this.#path(parameters),
         acceptHeader(this.#resource),
         guard.signal,
+        parameters.has("continue"),
       );
       guard.heard();
       const format = formatOf(contentType);

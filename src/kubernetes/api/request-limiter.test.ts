@@ -20,6 +20,19 @@ it("lets a burst through at once, and the rest at its rate", async () => {
   assert.equal(clock.pendingTimers, 0);
 });
 
+it("lets what goes on with something through at once, in front of others", async () => {
+  const clock = new FakeClock();
+  const limiter = new RequestLimiter({ qps: 10, burst: 1, maxInflight: 0 }, clock);
+  const admitted: string[] = [];
+  await limiter.acquire(NEVER);
+  void limiter.acquire(NEVER).then(() => admitted.push("next list"));
+  for (const page of ["page 2", "page 3"]) void limiter.acquire(NEVER, true).then(() => admitted.push(page));
+  await clock.settle();
+  assert.deepEqual(admitted, ["page 2", "page 3"]);
+  await clock.settle(100);
+  assert.deepEqual(admitted, ["page 2", "page 3", "next list"]);
+});
+
 it("holds requests back while too many wait for an answer, and forgets who gives up", async () => {
   const clock = new FakeClock();
   const limiter = new RequestLimiter({ qps: 0, burst: 0, maxInflight: 1 }, clock);

@@ -13,6 +13,7 @@ import type { LabelSelector } from "../../kubernetes/label-selector.ts";
 import type { ReduceOptions } from "../../kubernetes/reduce.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import type { ClusterStore } from "../../kubernetes/store.ts";
+import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { SetupError, type Site, type ZoneList } from "../../plugin/index.ts";
 
 export interface LiveClusterOptions {
@@ -66,6 +67,7 @@ export async function makeLiveSource(
     reduce,
     labels: options.labels?.toString() ?? "",
     namespaceLabels: options.namespace_labels?.toString() ?? "",
+    memory: await loadMemoryRelease(),
     zone: options.zones.zones.find((zone) => !isReverseZone(zone))?.toString() ?? "",
   });
 }

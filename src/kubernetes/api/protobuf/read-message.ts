@@ -16,10 +16,18 @@ export type Message = Readonly<Record<string, unknown>>;
 /** Reads messages of one type. Fields that are not there are missing in what it returns, whatever their type. */
 export class MessageReader {
   readonly #description: DescMessage;
+  readonly #unwanted: readonly DescField[];
   #fields: readonly (FieldReader | undefined)[] | undefined;
 
-  constructor(description: DescMessage) {
+  /** @param unwanted fields that are passed over, of this message or of those within */
+  constructor(description: DescMessage, unwanted: readonly DescField[] = []) {
     this.#description = description;
+    this.#unwanted = unwanted;
+  }
+
+  /** A reader that passes over some fields. */
+  without(fields: readonly DescField[]): MessageReader {
+    return new MessageReader(this.#description, fields);
   }
 
   /** @throws ProtobufError */
@@ -30,7 +38,7 @@ export class MessageReader {
 
   /** @param end behind the message's last octet */
   readFrom(source: Source, end: number): Message {
-    this.#fields ??= fieldsOf(this.#description);
+    this.#fields ??= fieldsOf(this.#description, this.#unwanted);
     const fields = this.#fields;
     const message: Record<string, unknown> = {};
     while (source.at < end) {
@@ -110,18 +118,22 @@ interface FieldReader {
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 
-function fieldsOf({ fields }: DescMessage): (FieldReader | undefined)[] {
+function fieldsOf(
+  { fields }: DescMessage,
+  unwanted: readonly DescField[],
+): readonly (FieldReader | undefined)[] {
   const readers: (FieldReader | undefined)[] = [];
-  for (const field of fields) readers[field.number] = fieldReader(field);
+  for (const field of fields)
+    if (!unwanted.includes(field)) readers[field.number] = fieldReader(field, unwanted);
   // Without holes, so that a look at a number that is not there is as quick as any other.
   return Array.from(readers);
 }
 
-function fieldReader(field: DescField): FieldReader {
+function fieldReader(field: DescField, unwanted: readonly DescField[]): FieldReader {
   const { localName: key } = field;
   if (field.fieldKind === "map") return mapReader(key);
   const { wireType, read } =
-    field.message === undefined ? scalarReader(field.scalar) : messageReader(field.message);
+    field.message === undefined ? scalarReader(field.scalar) : messageReader(field.message, unwanted);
   return {
     wireType,
     readInto:
@@ -143,8 +155,8 @@ interface ValueReader {
   readonly read: (source: Source, end: number) => unknown;
 }
 
-function messageReader(description: DescMessage): ValueReader {
-  const reader = new MessageReader(description);
+function messageReader(description: DescMessage, unwanted: readonly DescField[]): ValueReader {
+  const reader = new MessageReader(description, unwanted);
   return {
     wireType: LENGTH_DELIMITED,
     read: (source, end) => reader.readFrom(source, source.length(end)),

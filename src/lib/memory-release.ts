@@ -1,0 +1,62 @@
+/**
+ * Gives memory that is no longer in use back to the system. V8 and the C library both keep what they had, for the case that it is needed
+ * again: that is right for a server under load, and wrong after something that is done once, such as the first list of a large cluster.
+ */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
+export interface MemoryRelease {
+  /**
+   * Frees what was made lately and is of no use any more: about a millisecond. Octets from sockets lie outside of V8's heap and are freed
+   * with the small objects that stand for them, so V8 by itself does so far too late.
+   */
+  young(): void;
+  /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
+  all(): void;
+}
+
+type CollectGarbage = (options: {
+  readonly type: "minor" | "major";
+  readonly execution: "sync";
+  /** `last-resort`: collections until nothing more is to be had, and smaller spaces from there on. */
+  readonly flavor?: "last-resort";
+}) => void;
+
+export async function loadMemoryRelease(): Promise<MemoryRelease> {
+  const trim = await loadTrim();
+  const collect = findCollector();
+  return {
+    young: () => collect?.({ type: "minor", execution: "sync" }),
+    all: () => {
+      collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
+      trim?.(0);
+    },
+  };
+}
+
+/** Only contexts that are made under this flag have the function, so one is made for it. */
+function findCollector(): CollectGarbage | undefined {
+  setFlagsFromString("--expose-gc");
+  try {
+    const found: unknown = runInNewContext("globalThis.gc");
+    return isCollector(found) ? found : undefined;
+  } finally {
+    setFlagsFromString("--no-expose-gc");
+  }
+}
+
+function isCollector(value: unknown): value is CollectGarbage {
+  return typeof value === "function";
+}
+
+/** malloc_trim(3) of the GNU C library. Others give back what is free without being asked. */
+async function loadTrim(): Promise<((keep: number) => number) | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const { default: koffi } = await import("koffi");
+    return koffi.load(null).func("int malloc_trim(size_t)");
+  } catch {
+    // koffi is an optional dependency, and musl has no such function.
+    return undefined;
+  }
+}
