@@ -30,6 +30,7 @@ export class ServerFacts {
   readonly handle: Handler = (query, next) => {
     const texts = this.#textsFor(query);
     if (texts === undefined) return next(query);
+    query.trace?.note("a question about the server itself, of class CH");
     return query.reply({
       answer: texts.map((text) => TXT.create(query.name, 0, { strings: [text] }, RecordClass.CH)),
     });

@@ -1,4 +1,4 @@
-import { afterNext, type Handler, type Outcome } from "../../plugin/index.ts";
+import { afterNext, type Handler, type Outcome, type Query } from "../../plugin/index.ts";
 
 export interface FlagRule {
   readonly action: "set" | "clear";
@@ -35,13 +35,17 @@ export class FlagChange {
 
 /** Changes the flags of queries for the plugins behind, and those of their replies. */
 export function changeHeader(ofQueries: FlagChange, ofReplies: FlagChange): Handler {
-  function afterwards(outcome: Outcome): Outcome {
-    if (outcome.kind === "reply") outcome.flags = ofReplies.apply(outcome.flags);
+  function afterwards(outcome: Outcome, query: Query): Outcome {
+    if (outcome.kind !== "reply") return outcome;
+    const flags = ofReplies.apply(outcome.flags);
+    if (flags !== outcome.flags) query.trace?.note("changed the flags of the reply");
+    outcome.flags = flags;
     return outcome;
   }
 
   return (query, next) => {
     const flags = ofQueries.apply(query.flags);
+    if (flags !== query.flags) query.trace?.note("changed the flags of the query");
     const outcome = next(flags === query.flags ? query : query.derive({ flags }));
     return ofReplies.isEmpty ? outcome : afterNext(outcome, query, afterwards);
   };

@@ -112,6 +112,7 @@ export class Hosts implements PluginInstance {
 
   #answerIpv4(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
     if (entry === undefined || entry.ipv4.length === 0) return this.#answerWildcard(query, wildcard?.ipv4);
+    query.trace?.note("a name of the hosts file");
     if (entry.preparedIpv4 !== undefined) return answerPrepared(query, entry.preparedIpv4);
     const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv4));
     if (this.#mayKeep()) entry.preparedIpv4 = prepared;
@@ -120,6 +121,7 @@ export class Hosts implements PluginInstance {
 
   #answerIpv6(query: Query, entry: HostEntry | undefined, wildcard: HostEntry | undefined): Outcome {
     if (entry === undefined || entry.ipv6.length === 0) return this.#answerWildcard(query, wildcard?.ipv6);
+    query.trace?.note("a name of the hosts file");
     if (entry.preparedIpv6 !== undefined) return answerPrepared(query, entry.preparedIpv6);
     const prepared = encodeAnswer(query, this.#addressRecords(query, entry.ipv6));
     if (this.#mayKeep()) entry.preparedIpv6 = prepared;
@@ -129,13 +131,18 @@ export class Hosts implements PluginInstance {
   /** Addresses of a wildcard stand in for those that the name itself has not, for each family alone. */
   #answerWildcard(query: Query, addresses: readonly string[] | undefined): Outcome {
     if (addresses === undefined || addresses.length === 0) return answerEmpty(query);
+    query.trace?.note("a wildcard of the hosts file holds the name");
     return query.reply({ authoritative: true, answer: this.#addressRecords(query, addresses) });
   }
 
   #answerReverse(query: Query, next: Next): Outcome | Promise<Outcome> {
     const address = addressOfReverseName(query.name);
     const entry = address === undefined ? undefined : this.#table.findAddress(address);
-    if (entry === undefined) return next(query);
+    if (entry === undefined) {
+      query.trace?.note("no address of the hosts file");
+      return next(query);
+    }
+    query.trace?.note("an address of the hosts file");
     if (entry.prepared !== undefined) return answerPrepared(query, entry.prepared);
     const records = entry
       .names(MAX_RECORDS)

@@ -46,12 +46,14 @@ export class LocalNames {
     if (query.class !== RecordClass.IN) return next(query);
     const { name } = query;
     if (name.isBelow(LOCALHOST) || (this.#answersPrefix && hasLocalhostPrefix(name))) {
-      this.#requests.increment();
+      query.trace?.note("localhost, with a search domain behind it or a label in front: always this machine");
+      if (query.trace?.leavesNoMark !== true) this.#requests.increment();
       return answerHost(query);
     }
-    if (name.equals(LOCALHOST)) return answerApex(query, answerHost);
-    const zone = REVERSE_ZONES.match(name);
-    return zone === undefined ? next(query) : answerReverse(query, zone);
+    const zone = name.equals(LOCALHOST) ? LOCALHOST : REVERSE_ZONES.match(name);
+    if (zone === undefined) return next(query);
+    query.trace?.note(`${zone} is a zone that every server answers itself (RFC 6303, RFC 6761)`);
+    return zone === LOCALHOST ? answerApex(query, answerHost) : answerReverse(query, zone);
   };
 }
 

@@ -1,5 +1,12 @@
 import { Rcode } from "../../dns/index.ts";
-import { afterNext, type Clock, type Handler, type Outcome, responseType } from "../../plugin/index.ts";
+import {
+  afterNext,
+  type Clock,
+  type Handler,
+  type Outcome,
+  type Query,
+  responseType,
+} from "../../plugin/index.ts";
 
 /** Reduces positive answers to the answer section. Denials and delegations need their authority section. */
 export class MinimalReplies {
@@ -11,10 +18,11 @@ export class MinimalReplies {
 
   readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#reduce);
 
-  readonly #reduce = (outcome: Outcome): Outcome => {
+  readonly #reduce = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (responseType(outcome, this.#clock.wallTime()) !== "NOERROR") return outcome;
     outcome.keepAnswerOnly();
+    query.trace?.note("keeps the answer section alone");
     outcome.edns = undefined;
     return outcome;
   };
