@@ -9,6 +9,7 @@ const DEBIAN_PACKAGES = new Map([
   ["dnsperf", "dnsperf"],
   ["unbound", "unbound"],
   ["dnsmasq", "dnsmasq-base"],
+  ["kubectl", "kubernetes-client"],
 ]);
 
 /** Asked by Debian's packages whether the service that they bring may be started. */
@@ -45,7 +46,7 @@ export async function provideTools(root, system = {}) {
   const { isRoot = process.getuid?.() === 0, osRelease = "/etc/os-release", policy = POLICY } = system;
   const missing = missingTools();
   if (missing.length === 0) return;
-  const packages = missing.map((tool) => DEBIAN_PACKAGES.get(tool) ?? tool);
+  const packages = missing.map(packageOf);
   if (!isRoot || !isDebian(osRelease)) {
     explainMissing(missing, packages);
     return;
@@ -55,17 +56,47 @@ export async function provideTools(root, system = {}) {
       const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
       const log = (/** @type {string} */ name) => join(root, ".cache", name);
       await runLogged("apt-get", ["update"], { cwd: root, env, log: log("apt-update.log") });
-      const args = ["install", "-y", "--no-install-recommends", ...packages];
-      await withoutServices(policy, () =>
-        runLogged("apt-get", args, { cwd: root, env, log: log("apt-install.log") }),
-      );
+      const install = (/** @type {string[]} */ names) =>
+        runLogged("apt-get", ["install", "-y", "--no-install-recommends", ...names], {
+          cwd: root,
+          env,
+          log: log("apt-install.log"),
+        });
+      await withoutServices(policy, () => installAllOrEach(packages, install));
     });
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error;
     console.log(error.message);
   }
   const stillMissing = missingTools();
-  if (stillMissing.length > 0) explainMissing(stillMissing, packages);
+  if (stillMissing.length > 0) explainMissing(stillMissing, stillMissing.map(packageOf));
+}
+
+/** @param {string} tool */
+function packageOf(tool) {
+  return DEBIAN_PACKAGES.get(tool) ?? tool;
+}
+
+/**
+ * Installs what can be: a package that the distribution does not have (Ubuntu has no kubernetes-client) costs only itself.
+ * @param {string[]} packages
+ * @param {(packages: string[]) => Promise<void>} install
+ */
+async function installAllOrEach(packages, install) {
+  try {
+    await install(packages);
+  } catch (error) {
+    if (packages.length === 1 || !(error instanceof StepFailure)) throw error;
+    /** @type {StepFailure | undefined} */
+    let last;
+    for (const name of packages) {
+      await install([name]).catch((/** @type {unknown} */ failure) => {
+        if (!(failure instanceof StepFailure)) throw failure;
+        last = failure;
+      });
+    }
+    if (last !== undefined) throw last;
+  }
 }
 
 /**

@@ -12,7 +12,7 @@ test("finds tools in the folders of PATH", (t) => {
   chmodSync(join(root, "two/kdig"), 0o755);
   const path = `${join(root, "one")}:${join(root, "nowhere")}:${join(root, "two")}`;
   assert.deepEqual(missingTools(["dig", "kdig", "dnsperf", "nslookup"], path), ["dnsperf", "nslookup"]);
-  assert.deepEqual(missingTools(undefined, path), ["dnsperf", "unbound", "dnsmasq"]);
+  assert.deepEqual(missingTools(undefined, path), ["dnsperf", "unbound", "dnsmasq", "kubectl"]);
 });
 
 test("says why a test is skipped", () => {
@@ -45,12 +45,12 @@ function provide(t: TestContext, aptGet: string, system: { isRoot: boolean; dist
 }
 
 const RECORD = 'echo "$DEBIAN_FRONTEND $*" >> "$ROOT/calls"';
-const PACKAGES = "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base";
+const PACKAGES = "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base kubernetes-client";
 const HINT = `On Debian or Ubuntu: sudo apt-get install --no-install-recommends ${PACKAGES}`;
 
 test("installs what is missing on Debian as root", (t) => {
   const install =
-    'for tool in dig kdig dnsperf unbound dnsmasq; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
+    'for tool in dig kdig dnsperf unbound dnsmasq kubectl; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
   // No service may start while packages are installed, and the machine's own rule is as before when they are.
   const policy = '[ -x "$ROOT/policy-rc.d" ] && echo "services forbidden" >> "$ROOT/calls"';
   const { status, stdout, calls } = provide(t, `${RECORD}\n${policy}\n${install}`, {
@@ -60,7 +60,7 @@ test("installs what is missing on Debian as root", (t) => {
   assert.equal(status, 0);
   assert.match(
     stdout,
-    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base \.\.\. \d+\.\d s\n$/,
+    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base, kubernetes-client \.\.\. \d+\.\d s\n$/,
   );
   assert.deepEqual(calls, [
     "noninteractive update",
@@ -70,7 +70,7 @@ test("installs what is missing on Debian as root", (t) => {
 });
 
 test("says what to install where it must not or cannot", (t) => {
-  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq. The tests that need them are skipped.\n${HINT}\n`;
+  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq, kubectl. The tests that need them are skipped.\n${HINT}\n`;
   assert.deepEqual(provide(t, RECORD, { isRoot: false, distribution: "debian" }), {
     status: 0,
     stdout: said,
@@ -91,5 +91,25 @@ test("goes on when the installation fails, and says why it did", (t) => {
   assert.match(
     stdout,
     /it ended with 100[\s\S]*Temporary failure resolving\n[\s\S]*apt-update\.log\nNot installed: dig/,
+  );
+});
+
+test("a package that the distribution does not have costs only itself", (t) => {
+  const install = [
+    RECORD,
+    'case "$*" in *kubernetes-client*) echo "Unable to locate package" >&2; exit 100;; update) exit 0;; esac',
+    'for tool in dig kdig dnsperf unbound dnsmasq; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done',
+  ];
+  const { status, stdout, calls } = provide(t, install.join("\n"), { isRoot: true, distribution: "debian" });
+  assert.equal(status, 0);
+  assert.deepEqual(
+    calls.slice(1),
+    [PACKAGES, ...PACKAGES.split(" ")].map(
+      (names) => `noninteractive install -y --no-install-recommends ${names}`,
+    ),
+  );
+  assert.match(
+    stdout,
+    /Unable to locate package[\s\S]*\nNot installed: kubectl\. The tests that need them are skipped\.\n/,
   );
 });
