@@ -64,11 +64,12 @@ function recordsOf(state: ServiceState, zone: ClusterZone, ttl: number): readonl
 
 /** Addresses at the name of the service and at those of its endpoints, and a SRV record for each endpoint and named port. */
 export function headlessRecords(
-  { entry, endpoints: endpointsOf }: ServiceState,
+  state: ServiceState,
   zone: ServiceNames,
   ttl: number,
 ): readonly ResourceRecord[] {
-  const endpoints = endpointsOf();
+  const { entry } = state;
+  const endpoints = state.endpoints();
   const name = zone.serviceName(entry);
   if (name === undefined || endpoints.isEmpty) return [];
   const published = endpoints.published();

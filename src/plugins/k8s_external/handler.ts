@@ -96,20 +96,35 @@ export class ExternalHandler {
   }
 }
 
-/** The addresses of host names that SRV records point to, as far as the server can find them. */
-async function askForTargets(
+/** Asks for the addresses of host names that SRV records point to. */
+function askForTargets(
   query: Query,
-  { answer, additional }: Resolution,
+  resolution: Resolution,
   targets: readonly Name[],
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
   const asked = targets.slice(0, MAX_TARGETS);
   query.trace?.note(`the server is asked for the addresses of ${asked.join(", ")}`);
-  const lookups = asked.flatMap((target) => [
-    query.lookup(target, RecordType.A),
-    query.lookup(target, RecordType.AAAA),
-  ]);
+  const known: Outcome[] = [];
+  const awaited: Promise<Outcome>[] = [];
+  for (const target of asked) {
+    for (const type of [RecordType.A, RecordType.AAAA]) {
+      const outcome = query.lookup(target, type);
+      if (outcome instanceof Promise) awaited.push(outcome);
+      else known.push(outcome);
+    }
+  }
+  if (awaited.length === 0) return withTargets(query, resolution, known);
+  return Promise.all(awaited).then((settled) => withTargets(query, resolution, [...known, ...settled]));
+}
+
+/** The addresses are there as far as the server could find them. */
+function withTargets(
+  query: Query,
+  { answer, additional }: Resolution,
+  outcomes: readonly Outcome[],
+): Outcome {
   const found: ResourceRecord[] = [...additional];
-  for (const outcome of await Promise.all(lookups)) {
+  for (const outcome of outcomes) {
     if (outcome.kind === "reply" && outcome.rcode === Rcode.NOERROR) found.push(...outcome.answer);
   }
   return query.reply({ authoritative: true, answer, additional: found });

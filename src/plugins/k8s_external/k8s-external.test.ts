@@ -275,6 +275,27 @@ describe("k8s_external", () => {
     await stop();
   });
 
+  it("waits for what the server has to ask for, and does without what it cannot find", async () => {
+    const { plugin, stop } = await startExternal();
+    const ask = (type: string, elsewhere: Next) => {
+      const chain = plugin.chain(elsewhere);
+      return chain(makeTestQuery({ name: "named.shop.example.org.", type }, 0, chain));
+    };
+    const srv = await ask("SRV", async (query) => internet(query));
+    assert.ok(srv.kind === "reply");
+    assert.deepEqual(new Answer(srv).additional.length, 2);
+    const alone = await ask("SRV", async (query) => query.fail());
+    assert.ok(alone.kind === "reply");
+    assert.deepEqual([alone.answer.length, alone.additional.length], [1, 0]);
+    const later = await ask("A", async (query) => internet(query));
+    assert.ok(later.kind === "reply");
+    assert.equal(later.answer.length, 2);
+    const failed = await ask("A", (query) => query.fail());
+    assert.ok(failed.kind === "failed");
+    assert.equal(rcodeName(failed.rcode), "SERVFAIL");
+    await stop();
+  });
+
   it("refuses transfers that nobody took", async () => {
     const { plugin, stop } = await startExternal();
     const outcome = await plugin.outcome({ name: "example.org.", type: "AXFR", next });
