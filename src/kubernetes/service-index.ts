@@ -1,8 +1,8 @@
 /** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
-import { parseIpAddress } from "../lib/ip-address.ts";
 import { AddressIndex } from "./address-index.ts";
 import { type AddressKey, addressKey, dashedAddress, equalOctets, parseDashedAddress } from "./addresses.ts";
 import { equalEndpointSets, equalExternally, equalServices } from "./equality.ts";
+import { ExternalIndex } from "./external-index.ts";
 import { serviceKey } from "./names.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "./objects.ts";
 import { addressStandsAt, type EndpointReference, ServiceEndpoints } from "./service-endpoints.ts";
@@ -66,6 +66,8 @@ export class ServiceEntry {
 }
 
 export class ServiceIndex {
+  /** For look-ups only. */
+  readonly external: ExternalIndex = new ExternalIndex();
   readonly #namespaces = new Map<string, NamespaceEntry>();
   readonly #entries = new Map<string, ServiceEntry>();
   readonly #sets = new Map<string, EndpointSet>();
@@ -73,7 +75,6 @@ export class ServiceIndex {
   readonly #aliases = new Set<ServiceEntry>();
   readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
   readonly #byEndpointAddress = new AddressIndex<EndpointSet>();
-  readonly #byExternalAddress = new AddressIndex<ServiceEntry>();
 
   namespace(name: string): NamespaceEntry | undefined {
     return this.#namespaces.get(name);
@@ -91,11 +92,6 @@ export class ServiceIndex {
   /** The services that have a cluster address: one, unless somebody wrote two by hand. */
   servicesAt(key: AddressKey): readonly ServiceEntry[] {
     return this.#byClusterAddress.get(key);
-  }
-
-  /** The services that have an external address: several may share that of one load balancer. */
-  servicesAtExternal(key: AddressKey): readonly ServiceEntry[] {
-    return this.#byExternalAddress.get(key);
   }
 
   /** The endpoint sets that hold an address, ready or not. */
@@ -177,8 +173,7 @@ export class ServiceIndex {
       change.service(entry.key);
     }
     if (!sameOutside && (service.externalAddresses.length > 0 || (old?.externalAddresses.length ?? 0) > 0)) {
-      this.#moveExternalAddresses(entry, old, service, change);
-      change.externalService(entry.key);
+      this.external.replace(entry, old, service, change);
     }
     return service;
   }
@@ -192,10 +187,7 @@ export class ServiceIndex {
     entry.service = undefined;
     this.#aliases.delete(entry);
     change.service(entry.key);
-    if (old.externalAddresses.length > 0) {
-      this.#moveExternalAddresses(entry, old, undefined, change);
-      change.externalService(entry.key);
-    }
+    if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
     this.#dropUnused(entry.namespace, entry);
   }
 
@@ -268,26 +260,6 @@ export class ServiceIndex {
     }
   }
 
-  #moveExternalAddresses(
-    entry: ServiceEntry,
-    old: Service | undefined,
-    service: Service | undefined,
-    change: ChangeRecorder,
-  ): void {
-    const before = new Set(externalKeys(old));
-    const after = new Set(externalKeys(service));
-    for (const key of before) {
-      if (after.has(key)) continue;
-      this.#byExternalAddress.delete(key, entry);
-      change.externalAddress(key);
-    }
-    for (const key of after) {
-      if (before.has(key)) continue;
-      this.#byExternalAddress.add(key, entry);
-      change.externalAddress(key);
-    }
-  }
-
   /** New before old, so that an address which stays never leaves the map and the map never shrinks to grow again. */
   #moveEndpointAddresses(old: EndpointSet | undefined, set: EndpointSet | undefined): void {
     if (set !== undefined) {
@@ -305,11 +277,7 @@ export class ServiceIndex {
 
   #namespaceChanged(entry: NamespaceEntry, change: ChangeRecorder): void {
     change.namespace(entry.name);
-    for (const { key, service } of entry.services.values()) {
-      if (service === undefined || service.externalAddresses.length === 0) continue;
-      change.externalService(key);
-      for (const address of externalKeys(service)) change.externalAddress(address);
-    }
+    for (const serviceEntry of entry.services.values()) this.external.touch(serviceEntry, change);
     if (!change.listening) return;
     for (const serviceEntry of entry.services.values()) {
       for (const octets of serviceEntry.service?.clusterAddresses ?? []) change.address(addressKey(octets));
@@ -349,14 +317,6 @@ export class ServiceIndex {
 /** A slice's name is not a label and may hold dots, but never a slash. */
 function setKey({ namespace, name }: Identity): string {
   return `${namespace}/${name}`;
-}
-
-/** Those external addresses that are no host names. */
-function externalKeys(service: Service | undefined): AddressKey[] {
-  return (service?.externalAddresses ?? []).flatMap((text) => {
-    const octets = parseIpAddress(text);
-    return octets === undefined ? [] : addressKey(octets);
-  });
 }
 
 function forEachAddress(set: EndpointSet, callback: (key: AddressKey) => void): void {

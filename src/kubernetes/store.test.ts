@@ -214,11 +214,15 @@ describe("ClusterStore", () => {
       const names = { ...nothing, external: ["web.shop"] };
       assert.deepEqual(takeChange(), { ...names, externalAddresses: ["192.0.2.1"] });
       const entry = store.services.entry("web.shop");
-      assert.deepEqual(store.services.servicesAtExternal(key("192.0.2.1")), [entry]);
+      assert.deepEqual(store.services.external.at(key("192.0.2.1")), [entry]);
       const externalAddresses = ["192.0.2.2", "lb.example.com"];
       store.put("services", makeService("web", ["10.96.0.5"], { externalAddresses }));
       assert.deepEqual(takeChange(), { ...names, externalAddresses: ["192.0.2.1", "192.0.2.2"] });
-      assert.deepEqual(store.services.servicesAtExternal(key("192.0.2.1")), []);
+      assert.deepEqual(store.services.external.at(key("192.0.2.1")), []);
+      assert.deepEqual(
+        Array.from(store.services.external.named(), ({ name }) => name),
+        ["web"],
+      );
       store.put("namespaces", { namespace: "", name: "shop" });
       assert.deepEqual(takeChange()?.externalAddresses, ["192.0.2.2"]);
     });

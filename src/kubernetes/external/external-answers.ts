@@ -18,6 +18,7 @@ import {
   type Resolution,
 } from "../resolution.ts";
 import { addressOfReverseName } from "../reverse-names.ts";
+import type { ServiceEntry } from "../service-index.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
 import type { ExternalView } from "./external-view.ts";
@@ -81,15 +82,13 @@ export class ExternalAnswers {
     const key = addressOfReverseName(owner);
     if (key === undefined) return NO_SUCH_ADDRESS;
     const { cluster, primary, ttl } = this.view;
-    const targets = shownNames(cluster, primary, cluster.store.services.servicesAtExternal(key));
+    const targets = shownNames(cluster, primary, cluster.store.services.external.at(key));
     if (targets.length === 0) return NO_SUCH_ADDRESS;
     if (type !== RecordType.PTR) return NO_DATA;
     return answered(targets.map((target): ResourceRecord => PTR.create(owner, ttl, { target })));
   }
 }
 
-type Entries = ReturnType<ClusterView["store"]["services"]["servicesAtExternal"]>;
-
-function shownNames(cluster: ClusterView, zone: ExternalZone, entries: Entries): Name[] {
+function shownNames(cluster: ClusterView, zone: ExternalZone, entries: readonly ServiceEntry[]): Name[] {
   return entries.flatMap((entry) => (cluster.shows(entry) ? (zone.serviceName(entry) ?? []) : []));
 }

@@ -59,7 +59,7 @@ async function start(directive: string) {
   await plugin.start();
   assert.equal(wanted, 1);
   const changed = () => {
-    clock.advance(10);
+    clock.advance(100);
     return told.splice(0).flat();
   };
   const addresses = async (name: string) => {
@@ -107,6 +107,12 @@ describe("a change in the cluster", () => {
       "web.shop.example.net.",
       "web.shop.example.org.",
     ]);
+  });
+
+  it("outdates the zones as long as the cluster is being listed", async () => {
+    const { store, changed } = await start("k8s_external example.org 192.0.2.0/24");
+    store.put("services", service("web", ["192.0.2.1"]));
+    assert.deepEqual(changed(), ["2.0.192.in-addr.arpa.", "example.org."]);
   });
 
   it("outdates headless services where those are shown", async () => {

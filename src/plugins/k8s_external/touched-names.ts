@@ -25,7 +25,13 @@ export class TouchedExternalNames {
   }
 
   add(change: StoreChange): void {
-    const { zones, headless } = this.#view;
+    const { cluster, zones, headless } = this.#view;
+    // As long as lists come in, everything changes.
+    if (!cluster.store.isSynced) {
+      this.#outdated.addAll();
+      this.#outdated.schedule();
+      return;
+    }
     for (const zone of zones) {
       if (zone.isReverse) continue;
       for (const key of change.externalServices) this.#outdated.addBelow(zone.name, key.split("."));
@@ -53,7 +59,7 @@ export class TouchedExternalNames {
       // They stand beside the NS record of each zone as well, which cannot be forgotten without the rest of it.
       for (const zone of zones) this.#outdated.add(zone.nameServer);
     }
-    for (const { externalAddresses, name, namespace } of cluster.store.services.services()) {
+    for (const { externalAddresses, name, namespace } of cluster.store.services.external.named()) {
       for (const text of externalAddresses) {
         const target = hostName(text);
         if (target === undefined || !zones.some((zone) => target.isAtOrBelow(zone.name))) continue;
