@@ -1,5 +1,5 @@
 // The benchmark: npm run bench -- --help
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,10 +8,11 @@ import { killAll } from "../scripts/lib/captured-process.ts";
 import { runScript, StepFailure } from "../scripts/lib/step.mjs";
 import { missingTools } from "../scripts/lib/system-tools.mjs";
 import { runBenchmark } from "./benchmark.ts";
+import { runClusterBenchmark } from "./cluster/run-cluster.ts";
 import { type BenchmarkOptions, HELP, OptionError, parseOptions } from "./options.ts";
 import { drawChart } from "./report/chart.ts";
 import { writeMarkdown } from "./report/markdown.ts";
-import type { Results } from "./results.ts";
+import { noResults, type Results } from "./results.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -23,11 +24,14 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 await runScript(async () => {
   const options = readOptions();
   if (options === undefined) return;
-  requireTools();
+  requireTools(options.onlyCluster ? ["dnsperf", "taskset"] : ["dnsperf", "unbound", "taskset"]);
   if (options.build) await provideBuild(root, process.execPath);
   const folder = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const results = await run(options, folder);
+  const former = readResults(options.output);
+  const results = options.onlyCluster
+    ? await withCluster(former, folder)
+    : { ...(await run(options, folder)), cluster: former?.cluster };
   writeResults(results, options.output);
   if (results.failures.length > 0) process.exitCode = 1;
 });
@@ -42,6 +46,19 @@ async function run(options: BenchmarkOptions, folder: string): Promise<Results> 
   }
 }
 
+/** The results of the last run, with the live cluster measured anew. */
+async function withCluster(former: Results | undefined, folder: string): Promise<Results> {
+  const cluster = await runClusterBenchmark(root, folder, (line) => console.log(line));
+  return { ...(former ?? noResults(cluster.machine, cluster.startedAt)), cluster };
+}
+
+function readResults(folder: string): Results | undefined {
+  const file = join(folder, "results.json");
+  if (!existsSync(file)) return undefined;
+  const results: Results = JSON.parse(readFileSync(file, "utf8"));
+  return results;
+}
+
 function readOptions(): BenchmarkOptions | undefined {
   try {
     const options = parseOptions(process.argv.slice(2));
@@ -54,13 +71,13 @@ function readOptions(): BenchmarkOptions | undefined {
   }
 }
 
-function requireTools(): void {
+function requireTools(tools: readonly string[]): void {
   if (process.platform !== "linux") throw new StepFailure("The benchmark needs Linux: it reads /proc.");
   if (availableParallelism() < 2)
     throw new StepFailure("The benchmark needs two cores: one for the server, one for the load.");
   // Where the servers of Debian's packages are; not every user has it in PATH.
   process.env.PATH = `${process.env.PATH}:/usr/sbin`;
-  const missing = missingTools(["dnsperf", "unbound", "taskset"], process.env.PATH);
+  const missing = missingTools(tools, process.env.PATH);
   if (missing.length === 0) return;
   throw new StepFailure(
     `Not installed: ${missing.join(", ")}. The benchmark cannot do without.`,

@@ -50,6 +50,12 @@ describe("the command line", () => {
     ]);
   });
 
+  test("measures the cluster alone, or not at all", () => {
+    assert.equal(options().onlyCluster, false);
+    const { onlyCluster, output } = options("--cluster", "--output", "/tmp/bench");
+    assert.deepEqual([onlyCluster, output], [true, "/tmp/bench"]);
+  });
+
   test("asks for help", () => assert.equal(parseOptions(["--help"]), "help"));
 
   for (const [argv, message] of [
@@ -60,6 +66,7 @@ describe("the command line", () => {
     [["--server", "coredns"], /--server: expected NAME=/],
     [["--server", "unbound=x"], /"unbound" is a server of the benchmark itself/],
     [["--server-config", "coredns=x"], /no --server coredns=COMMAND/],
+    [["--cluster", "--rounds", "3"], /--cluster and --rounds do not go together/],
     [["--frobnicate"], /Unknown option/],
   ] as const)
     test(`refuses ${argv.join(" ")}`, () => {

@@ -15,6 +15,8 @@ export interface BenchmarkOptions {
   readonly others: readonly OtherServer[];
   /** Folder for the results. */
   readonly output: string;
+  /** Only the live cluster is measured, and its figures are put beside those of the last run. */
+  readonly onlyCluster: boolean;
   /** Whether `dist/` is built first where the sources are newer. */
   readonly build: boolean;
 }
@@ -45,6 +47,8 @@ export const HELP = `npm run bench -- [options]
                         a template for the server's configuration, with the same placeholders;
                         NAME:WORKLOAD=FILE is for one workload only
   --output DIR          where RESULTS.md, results.json and results.svg go (default: bench/)
+  --cluster             only the live cluster (some three minutes): an API with 8,000 Services and 150,000 endpoints,
+                        time to sync, memory, latency of changes. Its figures come beside those that are there
   --no-build            run what is in dist/, or the sources where they are newer
   --help
 
@@ -74,14 +78,23 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     if (!others.some((other) => other.name === name))
       throw new OptionError(`--server-config: there is no --server ${name}=COMMAND`);
   return {
-    seconds: positive("--seconds", values.seconds),
-    rounds: positive("--rounds", values.rounds),
+    seconds: positive("--seconds", values.seconds ?? "10"),
+    rounds: positive("--rounds", values.rounds ?? "3"),
     workloads: values.workloads?.split(",").map(knownWorkload),
     servers: values.servers?.split(",").map((name) => known("server", name, serverNames)),
     others,
     output: resolve(values.output),
+    onlyCluster: isClusterAlone(values),
     build: values.build,
   };
+}
+
+/** What says how workloads are measured says nothing of the cluster. */
+function isClusterAlone(values: ReturnType<typeof parsed>["values"]): boolean {
+  if (!values.cluster) return false;
+  for (const option of ["seconds", "rounds", "workloads", "servers", "server", "server-config"] as const)
+    if (values[option] !== undefined) throw new OptionError(`--cluster and --${option} do not go together`);
+  return true;
 }
 
 function parsed(argv: readonly string[]) {
@@ -90,13 +103,14 @@ function parsed(argv: readonly string[]) {
       args: [...argv],
       allowNegative: true,
       options: {
-        seconds: { type: "string", default: "10" },
-        rounds: { type: "string", default: "3" },
+        seconds: { type: "string" },
+        rounds: { type: "string" },
         workloads: { type: "string" },
         servers: { type: "string" },
         server: { type: "string", multiple: true },
         "server-config": { type: "string", multiple: true },
         output: { type: "string", default: dirname(fileURLToPath(import.meta.url)) },
+        cluster: { type: "boolean", default: false },
         build: { type: "boolean", default: true },
         help: { type: "boolean", default: false },
       },

@@ -1,4 +1,5 @@
 /** What a run of the benchmark gives. */
+import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
 
 /** One server under one workload in one round. */
@@ -68,6 +69,8 @@ export interface Results {
   readonly samples: readonly Sample[];
   readonly atRest: readonly AtRestSample[];
   readonly failures: readonly Failure[];
+  /** Measured by itself, perhaps another day: `--cluster`. */
+  readonly cluster?: ClusterResults | undefined;
   /** How each server was started for each workload, from the first round. */
   readonly configurations: readonly Configuration[];
 }
@@ -85,4 +88,22 @@ export interface Configuration {
   readonly server: string;
   readonly commandLine: string;
   readonly files: Readonly<Record<string, string>>;
+}
+
+/** Where nothing was measured yet. */
+export function noResults(machine: Machine, startedAt: string): Results {
+  return {
+    startedAt,
+    machine,
+    seconds: 0,
+    warmUpSeconds: 0,
+    rounds: 0,
+    servers: [],
+    missingServers: [],
+    workloads: [],
+    samples: [],
+    atRest: [],
+    failures: [],
+    configurations: [],
+  };
 }

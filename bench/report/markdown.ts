@@ -1,6 +1,7 @@
 /** The results as a page. */
 import type { Spread } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
+import { clusterSection } from "./cluster.ts";
 import { cpuMicroseconds, type Figure, figureAt, queriesPerSecond, samplesAt, serversOf } from "./summary.ts";
 import { judge } from "./targets.ts";
 
@@ -18,7 +19,7 @@ microseconds at half of the queries/s that the same server had just answered, qu
 
 ![CPU time a query, by workload and server](results.svg)
 
-${results.workloads.map((workload) => workloadSection(results, workload)).join("\n")}
+${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster)].join("\n")}
 ## What must be reached
 
 Ratios are taken within each round.
@@ -89,10 +90,16 @@ function doubtList(results: Results, workload: string): string {
 function targetTable(results: Results): string {
   const rows = judge(results).map(({ about, must, unit, reached, met }) => {
     const figure =
-      reached === undefined ? "not measured" : `${spreadText(reached, unit === "×" ? 2 : 0)} ${unit}`;
+      reached === undefined ? "not measured" : `${spreadText(reached, digitsOf(unit, reached))} ${unit}`;
     return `| ${about} | ${must} | ${figure} | ${met === undefined ? "-" : met ? "yes" : "**no**"} |`;
   });
   return ["| what | must be | is | met |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+/** Ratios, and times of a few milliseconds, are told apart by more than whole numbers. */
+function digitsOf(unit: string, { median }: Spread): number {
+  if (unit === "×") return 2;
+  return unit === "ms" && median < 20 ? 1 : 0;
 }
 
 /** `4.71 (4.60–4.83)`; without brackets where all rounds look the same. Exported for its test. */

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Results, Sample } from "../results.ts";
+import type { ClusterSample } from "../cluster/cluster-results.ts";
+import { FULL_SIZE } from "../cluster/cluster-shape.ts";
+import { noResults, type Results, type Sample } from "../results.ts";
 import { drawChart } from "./chart.ts";
 import { spreadText, writeMarkdown } from "./markdown.ts";
 import { judge } from "./targets.ts";
@@ -97,6 +99,72 @@ describe("targets", () => {
     const all = results([]);
     assert.equal(target(all, "Resident memory at rest, quickstart").met, false);
     assert.equal(target(all, "From start to first answer, quickstart").met, true);
+  });
+});
+
+function clusterSample(scenario: string, changes: Partial<ClusterSample> = {}): ClusterSample {
+  return {
+    scenario,
+    about: `about ${scenario}`,
+    ready: 1_900,
+    sync: 1_300,
+    listMegabytes: 50,
+    restMegabytes: 100,
+    relist: { took: 900, peakMegabytes: 125, afterMegabytes: 110 },
+    latency: { latency: { p50: 800, p99: 4_200, p999: 9_000, max: 9_500 }, events: 300, missed: 2 },
+    churn: { rate: 200, events: 4_000, cpuMicroseconds: 310, cpuShare: 0.062 },
+    ...changes,
+  };
+}
+
+function withCluster(samples: readonly ClusterSample[]): Results {
+  const all = results([]);
+  return { ...all, cluster: { startedAt: all.startedAt, machine: all.machine, size: FULL_SIZE, samples } };
+}
+
+describe("the live cluster", () => {
+  const all = withCluster([
+    clusterSample("streamed"),
+    clusterSample("paged", { ready: 20_000, churn: undefined }),
+    clusterSample("pods", { restMegabytes: 181, latency: undefined, churn: undefined }),
+  ]);
+
+  test("has targets of its own", () => {
+    const met = judge(all)
+      .filter(({ about }) => about.startsWith("Live cluster"))
+      .map(({ reached, met }) => [reached?.median, met]);
+    assert.deepEqual(met, [
+      [1_900, true],
+      [20_000, false],
+      [100, true],
+      [1.25, true],
+      [4.2, true],
+      [4.2, true],
+      [81, false],
+    ]);
+  });
+
+  test("has a table on the page, a column a scenario", () => {
+    const page = writeMarkdown(all);
+    assert.match(page, /^8,000 Services, 150,000 endpoints in slices of 100, .* 5,000 nodes/m);
+    assert.match(page, /^\| \| `streamed` \| `paged` \| `pods` \|$/m);
+    assert.match(page, /^\| resident at rest, MB \| 100 \| 100 \| 181 \|$/m);
+    assert.match(page, /^\| peak to rest \| 1\.25 × \| 1\.25 × \| 0\.69 × \|$/m);
+    assert.match(page, /^\| event to changed answer, p99, ms \| 4\.20 \| 4\.20 \| - \|$/m);
+    assert.match(page, /^\| events watched for; never seen \| 300; \*\*2\*\* \| .* \| - \|$/m);
+    assert.match(page, /^\| core busy \| 6\.2 % at 200 events\/s \| - \| - \|$/m);
+    assert.match(
+      page,
+      /^\| Live cluster: event to answer, p99, with cache \| ≤ 10 ms \| 4\.2 ms \| yes \|$/m,
+    );
+  });
+
+  test("may be all that was measured, or not measured at all", () => {
+    const { machine, startedAt, cluster } = all;
+    const page = writeMarkdown({ ...noResults(machine, startedAt), cluster });
+    assert.match(page, /^## Live cluster$/m);
+    assert.match(page, /cached-1k, to floor \| ≤ 1\.35 × \| not measured \| - \|/);
+    assert.ok(!writeMarkdown(results([])).includes("## Live cluster"));
   });
 });
 

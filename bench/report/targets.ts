@@ -1,6 +1,7 @@
 /** What Portolan is to reach, as ratios within one run. */
 import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
+import { CLUSTER_TARGETS } from "./cluster-targets.ts";
 import { cpuMicroseconds, type Figure, p99Microseconds, queriesPerSecond, ratioOf } from "./summary.ts";
 
 export interface TargetResult {
@@ -62,6 +63,7 @@ const TARGETS: readonly Target[] = [
     unit: "ms",
     reached: ({ atRest }) => spreadOf(atRest.map(({ firstAnswer }) => firstAnswer)),
   },
+  ...CLUSTER_TARGETS,
 ];
 
 export function judge(results: Results): TargetResult[] {

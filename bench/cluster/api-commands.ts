@@ -1,0 +1,35 @@
+/** What the benchmark and its API say to each other, as messages between two processes. */
+import type { ListingTimes } from "./api-server.ts";
+import type { ClusterSize } from "./cluster-shape.ts";
+
+/** As JSON on the command line. */
+export interface ApiStart {
+  readonly size: ClusterSize;
+  readonly certificate: string;
+  readonly key: string;
+  readonly streamsLists: boolean;
+}
+
+export type ApiCommand =
+  /** Answered by `listed`. */
+  | { readonly to: "awaitLists"; readonly kinds: number }
+  | { readonly to: "forget" }
+  /** Answered by `churned`. */
+  | {
+      readonly to: "churn";
+      /** Events a second. */
+      readonly rate: number;
+      readonly seconds: number;
+      /** Each so many-th event moves the watched pod; 0 for none. */
+      readonly watchedEvery: number;
+    };
+
+export type ApiReport =
+  | { readonly about: "listening"; readonly port: number }
+  | ({ readonly about: "listed" } & ListingTimes)
+  | {
+      readonly about: "churned";
+      readonly events: number;
+      /** New pods of the watched Service, and when they were told, by `monotonicMilliseconds`. */
+      readonly moves: readonly (readonly [pod: number, sentAt: number])[];
+    };

@@ -1,0 +1,56 @@
+/** What the benchmark of the live cluster gives. */
+import type { Percentiles } from "../load/load-result.ts";
+import type { Machine } from "../results.ts";
+import type { ClusterSize } from "./cluster-shape.ts";
+
+export interface ClusterResults {
+  readonly startedAt: string;
+  readonly machine: Machine;
+  readonly size: ClusterSize;
+  readonly samples: readonly ClusterSample[];
+}
+
+/** One scenario. Megabytes are of 10^6 octets. */
+export interface ClusterSample {
+  readonly scenario: string;
+  readonly about: string;
+  /** Milliseconds from the start of the process until `/ready` says so. */
+  readonly ready: number;
+  /** Milliseconds from the first request for a list until the last octet of the last list had left the API. */
+  readonly sync: number;
+  /** What the API sent meanwhile. */
+  readonly listMegabytes: number;
+  /** Some time after that, with nobody asking. */
+  readonly restMegabytes: number;
+  readonly relist: RelistSample;
+  readonly latency: LatencySample | undefined;
+  readonly churn: ChurnSample | undefined;
+}
+
+export interface RelistSample {
+  /** Milliseconds from 410 to the end of the last list. */
+  readonly took: number;
+  /** The most that was resident between 410 and some seconds after the last list. */
+  readonly peakMegabytes: number;
+  /** Some time after the last list. */
+  readonly afterMegabytes: number;
+}
+
+/** From an event that the API sends to the first answer that shows it. */
+export interface LatencySample {
+  /** Microseconds. */
+  readonly latency: Percentiles | undefined;
+  readonly events: number;
+  /** Events that no answer ever showed: the next one was faster. */
+  readonly missed: number;
+}
+
+export interface ChurnSample {
+  /** Events a second. */
+  readonly rate: number;
+  readonly events: number;
+  /** CPU time an event, all that the process does included. */
+  readonly cpuMicroseconds: number;
+  /** 1 is a whole core. */
+  readonly cpuShare: number;
+}

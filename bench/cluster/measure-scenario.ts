@@ -1,0 +1,260 @@
+/** One scenario: Portolan against the API of the benchmark, from its start to its end. */
+import { fork } from "node:child_process";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { CertificateAuthority } from "../../test/support/certificates.ts";
+import { freePort } from "../../test/support/free-ports.ts";
+import { DurationLog } from "../load/duration-log.ts";
+import { CLUSTER_ZONE } from "../names.ts";
+import { RunningServer } from "../run/running-server.ts";
+import { portolanCommand } from "../servers/portolan.ts";
+import type { AnswerWatchOptions, FirstSeen } from "./answer-watch.ts";
+import { WATCHED_SERVICE } from "./api-state.ts";
+import type { ChurnSample, ClusterSample, LatencySample, RelistSample } from "./cluster-results.ts";
+import { type ClusterSize, podAddress } from "./cluster-shape.ts";
+import { forgetPeak, processMemory } from "./process-memory.ts";
+import { RunningApi } from "./running-api.ts";
+import type { Scenario } from "./scenarios.ts";
+
+export interface ScenarioOptions {
+  readonly scenario: Scenario;
+  readonly size: ClusterSize;
+  /** For everything that is needed meanwhile. */
+  readonly folder: string;
+  readonly ticksPerSecond: number;
+  readonly durations: ScenarioDurations;
+}
+
+/** Seconds. */
+export interface ScenarioDurations {
+  /** From the last list until memory is read. */
+  readonly rest: number;
+  readonly churn: number;
+  readonly latency: number;
+}
+
+/** Events a second. */
+const CHURN_RATE = 200;
+/** Each so many-th event moves the pod whose name is asked for. */
+const WATCHED_EVERY = 10;
+/** Milliseconds. */
+const START_PATIENCE = 60_000;
+
+export async function measureScenario(options: ScenarioOptions): Promise<ClusterSample> {
+  const { scenario, size, folder, durations } = options;
+  const authority = new CertificateAuthority();
+  await using api = await RunningApi.start({
+    size,
+    ...authority.issue({ commonName: "api", hosts: ["127.0.0.1"] }),
+    streamsLists: scenario.lists === "streamed",
+  });
+  await using upstream = await Upstream.start();
+  const place = { folder: join(folder, scenario.name), port: await freePort() };
+  const readyPort = await freePort();
+  mkdirSync(place.folder, { recursive: true });
+  const kubeconfig = join(place.folder, "kubeconfig");
+  writeFileSync(kubeconfig, kubeconfigText(api.port, authority.certificate));
+  const ports = { port: place.port, readyPort, metricsPort: await freePort(), upstreamPort: upstream.port };
+  const plan = {
+    ...portolanCommand(join(place.folder, "Corefile")),
+    files: { Corefile: liveCorefile(scenario, kubeconfig, ports) },
+  };
+
+  const kinds = scenario.pods ? 4 : 3;
+  const listed = api.listed(kinds);
+  const startedAt = performance.now();
+  await using server = RunningServer.startMeasured("portolan", plan, place);
+  await becomesReady(server, readyPort);
+  const ready = performance.now() - startedAt;
+  const first = await listed;
+  await delay(durations.rest * 1000);
+  const restMegabytes = processMemory(server.pid).resident;
+  const relist = await measureRelist(api, server, kinds, durations.rest);
+  const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;
+  const latency = scenario.measuresLatency ? await measureLatency(api, server, durations.latency) : undefined;
+  server.assertRunning();
+  return {
+    scenario: scenario.name,
+    about: scenario.about,
+    ready,
+    sync: first.ended - first.begun,
+    listMegabytes: first.octets / 1e6,
+    restMegabytes,
+    relist,
+    latency,
+    churn,
+  };
+}
+
+async function measureRelist(
+  api: RunningApi,
+  server: RunningServer,
+  kinds: number,
+  rest: number,
+): Promise<RelistSample> {
+  forgetPeak(server.pid);
+  const listed = api.listed(kinds);
+  api.forget();
+  const { begun, ended } = await listed;
+  await delay(rest * 1000);
+  const { resident, peak } = processMemory(server.pid);
+  return { took: ended - begun, peakMegabytes: peak, afterMegabytes: resident };
+}
+
+async function measureChurn(
+  api: RunningApi,
+  server: RunningServer,
+  { ticksPerSecond, durations }: ScenarioOptions,
+): Promise<ChurnSample> {
+  const before = server.cpuSeconds(ticksPerSecond);
+  const begun = performance.now();
+  const { events } = await api.churn({ rate: CHURN_RATE, seconds: durations.churn, watchedEvery: 0 });
+  const cpu = server.cpuSeconds(ticksPerSecond) - before;
+  const seconds = (performance.now() - begun) / 1000;
+  return { rate: CHURN_RATE, events, cpuMicroseconds: (cpu / events) * 1e6, cpuShare: cpu / seconds };
+}
+
+async function measureLatency(
+  api: RunningApi,
+  server: RunningServer,
+  seconds: number,
+): Promise<LatencySample> {
+  const { name, namespace } = WATCHED_SERVICE;
+  const seen = watchInProcess({
+    port: server.port,
+    name: `${name}.${namespace}.svc.${CLUSTER_ZONE}.`,
+    // It is there before the first event and after the last.
+    seconds: seconds + 2,
+  });
+  await delay(1000);
+  const { moves } = await api.churn({ rate: CHURN_RATE, seconds, watchedEvery: WATCHED_EVERY });
+  return latencyOf(moves, await seen);
+}
+
+/** Matches new pods with the first answers that have their addresses. */
+export function latencyOf(
+  moves: readonly (readonly [pod: number, sentAt: number])[],
+  firstSeen: FirstSeen,
+): LatencySample {
+  const seenAt = new Map(firstSeen);
+  const log = new DurationLog(moves.length);
+  let missed = 0;
+  for (const [pod, sentAt] of moves) {
+    const seen = seenAt.get(addressNumber(podAddress(pod)));
+    if (seen === undefined) missed++;
+    else log.add(seen - sentAt);
+  }
+  return { latency: log.percentiles(), events: moves.length, missed };
+}
+
+function addressNumber(address: string): number {
+  return address.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
+}
+
+const watcher = fileURLToPath(new URL("answer-watch-process.ts", import.meta.url));
+
+async function watchInProcess(options: AnswerWatchOptions): Promise<FirstSeen> {
+  const child = fork(watcher, [JSON.stringify(options)], { stdio: "inherit" });
+  const gone = once(child, "exit").then(() => {
+    throw new Error("the watcher of answers ended early");
+  });
+  const [seen] = await Promise.race([once(child, "message"), gone]);
+  return seen as FirstSeen;
+}
+
+async function becomesReady(server: RunningServer, port: number): Promise<void> {
+  for (const deadline = performance.now() + START_PATIENCE; performance.now() < deadline; ) {
+    server.assertRunning();
+    if (await isReady(port)) return;
+    await delay(5);
+  }
+  throw new Error(`Portolan does not become ready:\n${server.output}`);
+}
+
+function isReady(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    get({ port, host: "127.0.0.1", path: "/ready", agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    }).on("error", () => resolve(false));
+  });
+}
+
+function kubeconfigText(port: number, authority: string): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name: "bench",
+        cluster: {
+          server: `https://127.0.0.1:${port}`,
+          "certificate-authority-data": Buffer.from(authority).toString("base64"),
+        },
+      },
+    ],
+    users: [{ name: "bench", user: { token: "bench" } }],
+    contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
+    "current-context": "bench",
+  });
+}
+
+interface LivePorts {
+  readonly port: number;
+  readonly readyPort: number;
+  readonly metricsPort: number;
+  readonly upstreamPort: number;
+}
+
+/** The Corefile that installations of CoreDNS come with, on ports of this machine. */
+function liveCorefile(scenario: Scenario, kubeconfig: string, ports: LivePorts): string {
+  return `.:${ports.port} {
+    bind 127.0.0.1
+    errors
+    ready 127.0.0.1:${ports.readyPort}
+    kubernetes ${CLUSTER_ZONE} in-addr.arpa ip6.arpa {
+        kubeconfig ${kubeconfig}
+        pods ${scenario.pods ? "verified" : "insecure"}
+        fallthrough in-addr.arpa ip6.arpa
+        startup_timeout 60s
+    }
+    prometheus 127.0.0.1:${ports.metricsPort}
+    forward . 127.0.0.1:${ports.upstreamPort}
+    ${scenario.cache ? "cache 30" : ""}
+    loop
+    reload
+    loadbalance
+}
+`;
+}
+
+/** Denies every name: nothing of what is measured here goes beyond the cluster. */
+class Upstream implements AsyncDisposable {
+  readonly #socket = createSocket("udp4");
+
+  static async start(): Promise<Upstream> {
+    const upstream = new Upstream();
+    const socket = upstream.#socket;
+    socket.on("message", (query, { port, address }) => {
+      query[2] = 0x80 | (query[2] ?? 0);
+      query[3] = 0x83;
+      socket.send(query, port, address);
+    });
+    socket.bind(0, "127.0.0.1");
+    await once(socket, "listening");
+    return upstream;
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#socket.close();
+  }
+}

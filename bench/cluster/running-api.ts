@@ -1,0 +1,76 @@
+/** The API of the benchmark, in a process of its own on the core of the load. */
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { ApiCommand, ApiReport, ApiStart } from "./api-commands.ts";
+
+const program = fileURLToPath(new URL("api-process.ts", import.meta.url));
+
+type About<T extends ApiReport["about"]> = Extract<ApiReport, { about: T }>;
+
+export class RunningApi implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly port: number;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  static async start(options: ApiStart): Promise<RunningApi> {
+    const child = fork(program, [JSON.stringify(options)], { stdio: "inherit" });
+    process.once("exit", () => child.kill());
+    const { port } = await reported(child, "listening");
+    return new RunningApi(child, port);
+  }
+
+  /** Resolves when so many kinds have been listed and are watched, from the start or since the last {@link forget}. */
+  async listed(kinds: number): Promise<About<"listed">> {
+    return await this.#ask({ to: "awaitLists", kinds }, "listed");
+  }
+
+  /** Ends every watch with 410: everything has to be listed again. */
+  forget(): void {
+    this.#send({ to: "forget" });
+  }
+
+  async churn(options: Omit<Extract<ApiCommand, { to: "churn" }>, "to">): Promise<About<"churned">> {
+    return await this.#ask({ to: "churn", ...options }, "churned");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, "exit");
+    this.#child.kill();
+    await ended;
+  }
+
+  async #ask<T extends ApiReport["about"]>(command: ApiCommand, about: T): Promise<About<T>> {
+    const answer = reported(this.#child, about);
+    this.#send(command);
+    return await answer;
+  }
+
+  #send(command: ApiCommand): void {
+    this.#child.send(command);
+  }
+}
+
+function reported<T extends ApiReport["about"]>(child: ChildProcess, about: T): Promise<About<T>> {
+  const { promise, resolve, reject } = Promise.withResolvers<About<T>>();
+  const listen = (message: unknown): void => {
+    const report = message as ApiReport;
+    if (isAbout(report, about)) finish(() => resolve(report));
+  };
+  const ended = (): void => finish(() => reject(new Error("the API of the benchmark ended")));
+  const finish = (settle: () => void): void => {
+    child.off("message", listen).off("exit", ended);
+    settle();
+  };
+  child.on("message", listen).on("exit", ended);
+  return promise;
+}
+
+function isAbout<T extends ApiReport["about"]>(report: ApiReport, about: T): report is About<T> {
+  return report.about === about;
+}

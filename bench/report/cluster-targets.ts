@@ -1,0 +1,67 @@
+/** What Portolan is to reach with a live cluster. */
+import type { ClusterSample } from "../cluster/cluster-results.ts";
+import { type Spread, spreadOf } from "../numbers/statistics.ts";
+import type { Results } from "../results.ts";
+
+export interface ClusterTarget {
+  readonly about: string;
+  readonly limit: number;
+  readonly isLowest: false;
+  readonly unit: string;
+  reached(results: Results): Spread | undefined;
+}
+
+export const CLUSTER_TARGETS: readonly ClusterTarget[] = [
+  ofEach("from start to ready, lists streamed", 5000, "ms", "streamed", ({ ready }) => ready),
+  ofEach("from start to ready, lists in pages", 5000, "ms", "paged", ({ ready }) => ready),
+  ofEach("resident memory at rest", 120, "MB", "streamed", ({ restMegabytes }) => restMegabytes),
+  ofEach(
+    "peak while all is listed again, to rest",
+    1.3,
+    "×",
+    "streamed",
+    ({ relist, restMegabytes }) => relist.peakMegabytes / restMegabytes,
+  ),
+  ofEach("event to answer, p99, with cache", 10, "ms", "streamed", p99Milliseconds),
+  ofEach("event to answer, p99, without cache", 10, "ms", "paged", p99Milliseconds),
+  {
+    about: "Live cluster: memory for as many pods",
+    limit: 80,
+    isLowest: false,
+    unit: "MB",
+    reached: (results) => {
+      const pods = sampleOf(results, "pods");
+      const none = sampleOf(results, "streamed");
+      if (pods === undefined || none === undefined) return undefined;
+      return spreadOf([pods.restMegabytes - none.restMegabytes]);
+    },
+  },
+];
+
+function ofEach(
+  about: string,
+  limit: number,
+  unit: string,
+  scenario: string,
+  figure: (sample: ClusterSample) => number | undefined,
+): ClusterTarget {
+  return {
+    about: `Live cluster: ${about}`,
+    limit,
+    isLowest: false,
+    unit,
+    reached: (results) => {
+      const sample = sampleOf(results, scenario);
+      return sample && spreadOf([figure(sample)].filter((value) => value !== undefined));
+    },
+  };
+}
+
+function sampleOf({ cluster }: Results, name: string): ClusterSample | undefined {
+  return cluster?.samples.find(({ scenario }) => scenario === name);
+}
+
+function p99Milliseconds({ latency }: ClusterSample): number | undefined {
+  const p99 = latency?.latency?.p99;
+  return p99 === undefined ? undefined : p99 / 1000;
+}
