@@ -1,5 +1,7 @@
 /** `portolan explain` as its users call it. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { projectRoot, runPortolan } from "./support/portolan.ts";
@@ -24,6 +26,32 @@ example.org:1053 {
         except example.org
     }
 }
+`;
+
+const NOT_READY = `
+apiVersion: v1
+kind: Namespace
+metadata: { name: shop }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: web, namespace: shop }
+spec: { clusterIP: None }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: front, namespace: shop }
+spec: { clusterIP: 10.96.0.9 }
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: { name: web-1, namespace: shop, labels: { kubernetes.io/service-name: web } }
+addressType: IPv4
+ports: []
+endpoints:
+  - { addresses: [10.0.0.1], conditions: { ready: false } }
+  - { addresses: [10.0.0.2], conditions: { ready: false } }
+  - { addresses: [10.0.0.3], conditions: { ready: false } }
 `;
 
 function explainCluster(...args: readonly string[]) {
@@ -71,6 +99,26 @@ describe("portolan explain", { concurrency: 2 }, () => {
       assert.ok(output.includes(reason), output);
     });
   }
+
+  test("counts endpoints that are not ready", async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "portolan-explain-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, "shop.yaml"), NOT_READY);
+    const run = (name: string) =>
+      runPortolan(["explain", name, "-conf", "stdin", "-manifests", folder], {
+        input: "cluster.local:53 {\n    kubernetes cluster.local\n}\n",
+      });
+    assert.match(
+      (await run("web.shop.svc.cluster.local")).output,
+      /- Service shop\/web is headless: 3 endpoints, none ready, publishNotReadyAddresses is off\n/,
+    );
+    const { output } = await run("front.shop.svc.cluster.local");
+    assert.match(
+      output,
+      /- Service shop\/front: cluster address 10\.96\.0\.9; no endpoints, so nobody answers there\n/,
+    );
+    assert.ok(!output.includes("\u001b"), "no colours but on a terminal");
+  });
 
   test("a name that no block takes is refused", async () => {
     const { output } = await explainCluster("example.com", "-listener", "dns://:1053");
@@ -123,7 +171,11 @@ describe("portolan explain", { concurrency: 2 }, () => {
 
   for (const [title, args, message] of [
     ["no name", [], /explain what\? NAME is missing\n.*Usage:/s],
-    ["a type that is none", ["a.example.org", "AA"], /^AA is no type of records, such as A, AAAA, SRV or TYPE65280\n/],
+    [
+      "a type that is none",
+      ["a.example.org", "AA"],
+      /^AA is no type of records, such as A, AAAA, SRV or TYPE65280\n/,
+    ],
     ["a name that is none", [`${"a".repeat(64)}.org`], /is no domain name/],
     [
       "a client that is none",
