@@ -60,6 +60,8 @@ export class ClusterStore {
   readonly #observers = new Set<StoreObserver>();
   readonly #replica: boolean;
   readonly #lastEvents = new Map<Kind, number>();
+  /** Has the listing of a kind that goes on remember what it names, for there will be more than that. */
+  readonly #beginNaming = new Map<Kind, () => void>();
   readonly #syncedKinds = new Set<Kind>();
   readonly #synced = Promise.withResolvers<void>();
   #serial = 0;
@@ -114,13 +116,17 @@ export class ClusterStore {
   relist<K extends Kind>(kind: K): Relist<K> {
     const table = this.#tables[kind];
     // Where there was nothing, nothing can be missing. Else the objects themselves are noted, for they are there anyway.
-    const named = isEmpty(table.all()) ? undefined : new Set<object>();
+    let named = isEmpty(table.all()) ? undefined : new Set<object>();
+    this.#beginNaming.set(kind, () => {
+      named ??= new Set<object>(table.all());
+    });
     return {
       put: (object) => {
         const kept = this.#put(kind, object);
         named?.add(kept);
       },
       commit: () => {
+        this.#beginNaming.delete(kind);
         const gone: Identity[] = [];
         if (named !== undefined) for (const object of table.all()) if (!named.has(object)) gone.push(object);
         for (const identity of gone) this.delete(kind, identity);
@@ -154,6 +160,18 @@ export class ClusterStore {
   confirm(kind: Kind): void {
     this.#lastEvents.set(kind, this.#clock.now());
     for (const observer of this.#observers) observer.confirmed(kind);
+  }
+
+  /**
+   * Takes over what another store has listed of a kind, its age included. What a listing that goes on has brought is newer and stays, and
+   * the end of that listing deletes what it has not named.
+   */
+  adopt<K extends Kind>(kind: K, former: ClusterStore): void {
+    this.#beginNaming.get(kind)?.();
+    const known = new Set(Array.from(this.objects(kind), identityKey));
+    for (const object of former.objects(kind)) if (!known.has(identityKey(object))) this.put(kind, object);
+    this.#lastEvents.set(kind, this.#clock.now() - (former.age(kind) ?? 0));
+    this.markListed(kind);
   }
 
   /** Milliseconds since the source of a kind was last heard of; undefined before the first time. */
@@ -248,4 +266,8 @@ export class ClusterStore {
 function isEmpty(objects: Iterable<unknown>): boolean {
   for (const _ of objects) return false;
   return true;
+}
+
+function identityKey({ namespace, name }: Identity): string {
+  return `${namespace}/${name}`;
 }

@@ -9,7 +9,7 @@ import type { Query } from "./query.ts";
 import type { Reply } from "./reply.ts";
 import type { SearchPathSource } from "./search-path.ts";
 import type { Offer } from "./service.ts";
-import type { BlockSettings, Machine, Site } from "./site.ts";
+import type { BlockSettings, Machine, PlacedPlugin, Site } from "./site.ts";
 import type { TransferSource } from "./transfer.ts";
 import type { ZoneList } from "./zones.ts";
 
@@ -50,6 +50,11 @@ export interface SetupContext {
 export interface PluginInstance {
   /** Absent for a plugin that is not in the query chain. */
   readonly handle?: Handler;
+  /**
+   * A reload: takes all plugins of the configuration that still answers, so that what they know need not be lost. Called before
+   * {@link start}, on the main thread. They may be of another version of their module.
+   */
+  inherit?(predecessors: readonly PlacedPlugin[]): void;
   /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
   start?(): void | Promise<void>;
   /**

@@ -129,6 +129,7 @@ export class DataPlane {
       await this.#http.rollBack();
     };
     try {
+      if (plane === 0 && this.#current !== undefined) generation.inherit(this.#current);
       await generation.start();
     } catch (error) {
       await rollBack();

@@ -105,6 +105,18 @@ export class Generation {
     }
   }
 
+  /** Shows the plugins those of the generation that they are to replace. */
+  inherit(old: Generation): void {
+    const predecessors = old.#placedInOrder();
+    for (const { name, instance } of this.#placedInOrder()) {
+      try {
+        instance.inherit?.(predecessors);
+      } catch (error) {
+        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+      }
+    }
+  }
+
   /** Waits until the plugins have what they answer from, or have waited for long enough. Never rejects. */
   async warmUp(): Promise<void> {
     const waits = this.#placedInOrder().map(async ({ name, instance }) => {

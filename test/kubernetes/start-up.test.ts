@@ -99,6 +99,42 @@ describe("without an API the program", () => {
     });
   }
 
+  it("keeps what it knows over a reload that waited in vain, for the cluster that it knows it of", async () => {
+    await using api = await absentApi();
+    await api.open();
+    await using program = await Portolan.start(corefile(api, "600ms"));
+    while ((await program.page("ready", "/ready")).status !== 200);
+    await api.close();
+    for (let n = 0; n < 2; n++) {
+      const log = await program.reload();
+      assert.match(log, /starting server with unsynced Kubernetes API/);
+      assert.match(log, /answering from what was known before the reload, until the API is listed/);
+      assert.equal((await askOverTcp(program, WEB, "A")).answer.length, 1);
+      assert.equal((await askOverTcp(program, "no.default.svc.cluster.local.", "A")).rcode, Rcode.NXDOMAIN);
+      assert.equal((await program.page("ready", "/ready")).status, 200);
+      assert.match(
+        (await program.page("ready", "/ready?verbose")).body,
+        /services: lost since .*Z, age \d+s: nothing listens at/,
+      );
+    }
+    api.delete("services", "default", "web");
+    api.put("services", {
+      metadata: { name: "new", namespace: "default" },
+      spec: { clusterIP: "10.96.0.2" },
+    });
+    await api.open();
+    await program.waitForLog(/watching: services, after/);
+    while ((await askOverTcp(program, WEB, "A")).rcode !== Rcode.NXDOMAIN);
+    assert.equal((await askOverTcp(program, "new.default.svc.cluster.local.", "A")).answer.length, 1);
+
+    await api.close();
+    const log = await program.reload((port) =>
+      corefile(api, "600ms")(port).replace("startup_", "labels a=b\n    startup_"),
+    );
+    assert.doesNotMatch(log, /answering from what was known/);
+    assert.equal((await askOverTcp(program, "new.default.svc.cluster.local.", "A")).rcode, Rcode.SERVFAIL);
+  });
+
   it("answers by the old configuration while the new one waits for the cluster", async () => {
     await using api = await absentApi();
     await api.open();

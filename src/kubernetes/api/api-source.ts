@@ -112,6 +112,11 @@ export class ApiSource {
     return readPod(this.#client, namespace, name, signal);
   }
 
+  /** The URLs of the API. */
+  get servers(): readonly string[] {
+    return this.#options.access.servers;
+  }
+
   /** What is awaited until the stores are synced, and why it has not come: one text for each kind. */
   get awaited(): string[] {
     const missing = this.#watches.filter(({ store, kind }) => !store.isKindSynced(kind));

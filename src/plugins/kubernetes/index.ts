@@ -19,10 +19,11 @@ import { SharedValues } from "../../kubernetes/shared-values.ts";
 import type { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { ClusterStore } from "../../kubernetes/store.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { definePlugin, type Query, SetupError, type Site } from "../../plugin/index.ts";
+import { definePlugin, type PlacedPlugin, type Query, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { config, type ManifestPath } from "./config.ts";
+import { CLUSTER_KNOWLEDGE, type ClusterKnowledge, takeOver } from "./handed-over.ts";
 import { KubernetesHandler } from "./handler.ts";
 import type { ClusterStores } from "./live-cluster.ts";
 import { provideClusterMetadata } from "./metadata.ts";
@@ -108,6 +109,19 @@ export default definePlugin({
       externalAddresses: false,
       shared: new SharedValues(),
     };
+    let predecessors: readonly PlacedPlugin[] = [];
+    const knowledge: ClusterKnowledge = {
+      stores,
+      source: () =>
+        live === undefined
+          ? ""
+          : JSON.stringify([
+              live.servers,
+              [kinds, stores.imports !== undefined, values.zonal, values.endpoint_pod_names],
+              [`${values.labels ?? ""}`, `${values.namespace_labels ?? ""}`],
+              [reduce.podLabels, reduce.externalAddresses],
+            ]),
+    };
     const searchPaths = new ClientSearchPaths(answers);
     return {
       handle:
@@ -129,6 +143,7 @@ export default definePlugin({
           : joinTransfers([answers, multicluster.answers].map((each) => new ClusterTransfers(each))),
       searchPathSource: searchPaths,
       services: [
+        CLUSTER_KNOWLEDGE.offer(knowledge),
         CLUSTER.offer({
           view: answers.view,
           wantExternalAddresses: () => {
@@ -137,6 +152,10 @@ export default definePlugin({
         }),
       ],
       cluster: clusterClients(answers, values.zones.zones, () => live),
+
+      inherit(others) {
+        predecessors = others;
+      },
 
       async start() {
         if (searchPaths.wanted) searchPaths.hostSearch = await readHostSearch();
@@ -156,7 +175,12 @@ export default definePlugin({
         if (values.snapshot !== undefined)
           snapshot = await openSnapshot(values.snapshot, stores, reduce, site);
         api.start();
-        warmUp = () => waitForCluster(api, stores, values.startup_timeout, stopped.promise, site);
+        warmUp = async () => {
+          const isOver = await waitForCluster(api, stores, values.startup_timeout, stopped.promise, site);
+          if (!isOver && takeOver(knowledge, predecessors))
+            site.log.info("answering from what was known before the reload, until the API is listed");
+          predecessors = [];
+        };
       },
 
       warmUp: async () => warmUp?.(),

@@ -106,6 +106,7 @@ export async function openSnapshot(
 /**
  * Waits until everything has been listed once, at most as long as the options say, or until `stopped` resolves. Says what CoreDNS
  * says meanwhile (CoreDNS facts 2.47).
+ * @returns false where the time was over first
  */
 export async function waitForCluster(
   source: ApiSource,
@@ -113,7 +114,7 @@ export async function waitForCluster(
   timeoutMs: number,
   stopped: Promise<void>,
   site: Pick<Site, "clock" | "log">,
-): Promise<void> {
+): Promise<boolean> {
   const { clock, log } = site;
   const timedOut = Promise.withResolvers<void>();
   const timeout = clock.after(timeoutMs, timedOut.resolve);
@@ -130,9 +131,10 @@ export async function waitForCluster(
   clearInterval(alive);
   timeout.cancel();
   reminder.cancel();
-  if ((store.isSynced && imports.isSynced) || isOver === true) return;
+  if ((store.isSynced && imports.isSynced) || isOver === true) return true;
   log.warning("starting server with unsynced Kubernetes API");
   log.warning(`still to be listed: ${source.awaited.join(", ")}`);
+  return false;
 }
 
 /** `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of. */
