@@ -154,7 +154,8 @@ export default definePlugin({
       cluster: clusterClients(answers, values.zones.zones, () => live),
 
       inherit(others) {
-        predecessors = others;
+        // They are let go when the wait is over, or each would keep all before it.
+        if (values.manifests.length === 0) predecessors = others;
       },
 
       async start() {
@@ -187,6 +188,7 @@ export default definePlugin({
 
       async stop() {
         stopped.resolve();
+        predecessors = [];
         await source?.stop();
         await snapshot?.stop();
         touched.stop();
