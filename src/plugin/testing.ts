@@ -121,7 +121,7 @@ export class PluginTest<T> {
   /** As a reload starts the plugin: it has what it answers from, or has waited for long enough. */
   async start(): Promise<void> {
     for (const instance of this.instances) await instance.start?.();
-    await Promise.all(this.instances.map((instance) => instance.warmUp?.()));
+    await Promise.all(this.instances.map(async (instance) => instance.warmUp?.()));
     for (const instance of this.instances) instance.started?.();
   }
 
