@@ -101,7 +101,9 @@ test("a cluster that does not answer is not waited for without end, and other zo
   const api = await ApiSimulator.start();
   await api.close();
   const source = `endpoint ${api.url}\n    startup_timeout 200ms`;
-  const { code, output, errors } = await explain(source, "web.shop.svc.cluster.local");
+  // Long enough to hear why there is no answer, also on a machine that has much to do.
+  const patient = `endpoint ${api.url}\n    startup_timeout 5s`;
+  const { code, output, errors } = await explain(patient, "web.shop.svc.cluster.local");
   assert.equal(code, 0);
   assert.match(
     errors,
