@@ -63,7 +63,8 @@ async function runHere(argv) {
     );
     return;
   }
-  // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back.
+  // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back. Who
+  // serves lets it grow again.
   setFlagsFromString("--semi-space-growth-factor=1");
   /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
   const { main } = await import(pathToFileURL(program).href);

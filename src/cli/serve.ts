@@ -1,5 +1,6 @@
 /** Runs the server until a signal ends it. */
 import { writeFile } from "node:fs/promises";
+import { setFlagsFromString } from "node:v8";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
@@ -56,6 +57,8 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     writer.flushSync();
     process.exit(failStart(error));
   }
+  // The launcher held the young generation small while modules were loaded; under load it may grow.
+  setFlagsFromString("--semi-space-growth-factor=2");
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
     if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);

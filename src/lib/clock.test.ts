@@ -96,6 +96,18 @@ describe("FakeClock", () => {
 describe("SystemClock", () => {
   const clock = new SystemClock({ keepAlive: true });
 
+  it("reads the time of a turn once, and with each look at the clock itself", async () => {
+    const first = clock.turnTime();
+    while (performance.now() < first + 2);
+    assert.equal(clock.turnTime(), first);
+    const now = clock.now();
+    assert.ok(now >= first + 2);
+    assert.equal(clock.turnTime(), now);
+    while (performance.now() < now + 2);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(clock.turnTime() >= now + 2);
+  });
+
   it("goes on, and tells the time of day", () => {
     const before = clock.now();
     assert.ok(clock.now() >= before);

@@ -8,6 +8,11 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds from an arbitrary origin, with fractions. Never goes back. */
   now(): number;
+  /**
+   * {@link now} as it was read last in this turn of the event loop; read now where it was not. For work on single queries: reading
+   * the machine's clock takes 100 ns on many virtual machines, a tenth of all that an answer costs.
+   */
+  turnTime(): number;
   /** Milliseconds since the Unix epoch. May jump when somebody sets the machine's clock. */
   wallTime(): number;
   /** Calls back once, `delayMs` from now. A negative delay counts as none, `Infinity` never comes. */
@@ -24,14 +29,31 @@ export interface SystemClockOptions {
 /** The machine's own clock, with timers that reach further than the 24.8 days of `setTimeout`. */
 export class SystemClock implements Clock {
   readonly #keepAlive: boolean;
+  #turnTime = 0;
+  #isTurnTimed = false;
 
   constructor(options: SystemClockOptions = {}) {
     this.#keepAlive = options.keepAlive ?? false;
   }
 
   now(): number {
-    return performance.now();
+    const now = performance.now();
+    if (this.#isTurnTimed) this.#turnTime = now;
+    return now;
   }
+
+  turnTime(): number {
+    if (!this.#isTurnTimed) {
+      this.#turnTime = performance.now();
+      this.#isTurnTimed = true;
+      setImmediate(this.#endTurn);
+    }
+    return this.#turnTime;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurnTimed = false;
+  };
 
   wallTime(): number {
     return Date.now();
@@ -67,6 +89,10 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
+    return this.#now;
+  }
+
+  turnTime(): number {
     return this.#now;
   }
 

@@ -66,16 +66,16 @@ export class HistogramSlot extends MetricSlot {
     this.#bounds = bounds;
   }
 
-  /** Counts one value. NaN is left out, as it would make the sum NaN for good. */
-  observe(value: number): void {
+  /** Counts a value, `count` times. NaN is left out, as it would make the sum NaN for good. */
+  observe(value: number, count = 1): void {
     if (Number.isNaN(value)) return;
     const bounds = this.#bounds;
     let bucket = 0;
     while (bucket < bounds.length && value > (bounds[bucket] ?? Infinity)) bucket++;
     const at = this.offset + bucket;
-    this.values[at] = (this.values[at] ?? 0) + 1;
+    this.values[at] = (this.values[at] ?? 0) + count;
     const sum = this.offset + bounds.length + 1;
-    this.values[sum] = (this.values[sum] ?? 0) + value;
+    this.values[sum] = (this.values[sum] ?? 0) + value * count;
   }
 
   get sum(): number {

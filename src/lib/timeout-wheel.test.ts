@@ -80,6 +80,7 @@ describe("TimeoutWheel", () => {
     const wheel = new TimeoutWheel(
       {
         now: () => now,
+        turnTime: () => now,
         wallTime: () => stalled.wallTime(),
         after: () => assert.fail("not used"),
         every: (_interval, callback) => {

@@ -35,9 +35,9 @@ export class TimeoutWheel {
     return this.#size;
   }
 
-  /** Calls `target.expired()` once, not before `delayMs` have passed. */
+  /** Calls `target.expired()` once, not before `delayMs` have passed since {@link Clock.turnTime}. */
   schedule(delayMs: number, target: TimeoutTarget): TimeoutHandle {
-    const now = this.#clock.now();
+    const now = this.#clock.turnTime();
     if (this.#timer === undefined) this.#start(now);
     const tick = Math.ceil((now - this.#origin + delayMs) / this.#granularityMs);
     const handle = new TimeoutHandle();

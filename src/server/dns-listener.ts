@@ -4,11 +4,18 @@ import type { Clock } from "../lib/clock.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { PluginInstance } from "../plugin/define-plugin.ts";
 import { Failure, type Outcome } from "../plugin/outcome.ts";
-import { type Arrival, type Endpoint, type Listener, Query, type TransportName } from "../plugin/query.ts";
+import {
+  type Arrival,
+  type Endpoint,
+  FixedEndpoint,
+  type Listener,
+  Query,
+  type TransportName,
+} from "../plugin/query.ts";
 import type { Reply } from "../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
-import { replyCapacity, writeReply } from "./reply-writer.ts";
+import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 import { WaitingQueries } from "./waiting-queries.ts";
 
@@ -92,10 +99,15 @@ export class DnsListener implements Listener {
 
   /** What a transport of this listener hands its messages to. */
   receiver(transport: TransportName): MessageReceiver {
+    // One for all messages: a query takes from it what it needs.
+    const arrival = new MessageArrival(this, transport);
     return {
-      receive: (bytes, length, port) => {
+      receive: (bytes, length, port, together) => {
         try {
-          this.#receive(bytes, length, port, transport);
+          if (together !== true) arrival.receivedAt = this.#clock.now();
+          arrival.client = port.client;
+          arrival.local = port.local;
+          this.#receive(bytes, length, port, arrival);
         } catch (error) {
           this.#onError(error);
           port.drop();
@@ -118,13 +130,13 @@ export class DnsListener implements Listener {
     return refused;
   }
 
-  #receive(bytes: Uint8Array, length: number, port: ReplyPort, transport: TransportName): void {
+  #receive(bytes: Uint8Array, length: number, port: ReplyPort, arrival: Arrival): void {
     const verdict = admit(bytes, length);
     if (verdict !== Admission.ACCEPT) {
       this.#reject(verdict, bytes, port);
       return;
     }
-    const query = Query.read(bytes, length, new MessageArrival(this, transport, port, this.#clock.now()));
+    const query = Query.read(bytes, length, arrival);
     if (query === undefined) {
       this.#reject(Admission.FORMAT_ERROR, bytes, port);
       return;
@@ -196,8 +208,7 @@ export class DnsListener implements Listener {
   }
 
   #write(query: Query, reply: Reply, port: ReplyPort): void {
-    const buffer = port.buffer(replyCapacity(query, reply));
-    port.send(writeReply(query, reply, buffer));
+    port.send(writeReply(query, reply, port));
   }
 
   #reject(verdict: (typeof Admission)[keyof typeof Admission], bytes: Uint8Array, port: ReplyPort): void {
@@ -214,15 +225,14 @@ export class DnsListener implements Listener {
 class MessageArrival implements Arrival {
   readonly listener: Listener;
   readonly transport: TransportName;
-  readonly client: Endpoint;
-  readonly local: Endpoint;
-  readonly receivedAt: number;
+  client: Endpoint = NOWHERE;
+  local: Endpoint = NOWHERE;
+  receivedAt = 0;
 
-  constructor(listener: Listener, transport: TransportName, port: ReplyPort, receivedAt: number) {
+  constructor(listener: Listener, transport: TransportName) {
     this.listener = listener;
     this.transport = transport;
-    this.client = port.client;
-    this.local = port.local;
-    this.receivedAt = receivedAt;
   }
 }
+
+const NOWHERE: Endpoint = new FixedEndpoint("::", 0, new Uint8Array(16));

@@ -9,7 +9,7 @@ import type { Outcome } from "../plugin/outcome.ts";
 import { FixedEndpoint, Query } from "../plugin/query.ts";
 import type { Configuration } from "./configuration.ts";
 import type { DnsListener } from "./dns-listener.ts";
-import { replyCapacity, writeReply } from "./reply-writer.ts";
+import { writeReply } from "./reply-writer.ts";
 import type { TraceRecorder } from "./trace-recorder.ts";
 
 /** A question as a client puts it. */
@@ -89,8 +89,8 @@ export class InProcessClient {
     const duration = this.#clock.now() - query.receivedAt;
     if (outcome.kind === "dropped") return { outcome, message: undefined, size: 0, duration };
     const reply = outcome.kind === "reply" ? outcome : query.reply({ rcode: outcome.rcode });
-    const out = new Uint8Array(replyCapacity(query, reply));
-    const size = writeReply(query, reply, out);
+    let out = NOTHING;
+    const size = writeReply(query, reply, { buffer: (octets) => (out = new Uint8Array(octets)) });
     return { outcome, message: decodeMessage(out.subarray(0, size)), size, duration };
   }
 
@@ -153,3 +153,5 @@ function endpoint(address: string, port: number): FixedEndpoint {
   if (octets === undefined) throw new RangeError(`not an IP address: ${address}`);
   return new FixedEndpoint(address, port, octets);
 }
+
+const NOTHING = new Uint8Array(0);

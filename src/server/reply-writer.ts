@@ -14,22 +14,23 @@ import type { Reply } from "../plugin/reply.ts";
 const MAX_STREAM_OCTETS = 0xffff;
 const COPIED_FROM_REPLY = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
 
-/** Octets that {@link writeReply} will use at the most. */
-export function replyCapacity(query: Query, reply: Reply): number {
-  const sections = sectionsFor(query, reply);
-  return Math.min(sizeLimit(query), sections.end + optLength(query, reply, optionsFor(query, reply)));
+/** Lends the buffer that a reply is written into. */
+export interface ReplyBuffers {
+  /** At least `size` octets. */
+  buffer(size: number): Uint8Array;
 }
 
 /**
- * Writes the reply to a client's query from the first octet of `out` on and returns its length. `query` is the client's, not a
+ * Writes the reply to a client's query from the first octet of a buffer on and returns its length. `query` is the client's, not a
  * derived one.
  */
-export function writeReply(query: Query, reply: Reply, out: Uint8Array): number {
+export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): number {
   const sections = sectionsFor(query, reply);
   const { bytes } = query;
   const limit = sizeLimit(query);
   const options = optionsFor(query, reply);
   const opt = optLength(query, reply, options);
+  const out = buffers.buffer(Math.min(limit, sections.end + opt));
   const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
   const end = sections.recordStarts[shown] ?? sections.start;
   const answers = Math.min(shown, sections.answerCount);

@@ -20,7 +20,8 @@ export interface ReplyPort {
 
 /** Takes messages from a transport. `bytes` is only lent until it returns; `length` octets of it count. */
 export interface MessageReceiver {
-  receive(bytes: Uint8Array, length: number, port: ReplyPort): void;
+  /** @param together it came at the same moment as the message before it: the clock need not be read again */
+  receive(bytes: Uint8Array, length: number, port: ReplyPort, together?: boolean): void;
 }
 
 /** An open socket that receives messages. */

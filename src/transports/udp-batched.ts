@@ -171,7 +171,7 @@ export class BatchedUdpTransport implements Transport {
     let full = 0;
     for (let count = BATCH; count === BATCH && full < limit; ) {
       count = this.received.receive(this.fd);
-      for (let slot = 0; slot < count; slot++) this.#take(slot);
+      for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
       this.flush();
       if (count === BATCH) full++;
     }
@@ -179,11 +179,11 @@ export class BatchedUdpTransport implements Transport {
     return full;
   }
 
-  #take(slot: number): void {
+  #take(slot: number, together: boolean): void {
     const bytes = this.received.slots[slot] as Uint8Array;
     const port = this.#ports[slot] as SlotPort;
     // A message cut off no longer parses: the server answers FORMERR and counts it.
-    this.#receiver.receive(bytes, this.received.length(slot), port);
+    this.#receiver.receive(bytes, this.received.length(slot), port, together);
   }
 }
 

@@ -137,7 +137,7 @@ export class UdpExchange implements Exchange {
     }
     if (channel !== undefined) this.#retire(channel);
     this.#options.metrics.misses.increment();
-    const opened = new UdpChannel(this.#owner, place, this.#options.clock.now());
+    const opened = new UdpChannel(this.#owner, place, this.#options.clock.turnTime());
     opened.queriesLeft = QUERIES_PER_SOCKET + (this.#draw() % QUERIES_PER_SOCKET);
     opened.port = this.#openPort(
       { remote: this.#options.remote, sourceAddress: this.#options.sourceAddress },

@@ -107,7 +107,7 @@ export class ChainAsker {
     pending.asked.trace?.note("waits for the answer to an equal question that is on its way");
     return this.#waitFor<Outcome>(
       flight,
-      pending.asked.deadline - this.#clock.now(),
+      pending.asked.deadline - this.#clock.turnTime(),
       (landed) => {
         if (pending.asked.root.isAbandoned) return DROPPED;
         // The leader's client was given up, and with it the question: one of those who joined asks it anew, for all.
@@ -160,7 +160,7 @@ export class ChainAsker {
     predecessor: CacheEntry | undefined,
     flight: Flight | undefined,
   ): Landing {
-    const now = this.#clock.now();
+    const now = this.#clock.turnTime();
     const verdict =
       outcome.kind === "reply"
         ? judge(outcome, pending.asked, this.#settings, this.#clock.wallTime())
@@ -193,11 +193,11 @@ export class ChainAsker {
   /** Milliseconds that a client with an expired answer at hand waits for a better one. */
   #patience({ asked }: PendingQuery): number {
     const verifyTimeout = this.#settings.stale?.verifyTimeoutMs ?? Infinity;
-    return Math.min(verifyTimeout, asked.deadline - this.#clock.now());
+    return Math.min(verifyTimeout, asked.deadline - this.#clock.turnTime());
   }
 
   #ranOutOfTime({ outcome }: Landing, flight: Flight): boolean {
-    return outcome.kind === "failed" && this.#clock.now() >= flight.asked.deadline;
+    return outcome.kind === "failed" && this.#clock.turnTime() >= flight.asked.deadline;
   }
 
   async #waitFor<T>(

@@ -78,7 +78,7 @@ export class CacheHandler {
 
   /** Reading the clock takes as long as the rest of a hit. A query fresh from its listener was stamped a moment ago. */
   #timeFor(query: Query): number {
-    return query.root === query ? query.receivedAt : this.#clock.now();
+    return query.root === query ? query.receivedAt : this.#clock.turnTime();
   }
 
   #miss(query: Query, next: Next, key: EntryKey): Outcome | Promise<Outcome> {
@@ -147,7 +147,7 @@ export class CacheHandler {
 
   #renew(entry: CacheEntry, query: Query, next: Next, now: number, counters: CacheCounters): void {
     if (entry.refreshing || now < entry.retryAt) return;
-    const pending = PendingQuery.inBackground(query, next, entry, counters, this.#clock.now());
+    const pending = PendingQuery.inBackground(query, next, entry, counters, this.#clock.turnTime());
     if (pending === undefined) return;
     counters.prefetches.increment();
     query.trace?.note("asks for a fresh answer in the background");

@@ -113,7 +113,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       this.#rules.finished();
       return DROPPED;
     }
-    const now = this.#rules.clock.now();
+    const now = this.#rules.clock.turnTime();
     this.#deadline = Math.min(now + TOTAL_TIME, this.#query.deadline);
     const upstream = now < this.#deadline ? this.#choose() : undefined;
     if (upstream === undefined) {
@@ -244,7 +244,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#observe(rcode);
     if (preferUdp && reply.truncated && !this.#overStream && this.#upstream !== undefined) {
       this.#overStream = true;
-      this.#ask(this.#upstream, this.#rules.clock.now());
+      this.#ask(this.#upstream, this.#rules.clock.turnTime());
       return;
     }
     if (failover.has(rcode) && ++this.#failoverReplies < upstreams.length) {
@@ -263,7 +263,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #failed(error: Error): void {
     this.#lastError = error;
     this.#query.trace?.note(
-      `${error.message}, after ${(this.#rules.clock.now() - this.#sentAt).toFixed(2)} ms`,
+      `${error.message}, after ${(this.#rules.clock.turnTime() - this.#sentAt).toFixed(2)} ms`,
       { error: error.message },
     );
     if (this.#rules.maxFails !== 0) this.#upstream?.health.check();
@@ -288,7 +288,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   /** For the pause between two rounds. */
   proceedNow(): void {
-    const now = this.#rules.clock.now();
+    const now = this.#rules.clock.turnTime();
     const upstream = now < this.#deadline ? this.#choose() : undefined;
     if (upstream === undefined) this.#settle(this.#giveUp());
     else this.#ask(upstream, now);
@@ -313,7 +313,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #observe(rcode: number): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    const milliseconds = this.#rules.clock.now() - this.#sentAt;
+    const milliseconds = this.#rules.clock.turnTime() - this.#sentAt;
     upstream.durations.observe(rcode, milliseconds);
     const address = upstream.address.text;
     this.#query.trace?.note(`${address} answers ${rcodeName(rcode)} after ${milliseconds.toFixed(2)} ms`, {

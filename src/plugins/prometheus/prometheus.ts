@@ -8,6 +8,7 @@ import {
   type Reply,
   type Site,
 } from "../../plugin/index.ts";
+import { AnsweredTogether } from "./answered-together.ts";
 import { MetricsEndpoint } from "./metrics-endpoint.ts";
 import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";
 import { ZoneFinder } from "./zone-finder.ts";
@@ -28,6 +29,8 @@ export class Prometheus implements PluginInstance {
   readonly #shared: SharedState;
   readonly #metrics: RequestMetrics;
   readonly #zones: ZoneFinder;
+  readonly #answeredTogether: AnsweredTogether;
+  readonly #forgetCollector: () => void;
   #last: RequestRecorder;
 
   constructor(address: string, site: Site) {
@@ -37,6 +40,8 @@ export class Prometheus implements PluginInstance {
     this.#metrics = new RequestMetrics(site.metrics);
     this.#zones = new ZoneFinder(site.block.zones);
     this.#last = this.#metrics.recorder("", ".", "");
+    this.#answeredTogether = new AnsweredTogether(site.clock);
+    this.#forgetCollector = site.metrics.onCollect(() => this.#answeredTogether.close());
   }
 
   async start(): Promise<void> {
@@ -73,27 +78,44 @@ export class Prometheus implements PluginInstance {
     }
   }
 
-  readonly handle: Handler = (query, next) =>
-    query.trace?.leavesNoMark === true ? next(query) : afterNext(next(query), query, this.#measure);
+  stop(): void {
+    this.#answeredTogether.close();
+    this.#forgetCollector();
+  }
+
+  readonly handle: Handler = (query, next) => {
+    if (query.trace?.leavesNoMark === true) return next(query);
+    const outcome = next(query);
+    return afterNext(outcome, query, outcome instanceof Promise ? this.#measureLate : this.#measure);
+  };
 
   unrouted(query: Query, outcome: Reply | Failure): void {
     if (query.trace?.leavesNoMark === true) return;
     const recorder = this.#metrics.recorder(query.listener.label, DROPPED_ZONE, "");
     const size =
       outcome.kind === "reply" ? outcome.size : query.questionEnd + (query.hasEdns ? OPT_OCTETS : 0);
-    recorder.record(query, this.#site.clock.now(), outcome.rcode, "", size);
+    recorder.record(query, outcome.rcode, "", size);
+    this.#answeredTogether.add(recorder, query.receivedAt);
   }
 
   readonly #measure = (outcome: Outcome, query: Query): Outcome => {
-    const recorder = this.#recorderOf(query);
-    const now = this.#site.clock.now();
-    if (outcome.kind === "reply")
-      recorder.record(query, now, outcome.rcode, outcome.plugin ?? "", outcome.size);
-    // Nothing is written yet: the server makes the reply further on.
-    else if (outcome.kind === "failed") recorder.record(query, now, outcome.rcode, outcome.plugin ?? "", 0);
-    else recorder.record(query, now, NO_REPLY, "", 0);
+    this.#answeredTogether.add(this.#count(outcome, query), query.receivedAt);
     return outcome;
   };
+
+  readonly #measureLate = (outcome: Outcome, query: Query): Outcome => {
+    this.#count(outcome, query).recordDuration(this.#site.clock.turnTime() - query.receivedAt);
+    return outcome;
+  };
+
+  #count(outcome: Outcome, query: Query): RequestRecorder {
+    const recorder = this.#recorderOf(query);
+    if (outcome.kind === "reply") recorder.record(query, outcome.rcode, outcome.plugin ?? "", outcome.size);
+    // Nothing is written yet: the server makes the reply further on.
+    else if (outcome.kind === "failed") recorder.record(query, outcome.rcode, outcome.plugin ?? "", 0);
+    else recorder.record(query, NO_REPLY, "", 0);
+    return recorder;
+  }
 
   #recorderOf(query: Query): RequestRecorder {
     const zone = this.#zones.labelOf(query);

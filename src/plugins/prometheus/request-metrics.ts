@@ -117,6 +117,8 @@ export class RequestRecorder {
   #dnssecOk: CounterSlot | undefined;
   #lastPlugin: string | undefined;
   #lastResponses: (CounterSlot | undefined)[] = [];
+  /** Queries answered at once whose durations are still to be recorded: see {@link AnsweredTogether}. */
+  untimed = 0;
 
   constructor(metrics: RequestMetrics, server: string, zone: string, view: string) {
     this.#metrics = metrics;
@@ -126,20 +128,26 @@ export class RequestRecorder {
   }
 
   /**
+   * @param duration milliseconds from the arrival of a query to its answer
+   * @param count of such queries
+   */
+  recordDuration(duration: number, count = 1): void {
+    (this.#durations ?? this.#openDurations()).observe(duration / 1000, count);
+  }
+
+  /**
    * Counts a query that has found its end.
-   * @param now `Clock.now()` at that time
    * @param rcode of the reply, `NO_REPLY` when there is none
    * @param plugin who answered or failed
    * @param size of the reply in octets
    */
-  record(query: Query, now: number, rcode: number, plugin: string, size: number): void {
+  record(query: Query, rcode: number, plugin: string, size: number): void {
     const protocol = query.overStream ? 1 : 0;
     const family = query.client.family === 4 ? 0 : 1;
     const type = query.type < TYPE_PLACES.length ? octetAt(TYPE_PLACES, query.type) : 0;
     const place = (protocol * 2 + family) * TYPE_LABELS.length + type;
     (this.#requests[place] ?? this.#openRequests(place, protocol, family, type)).increment();
     (this.#requestSizes[protocol] ?? this.#openRequestSizes(protocol)).observe(query.length);
-    (this.#durations ?? this.#openDurations()).observe((now - query.receivedAt) / 1000);
     if (query.dnssecOk) (this.#dnssecOk ?? this.#openDnssecOk()).increment();
     if (rcode === NO_REPLY) return;
     (this.#responseSizes[protocol] ?? this.#openResponseSizes(protocol)).observe(size);
