@@ -6,7 +6,10 @@ import type { Name } from "../dns/name.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
 import { joinLabels } from "./cluster-zone.ts";
 
-/** Milliseconds in which changes are gathered: forgetting costs a look at everything that is kept. */
+/**
+ * Milliseconds from one telling to the next, in which changes are gathered: forgetting costs a look at everything that is kept. What comes
+ * after a pause is told at once.
+ */
 const GATHERING = 5;
 /** The same where all is outdated: names were not even looked at, and whole zones are forgotten. */
 const GATHERING_ALL = 100;
@@ -29,6 +32,7 @@ export class OutdatedNames {
   /** Whether the zones will be told whatever is added. */
   #all = false;
   #timer: Timer | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: OutdatedNamesOptions) {
     this.#options = options;
@@ -36,7 +40,10 @@ export class OutdatedNames {
 
   /** Will tell soon what has been added. */
   schedule(): void {
-    this.#timer ??= this.#options.clock.after(this.#all ? GATHERING_ALL : GATHERING, () => this.#tell());
+    if (this.#timer !== undefined) return;
+    const { clock } = this.#options;
+    const next = this.#toldAt + (this.#all ? GATHERING_ALL : GATHERING);
+    this.#timer = clock.after(Math.max(0, next - clock.now()), () => this.#tell());
   }
 
   add(name: Name): void {
@@ -72,6 +79,7 @@ export class OutdatedNames {
 
   #tell(): void {
     this.#timer = undefined;
+    this.#toldAt = this.#options.clock.now();
     this.#options.complete();
     const names = this.#all ? this.#options.zones : [...this.#names.values()];
     this.#all = false;

@@ -81,6 +81,39 @@ test("changes that come together are told together, a namespace with all below i
   assert.equal(clock.pendingTimers, 0);
 });
 
+test("what comes after a pause is told at once, and what follows it soon after", () => {
+  const { clock, store, told } = watching(["cluster.local."]);
+  clock.advance(1000);
+  store.put("services", service("web"));
+  clock.advance(0);
+  assert.deepEqual(told, [["web.shop.svc.cluster.local."]]);
+  store.put("services", service("api"));
+  clock.advance(4);
+  assert.equal(told.length, 1);
+  clock.advance(1);
+  assert.deepEqual(told[1], ["api.shop.svc.cluster.local."]);
+});
+
+test("as long as lists come in, the zones are outdated as a whole", () => {
+  const clock = new FakeClock();
+  const store = new ClusterStore({ clock, kinds: ["services"] });
+  const told: string[][] = [];
+  const zones = ["cluster.local.", "in-addr.arpa."].map((zone) => Name.parse(zone));
+  const touched = new TouchedNames({ store, zones, clock, forget: (names) => told.push(names.map(String)) });
+  store.subscribe((change) => touched.add(change));
+  store.put("services", service("web", { clusterAddresses: [address("10.96.0.7")] }));
+  clock.advance(0);
+  store.put("services", service("api"));
+  clock.advance(99);
+  assert.deepEqual(told, [["cluster.local.", "in-addr.arpa."]]);
+  store.markListed("services");
+  clock.advance(1);
+  assert.equal(told.length, 2);
+  store.put("services", service("api", { publishNotReadyAddresses: true }));
+  clock.advance(10);
+  assert.deepEqual(told[2], ["api.shop.svc.cluster.local."]);
+});
+
 test("a flood of changes outdates the zones", () => {
   const { clock, store, told } = watching(["cluster.local.", "ip6.arpa."]);
   for (let n = 0; n < 2_500; n++) store.put("services", service(`s${n}`));
