@@ -1,10 +1,10 @@
-/** "Write a plugin in ten minutes", done as CONTRIBUTING.md says, word for word, in a copy of the project. */
+/** "A plugin in one file" and "Write a plugin in ten minutes", done as CONTRIBUTING.md says, word for word, in a copy of the project. */
 import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { fencedBlocks, sections } from "../scripts/lib/markdown.ts";
+import { type FencedBlock, fencedBlocks, sections } from "../scripts/lib/markdown.ts";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { writeTree } from "../scripts/lib/test-tree.ts";
 import { waitForServer } from "./support/dns-client.ts";
@@ -16,14 +16,12 @@ import { Program, run } from "./support/program.ts";
 const PORT = 10053;
 
 const page = readFileSync(join(projectRoot, "CONTRIBUTING.md"), "utf8");
-const walkThrough = sections(page, 2).find(({ title }) => title === "Write a plugin in ten minutes");
-assert.ok(walkThrough !== undefined);
-const blocks = fencedBlocks(walkThrough.text);
+const blocks = blocksOf("Write a plugin in ten minutes");
 
 const copy = mkdtempSync(join(tmpdir(), "portolan-contributing-"));
 after(() => rmSync(copy, { recursive: true, force: true }));
 copyProject();
-const written = writeFiles();
+const written = writeFiles(blocks);
 const folder = dirname(written[0] ?? "");
 
 test("every block of code is a file, a line of one, or a command", () => {
@@ -100,14 +98,64 @@ test("the server answers as shown", { skip: skipWithout("dig") }, async () => {
   }
 });
 
+test("a plugin in one file answers in the quickstart", { skip: skipWithout("dig") }, async () => {
+  const steps = blocksOf("A plugin in one file");
+  const [source, corefile, ...others] = writeFiles(steps);
+  assert.equal(source, "examples/quickstart/lighthouse.ts");
+  assert.ok(readFileSync(join(copy, source), "utf8").split("\n").length <= 31, "more than 30 lines");
+  assert.ok(corefile !== undefined);
+  assert.deepEqual(others, [corefile]);
+  // The ports of the example may be in use.
+  const port = await freePort();
+  const path = join(copy, corefile);
+  const ports = new Map([["1053", port], ...(await freePorts("18080", "18181", "19153"))]);
+  const text = readFileSync(path, "utf8");
+  writeFileSync(
+    path,
+    text.replaceAll(/(?<=:)(1053|18080|18181|19153)\b/g, (each) => `${ports.get(each)}`),
+  );
+
+  const command = steps.find(({ language }) => language === "sh")?.text ?? "";
+  const session = steps.find(({ language }) => language === "console")?.text ?? "";
+  const [, ask = "", answer = ""] = /^\$ (.*)\n([\s\S]*)$/.exec(session) ?? [];
+  // What `npm start` runs at the end (scripts/start.test.ts): npm passes no signal on to it.
+  assert.equal(command, "npm start\n");
+  await using program = new Program(process.execPath, [join(copy, "bin", "portolan"), "-conf", corefile], {
+    cwd: copy,
+  });
+  const deadline = AbortSignal.timeout(120_000);
+  const server = { address: "127.0.0.1", port };
+  assert.ok(await waitForServer(server, () => program.hasEnded || deadline.aborted), program.describe());
+  const { output } = await run("sh", ["-c", ask.replace("-p 1053", `-p ${port}`)]);
+  assert.equal(output.replaceAll(/\s+/g, " "), answer.replaceAll(/\s+/g, " "));
+  await program.stop();
+});
+
+async function freePorts(...names: readonly string[]): Promise<[string, number][]> {
+  return Promise.all(names.map(async (name) => [name, await freePort()] as [string, number]));
+}
+
+function blocksOf(title: string): readonly FencedBlock[] {
+  const walkThrough = sections(page, 2).find((section) => section.title === title);
+  assert.ok(walkThrough !== undefined);
+  return fencedBlocks(walkThrough.text);
+}
+
 function copyProject(): void {
-  for (const part of ["src", "scripts", "bin"]) {
+  for (const part of ["src", "scripts", "bin", "examples"]) {
     cpSync(join(projectRoot, part), join(copy, part), {
       recursive: true,
       filter: (path) => !path.endsWith(".test.ts") && basename(path) !== "fixtures",
     });
   }
-  for (const file of ["package.json", "package-lock.json", "tsconfig.json", "biome.json", ".oxlintrc.json"])
+  for (const file of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "biome.json",
+    ".oxlintrc.json",
+  ])
     cpSync(join(projectRoot, file), join(copy, file));
   symlinkSync(join(projectRoot, "node_modules"), join(copy, "node_modules"));
 }
@@ -120,12 +168,13 @@ interface NamedFile {
 
 /** The file that the line in front of a block names. */
 function fileOf(introduction: string): NamedFile | undefined {
-  const [, path, inFrontOf] = /^`([^`]+)`(?:, a line in front of `([^`]+)`)?:$/.exec(introduction) ?? [];
+  const [, path, inFrontOf] =
+    /^`([^`]+)`(?:, (?:a line|lines) in front of `([^`]+)`)?:$/.exec(introduction) ?? [];
   return path === undefined ? undefined : { path, inFrontOf };
 }
 
-function writeFiles(): string[] {
-  return blocks.flatMap(({ introduction, text }) => {
+function writeFiles(steps: readonly FencedBlock[]): string[] {
+  return steps.flatMap(({ introduction, text }) => {
     const file = fileOf(introduction);
     if (file === undefined) return [];
     writeTree(copy, { [file.path]: contentOf(file, text) });
