@@ -25,6 +25,8 @@ export interface ClusterSample {
   readonly relist: RelistSample;
   readonly latency: LatencySample | undefined;
   readonly churn: ChurnSample | undefined;
+  /** What makes times of this sample doubtful, each in words. */
+  readonly doubts: readonly string[];
 }
 
 export interface RelistSample {

@@ -11,6 +11,7 @@ import { CertificateAuthority } from "../../test/support/certificates.ts";
 import { freePort } from "../../test/support/free-ports.ts";
 import { DurationLog } from "../load/duration-log.ts";
 import { CLUSTER_ZONE } from "../names.ts";
+import { cpuSeconds, machineCpuSeconds } from "../run/process-usage.ts";
 import { RunningServer } from "../run/running-server.ts";
 import { portolanCommand } from "../servers/portolan.ts";
 import type { AnswerWatchOptions, FirstSeen } from "./answer-watch.ts";
@@ -75,8 +76,11 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   await delay(durations.rest * 1000);
   const restMegabytes = processMemory(server.pid).resident;
   const relist = await measureRelist(api, server, kinds, durations.rest);
+  const others = new OtherProcesses(options.ticksPerSecond);
   const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;
+  others.look("CPU an event");
   const latency = scenario.measuresLatency ? await measureLatency(api, server, durations.latency) : undefined;
+  others.look("latency");
   server.assertRunning();
   return {
     scenario: scenario.name,
@@ -88,7 +92,38 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
     relist,
     latency,
     churn,
+    doubts: others.doubts,
   };
+}
+
+/** More of a core than this, and times tell of the others. */
+const OTHERS_LIMIT = 0.05;
+
+/** How busy the machine is with what is no part of the benchmark, from one look to the next. */
+class OtherProcesses {
+  readonly doubts: string[] = [];
+  readonly #ticksPerSecond: number;
+  #last: { readonly at: number; readonly seconds: number };
+
+  constructor(ticksPerSecond: number) {
+    this.#ticksPerSecond = ticksPerSecond;
+    this.#last = this.#now();
+  }
+
+  /** Notes a doubt where others have used much since the last look. */
+  look(about: string): void {
+    const before = this.#last;
+    this.#last = this.#now();
+    const share = (this.#last.seconds - before.seconds) / ((this.#last.at - before.at) / 1000);
+    if (share > OTHERS_LIMIT)
+      this.doubts.push(`${about}: other processes used ${Math.round(share * 100)} % of a core`);
+  }
+
+  #now() {
+    // All that is measured, and what measures it, descends from this process.
+    const own = cpuSeconds(process.pid, this.#ticksPerSecond);
+    return { at: performance.now(), seconds: machineCpuSeconds(this.#ticksPerSecond) - own };
+  }
 }
 
 async function measureRelist(

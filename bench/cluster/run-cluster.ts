@@ -35,6 +35,7 @@ export async function runClusterBenchmark(
     });
     samples.push(sample);
     say(`    ${describeSample(sample)}`);
+    for (const doubt of sample.doubts) say(`    ! ${doubt}`);
   }
   return { startedAt, machine, size: FULL_SIZE, samples };
 }

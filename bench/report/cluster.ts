@@ -16,7 +16,12 @@ ${samples.map(({ scenario, about }) => `- \`${scenario}\`: ${about}`).join("\n")
 | | ${samples.map(({ scenario }) => `\`${scenario}\``).join(" | ")} |
 |---|${samples.map(() => "---:|").join("")}
 ${ROWS.map(([title, cell]) => `| ${title} | ${samples.map((sample) => cell(sample) ?? "-").join(" | ")} |`).join("\n")}
-`;
+${doubtList(samples)}`;
+}
+
+function doubtList(samples: readonly ClusterSample[]): string {
+  const lines = samples.flatMap(({ scenario, doubts }) => doubts.map((doubt) => `- ${scenario}: ${doubt}`));
+  return lines.length === 0 ? "" : `\nDoubtful:\n\n${lines.join("\n")}\n`;
 }
 
 type Row = readonly [title: string, cell: (sample: ClusterSample) => string | undefined];

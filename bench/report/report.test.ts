@@ -113,6 +113,7 @@ function clusterSample(scenario: string, changes: Partial<ClusterSample> = {}): 
     relist: { took: 900, peakMegabytes: 125, afterMegabytes: 110 },
     latency: { latency: { p50: 800, p99: 4_200, p999: 9_000, max: 9_500 }, events: 300, missed: 2 },
     churn: { rate: 200, events: 4_000, cpuMicroseconds: 310, cpuShare: 0.062 },
+    doubts: [],
     ...changes,
   };
 }
@@ -125,7 +126,7 @@ function withCluster(samples: readonly ClusterSample[]): Results {
 describe("the live cluster", () => {
   const all = withCluster([
     clusterSample("streamed"),
-    clusterSample("paged", { ready: 20_000, churn: undefined }),
+    clusterSample("paged", { ready: 20_000, churn: undefined, doubts: ["latency: others"] }),
     clusterSample("pods", { restMegabytes: 181, latency: undefined, churn: undefined }),
   ]);
 
@@ -148,6 +149,7 @@ describe("the live cluster", () => {
     const page = writeMarkdown(all);
     assert.match(page, /^8,000 Services, 150,000 endpoints in slices of 100, .* 5,000 nodes/m);
     assert.match(page, /^\| \| `streamed` \| `paged` \| `pods` \|$/m);
+    assert.match(page, /^Doubtful:\n\n- paged: latency: others$/m);
     assert.match(page, /^\| resident at rest, MB \| 100 \| 100 \| 181 \|$/m);
     assert.match(page, /^\| peak to rest \| 1\.25 × \| 1\.25 × \| 0\.69 × \|$/m);
     assert.match(page, /^\| event to changed answer, p99, ms \| 4\.20 \| 4\.20 \| - \|$/m);
