@@ -200,7 +200,7 @@ export class ApiClient {
   }
 
   #makeDispatcher({ Agent, ProxyAgent }: typeof import("undici"), identity: TlsIdentity): Dispatcher {
-    const { tls, proxy } = this.#options.access;
+    const { tls, proxy, headers } = this.#options.access;
     const connect = {
       timeout: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -212,7 +212,8 @@ export class ApiClient {
       ...(tls.serverName !== undefined && { servername: tls.serverName }),
     };
     const options = {
-      allowH2: true,
+      // Over HTTP/2 undici makes one field of those with the same name, and two groups to act for would be one group "a, b".
+      allowH2: new Set(headers.map(([name]) => name)).size === headers.length,
       // Who waits for how long is for the watchdog of each request to say.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -76,23 +76,30 @@ describe("a kubeconfig", () => {
     [
       "the name of somebody to act for",
       () => ({ token: "t", as: "jane", "as-groups": ["a", "b"], "as-user-extra": { "x/y": ["z"] } }),
-      ({ headers }) =>
+      ({ headers, rawHeaders }) =>
         headers["impersonate-user"] === "jane" &&
-        headers["impersonate-group"] === "a, b" &&
+        valuesOf("impersonate-group", rawHeaders).join("+") === "a+b" &&
         headers["impersonate-extra-x%2fy"] === "z",
+    ],
+    [
+      "the name of somebody in one group",
+      () => ({ token: "t", as: "jane", "as-groups": ["a"] }),
+      ({ rawHeaders }) => valuesOf("impersonate-group", rawHeaders).join("+") === "a",
     ],
   ];
   for (const [title, user, admits] of ways) {
-    it(`signs in with ${title}`, async () => {
-      await using test = await SourceTest.prepare({
-        simulator: { tls: { ...serverTls, clientAuthority: authority.certificate } },
-        access: (api) => credentials.access({ server: api.url, "certificate-authority": "ca.crt" }, user()),
+    for (const http2 of [true, false]) {
+      it(`signs in with ${title} at a server of HTTP/${http2 ? 2 : 1.1}`, async () => {
+        await using test = await SourceTest.prepare({
+          simulator: { tls: { ...serverTls, clientAuthority: authority.certificate }, http2 },
+          access: (api) => credentials.access({ server: api.url, "certificate-authority": "ca.crt" }, user()),
+        });
+        test.api.admits = admits;
+        test.source.start();
+        await test.synced();
+        assert.deepEqual(test.log.lines, []);
       });
-      test.api.admits = admits;
-      test.source.start();
-      await test.synced();
-      assert.deepEqual(test.log.lines, []);
-    });
+    }
   }
 
   it("asks the program again when its token is refused", async () => {
@@ -249,3 +256,8 @@ describe("a kubeconfig", () => {
     });
   }
 });
+
+/** What stands behind each of the fields of a name. */
+function valuesOf(name: string, rawHeaders: readonly string[]): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+}

@@ -44,6 +44,8 @@ export interface Caller {
   readonly authorization: string | undefined;
   readonly commonName: string | undefined;
   readonly headers: AnyRequest["headers"];
+  /** Names and values in turn, each as it came. */
+  readonly rawHeaders: AnyRequest["rawHeaders"];
   /** `1.1` or `2.0`. */
   readonly httpVersion: string;
 }
@@ -221,6 +223,7 @@ export class ApiSimulator implements AsyncDisposable {
       authorization: request.headers.authorization,
       commonName: commonNameOf(socketOf(request)),
       headers: request.headers,
+      rawHeaders: request.rawHeaders,
       httpVersion: request.httpVersion,
     };
     if (!this.admits(caller)) throw new ApiError(401, "Unauthorized", "Unauthorized");
@@ -249,8 +252,13 @@ export class ApiSimulator implements AsyncDisposable {
   }
 }
 
-function commonNameOf(socket: Socket | TLSSocket): string | undefined {
-  if (!("getPeerCertificate" in socket) || !socket.authorized) return undefined;
+function commonNameOf(socket: Socket): string | undefined {
+  if (!isTls(socket) || !socket.authorized) return undefined;
   const name = socket.getPeerCertificate().subject?.CN;
   return typeof name === "string" ? name : undefined;
+}
+
+/** Not by `in`: the socket of an HTTP/2 session passes on what is read of it, and does not say what there is. */
+function isTls(socket: Socket): socket is TLSSocket {
+  return Reflect.get(socket, "encrypted") === true;
 }
