@@ -67,20 +67,22 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   };
 
   const kinds = scenario.pods ? 4 : 3;
+  const others = new OtherProcesses(options.ticksPerSecond);
   const listed = api.listed(kinds);
   const startedAt = performance.now();
   await using server = RunningServer.startMeasured("portolan", plan, place);
   await becomesReady(server, readyPort);
   const ready = performance.now() - startedAt;
   const first = await listed;
+  others.look("start and first lists");
   await delay(durations.rest * 1000);
   const restMegabytes = processMemory(server.pid).resident;
   const relist = await measureRelist(api, server, kinds, durations.rest);
-  const others = new OtherProcesses(options.ticksPerSecond);
+  others.look("rest and relist");
   const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;
-  others.look("CPU an event");
+  if (churn !== undefined) others.look("CPU an event");
   const latency = scenario.measuresLatency ? await measureLatency(api, server, durations.latency) : undefined;
-  others.look("latency");
+  if (latency !== undefined) others.look("latency");
   server.assertRunning();
   return {
     scenario: scenario.name,
