@@ -127,6 +127,26 @@ describe("values of the chart", () => {
     });
   }
 
+  for (const [lameduck, periodSeconds] of [
+    [4, 1],
+    [5, 1],
+    [7, 1],
+    [8, 2],
+    [10, 2],
+    [60, 2],
+  ] as const) {
+    test(`take a pod with ${lameduck} s of lameduck out of the Service before half of them is over`, () => {
+      const probe = partAt(portolanPod(`lameduck ${lameduck}s`), "containers.0.readinessProbe");
+      assert.equal(probe.periodSeconds, periodSeconds);
+      assert.ok(Number(probe.periodSeconds) * Number(probe.failureThreshold) <= lameduck / 2);
+    });
+  }
+
+  test("may say themselves how often pods are asked whether they are ready", () => {
+    const pod = portolanPod("lameduck 30s", { readinessProbe: { periodSeconds: 5, failureThreshold: 3 } });
+    assert.equal(at(pod, "containers.0.readinessProbe.periodSeconds"), 5);
+  });
+
   test("are refused with a lameduck that no grace period can follow from", () => {
     assert.throws(() => gracePeriod("lameduck 1m"), /write lameduck in whole seconds/);
   });
@@ -151,9 +171,14 @@ describe("values of the chart", () => {
 });
 
 function gracePeriod(configBlock: string): unknown {
+  return portolanPod(configBlock).terminationGracePeriodSeconds;
+}
+
+/** @param configBlock that of the plugin `health` */
+function portolanPod(configBlock: string, values: Part = {}): Part {
   const servers = [{ zones: [{ zone: "." }], plugins: [{ name: "health", configBlock }] }];
-  const deployment = objectCalled(chartObjects({ servers }), "Deployment portolan");
-  return at(deployment, "spec.template.spec.terminationGracePeriodSeconds");
+  const deployment = objectCalled(chartObjects({ servers, ...values }), "Deployment portolan");
+  return partAt(deployment, "spec.template.spec");
 }
 
 function byName(objects: readonly Part[]): Part[] {

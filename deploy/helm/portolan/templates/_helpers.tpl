@@ -44,12 +44,23 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ end }}
 {{- end }}
 
-{{- /* Seconds that pods have to end: lameduck, 5 for queries under way, 15 to spare. */}}
-{{- define "portolan.gracePeriod" -}}
+{{- /* Seconds of lameduck, 0 without one. */}}
+{{- define "portolan.lameduck" -}}
 {{- $line := include "portolan.corefile" . | regexFind "lameduck +[^ \n]+" }}
 {{- $seconds := $line | regexFind "^lameduck +[0-9]+s$" | regexFind "[0-9]+" }}
 {{- if $line }}{{- if not $seconds }}
-{{- fail "write lameduck in whole seconds, such as 10s: the grace period of the pods follows from it" }}
+{{- fail "write lameduck in whole seconds, such as 10s: grace period and readiness probe of the pods follow from it" }}
 {{- end }}{{- end }}
-{{- add ($seconds | default "0") 20 }}
+{{- $seconds | default "0" }}
+{{- end }}
+
+{{- /* Seconds that pods have to end: lameduck, 5 for queries under way, 15 to spare. */}}
+{{- define "portolan.gracePeriod" -}}
+{{- add (include "portolan.lameduck" .) 20 }}
+{{- end }}
+
+{{- /* Seconds between two looks at /ready: all that it takes for a failure are half of lameduck at the most, and 2 s each. */}}
+{{- define "portolan.readinessPeriod" -}}
+{{- $half := div (include "portolan.lameduck" .) 2 }}
+{{- div $half .Values.readinessProbe.failureThreshold | min 2 | max 1 }}
 {{- end }}
