@@ -194,6 +194,15 @@ describe("goes on after", () => {
       { kind: "answer", contentType: "application/vnd.kubernetes.protobuf", body: "\0\0\0\u0003abc" },
       /not valid protobuf|does not begin/,
     ],
+    [
+      "a token that expired in the middle of the watch",
+      {
+        kind: "answer",
+        contentType: "application/json",
+        body: '{"type":"ERROR","object":{"kind":"Status","code":401,"reason":"Unauthorized"}}\n',
+      },
+      /does not know who asks \(401 Unauthorized\)/,
+    ],
     ["a watch cut short", { kind: "cut", afterOctets: 10 }, /the connection to .* broke/],
     [
       "a watch that ends in the middle of an event",
