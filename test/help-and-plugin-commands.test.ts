@@ -79,11 +79,11 @@ test("what cannot be begun or tested", async (t) => {
     [["new", "Greet"], /^"Greet" cannot be the name of a plugin: /],
     [["new", "../greet"], /^"\.\.\/greet" cannot be the name of a plugin: /],
     [["new", "cache"], /^there is a plugin "cache" already\n$/],
-    [["new", "there"], /^cannot make the folder there: EEXIST/],
+    [["new", "there"], /^there is a file or folder there here already: take/],
     [["new"], /^Usage: portolan plugin new NAME/],
     [[], /^Usage: /],
     [["test", "none.test.ts"], /^cannot test none\.test\.ts: no such file\n$/],
-    [["test", "empty"], /^cannot test empty: is no file\n$/],
+    [["test", "empty"], /^cannot test empty: is a directory\n$/],
     [["test"], /^there is no test here/],
   ] as const) {
     const { code, output, errors } = await runPortolan(["plugin", ...args], { cwd });

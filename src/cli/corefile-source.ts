@@ -1,5 +1,6 @@
 /** Where the text of a Corefile comes from, and why it cannot be had. */
 import { existsSync, readSync } from "node:fs";
+import { describeNoText } from "../corefile/host.ts";
 import { nodeHost } from "../corefile/node-host.ts";
 import { type CorefileSource, defaultCorefile } from "../server/configuration.ts";
 
@@ -37,16 +38,8 @@ export function corefilePath(conf: string): string | undefined {
 /** @throws UnreadableCorefile */
 export function readCorefile(file: string): CorefileSource {
   const content = nodeHost.readFile(file);
-  switch (content.kind) {
-    case "text":
-      return checkedSource(content.text, file);
-    case "missing":
-      throw new UnreadableCorefile(file, "no such file");
-    case "directory":
-      throw new UnreadableCorefile(file, "is a directory");
-    case "unreadable":
-      throw new UnreadableCorefile(file, content.reason);
-  }
+  if (content.kind !== "text") throw new UnreadableCorefile(file, describeNoText(content));
+  return { text: content.text, file };
 }
 
 /** As for files. */
@@ -59,7 +52,7 @@ export function readStandardInput(): CorefileSource {
   for (;;) {
     const chunk = Buffer.alloc(64 * 1024);
     const length = readChunk(chunk);
-    if (length === 0) return checkedSource(Buffer.concat(chunks).toString("utf8"), "stdin");
+    if (length === 0) return fromStandardInput(Buffer.concat(chunks).toString("utf8"));
     total += length;
     if (total > MAX_OCTETS)
       throw new UnreadableCorefile("stdin", `larger than ${MAX_OCTETS / 1024 / 1024} MiB`);
@@ -78,7 +71,7 @@ function readChunk(chunk: Buffer): number {
   }
 }
 
-function checkedSource(text: string, file: string): CorefileSource {
-  if (text.includes("\0")) throw new UnreadableCorefile(file, "is not a text file");
-  return { text, file };
+function fromStandardInput(text: string): CorefileSource {
+  if (text.includes("\0")) throw new UnreadableCorefile("stdin", "is not a text file");
+  return { text, file: "stdin" };
 }

@@ -13,6 +13,18 @@ export type FileContent =
   | { readonly kind: "directory" }
   | { readonly kind: "unreadable"; readonly reason: string };
 
+/** Why there is no text, as in "is a directory". */
+export function describeNoText(content: Exclude<FileContent, { kind: "text" }>): string {
+  switch (content.kind) {
+    case "missing":
+      return "no such file";
+    case "directory":
+      return "is a directory";
+    case "unreadable":
+      return content.reason;
+  }
+}
+
 export interface MemoryHostContent {
   /** Text by path. */
   readonly files?: Readonly<Record<string, string>>;

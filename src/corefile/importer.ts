@@ -9,7 +9,7 @@ import {
   type Span,
 } from "./diagnostic.ts";
 import type { CorefileDiagnosticCode } from "./diagnostic-codes.ts";
-import type { CorefileHost, FileContent } from "./host.ts";
+import { type CorefileHost, describeNoText, type FileContent } from "./host.ts";
 import { countPlaceholders, type Frame, type TokenStream } from "./token-stream.ts";
 import { type Lexed, lex, type Token } from "./tokens.ts";
 
@@ -204,10 +204,14 @@ export class Importer {
         notes: [`looked for ${quoteText(path)}`, ...this.#laterSnippet(name.text)],
       });
     } else {
-      const reason = content.kind === "directory" ? "is a directory" : content.reason;
       const notes =
         content.kind === "directory" ? [`${quoteText(join(path, "*"))} imports all files in it`] : [];
-      this.#error("COREFILE_IMPORT_UNREADABLE", name.span, `Could not import ${path}: ${reason}`, { notes });
+      this.#error(
+        "COREFILE_IMPORT_UNREADABLE",
+        name.span,
+        `Could not import ${path}: ${describeNoText(content)}`,
+        { notes },
+      );
     }
     return undefined;
   }

@@ -31,7 +31,10 @@ function readFile(path: string): FileContent {
     if (status.size > MAX_FILE_OCTETS) {
       return { kind: "unreadable", reason: `larger than ${MAX_FILE_OCTETS / 1024 / 1024} MiB` };
     }
-    return { kind: "text", text: readFileSync(path, "utf8") };
+    const text = readFileSync(path, "utf8");
+    return text.includes("\0")
+      ? { kind: "unreadable", reason: "is not a text file" }
+      : { kind: "text", text };
   } catch (error) {
     return { kind: "unreadable", reason: error instanceof Error ? error.message : String(error) };
   }

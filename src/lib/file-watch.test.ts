@@ -183,8 +183,8 @@ describe("FileWatch on the disk", () => {
     assert.deepEqual(textOf(await watch.start()), {});
     await watch.check();
     assert.deepEqual(errors, [
-      `${folder}: Error: ${folder} is not a regular file`,
-      `${pipe}: Error: ${pipe} is not a regular file`,
+      `${folder}: UnsuitableFile: ${folder} is not a regular file`,
+      `${pipe}: UnsuitableFile: ${pipe} is not a regular file`,
     ]);
   });
 });

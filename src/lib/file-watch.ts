@@ -1,5 +1,4 @@
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { openRegularFile, readOpenFile } from "./bounded-file.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { nodeCrypto } from "./node-modules.ts";
 
@@ -135,7 +134,7 @@ export interface FileReader {
   /**
    * The content, unless the file still has the stamp given; then undefined.
    *
-   * @throws if there is no regular file at that path, or it cannot be read.
+   * @throws if there is no regular file at that path, it is too large, or it cannot be read.
    */
   readIfNew(path: string, stamp: string | undefined): Promise<ReadFile | undefined>;
 }
@@ -148,20 +147,21 @@ export interface ReadFile {
   readonly modifiedAt: number;
 }
 
+/** Several times the largest of published blocklists. */
+const MAX_WATCHED_OCTETS = 128 * 1024 * 1024;
+
 /** Reads from the disk. Stamp and content are those of one open file, even if links are swapped meanwhile. */
 export class DiskFileReader implements FileReader {
   async readIfNew(path: string, stamp: string | undefined): Promise<ReadFile | undefined> {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer, and hold a thread as long.
-    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const opened = await openRegularFile(path, MAX_WATCHED_OCTETS);
     try {
-      const status = await file.stat({ bigint: true });
-      if (!status.isFile()) throw new Error(`${path} is not a regular file`);
-      const { dev, ino, size, mtimeNs, ctimeNs } = status;
+      const { dev, ino, size, mtimeNs, ctimeNs } = opened.status;
       const found = [dev, ino, size, mtimeNs, ctimeNs].join(":");
       if (found === stamp) return undefined;
-      return { content: await file.readFile(), stamp: found, modifiedAt: Number(mtimeNs / 1_000_000n) };
+      const content = await readOpenFile(opened, path, MAX_WATCHED_OCTETS);
+      return { content, stamp: found, modifiedAt: Number(mtimeNs / 1_000_000n) };
     } finally {
-      await file.close();
+      await opened.file.close();
     }
   }
 }

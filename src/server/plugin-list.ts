@@ -1,6 +1,6 @@
 /** The list of plugins: the program's own, or that of a `plugin.cfg`, and what is added to it. */
 import { dirname, resolve } from "node:path";
-import type { CorefileHost } from "../corefile/host.ts";
+import { type CorefileHost, describeNoText } from "../corefile/host.ts";
 import { nearestWord } from "../lib/nearest-word.ts";
 import { type PluginEntry, PluginListError, parsePluginList } from "./plugin-registry.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -90,13 +90,8 @@ export function readPluginList(
 ): PluginEntry[] | undefined {
   const content = host.readFile(file);
   if (content.kind === "missing" && optional) return undefined;
-  if (content.kind !== "text") {
-    const reasons = { missing: "no such file", directory: "is a directory" };
-    const reason = content.kind === "unreadable" ? content.reason : reasons[content.kind];
-    throw new PluginListError(`cannot read the list of plugins ${file}: ${reason}`);
-  }
-  if (content.text.includes("\0"))
-    throw new PluginListError(`cannot read the list of plugins ${file}: is not a text file`);
+  if (content.kind !== "text")
+    throw new PluginListError(`cannot read the list of plugins ${file}: ${describeNoText(content)}`);
   const modules = new Set(builtIn.map(({ module }) => module));
   const external = { from: resolve(dirname(file)), declaredBy: file };
   return parsePluginList(content.text, file).flatMap((entry) => {

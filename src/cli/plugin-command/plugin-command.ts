@@ -1,8 +1,10 @@
 /** `portolan plugin`: begins a plugin, and runs its tests. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { describeNoText } from "../../corefile/host.ts";
+import { nodeHost } from "../../corefile/node-host.ts";
 import { programModule } from "../../lib/program-files.ts";
 import { builtInPlugins } from "../../server/plugin-registry.ts";
 import { skeleton } from "./skeleton.ts";
@@ -33,6 +35,8 @@ async function begin(name: string): Promise<number> {
   try {
     mkdirSync(name);
   } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST")
+      return fail(`there is a file or folder ${name} here already: take another name, or another folder`);
     return fail(`cannot make the folder ${name}: ${error instanceof Error ? error.message : String(error)}`);
   }
   for (const [file, text] of Object.entries(skeleton(name))) {
@@ -55,9 +59,8 @@ async function runTests(words: readonly string[]): Promise<number> {
     words.length > 0 ? words : globSync("**/*.test.{ts,js,mjs}", { exclude: ["**/node_modules/**"] });
   if (files.length === 0) return fail("there is no test here: a test is a file such as greet.test.ts");
   for (const file of files) {
-    const status = statSync(file, { throwIfNoEntry: false });
-    if (status?.isFile() !== true)
-      return fail(`cannot test ${file}: ${status === undefined ? "no such file" : "is no file"}`);
+    const content = nodeHost.readFile(file);
+    if (content.kind !== "text") return fail(`cannot test ${file}: ${describeNoText(content)}`);
   }
   const imports = programModule("cli/plugin-command/test-imports").href;
   // A test runner that finds itself inside of another one says nothing to people.

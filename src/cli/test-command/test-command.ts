@@ -1,5 +1,6 @@
 /** `portolan test`: unit tests for a DNS configuration. */
 import { resolve } from "node:path";
+import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { ConfigurationError } from "../../server/configuration.ts";
 import { thisMachine } from "../../server/machine.ts";
@@ -110,17 +111,8 @@ async function testFile(file: string, flags: PluginFlags, uses: (path: string) =
 /** @throws TestFileError */
 function readTestFile(file: string): string {
   const content = nodeHost.readFile(file);
-  switch (content.kind) {
-    case "text":
-      if (content.text.includes("\0")) throw new TestFileError(`cannot read ${file}: is not a text file`);
-      return content.text;
-    case "missing":
-      throw new TestFileError(`cannot read ${file}: no such file`);
-    case "directory":
-      throw new TestFileError(`cannot read ${file}: is a directory`);
-    case "unreadable":
-      throw new TestFileError(`cannot read ${file}: ${content.reason}`);
-  }
+  if (content.kind === "text") return content.text;
+  throw new TestFileError(`cannot read ${file}: ${describeNoText(content)}`);
 }
 
 function usage(): string {

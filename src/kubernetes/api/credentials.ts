@@ -1,5 +1,5 @@
 /** What goes along with each request to say who asks. */
-import { readFile } from "node:fs/promises";
+import { readBoundedFile } from "../../lib/bounded-file.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CredentialSource, Material } from "./access.ts";
 import { CredentialError, errorText } from "./api-error.ts";
@@ -107,7 +107,7 @@ export class CachedFile {
     const now = this.#clock.now();
     if (this.#content !== undefined && now - this.#readAt < MAX_FILE_AGE_MS) return this.#content;
     try {
-      this.#content = await readFile(this.#material.file);
+      this.#content = await readBoundedFile(this.#material.file);
       this.#readAt = now;
     } catch (error) {
       // In the middle of a renewal a file may be missing for a moment.

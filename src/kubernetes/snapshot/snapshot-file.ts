@@ -2,7 +2,8 @@
  * The last known state of a cluster on disk, for a start without its API: one object a line, behind a line that says what this is.
  * The file is replaced as a whole, so that whoever reads it finds the old one or the new one.
  */
-import { open, rename, rm } from "node:fs/promises";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { openRegularFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { isObject, textMember } from "../json.ts";
 import type { ReduceOptions } from "../reduce.ts";
@@ -60,14 +61,13 @@ export class SnapshotFile {
 
   /**
    * Puts what the file holds into the store, which is not synced thereby.
-   * @throws SnapshotError, or the error of the file system
+   * @throws SnapshotError, UnsuitableFile, or the error of the file system
    */
   async load(): Promise<LoadedSnapshot> {
     const { file: path, store, imports, reduce } = this.#options;
-    const file = await open(path);
+    const { file } = await openRegularFile(path, MAX_SIZE);
     try {
-      const { size } = await file.stat();
-      if (size > MAX_SIZE) throw new SnapshotError(`larger than ${MAX_SIZE} octets`);
+      await requireObject(file);
       let written: string | undefined;
       let objects = 0;
       let unusable = 0;
@@ -169,6 +169,13 @@ export class SnapshotFile {
     await file.close();
     await rename(temporary, path);
   }
+}
+
+/** A file without lines would be taken into memory as one, to find that it is something else. */
+async function requireObject(file: FileHandle): Promise<void> {
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(1), { position: 0 });
+  if (bytesRead === 1 && buffer.toString("latin1") !== "{")
+    throw new SnapshotError("not a snapshot of a cluster");
 }
 
 function parseJson(line: string): unknown {

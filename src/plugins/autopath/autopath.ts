@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import type { Name } from "../../dns/name.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
 import { type PluginInstance, type SearchPathSource, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import type { AutopathConfig } from "./config.ts";
@@ -50,7 +50,7 @@ export class Autopath implements PluginInstance {
 
 async function readSearchList(path: string): Promise<readonly Name[]> {
   try {
-    return parseSearchList(await readFile(path, "utf8"));
+    return parseSearchList(await readTextFile(path));
   } catch (error) {
     throw new SetupError(
       `failed to parse "${path}": ${error instanceof Error ? error.message : String(error)}`,

@@ -74,7 +74,7 @@ describe("the upstreams of forward", () => {
     const path = await file("empty.conf", "# nothing");
     assert.equal(
       await failure(`forward . ${path}`),
-      "no valid upstream addresses found: the files named hold no nameserver line",
+      `no valid upstream addresses found: no nameserver line in ${path}`,
     );
     assert.deepEqual(await upstreams(`forward . ${path} 192.0.2.1`), ["192.0.2.1:53"]);
   });

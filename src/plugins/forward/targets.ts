@@ -1,6 +1,6 @@
 /** The TO words of `forward`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
-import { readFile } from "node:fs/promises";
 import { Name } from "../../dns/index.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../../plugin/index.ts";
 import { type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
 import type { HostLookup } from "../../upstream/host-lookup.ts";
@@ -41,8 +41,10 @@ export async function resolveTargets(
   const resolved = await Promise.all(targets.map((word) => addressesOf(word, lookup)));
   const addresses = new Map<string, UpstreamAddress>();
   for (const address of resolved.flat()) if (!addresses.has(address.key)) addresses.set(address.key, address);
-  if (addresses.size === 0)
-    throw new SetupError("no valid upstream addresses found: the files named hold no nameserver line");
+  if (addresses.size === 0) {
+    const files = targets.flatMap((word) => (word.kind === "address" ? [] : word.text)).join(", ");
+    throw new SetupError(`no valid upstream addresses found: no nameserver line in ${files}`);
+  }
   return [...addresses.values()];
 }
 
@@ -72,11 +74,14 @@ async function addressesOf(word: Target, lookup: HostLookup): Promise<UpstreamAd
   if (word.kind === "address") return [word.address];
   const { text } = word;
   let problem: string;
+  let asFile = "";
   try {
-    return parseNameservers(await readFile(text, "utf8"));
+    return parseNameservers(await readTextFile(text));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     problem = error.message;
+    // Who names a file that is there means the file, and would look for the fault in DNS.
+    if (!("code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))) asFile = ` (${problem})`;
   }
   const [, host = text, port = String(DNS_PORT)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
   const name = hostName(host);
@@ -87,7 +92,7 @@ async function addressesOf(word: Target, lookup: HostLookup): Promise<UpstreamAd
     found = await lookup(name);
   } catch (error) {
     throw new SetupError(
-      `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}`,
+      `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
     );
   }
   return found.flatMap((ip) => upstreamAddress(ip, Number(port)) ?? []);

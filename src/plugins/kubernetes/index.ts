@@ -1,5 +1,4 @@
 /** `kubernetes`: the names of a cluster's services and pods (CoreDNS facts 2.47). */
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Name } from "../../dns/name.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
@@ -18,6 +17,7 @@ import { followStore, publishStore } from "../../kubernetes/replication.ts";
 import { SharedValues } from "../../kubernetes/shared-values.ts";
 import type { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { ClusterStore } from "../../kubernetes/store.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { definePlugin, type PlacedPlugin, type Query, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
@@ -244,7 +244,7 @@ function resolveManifestPath({ path, folder }: ManifestPath, site: Site): string
 /** What kubelet adds to the search path of pods is in the resolv.conf that it gave to this one (`dnsPolicy: Default`), if any. */
 async function readHostSearch(): Promise<Name[]> {
   try {
-    return parseSearchList(await readFile("/etc/resolv.conf", "utf8"));
+    return parseSearchList(await readTextFile("/etc/resolv.conf"));
   } catch {
     return [];
   }

@@ -1,5 +1,4 @@
 /** The options that say where the API of a cluster is -> the source that watches it, and the wait for its first lists. */
-import { readFile } from "node:fs/promises";
 import {
   type ClusterAccess,
   ClusterAccessError,
@@ -13,6 +12,7 @@ import type { LabelSelector } from "../../kubernetes/label-selector.ts";
 import type { ReduceOptions } from "../../kubernetes/reduce.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import type { ClusterStore } from "../../kubernetes/store.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { SetupError, type Site, type ZoneList } from "../../plugin/index.ts";
 
@@ -159,7 +159,7 @@ async function findCluster(
 
 async function readKubeconfig(file: string): Promise<string> {
   try {
-    return await readFile(file, "utf8");
+    return await readTextFile(file);
   } catch (error) {
     throw new SetupError(`kubeconfig ${file}: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -107,6 +107,7 @@ export class WeightTable {
     for (const [index, line] of text.split("\n").entries()) {
       const fail = (problem: string, hint?: string): WeightFileError =>
         new WeightFileError(problem, file, index + 1, hint);
+      if (line.includes("\0")) throw fail("not a text file: NUL octet");
       const content = (line.split("#", 1)[0] ?? "").trim();
       if (content === "") continue;
       const [first = "", second, third] = content.split(/\s+/);
