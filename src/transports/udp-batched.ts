@@ -27,12 +27,12 @@ const RECEIVE_SLOT = 4096;
 /** Replies up to this size are sent by the batch, larger ones one by one. */
 const SEND_SLOT = 4096;
 /**
- * Full batches taken before the event loop goes on: a flood of UDP must not starve TCP, health and timers. Past them a turn only
- * takes the few datagrams that Node reads by itself, which cost more; hence not fewer.
+ * Datagrams taken before the event loop goes on: a flood of UDP must not starve TCP, health and timers. Past them a turn only takes the
+ * few datagrams that Node reads by itself, which cost more; hence not fewer.
  */
-const BATCHES_A_TURN = 16;
-/** Batches taken from a socket that is about to close. */
-const LAST_BATCHES = 64;
+const DATAGRAMS_A_TURN = 16 * BATCH;
+/** Datagrams taken from a socket that is about to close. */
+const LAST_DATAGRAMS = 64 * BATCH;
 
 /**
  * Opens a UDP socket and hands every datagram to `receiver`.
@@ -70,7 +70,7 @@ export class BatchedUdpTransport implements Transport {
   readonly #receiver: MessageReceiver;
   readonly #options: UdpOptions;
   readonly #ports: readonly SlotPort[];
-  readonly #batches = new TurnBudget(BATCHES_A_TURN);
+  readonly #budget = new TurnBudget(DATAGRAMS_A_TURN);
   #draining = false;
   #flushScheduled = false;
   #closed = false;
@@ -115,7 +115,7 @@ export class BatchedUdpTransport implements Transport {
   pause(): void {
     this.#socket.removeListener("message", this.#onMessage);
     // What has arrived is taken: nobody else will.
-    if (!this.#closed) this.#takeBatches(LAST_BATCHES);
+    if (!this.#closed) this.#takeBatches(LAST_DATAGRAMS);
   }
 
   close(): Promise<void> {
@@ -160,23 +160,29 @@ export class BatchedUdpTransport implements Transport {
 
   readonly #onMessage = (bytes: Buffer, remote: RemoteInfo): void => {
     // Where no batch follows, the reply leaves with others at the end of the turn.
-    this.#draining = this.#batches.left > 0;
+    this.#draining = this.#budget.left > 0;
     this.#receiver.receive(bytes, bytes.length, keptPort(this, remote.address, remote.port));
-    if (this.#draining) this.#batches.spend(this.#takeBatches(this.#batches.left));
+    if (this.#draining) this.#budget.spend(this.#takeBatches(this.#budget.left));
   };
 
-  /** @returns how many batches were full */
+  /**
+   * Takes what has arrived, and what arrives while it is answered: under load the next queries are there when the replies to these are
+   * sent, and Node's way to the first of them costs more than three answers.
+   * @param limit datagrams after which no further batch is taken
+   * @returns how many datagrams were taken
+   */
   #takeBatches(limit: number): number {
     this.#draining = true;
-    let full = 0;
-    for (let count = BATCH; count === BATCH && full < limit; ) {
+    let taken = 0;
+    let count: number;
+    do {
       count = this.received.receive(this.fd);
       for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
       this.flush();
-      if (count === BATCH) full++;
-    }
+      if (count > 0) taken += count;
+    } while (count > 0 && taken < limit);
     this.#draining = false;
-    return full;
+    return taken;
   }
 
   #take(slot: number, together: boolean): void {
