@@ -32,7 +32,7 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
   const opt = optLength(query, reply, options);
   const out = buffers.buffer(Math.min(limit, sections.end + opt));
   const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
-  const end = sections.recordStarts[shown] ?? sections.start;
+  const end = shown === sections.count ? sections.end : (sections.recordStarts[shown] ?? sections.start);
   const answers = Math.min(shown, sections.answerCount);
   const authorities = Math.min(shown - answers, sections.authorityCount);
 

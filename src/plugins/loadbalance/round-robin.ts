@@ -11,7 +11,10 @@ export class RoundRobin implements Policy {
   }
 
   balance(reply: Reply): void {
-    const addresses = addressesToShuffle(reply.encoded);
+    const { encoded } = reply;
+    // Most answers are one record, and looking at it would be a wait for memory.
+    if (encoded.count < 2) return;
+    const addresses = addressesToShuffle(encoded);
     // Who writes the reply lets addresses of one owner change places: nothing is decoded.
     if (addresses > 1) reply.shuffle = 1 + Math.floor(this.#random.fraction() * LARGEST_SEED);
     else if (addresses === NEEDS_RECORDS) this.balanceRecords(reply);
