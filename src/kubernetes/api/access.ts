@@ -9,7 +9,7 @@ export interface ClusterAccess {
   readonly servers: readonly string[];
   readonly tls: TlsSettings;
   readonly credentials: CredentialSource;
-  /** `http://` or `https://`; undefined for a direct connection. */
+  /** `http://`, `https://` or `socks5://`; undefined for a direct connection. */
   readonly proxy: string | undefined;
   /** Headers that go with every request: whom to act for. */
   readonly headers: readonly (readonly [name: string, value: string])[];

@@ -199,7 +199,10 @@ export class ApiClient {
     return made;
   }
 
-  #makeDispatcher({ Agent, ProxyAgent }: typeof import("undici"), identity: TlsIdentity): Dispatcher {
+  #makeDispatcher(
+    { Agent, ProxyAgent, Socks5ProxyAgent }: typeof import("undici"),
+    identity: TlsIdentity,
+  ): Dispatcher {
     const { tls, proxy, headers } = this.#options.access;
     const connect = {
       timeout: CONNECT_TIMEOUT_MS,
@@ -220,6 +223,7 @@ export class ApiClient {
       h2Options: { pingInterval: PING_INTERVAL_MS },
     };
     if (proxy === undefined) return new Agent({ ...options, connect });
+    if (proxy.startsWith("socks5:")) return new Socks5ProxyAgent(proxy, { requestTls: connect });
     return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
   }
 

@@ -9,6 +9,7 @@ import {
   kubeconfigText,
 } from "../../../test/support/kubernetes-api/credentials-folder.ts";
 import { SourceTest } from "../../../test/support/kubernetes-api/source-test.ts";
+import { SocksProxy } from "../../../test/support/socks-proxy.ts";
 import { isObject } from "../json.ts";
 import { ClusterAccessError } from "./access.ts";
 import { parseKubeconfig } from "./kubeconfig.ts";
@@ -173,6 +174,26 @@ describe("a kubeconfig", () => {
     }
   });
 
+  for (const tls of [serverTls, undefined]) {
+    it(`goes through a SOCKS proxy to a server ${tls === undefined ? "without" : "with"} TLS`, async () => {
+      await using proxy = await SocksProxy.start("dns", "p@ss");
+      await using test = await SourceTest.start({
+        simulator: tls === undefined ? {} : { tls },
+        access: (api) =>
+          credentials.access(
+            {
+              server: api.url,
+              "certificate-authority": "ca.crt",
+              "proxy-url": `socks5://dns:p%40ss@127.0.0.1:${proxy.port}`,
+            },
+            {},
+          ),
+      });
+      await test.watching();
+      assert.ok(proxy.tunnels > 0);
+    });
+  }
+
   const refusals: readonly (readonly [
     title: string,
     text: string,
@@ -233,9 +254,9 @@ describe("a kubeconfig", () => {
     ],
     [
       "another kind of proxy",
-      kubeconfigText({ server: "x", "proxy-url": "socks5://p" }, {}),
+      kubeconfigText({ server: "x", "proxy-url": "ftp://p" }, {}),
       undefined,
-      /not an http or https URL/,
+      /not an http, https or socks5 URL/,
     ],
     [
       "an authority that is not to count",

@@ -187,8 +187,8 @@ class KubeconfigReader {
   }
 
   #checkProxy(proxy: string | undefined): string | undefined {
-    if (proxy === undefined || /^https?:$/.test(URL.parse(proxy)?.protocol ?? "")) return proxy;
-    this.#refuse(`proxy "${proxy}" is not an http or https URL`);
+    if (proxy === undefined || /^(https?|socks5):$/.test(URL.parse(proxy)?.protocol ?? "")) return proxy;
+    this.#refuse(`proxy "${proxy}" is not an http, https or socks5 URL`);
   }
 
   #path(file: string): string {
