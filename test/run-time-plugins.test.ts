@@ -108,6 +108,44 @@ export default definePlugin({
   assert.match(body, /^portolan_plugin_panics_total\{plugin="faulty"\} 3$/m);
 });
 
+test("what a plugin forgot to wait for costs no answer, on every thread", async () => {
+  const careless = `import { bareDirective, definePlugin } from "portolan/plugin";
+export default definePlugin({
+  name: "careless",
+  summary: "Leaves things behind.",
+  config: bareDirective(),
+  create: () => ({
+    handle(query, next) {
+      switch (query.name.labelText(0)) {
+        case "timer": setTimeout(() => { throw new Error("thrown later"); }, 1); break;
+        case "promise": void Promise.reject(new Error("rejected later")); break;
+        case "nothing": void Promise.reject(); break;
+      }
+      return next(query);
+    },
+  }),
+});
+`;
+  await using server = await Portolan.start(
+    (port) =>
+      `.:${port("dns")} {\n bind 127.0.0.1\n multisocket 2\n prometheus 127.0.0.1:${port("metrics")}\n careless\n whoami\n}\n`,
+    { files: { "careless.ts": careless }, args: ["-plugin", "careless:./careless.ts"] },
+  );
+  // The kernel chooses the thread by the client's port.
+  for (let round = 0; round < 16; round++)
+    for (const name of ["timer", "promise", "nothing"])
+      assert.equal((await ask(server, `${name}.example`)).rcode, 0, name);
+  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside of a query: thrown later/);
+  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside of a query: rejected later/);
+  await server.waitForLog(
+    /\[ERROR\] an added plugin: failed outside of a query: a promise was rejected with undefined/,
+  );
+  assert.doesNotMatch(server.log, /its thread|\[FATAL\]/);
+  const { body } = await server.page("metrics", "/metrics");
+  assert.match(body, /^portolan_plugin_panics_total\{plugin="careless"\} \d+$/m);
+  assert.match(body, /^portolan_plugin_panics_total\{plugin="unknown"\} \d+$/m);
+});
+
 test("a Corefile adds one itself, changes it, and drops it, by reloads", async () => {
   const withOptions = (options: string, line: string) => (port: PortOf) =>
     `${options}.:${port("dns")} {\n bind 127.0.0.1\n errors\n ${line}\n whoami\n}\n`;

@@ -1,5 +1,6 @@
 /** Runs the server until a signal ends it. */
 import { writeFile } from "node:fs/promises";
+import { inspect } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
@@ -10,6 +11,7 @@ import { ConfigurationError, type CorefileSource } from "../server/configuration
 import { systemRandom, thisMachine } from "../server/machine.ts";
 import type { PluginRegistry } from "../server/plugin-registry.ts";
 import { Server } from "../server/server.ts";
+import { catchStrayFaults } from "../server/stray-faults.ts";
 import { listenUdp } from "../transports/udp.ts";
 import { banner } from "./banner.ts";
 import { readSource } from "./corefile-source.ts";
@@ -32,6 +34,7 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     return failStart(error);
   }
   const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
+  const metrics = new MetricsRegistry();
   const server = new Server({
     // Standard input can be read but once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
@@ -41,7 +44,7 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     clock,
     random: systemRandom(),
     log,
-    metrics: new MetricsRegistry(),
+    metrics,
     version,
     defaultPort: flags.port,
     // The plain way, to compare with or to fall back to.
@@ -49,6 +52,16 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
   });
   process.title = "portolan";
+  catchStrayFaults(process, {
+    loaded: () => registry.loadedFiles,
+    log,
+    metrics,
+    end(error) {
+      writer.flushSync();
+      process.stderr.write(`${inspect(error)}\n\nNode.js ${process.version}\n`);
+      process.exit(1);
+    },
+  });
   const release = obeySignals(process, server, log, ended.resolve);
   try {
     await server.start();

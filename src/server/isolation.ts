@@ -17,6 +17,12 @@ import { QueryGuard, TimeBudget } from "./time-budget.ts";
 /** Milliseconds that a hook has: a reload waits for `start` and `warmUp`, and the end of the process for the others. */
 const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000, shutdown: 5_000 } as const;
 
+export const PLUGIN_PANICS = {
+  name: "portolan_plugin_panics_total",
+  help: "Failures of plugins that do not come with the program: they threw, rejected, or returned what is no outcome.",
+  labels: ["plugin"],
+} as const;
+
 type BoundedHook = keyof typeof HOOK_BOUNDS;
 
 /**
@@ -101,13 +107,7 @@ function instanceProblem(instance: unknown): string | undefined {
 
 /** Members are called on the instance itself, because those of a class find their private fields there alone. */
 function behindWall(instance: PluginInstance, budget: number, site: Site): PluginInstance {
-  const panics = site.metrics
-    .counter({
-      name: "portolan_plugin_panics_total",
-      help: "Failures of plugins that do not come with the program: they threw, rejected, or returned what is no outcome.",
-      labels: ["plugin"],
-    })
-    .slot(site.plugin);
+  const panics = site.metrics.counter(PLUGIN_PANICS).slot(site.plugin);
   const tolerate = <R>(run: () => R, otherwise: R): R => {
     try {
       return run();

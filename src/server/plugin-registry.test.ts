@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { memoryHost } from "../corefile/host.ts";
+import { FakeClock } from "../lib/clock.ts";
 import { version } from "../lib/version.ts";
 import { readConfiguration } from "./configuration.ts";
 import { thisMachine } from "./machine.ts";
@@ -54,6 +55,21 @@ describe("external plugins", () => {
     const definition = await registryOf(folder, "./greet.ts").definition("greet");
     const { Reply } = await import("../plugin/reply.ts");
     assert.ok("Reply" in definition && definition.Reply === Reply);
+  });
+
+  it("a module that waits without end is refused", async (t) => {
+    const folder = makeTree(t, { "greet.js": "await new Promise(() => {});\n" });
+    const clock = new FakeClock();
+    const entry = { name: "greet", module: "./greet.js", external: { from: folder, declaredBy: "a test" } };
+    const registry = new PluginRegistry([entry], { clock });
+    const refused = assert.rejects(
+      registry.definition("greet"),
+      /cannot load plugin "greet" from "\.\/greet\.js": it was not loaded within 10s: what does it wait for\?/,
+    );
+    // The file is found in a turn of its own; the bound is set then.
+    await new Promise(setImmediate);
+    clock.advance(10_000);
+    await refused;
   });
 
   it("JavaScript, by path or as a package, whatever the package exports", async (t) => {

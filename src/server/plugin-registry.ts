@@ -1,5 +1,7 @@
 /** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
 import { readFile } from "node:fs/promises";
+import { type Clock, SystemClock } from "../lib/clock.ts";
+import { formatGoDuration } from "../lib/duration.ts";
 import { programFile, programModule } from "../lib/program-files.ts";
 import { version as thisVersion } from "../lib/version.ts";
 import { isInVersionRange, VersionRangeError } from "../lib/version-range.ts";
@@ -59,9 +61,18 @@ interface Loaded {
   readonly stamp?: string | undefined;
 }
 
+/** The file of an added plugin. */
+export interface LoadedFile {
+  readonly plugin: string;
+  /** Absolute. */
+  readonly file: string;
+}
+
 /** What was loaded, for all registries of one server. */
 class LoadedModules {
   readonly definitions: Map<string, Loaded> = new Map();
+  /** By file, also of those that could not be used: what they began goes on. */
+  readonly files: Map<string, LoadedFile> = new Map();
   /** Sets attempts to load the same file apart, of which the first ones failed. */
   attempt = 0;
 }
@@ -71,11 +82,16 @@ function keyOf({ name, module, external }: PluginEntry): string {
   return JSON.stringify([name, module, external?.from]);
 }
 
+/** Milliseconds that the import of a module may take. */
+const IMPORT_BOUND = 10_000;
+
 export interface PluginRegistryOptions {
   /** Imports a plugin that comes with the program; a test gives its own. */
   readonly load?: (entry: PluginEntry) => Promise<unknown>;
   /** Milliseconds that an external plugin has for a query; 0 for no bound. {@link DEFAULT_TIME_BUDGET} unless given. */
   readonly budget?: number;
+  /** For the bound of imports; the machine's own unless given. */
+  readonly clock?: Clock;
 }
 
 export class PluginRegistry {
@@ -134,6 +150,11 @@ export class PluginRegistry {
       .join("\n");
   }
 
+  /** The files of added plugins that were imported so far. */
+  get loadedFiles(): readonly LoadedFile[] {
+    return [...this.#modules.files.values()];
+  }
+
   /** @throws PluginLoadError */
   async definition(name: string): Promise<PluginDefinition<unknown>> {
     const entry = this.#entry(name);
@@ -159,8 +180,27 @@ export class PluginRegistry {
     providePortolanImports();
     const file = await attempt(entry, async () => locateModule(entry.module, external.from));
     const stamp = stampOf(file);
-    const exported = await attempt(entry, () => importFile(file, `${stamp}-${this.#modules.attempt}`));
+    this.#modules.files.set(file, { plugin: entry.name, file });
+    const exported = await attempt(entry, () =>
+      this.#within(importFile(file, `${stamp}-${this.#modules.attempt}`)),
+    );
     return { definition: isolated(checked(exported, entry), this.budget), file, stamp };
+  }
+
+  /** A module may wait without end (`await` at its top level), and nothing else may keep the process alive meanwhile. */
+  async #within(imported: Promise<unknown>): Promise<unknown> {
+    const { clock = new SystemClock({ keepAlive: true }) } = this.#options;
+    const overrun = Promise.withResolvers<never>();
+    const timer = clock.after(IMPORT_BOUND, () =>
+      overrun.reject(
+        new Error(`it was not loaded within ${formatGoDuration(IMPORT_BOUND)}: what does it wait for?`),
+      ),
+    );
+    try {
+      return await Promise.race([imported, overrun.promise]);
+    } finally {
+      timer.cancel();
+    }
   }
 }
 

@@ -5,10 +5,14 @@ import { MetricsRegistry } from "../../lib/metrics.ts";
 import type { ServerControl } from "../../plugin/site.ts";
 import type { Configuration, CorefileSource } from "../configuration.ts";
 import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../data-plane.ts";
+import { catchStrayFaults, type FaultSource } from "../stray-faults.ts";
 import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 
-export type FollowerOptions = Omit<DataPlaneOptions, "log" | "metrics" | "control">;
+export interface FollowerOptions extends Omit<DataPlaneOptions, "log" | "metrics" | "control"> {
+  /** The thread, where faults of added plugins come up that belong to no query. */
+  readonly faults?: FaultSource;
+}
 
 /** A message between threads that is neither shaped as agreed nor expected now. */
 export class ProtocolError extends Error {
@@ -49,6 +53,16 @@ class Follower {
       },
     });
     this.#log = new ProcessLog(this.#writer);
+    if (options.faults !== undefined)
+      catchStrayFaults(options.faults, {
+        loaded: () => options.registry.loadedFiles,
+        log: this.#log,
+        metrics: this.#metrics,
+        // That ends the thread, and the leader says why.
+        end(error) {
+          throw error;
+        },
+      });
     this.#plane = new DataPlane({
       ...options,
       log: this.#log,

@@ -20,5 +20,6 @@ if (parentPort !== null) {
     version,
     defaultPort,
     listenUdp: () => udpOf(process.env),
+    faults: process,
   });
 }
