@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { makeTree } from "../scripts/lib/test-tree.ts";
 import { projectRoot, runPortolan } from "./support/portolan.ts";
 
 const QUICKSTART = join(projectRoot, "examples/quickstart/Corefile");
@@ -210,5 +211,19 @@ describe("portolan explain", { concurrency: 2 }, () => {
     const none = await runPortolan(["explain", "web", "-conf", "/does/not/exist"]);
     assert.equal(none.code, 2);
     assert.match(none.errors, /^cannot read the Corefile \/does\/not\/exist: no such file\n$/);
+  });
+
+  test("refuses manifests that cannot be read, whether the Corefile has a cluster or not", async (t) => {
+    const cwd = makeTree(t, { binary: "a\0b" });
+    for (const [path, reason] of [
+      ["binary", "is not a text file"],
+      ["missing", "no such file"],
+    ])
+      for (const plugin of ["whoami", "kubernetes cluster.local"]) {
+        const input = `. {\n    ${plugin}\n}\n`;
+        const args = ["explain", "web", "-conf", "stdin", "-manifests", path ?? ""];
+        const { code, errors } = await runPortolan(args, { cwd, input });
+        assert.deepEqual([code, errors], [2, `cannot read the manifests ${path}: ${reason}\n`]);
+      }
   });
 });

@@ -36,6 +36,12 @@ function readFile(path: string): FileContent {
       ? { kind: "unreadable", reason: "is not a text file" }
       : { kind: "text", text };
   } catch (error) {
-    return { kind: "unreadable", reason: error instanceof Error ? error.message : String(error) };
+    return { kind: "unreadable", reason: reasonOf(error) };
   }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EACCES" || code === "EPERM") return "no permission to read it";
+  return error instanceof Error ? error.message : String(error);
 }

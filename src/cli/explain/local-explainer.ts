@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { PodReadError } from "../../kubernetes/api/read-pod.ts";
+import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import { MemoryLog } from "../../lib/log.ts";
@@ -15,6 +16,7 @@ import type { PluginRegistry } from "../../server/plugin-registry.ts";
 import { corefilePath, readSource } from "../corefile-source.ts";
 import { manifestPaths } from "../manifest-paths.ts";
 import { pluginRegistry } from "../plugin-list.ts";
+import { faultOfFile } from "../readable-file.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 import type { ExplainFlags } from "./flags.ts";
 import { podOf, readManifestPods } from "./pods.ts";
@@ -39,6 +41,10 @@ export class LocalExplainer implements Explainer {
 
   /** @throws FlagError, ConfigurationError, UnreadableCorefile, PluginListError */
   static async start(flags: ExplainFlags): Promise<LocalExplainer> {
+    for (const path of flags.manifests) {
+      const reason = faultOfFile(path, { maxMebibytes: MAX_FILE_SIZE / 1024 / 1024, orFolder: true });
+      if (reason !== undefined) throw fault(`cannot read the manifests ${path}: ${reason}`);
+    }
     const source = readSource(flags.conf, flags.port);
     const registry = await registryFor(flags);
     const log = new MemoryLog({ debugEnabled: false });

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { truncateSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makeTree } from "../../scripts/lib/test-tree.ts";
+import { faultOfFile } from "./readable-file.ts";
+
+test("says what is wrong with a file", (t) => {
+  const folder = makeTree(t, { text: "ä text\n", binary: "ab\0c", empty: "", huge: "", "folder/x": "" });
+  truncateSync(join(folder, "huge"), 2 * 1024 * 1024 + 1);
+  for (const [file, reason] of [
+    ["text", undefined],
+    ["empty", undefined],
+    ["binary", "is not a text file"],
+    ["huge", "larger than 2 MiB"],
+    ["folder", "is a directory"],
+    ["missing", "no such file"],
+    ["text/below", "no such file"],
+    ["/dev/null", "is no file"],
+  ] as const) {
+    const path = file.startsWith("/") ? file : join(folder, file);
+    assert.equal(faultOfFile(path, { maxMebibytes: 2 }), reason, file);
+  }
+  assert.equal(faultOfFile(join(folder, "folder"), { maxMebibytes: 2, orFolder: true }), undefined);
+});
