@@ -19,6 +19,7 @@ import {
   type WatchEvent,
 } from "./codec.ts";
 import { FrameSplitter, readWhole } from "./frames.ts";
+import { DEFAULT_TIMINGS, type ListWatchTimings } from "./list-watch-timings.ts";
 import { TextPool } from "./protobuf/text-pool.ts";
 import { pathOf, type Resource, type ResourcesOf } from "./resource.ts";
 import { SilenceGuard } from "./silence-guard.ts";
@@ -37,15 +38,6 @@ export interface ListWatchOptions<K extends Kind> {
   readonly timings?: Partial<ListWatchTimings>;
 }
 
-export interface ListWatchTimings {
-  /** A watch of which nothing is heard for so long is given up, in milliseconds. Servers send a bookmark every minute. */
-  readonly watchSilenceMs: number;
-  /** A list that does not go on for so long is given up. */
-  readonly listSilenceMs: number;
-  /** A watch that ends sooner than this without any event counts as a failure. */
-  readonly shortWatchMs: number;
-}
-
 /** Told what happens; nothing here may throw. */
 export interface ListWatchObserver<K extends Kind> {
   /** A request failed, and will be tried again in `delayMs`. */
@@ -57,12 +49,6 @@ export interface ListWatchObserver<K extends Kind> {
   /** An object came or changed, after the first listing. */
   changed(object: ObjectOfKind[K], value: unknown): void;
 }
-
-const DEFAULT_TIMINGS: ListWatchTimings = {
-  watchSilenceMs: 150_000,
-  listSilenceMs: 30_000,
-  shortWatchMs: 1_000,
-};
 
 /** The server is to end a watch after five to ten minutes, so that watches spread over its replicas. */
 const MIN_WATCH_SECONDS = 300;
@@ -204,6 +190,8 @@ export class ListWatch<K extends Kind> {
     const { resources } = this.#options;
     const wasServed = this.#revision !== undefined;
     const next = wasServed ? undefined : resources[resources.indexOf(this.#resource) + 1];
+    // Servers so old pass over what they do not know, and would send a list without end.
+    if (next !== undefined) this.#streamsLists = false;
     this.#resource = next ?? resources[0];
     this.#revision = undefined;
     return next !== undefined;
@@ -289,7 +277,7 @@ export class ListWatch<K extends Kind> {
 
   async #follow(parameters: URLSearchParams, list: Relist<K> | undefined): Promise<void> {
     const { client, clock, observer } = this.#options;
-    const { listSilenceMs, watchSilenceMs, shortWatchMs } = this.#timings;
+    const { listSilenceMs, streamedListMs, watchSilenceMs, shortWatchMs } = this.#timings;
     let listing = list;
     const patience = listing === undefined ? watchSilenceMs : listSilenceMs;
     const guard = new SilenceGuard(clock, patience, this.#stop.signal);
@@ -320,6 +308,11 @@ export class ListWatch<K extends Kind> {
           observer.watching();
         }
         if (listing === undefined) this.#succeeded();
+        else if (clock.now() - start >= streamedListMs) {
+          // Where much changes it would never be silent.
+          this.#streamsLists = false;
+          throw new ApiContentError("a list as the beginning of a watch has no end: reading it page by page");
+        }
         // Of a long list the next chunk is there already: queries come first.
         else await eventLoopTurn();
       }

@@ -16,6 +16,7 @@ import { FaultRules, type RequestFacts } from "./faults.ts";
 import { ObjectStorage } from "./object-storage.ts";
 import { parseTarget, ResourceRequests, readObject, type Target, verbOf } from "./resource-requests.ts";
 import { type ApiObject, isRecord, RESOURCE_TYPES, type ResourceType } from "./resource-types.ts";
+import type { StreamedLists } from "./watch-response.ts";
 
 export interface TlsFiles {
   /** PEM. */
@@ -29,8 +30,11 @@ export interface ApiSimulatorOptions {
   readonly tls?: TlsFiles;
   /** Offer HTTP/2 beside HTTP/1.1; only with `tls`. */
   readonly http2?: boolean;
-  /** Whether watches may begin with a list (`sendInitialEvents`). Default true. */
-  readonly streamsLists?: boolean;
+  /**
+   * Whether watches may begin with a list (`sendInitialEvents`). Default true; "unheard of" for servers before 1.19, which pass over what
+   * they do not know: all objects come, and nothing says where they end.
+   */
+  readonly streamsLists?: StreamedLists;
   /** Default true. */
   readonly servesProtobuf?: boolean;
   /** Default 1000. */

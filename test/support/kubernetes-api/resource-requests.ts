@@ -9,7 +9,7 @@ import { decodeObject } from "./protobuf-reader.ts";
 import { type ApiObject, isRecord, type ResourceType } from "./resource-types.ts";
 import { parseSelection } from "./selection.ts";
 import { toList } from "./tables.ts";
-import { answerWatch } from "./watch-response.ts";
+import { answerWatch, type StreamedLists } from "./watch-response.ts";
 
 /** What a path names. */
 export interface Target {
@@ -22,7 +22,7 @@ export interface Target {
 
 export interface ResourceOptions {
   readonly servesProtobuf: boolean;
-  readonly streamsLists: boolean;
+  readonly streamsLists: StreamedLists;
   readonly bookmarkIntervalMs: number;
 }
 

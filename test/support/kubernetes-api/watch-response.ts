@@ -6,13 +6,15 @@ import type { Change, ObjectStorage } from "./object-storage.ts";
 import { type ApiObject, apiVersionOf, type ResourceType, storageKey } from "./resource-types.ts";
 import type { Selection } from "./selection.ts";
 
+export type StreamedLists = boolean | "unheard of";
+
 export interface WatchOptions {
   readonly storage: ObjectStorage;
   readonly type: ResourceType;
   readonly format: Format;
   readonly selects: Selection;
   readonly bookmarkIntervalMs: number;
-  readonly streamsLists: boolean;
+  readonly streamsLists: StreamedLists;
 }
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -22,8 +24,13 @@ export function answerWatch(exchange: Exchange, options: WatchOptions): void {
   const { parameters } = exchange.facts;
   const { storage, type, selects } = options;
   const from = parameters.get("resourceVersion") ?? "";
-  const wantsInitialEvents = parameters.get("sendInitialEvents") === "true";
-  if (parameters.has("resourceVersionMatch") && !(wantsInitialEvents && options.streamsLists)) {
+  const isUnheardOf = options.streamsLists === "unheard of";
+  const wantsInitialEvents = !isUnheardOf && parameters.get("sendInitialEvents") === "true";
+  if (
+    !isUnheardOf &&
+    parameters.has("resourceVersionMatch") &&
+    !(wantsInitialEvents && options.streamsLists)
+  ) {
     const field = options.streamsLists ? "resourceVersionMatch" : "sendInitialEvents";
     const message = `ListOptions.meta.k8s.io "" is invalid: ${field}: Forbidden: ${field} is forbidden for watch`;
     throw new ApiError(422, "Invalid", message);
