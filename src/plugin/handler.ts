@@ -23,6 +23,18 @@ export function afterNext(
   query: Query,
   after: (outcome: Outcome, query: Query) => Outcome,
 ): Outcome | Promise<Outcome> {
-  if (outcome instanceof Promise) return outcome.then((settled) => after(settled, query));
-  return after(outcome, query);
+  if (!(outcome instanceof Promise)) return after(outcome, query);
+  const { link } = query;
+  // What came from elsewhere than the rest of the chain may still reject: the chain watches over it.
+  if (link === undefined || outcome !== query.pending)
+    return outcome.then((settled) => after(settled, query));
+  const followed = outcome.then((settled) => link.follow(after, settled, query));
+  query.pending = followed;
+  return followed;
+}
+
+/** A plugin's place in a chain, while its handler runs. */
+export interface ChainLink {
+  /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
+  follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
 }

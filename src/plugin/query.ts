@@ -10,6 +10,7 @@ import { copyOctets, octetAt, readU16, readU32, writeU16 } from "../dns/octets.t
 import { RecordType } from "../dns/type-names.ts";
 import { WireError, WireReader } from "../dns/wire-reader.ts";
 import { WireWriter } from "../dns/wire-writer.ts";
+import type { ChainLink } from "./handler.ts";
 import { Failure, type Outcome } from "./outcome.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
 import type { Trace } from "./trace.ts";
@@ -98,8 +99,10 @@ export class Query {
   waiter: Waiter | undefined;
   /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
   isAbandoned = false;
-  /** The promise that the innermost waiting plugin made. The chain's own: see server/chain. */
+  /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
+  /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
+  link: ChainLink | undefined;
 
   #name: Name | undefined;
   #edns: Edns | undefined;

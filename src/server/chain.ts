@@ -3,7 +3,7 @@
  * with its name on it, and no query waits with borrowed octets.
  */
 import { Rcode } from "../dns/numbers.ts";
-import type { Handler, Next } from "../plugin/handler.ts";
+import type { ChainLink, Handler, Next } from "../plugin/handler.ts";
 import { Failure, type Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 
@@ -68,15 +68,29 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
     });
   }
 
+  const self: ChainLink = {
+    follow(after, outcome, query) {
+      try {
+        return settled(after(outcome, query), query);
+      } catch (error) {
+        return panicked(error, query);
+      }
+    },
+  };
+
   return (query) => {
+    const outer = query.link;
+    query.link = self;
     let outcome: Outcome | Promise<Outcome>;
     try {
       outcome = query.trace === undefined ? handle(query, next) : traced(query);
     } catch (error) {
+      query.link = outer;
       return panicked(error, query);
     }
+    query.link = outer;
     if (!(outcome instanceof Promise)) return settled(outcome, query);
-    // A plugin that hands on the promise of the one behind it needs no second watch over it.
+    // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
     if (outcome === query.pending) return outcome;
     const watched = outcome.then(
       (later) => settled(later, query),
