@@ -255,7 +255,17 @@ test("-plugins lists the plugins in chain order, with where each comes from", as
 test("a command line or list that cannot be used", async (t) => {
   const cwd = makeTree(t, { "bad.cfg": "log log\n", "binary.cfg": "\0" });
   for (const [args, code, message] of [
-    [["-plugin", "greet"], 2, 'invalid value "greet" for flag -plugin: expected name:module\n'],
+    [
+      ["-plugin", "greet"],
+      2,
+      'invalid value "greet" for flag -plugin: expected name:module, or name:module@before=OTHER, or name:module@after=OTHER\n',
+    ],
+    [
+      ["-plugin", "a:./x.ts@around=log"],
+      2,
+      'invalid value "a:./x.ts@around=log" for flag -plugin: expected ',
+    ],
+    [["-plugin", "a:./x.ts@before="], 2, 'invalid value "a:./x.ts@before=" for flag -plugin: expected '],
     [
       ["-plugin", "greet:./x.ts@before=whoamy", "-plugins"],
       1,

@@ -38,7 +38,11 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
     apply: (flags, value) => {
       const added = parseAddedPlugin(value);
       if (added === undefined)
-        throw new FlagError(`invalid value "${value}" for flag -plugin: expected name:module`, 2, true);
+        throw new FlagError(
+          `invalid value "${value}" for flag -plugin: expected name:module, or name:module@before=OTHER, or name:module@after=OTHER`,
+          2,
+          true,
+        );
       flags.plugins.push(added);
     },
   },

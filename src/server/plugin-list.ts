@@ -48,7 +48,10 @@ export function parseAddedPlugin(text: string): AddedPlugin | undefined {
   const match = /^([^\s:]+):(.+?)(?:@(before|after)=([^\s@=]+))?$/.exec(text);
   const [, name, module, relation, neighbour] = match ?? [];
   if (name === undefined || module === undefined) return undefined;
-  if (neighbour === undefined) return { name, module, place: undefined };
+  if (neighbour === undefined) {
+    // A place that is misspelt would otherwise be the end of a path.
+    return /@[a-z]*=[^/]*$/i.test(module) ? undefined : { name, module, place: undefined };
+  }
   return { name, module, place: { relation: relation === "before" ? "before" : "after", name: neighbour } };
 }
 

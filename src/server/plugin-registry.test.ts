@@ -93,7 +93,8 @@ describe("external plugins", () => {
       "empty.ts": "export {};",
       "number.ts": "export default 7;",
       "half.ts": 'export default { name: "greet", config: {} };',
-      "throws.ts": 'throw new Error("no\\nluck");',
+      "throws.ts": '\nthrow new Error("no\\nluck");',
+      "throws-text.ts": 'throw "a text";',
       "syntax.ts": "export default {",
       "enum.ts": "enum A { B }\nexport default A;",
       "other.ts": plugin("welcome"),
@@ -119,9 +120,10 @@ describe("external plugins", () => {
     assert.match(await reasonOf(folder, "./empty.ts"), /^it has no default export/);
     for (const module of ["./number.ts", "./half.ts"])
       assert.equal(await reasonOf(folder, module), "its default export is not made by definePlugin");
-    assert.equal(await reasonOf(folder, "./throws.ts"), "no luck");
-    assert.notEqual(await reasonOf(folder, "./syntax.ts"), "");
-    assert.match(await reasonOf(folder, "./enum.ts"), /enum is not supported/);
+    assert.equal(await reasonOf(folder, "./throws.ts"), "no luck (line 2)");
+    assert.equal(await reasonOf(folder, "./throws-text.ts"), "it threw a text");
+    assert.match(await reasonOf(folder, "./syntax.ts"), /./);
+    assert.match(await reasonOf(folder, "./enum.ts"), /enum is not supported.* \(line 1\)$/);
     assert.equal(
       await reasonOf(folder, "./other.ts"),
       'it calls itself "welcome": list it as welcome:./other.ts',
@@ -130,7 +132,7 @@ describe("external plugins", () => {
     assert.match(await reasonOf(folder, "./unclear.ts"), /^its "requires": 'new' is not a range/);
     assert.match(
       await reasonOf(folder, "./missing-import.ts"),
-      new RegExp(`'fromTheFuture': perhaps it needs a newer Portolan than ${version}$`),
+      new RegExp(`'fromTheFuture': perhaps it needs a newer Portolan than ${version} \\(line 1\\)$`),
     );
     assert.match(await reasonOf(folder, "typed"), /^it is TypeScript inside of node_modules/);
   });

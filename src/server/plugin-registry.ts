@@ -1,5 +1,6 @@
 /** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
 import { readFile } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
 import { type Clock, SystemClock } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import { programFile, programModule } from "../lib/program-files.ts";
@@ -181,8 +182,10 @@ export class PluginRegistry {
     const file = await attempt(entry, async () => locateModule(entry.module, external.from));
     const stamp = stampOf(file);
     this.#modules.files.set(file, { plugin: entry.name, file });
-    const exported = await attempt(entry, () =>
-      this.#within(importFile(file, `${stamp}-${this.#modules.attempt}`)),
+    const exported = await attempt(
+      entry,
+      () => this.#within(importFile(file, `${stamp}-${this.#modules.attempt}`)),
+      file,
     );
     return { definition: isolated(checked(exported, entry), this.budget), file, stamp };
   }
@@ -229,17 +232,31 @@ export function parsePluginList(text: string, file: string): PluginEntry[] {
   return [...entries.values()];
 }
 
-async function attempt<R>(entry: PluginEntry, load: () => Promise<R>): Promise<R> {
+async function attempt<R>(entry: PluginEntry, load: () => Promise<R>, file?: string): Promise<R> {
   try {
     return await load();
   } catch (error) {
-    throw new PluginLoadError(entry, reasonOf(error), error);
+    const line = file === undefined ? undefined : lineOf(error, file);
+    throw new PluginLoadError(entry, reasonOf(error) + (line === undefined ? "" : ` (line ${line})`), error);
   }
+}
+
+/** Where in the file it happened, if the stack says so. */
+function lineOf(error: unknown, file: string): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  // Paths and URLs alike, the latter with the version behind; other spellings of the same file stay without a line.
+  for (const spelling of [file, pathToFileURL(file).pathname]) {
+    const at = stack.indexOf(spelling);
+    const [, line] =
+      at === -1 ? [] : (/^(?:\?v=[^:\s]*)?:(\d+)/.exec(stack.slice(at + spelling.length)) ?? []);
+    if (line !== undefined) return line;
+  }
+  return undefined;
 }
 
 /** What a module threw, or why Node could not read it, in one line. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error)) return `it threw ${String(error)}`;
   if (error instanceof ModuleNotFound) return error.message;
   const message = error.message.replaceAll(/\s*\n\s*/g, " ");
   const code = "code" in error ? error.code : undefined;
