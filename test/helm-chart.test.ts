@@ -147,6 +147,19 @@ describe("values of the chart", () => {
     assert.equal(at(pod, "containers.0.readinessProbe.periodSeconds"), 5);
   });
 
+  test("mount further volumes, such as one for a snapshot", () => {
+    const pod = portolanPod("lameduck 10s", {
+      extraVolumes: [{ name: "snapshot", emptyDir: {} }],
+      extraVolumeMounts: [{ name: "snapshot", mountPath: "/var/lib/portolan" }],
+    });
+    assert.deepEqual(at(pod, "volumes.1"), { name: "snapshot", emptyDir: {} });
+    assert.deepEqual(at(pod, "containers.0.volumeMounts.1"), {
+      name: "snapshot",
+      mountPath: "/var/lib/portolan",
+    });
+    assert.equal(at(pod, "containers.0.volumeMounts.0.name"), "config");
+  });
+
   test("are refused with a lameduck that no grace period can follow from", () => {
     assert.throws(() => gracePeriod("lameduck 1m"), /write lameduck in whole seconds/);
   });
