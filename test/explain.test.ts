@@ -166,6 +166,9 @@ describe("portolan explain", { concurrency: 2 }, () => {
       explanation.steps.map(({ plugin }: { plugin: string }) => plugin),
       ["log", "cache", "kubernetes"],
     );
+    // The noise of the clock is left out.
+    for (const { milliseconds } of [...explanation.steps, explanation])
+      assert.match(String(milliseconds), /^\d+(\.\d{1,3})?$/);
     const { output: searched } = await explainCluster("web", "-from", "shop/client-1", "-json");
     assert.equal(JSON.parse(searched).attempts.length, 1);
   });

@@ -63,8 +63,13 @@ function answered(question: ClientQuestion, { outcome, message, size, duration }
     message: explained,
     plugin: outcome.kind === "dropped" ? undefined : outcome.plugin,
     error: outcome.kind === "failed" ? outcome.error?.message : undefined,
-    milliseconds: duration,
+    milliseconds: toMicroseconds(duration),
   };
+}
+
+/** Further digits are noise of the clock. */
+function toMicroseconds<T extends number | undefined>(milliseconds: T): T | number {
+  return milliseconds === undefined ? milliseconds : Math.round(milliseconds * 1_000) / 1_000;
 }
 
 /** @param question what the plugin in front was asked for */
@@ -87,7 +92,7 @@ function stepsOf(entry: Visit | Lookup, depth: number, question: string): Step[]
     decision: decisionOf(entry),
     ...(!sameQuestion(asked, question) && { asked }),
     notes: entry.steps.map(({ note, facts }) => ({ text: note, ...(facts !== undefined && { facts }) })),
-    milliseconds: ownTime(entry),
+    milliseconds: toMicroseconds(ownTime(entry)),
   };
   return [own, ...entry.inner.flatMap((inner) => stepsOf(inner, depth, asked))];
 }

@@ -81,7 +81,7 @@ describe("what an isolated plugin makes of a query", () => {
     [
       "records that are none",
       (query) => query.reply({ answer: [untyped("a. 5 IN A 192.0.2.1")] as never }),
-      /./,
+      /handler returned records that cannot be written: /,
     ],
     ["the reply to another query", () => testOf({}).query(QUESTION).reply({}), /another query/],
   ];

@@ -188,8 +188,14 @@ function checkedOutcome(outcome: unknown, query: Query): Outcome {
   if (outcome instanceof Reply) {
     if (outcome.query.root !== query.root) throw new TypeError("handler returned the reply to another query");
     // Records that cannot be written show here, where it is known whose they are.
-    if (!isRcode(outcome.rcode) || outcome.encoded.count < 0)
-      throw new TypeError("handler returned a faulty reply");
+    if (!isRcode(outcome.rcode)) throw new TypeError("handler returned a faulty reply");
+    try {
+      if (outcome.encoded.count < 0) throw new RangeError("count of records");
+    } catch (error) {
+      throw new TypeError(`handler returned records that cannot be written: ${oneLine(error)}`, {
+        cause: error,
+      });
+    }
     return outcome;
   }
   if (outcome instanceof Failure && isRcode(outcome.rcode)) return outcome;
