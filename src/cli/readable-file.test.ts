@@ -1,12 +1,21 @@
 import assert from "node:assert/strict";
-import { truncateSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { makeTree } from "../../scripts/lib/test-tree.ts";
 import { faultOfFile } from "./readable-file.ts";
 
 test("says what is wrong with a file", (t) => {
-  const folder = makeTree(t, { text: "ä text\n", binary: "ab\0c", empty: "", huge: "", "folder/x": "" });
+  const folder = mkdtempSync(join(tmpdir(), "portolan-files-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of [
+    ["text", "ä text\n"],
+    ["binary", "ab\0c"],
+    ["empty", ""],
+    ["huge", ""],
+  ] as const)
+    writeFileSync(join(folder, name), text);
+  mkdirSync(join(folder, "folder"));
   truncateSync(join(folder, "huge"), 2 * 1024 * 1024 + 1);
   for (const [file, reason] of [
     ["text", undefined],
