@@ -201,6 +201,18 @@ describe("portolan test", { concurrency: 2 }, () => {
     });
   }
 
+  for (const [path, reason] of [
+    ["nowhere", "no such file"],
+    ["binary", "is not a text file"],
+  ] as const) {
+    test(`cannot run with manifests of which is to be said: ${reason}`, async (t) => {
+      const text = `corefile: ". {\\n kubernetes cluster.local\\n}"\nfixtures: { manifests: ${path} }\ncases: [{ query: a, expect: {} }]\n`;
+      const { code, output } = await runTests(t, { "t.yaml": text, binary: "a\0b" });
+      assert.equal(code, 2, output);
+      assert.ok(output.includes(`t.yaml: fixtures.manifests: cannot read ${path}: ${reason}\n`), output);
+    });
+  }
+
   test("what docs/test.md shows passes", async (t) => {
     const text = readFileSync(join(projectRoot, "docs/test.md"), "utf8");
     const shown = fencedBlocks(text).find(({ language }) => language === "yaml")?.text ?? assert.fail("none");

@@ -3,11 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Directive } from "../../corefile/tree.ts";
+import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
 import type { ConfiguredBlock } from "../../server/configuration.ts";
 import { type Substitute, withArguments, withLines } from "../../server/directive-substitutes.ts";
+import { faultOfFile } from "../readable-file.ts";
 import { FakeUpstreams, normalized } from "./fake-upstreams.ts";
 import { type Fixtures, type TestFile, TestFileError } from "./test-file.ts";
+
+const MANIFESTS = { maxMebibytes: MAX_FILE_SIZE / 1024 / 1024, orFolder: true };
 
 /** A value that holds a text and not the path of one. */
 export function isInline(text: string): boolean {
@@ -97,6 +101,11 @@ function checkUse(
   const faults: string[] = [];
   if (manifests !== undefined && named("kubernetes").length === 0)
     faults.push("fixtures.manifests: the Corefile has no kubernetes directive");
+  for (const text of manifests ?? []) {
+    if (isInline(text)) continue;
+    const reason = faultOfFile(resolve(dirname(file), text), MANIFESTS);
+    if (reason !== undefined) faults.push(`fixtures.manifests: cannot read ${text}: ${reason}`);
+  }
   if (hosts !== undefined && named("hosts").length === 0)
     faults.push("fixtures.hosts: the Corefile has no hosts directive");
   const isLive = ({ block }: Directive): boolean => !block?.some(({ name }) => name.text === "manifests");
