@@ -48,6 +48,8 @@ export class EncodedSections {
   readonly recordStarts: Uint16Array;
   /** Where each record's type stands: its TTL is 4 octets further, its RDATA 10. */
   readonly typeOffsets: Uint16Array;
+  /** The first of them, 0 without records: most answers are one record, and the table is memory that has to be waited for. */
+  readonly firstTypeOffset: number;
   #addressRuns: readonly AddressRun[] | undefined;
 
   private constructor(parts: {
@@ -64,6 +66,7 @@ export class EncodedSections {
     [this.answerCount, this.authorityCount, this.additionalCount] = parts.counts;
     this.recordStarts = parts.recordStarts;
     this.typeOffsets = parts.typeOffsets;
+    this.firstTypeOffset = parts.typeOffsets[0] ?? 0;
   }
 
   /** Sections without any record, for a question that ends at `start`. */

@@ -54,8 +54,9 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
   const { questionEnd } = query;
   for (let at = 12; at < questionEnd; at++) out[at] = octetAt(bytes, at);
   copySections(sections, questionEnd, end, out);
-  if (reply.uniformTtl >= 0) {
-    for (let index = 0; index < shown; index++)
+  if (reply.uniformTtl >= 0 && shown > 0) {
+    writeU32(out, sections.firstTypeOffset + 4, reply.uniformTtl);
+    for (let index = 1; index < shown; index++)
       writeU32(out, (sections.typeOffsets[index] ?? 0) + 4, reply.uniformTtl);
   }
   if (reply.shuffle !== 0) shuffleAddresses(sections, end, out, reply.shuffle);

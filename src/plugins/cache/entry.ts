@@ -20,8 +20,13 @@ export class CacheEntry {
   readonly traits: number;
   /** In lower case. */
   readonly name: Name;
-  /** The octets of the name: each step on the way to them is a wait for memory when there are many entries. */
-  readonly #folded: Uint8Array;
+  /**
+   * A message with the question of this name: mostly the answer itself, whose octets are needed next. Each step to other memory is a wait
+   * for it when there are many entries.
+   */
+  readonly #message: Uint8Array;
+  /** Where the name ends in a message. */
+  readonly #nameEnd: number;
   readonly type: number;
   readonly class: number;
 
@@ -58,10 +63,12 @@ export class CacheEntry {
     this.hash = key.hash;
     this.traits = key.traits;
     this.name = asked.name.toLowerCase();
-    this.#folded = this.name.folded;
     this.type = asked.type;
     this.class = asked.class;
     this.encoded = compactSections(reply.encoded, asked.question);
+    const { folded } = this.name;
+    this.#nameEnd = NAME_START + folded.length;
+    this.#message = hasNameOf(this.encoded.bytes, asked) ? this.encoded.bytes : messageWith(folded);
     this.rcode = reply.rcode;
     this.flags = reply.flags & (Flag.RA | Flag.AD);
     this.ttl = verdict.ttl;
@@ -75,16 +82,7 @@ export class CacheEntry {
   /** Whether this answers that query. */
   matches(query: Query, traits: number): boolean {
     if (this.traits !== traits || this.type !== query.type || this.class !== query.class) return false;
-    const folded = this.#folded;
-    const { length } = folded;
-    if (length !== query.nameEnd - NAME_START) return false;
-    const { bytes } = query;
-    const fold = FOLD;
-    for (let at = 0; at < length; at++) {
-      const octet = bytes[NAME_START + at] ?? 0;
-      if (octet !== folded[at] && fold[octet] !== folded[at]) return false;
-    }
-    return true;
+    return this.#nameEnd === query.nameEnd && hasNameOf(this.#message, query);
   }
 
   /** Whole seconds until it expires, 0 afterwards. */
@@ -96,7 +94,7 @@ export class CacheEntry {
   /** Octets of name, records and their offsets: what may be large of an entry. */
   get octets(): number {
     const { bytes, recordStarts, typeOffsets } = this.encoded;
-    return this.#folded.length + bytes.length + recordStarts.byteLength + typeOffsets.byteLength;
+    return this.#nameEnd + bytes.length + recordStarts.byteLength + typeOffsets.byteLength;
   }
 
   /** Takes over what is known of how often the answer is asked for. */
@@ -110,3 +108,22 @@ export const WILDCARD_LABEL = "zone/wildcard";
 
 /** The name of the question stands behind the header. */
 const NAME_START = 12;
+
+/** Whether the message is as long as that, and has this name where the name of its question stands. */
+function hasNameOf(message: Uint8Array, query: Query): boolean {
+  const { bytes, nameEnd } = query;
+  if (message.length < nameEnd) return false;
+  const fold = FOLD;
+  for (let at = NAME_START; at < nameEnd; at++) {
+    const octet = bytes[at] ?? 0;
+    const other = message[at] ?? 0;
+    if (octet !== other && fold[octet] !== fold[other]) return false;
+  }
+  return true;
+}
+
+function messageWith(folded: Uint8Array): Uint8Array {
+  const message = new Uint8Array(NAME_START + folded.length);
+  message.set(folded, NAME_START);
+  return message;
+}
