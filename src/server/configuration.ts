@@ -137,7 +137,8 @@ export async function inspectConfiguration(
   }
   reportOverlaps(blocks, report);
   reportObjectsOnThreads(blocks, registry, report);
-  lint({ blocks, position: (name) => registry.position(name), machine: options.machine }, report);
+  const position = (name: string): number => registry.position(name);
+  lint({ globalOptions: corefile.globalOptions, blocks, position, machine: options.machine }, report);
   const all = explainUnknownWords(
     [...diagnostics, ...report.diagnostics],
     replacementNotes(corefile),

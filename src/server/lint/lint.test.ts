@@ -51,7 +51,8 @@ function warningsOf(corefile: string): string[] {
     };
   });
   const position = (name: string) => (names.includes(name) ? names.indexOf(name) : Number.POSITIVE_INFINITY);
-  lint({ blocks, position, machine: { addresses: () => ["192.0.2.10", "fe80::1%eth0"] } }, report);
+  const machine = { addresses: () => ["192.0.2.10", "fe80::1%eth0"] };
+  lint({ globalOptions: tree.globalOptions, blocks, position, machine }, report);
   assert.ok(report.diagnostics.every(({ severity }) => severity === "warning"));
   return report.diagnostics.map(
     (diagnostic) => `${diagnostic.code} ${formatDiagnostic(diagnostic).split("\n", 1)[0]}`,
@@ -65,6 +66,27 @@ interface Case {
 }
 
 const CASES: Readonly<Record<string, readonly Case[]>> = {
+  LINT_PLUGIN_UNUSED: [
+    {
+      title: "an added plugin without a line in any block",
+      corefile: "{\n plugin greet ./greet.ts\n}\n. {\n whoami\n}",
+      warnings: [
+        "LINT_PLUGIN_UNUSED Corefile:2:9: warning: no server block uses the plugin 'greet': './greet.ts' is not loaded",
+      ],
+    },
+    {
+      title: "one that stands in one block of several",
+      corefile: "{\n plugin log ./log.ts before cache\n}\n. {\n whoami\n}\nexample.org {\n log\n whoami\n}",
+      warnings: [],
+    },
+    {
+      title: "one that is added twice is named once, and what is no such option not at all",
+      corefile: "{\n plugin a ./a.ts\n plugin a ./b.ts\n plugin b\n other c ./c.ts\n}\n. {\n whoami\n}",
+      warnings: [
+        "LINT_PLUGIN_UNUSED Corefile:2:9: warning: no server block uses the plugin 'a': './a.ts' is not loaded",
+      ],
+    },
+  ],
   LINT_BIND_MIXED: [
     {
       title: "one block with bind and one without share a port",

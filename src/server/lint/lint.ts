@@ -11,6 +11,7 @@ import type { LintBlock, LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
 import { unreachable } from "./unreachable.ts";
+import { unusedPlugin } from "./unused-plugin.ts";
 import { zoneOutsideBlock } from "./zone-outside-block.ts";
 
 export const lintRules: readonly LintRule[] = [
@@ -23,9 +24,11 @@ export const lintRules: readonly LintRule[] = [
   optionWithoutEffect,
   forwardLoop,
   clusterMissing,
+  unusedPlugin,
 ];
 
 export interface LintSubject {
+  readonly globalOptions: LintInput["globalOptions"];
   readonly blocks: readonly LintBlock[];
   /** Place of a directive in the chain, `Infinity` for one that does not exist. */
   position(name: string): number;
@@ -34,9 +37,10 @@ export interface LintSubject {
 
 /** Reports warnings alone: whatever they say, the Corefile runs. */
 export function lint(subject: LintSubject, report: DiagnosticSink): void {
-  const { blocks, machine } = subject;
+  const { globalOptions, blocks, machine } = subject;
   const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));
   const input: LintInput = {
+    globalOptions,
     blocks,
     backEnds: (block) => chains.get(block) ?? [],
     listeners: new Listeners(blocks),

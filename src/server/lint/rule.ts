@@ -16,6 +16,8 @@ export interface LintRule {
 }
 
 export interface LintInput {
+  /** As they are written, faulty ones too. */
+  readonly globalOptions: readonly Directive[];
   readonly blocks: readonly LintBlock[];
   /** The back ends of a block, in the order in which queries reach them. */
   backEnds(block: LintBlock): readonly BackEnd[];
