@@ -11,7 +11,7 @@ import { systemRandom, thisMachine } from "../src/server/machine.ts";
 import { OfflineServer } from "../src/server/offline-server.ts";
 import { PluginRegistry } from "../src/server/plugin-registry.ts";
 import { REASONS } from "./fixtures/kubernetes/reasons.ts";
-import { RULE_GROUPS, type RuleCase } from "./fixtures/kubernetes/rules.ts";
+import { RULE_GROUPS, type RuleCase, wholeOf } from "./fixtures/kubernetes/rules.ts";
 import { OutsideWorld, ruleBlock } from "./support/kubernetes-rules.ts";
 import { projectRoot } from "./support/portolan.ts";
 
@@ -80,7 +80,7 @@ function resultOf({ message }: Explanation): string {
 }
 
 function resultWanted(expected: RuleCase["expected"]): string {
-  if (expected === "NX") return "NXDOMAIN";
-  if (expected === "ND") return "NODATA";
-  return expected === "REFUSED" ? "REFUSED" : "NOERROR";
+  if (expected === "REFUSED") return "REFUSED";
+  const { rcode = "NOERROR", answer } = wholeOf(expected);
+  return rcode === "NOERROR" && answer.length === 0 ? "NODATA" : rcode;
 }

@@ -2,15 +2,11 @@
  * Every rule of Kubernetes DNS, put to the running program over UDP and over TCP. The cluster is a folder of manifests, the world
  * outside of it an unbound.
  */
-import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Flag, RecordType, rcodeName } from "../src/dns/index.ts";
-import { decodeMessage, type Message } from "../src/dns/message.ts";
-import type { ResourceRecord } from "../src/dns/record-kind.ts";
-import { formatRecord } from "../src/dns/resource-record.ts";
-import { type Expectation, OUTSIDE, RULE_GROUPS, type RuleGroup } from "./fixtures/kubernetes/rules.ts";
-import { ask, queryOctets, type Server, TcpClient } from "./support/dns-client.ts";
+import { OUTSIDE, RULE_GROUPS, type RuleGroup } from "./fixtures/kubernetes/rules.ts";
+import { ask, type Server } from "./support/dns-client.ts";
+import { absoluteName, askOverTcp, checkReply } from "./support/kubernetes-rules.ts";
 import { Peer, skipWithoutPeers } from "./support/peers.ts";
 import { Portolan } from "./support/portolan.ts";
 
@@ -65,58 +61,11 @@ describe("the Kubernetes DNS specification", { skip: skipWithoutPeers("unbound")
     const address = configurations.get(configurationKey(group))?.address ?? "";
     for (const { rule, name, type, expected } of group.cases) {
       test(`rule ${rule} (${group.title}): ${name} ${type}`, async () => {
-        const asked = name.endsWith(".") ? name : `${name}.cluster.local.`;
+        const asked = absoluteName(name);
         const at: Server = { address, port: server.port };
-        check(await ask(at, asked, type), asked, expected);
-        check(await askOverTcp(at, asked, type), asked, expected);
+        checkReply(await ask(at, asked, type), asked, expected);
+        checkReply(await askOverTcp(at, asked, type), asked, expected);
       });
     }
   }
 });
-
-function check(reply: Message, asked: string, expected: Expectation): void {
-  assert.equal(String(reply.questions[0]?.name), asked);
-  if (expected === "REFUSED") {
-    assert.equal(rcodeName(reply.rcode), "REFUSED");
-    return;
-  }
-  assert.ok((reply.flags & Flag.AA) !== 0, "AA is not set");
-  assert.equal(reply.flags & Flag.TC, 0);
-  if (expected === "NX" || expected === "ND") {
-    assert.equal(rcodeName(reply.rcode), expected === "NX" ? "NXDOMAIN" : "NOERROR");
-    assert.deepEqual(reply.answer.map(formatRecord), []);
-    assert.deepEqual(
-      reply.authority.map((record) => record.type),
-      [RecordType.SOA],
-    );
-    return;
-  }
-  assert.equal(rcodeName(reply.rcode), "NOERROR");
-  const whole = "additional" in expected ? expected : { answer: expected, additional: [] };
-  assert.deepEqual(
-    reply.answer.map((record) => describeRecord(record, asked)).sort(),
-    [...whole.answer].sort(),
-  );
-  assert.deepEqual(
-    reply.additional.map((record) => describeRecord(record, asked)).sort(),
-    [...whole.additional].sort(),
-  );
-}
-
-/** `OWNER TTL TYPE DATA` as the table has it: without what goes without saying. */
-function describeRecord(record: ResourceRecord, asked: string): string {
-  const [owner = "", ttl = "", , type = "", ...data] = formatRecord(record).split(/[\t ]/);
-  if (type === "SOA") data[2] = "SERIAL";
-  return [owner === asked ? "" : owner, ttl === "5" ? "" : ttl, type, ...data]
-    .filter((word) => word !== "")
-    .map((word) => word.replace(/\.cluster\.local\.$/, ""))
-    .join(" ");
-}
-
-async function askOverTcp(server: Server, name: string, type: string): Promise<Message> {
-  await using client = await TcpClient.connect(server);
-  client.send(queryOctets(name, type));
-  const reply = await client.receive();
-  assert.ok(reply !== undefined, "no answer over TCP");
-  return decodeMessage(reply);
-}

@@ -6,7 +6,14 @@ import { decodeMessage, encodeMessage, type Message } from "../../src/dns/messag
 import { Flag, Rcode, rcodeName } from "../../src/dns/numbers.ts";
 import type { ResourceRecord } from "../../src/dns/record-kind.ts";
 import { formatRecord, parseRecord } from "../../src/dns/resource-record.ts";
-import { type Expectation, OUTSIDE, type RuleCase, type RuleGroup } from "../fixtures/kubernetes/rules.ts";
+import { RecordType } from "../../src/dns/type-names.ts";
+import {
+  type Expectation,
+  OUTSIDE,
+  type RuleCase,
+  type RuleGroup,
+  wholeOf,
+} from "../fixtures/kubernetes/rules.ts";
 import { queryOctets, type Server, TcpClient } from "./dns-client.ts";
 
 /** A server block that holds a group's cluster, with the world outside of it elsewhere. */
@@ -26,19 +33,29 @@ export function ruleBlock(group: RuleGroup, source: string, port: number, outsid
   ].join("\n");
 }
 
+export interface Outside {
+  /** Default {@link OUTSIDE}. */
+  readonly records?: readonly string[];
+  /** Names, absolute, whose answers are cut off, so that TC is set and no record comes. */
+  readonly cut?: readonly string[];
+}
+
 /** A resolver that knows the names outside of the cluster, and that nothing else exists. */
 export class OutsideWorld implements AsyncDisposable {
   readonly #socket = createSocket("udp4");
-  readonly #records = OUTSIDE.map((line) => parseRecord(line));
+  readonly #records: readonly ResourceRecord[];
+  readonly #cut: ReadonlySet<string>;
 
-  private constructor() {
+  private constructor({ records = OUTSIDE, cut = [] }: Outside) {
+    this.#records = records.map((line) => parseRecord(line));
+    this.#cut = new Set(cut);
     this.#socket.on("message", (octets, { port, address }) => {
       this.#socket.send(this.#answer(decodeMessage(octets)), port, address);
     });
   }
 
-  static async start(): Promise<OutsideWorld> {
-    const world = new OutsideWorld();
+  static async start(outside: Outside = {}): Promise<OutsideWorld> {
+    const world = new OutsideWorld(outside);
     world.#socket.bind(0, "127.0.0.1");
     await once(world.#socket, "listening");
     return world;
@@ -57,11 +74,12 @@ export class OutsideWorld implements AsyncDisposable {
   #answer(query: Message): Uint8Array {
     const [question] = query.questions;
     const named = this.#records.filter(({ name }) => question !== undefined && name.equals(question.name));
-    const answer = named.filter(({ type }) => type === question?.type);
-    const rcode = named.length === 0 ? Rcode.NXDOMAIN : Rcode.NOERROR;
+    const isCut = this.#cut.has(String(question?.name));
+    const answer = isCut ? [] : named.filter(({ type }) => type === question?.type);
+    const rcode = named.length === 0 && !isCut ? Rcode.NXDOMAIN : Rcode.NOERROR;
     return encodeMessage({
       ...query,
-      flags: Flag.QR | Flag.RA,
+      flags: Flag.QR | Flag.RA | (isCut ? Flag.TC : 0),
       rcode,
       answer,
       additional: [],
@@ -70,9 +88,14 @@ export class OutsideWorld implements AsyncDisposable {
   }
 }
 
+/** A name as the table has it, down to the root. */
+export function absoluteName(name: string): string {
+  return name.endsWith(".") ? name : `${name}.cluster.local.`;
+}
+
 /** Asks what a case asks, and compares. */
 export async function checkRule(server: Server, { name, type, expected }: RuleCase): Promise<void> {
-  const asked = name.endsWith(".") ? name : `${name}.cluster.local.`;
+  const asked = absoluteName(name);
   checkReply(await askOverTcp(server, asked, type), asked, expected);
 }
 
@@ -93,30 +116,58 @@ export async function askOverTcp(server: Server, name: string, type: string): Pr
   return decodeMessage(reply);
 }
 
-function checkReply(reply: Message, asked: string, expected: Expectation): void {
+/**
+ * What a reply says, as {@link WholeAnswer} says it, without TTLs, which count down in caches, and without regard to the spelling of the
+ * zone, which follows the question's where a cached name ends in a pointer to it.
+ */
+export function summaryOf(reply: Message, asked: string): string {
+  const texts = (section: readonly ResourceRecord[]) =>
+    section
+      .map((record) => describeRecord(record, asked, 5).replace(/\.cluster\.local\.(?= |$)/gi, ""))
+      .sort();
+  return summary(rcodeName(reply.rcode), texts(reply.answer), texts(reply.additional));
+}
+
+/** What {@link summaryOf} says of a reply that is as expected. */
+export function summaryWanted(expected: Expectation): string {
+  if (expected === "REFUSED") return summary("REFUSED", [], []);
+  const { rcode = "NOERROR", answer, additional } = wholeOf(expected);
+  return summary(rcode, [...answer].sort(), [...additional].sort());
+}
+
+function summary(rcode: string, answer: readonly string[], additional: readonly string[]): string {
+  return [rcode, ...answer, ...additional.map((text) => `+ ${text}`)].join("\n");
+}
+
+/** Compares a reply with what a rule wants. `asked` is absolute. */
+export function checkReply(reply: Message, asked: string, expected: Expectation): void {
+  assert.equal(String(reply.questions[0]?.name), asked);
   if (expected === "REFUSED") {
     assert.equal(rcodeName(reply.rcode), "REFUSED");
     return;
   }
   assert.ok((reply.flags & Flag.AA) !== 0, "AA is not set");
+  assert.equal(reply.flags & Flag.TC, 0, "TC is set");
+  const whole = wholeOf(expected);
   const texts = (section: readonly ResourceRecord[]) =>
     section.map((record) => describeRecord(record, asked)).sort();
-  if (expected === "NX" || expected === "ND") {
-    assert.equal(rcodeName(reply.rcode), expected === "NX" ? "NXDOMAIN" : "NOERROR");
-    assert.deepEqual(texts(reply.answer), []);
-    assert.equal(texts(reply.authority).length, 1);
-    assert.match(texts(reply.authority)[0] ?? "", /\bSOA\b/);
-    return;
-  }
-  const { answer, additional } = "additional" in expected ? expected : { answer: expected, additional: [] };
-  assert.equal(rcodeName(reply.rcode), "NOERROR");
-  assert.deepEqual(texts(reply.answer), [...answer].sort());
-  assert.deepEqual(texts(reply.additional), [...additional].sort());
+  assert.equal(rcodeName(reply.rcode), whole.rcode ?? "NOERROR");
+  assert.deepEqual(texts(reply.answer), [...whole.answer].sort());
+  assert.deepEqual(texts(reply.additional), [...whole.additional].sort());
+  const types = (section: readonly ResourceRecord[]) => section.map(({ type }) => type);
+  if (whole.authority !== undefined) assert.deepEqual(texts(reply.authority), [...whole.authority].sort());
+  else if (whole.answer.length === 0) assert.deepEqual(types(reply.authority), [RecordType.SOA]);
+  // A CNAME stands before what it points to.
+  const [aliases, others] = [true, false].map((isAlias) =>
+    types(reply.answer).filter((type) => (type === RecordType.CNAME) === isAlias),
+  );
+  assert.deepEqual(types(reply.answer), [...(aliases ?? []), ...(others ?? [])]);
 }
 
 /** `OWNER TTL TYPE DATA` as the table has it. */
-function describeRecord(record: ResourceRecord, asked: string): string {
-  const [owner = "", ttl = "", , type = "", ...data] = formatRecord(record).split(/\s+/);
+function describeRecord(record: ResourceRecord, asked: string, shownTtl = record.ttl): string {
+  const ttl = String(shownTtl);
+  const [owner = "", , , type = "", ...data] = formatRecord(record).split(/\s+/);
   if (type === "SOA") data[2] = "SERIAL";
   const words = [owner === asked ? "" : owner, ttl === "5" ? "" : ttl, type, ...data];
   return words

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Expectation, OUTSIDE, RULE_GROUPS } from "../../../test/fixtures/kubernetes/rules.ts";
+import { type Expectation, OUTSIDE, RULE_GROUPS, wholeOf } from "../../../test/fixtures/kubernetes/rules.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -44,30 +44,21 @@ function checkOutcome(outcome: Outcome, asked: string, expected: Expectation): v
   assert.ok(outcome.authoritative, "AA is not set");
   const texts = (section: readonly ResourceRecord[]) =>
     section.map((record) => describeRecord(record, asked));
-  if (expected === "NX" || expected === "ND") {
-    assert.equal(rcodeName(outcome.rcode), expected === "NX" ? "NXDOMAIN" : "NOERROR");
-    assert.deepEqual(texts(outcome.answer), []);
+  const whole = wholeOf(expected);
+  assert.equal(rcodeName(outcome.rcode), whole.rcode ?? "NOERROR");
+  assert.deepEqual(texts(outcome.answer).sort(), [...whole.answer].sort());
+  assert.deepEqual(texts(outcome.additional).sort(), [...whole.additional].sort());
+  if (whole.authority !== undefined) assert.deepEqual(texts(outcome.authority), whole.authority);
+  else if (whole.answer.length === 0)
     assert.deepEqual(
       outcome.authority.map(({ type }) => type),
       [RecordType.SOA],
     );
-    return;
-  }
-  const { answer, additional } = isWhole(expected) ? expected : { answer: expected, additional: [] };
-  assert.equal(rcodeName(outcome.rcode), "NOERROR");
-  assert.deepEqual(texts(outcome.answer).sort(), [...answer].sort());
-  assert.deepEqual(texts(outcome.additional).sort(), [...additional].sort());
   const aliases = outcome.answer.filter(({ type }) => type === RecordType.CNAME).length;
   assert.ok(
     outcome.answer.slice(0, aliases).every(({ type }) => type === RecordType.CNAME),
     "a CNAME comes late",
   );
-}
-
-type WholeExpectation = Extract<Expectation, { readonly additional: unknown }>;
-
-function isWhole(expected: Exclude<Expectation, string>): expected is WholeExpectation {
-  return "additional" in expected;
 }
 
 for (const { title, options, zones = "cluster.local in-addr.arpa ip6.arpa", cases } of RULE_GROUPS) {
