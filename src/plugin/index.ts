@@ -1,18 +1,41 @@
-/** `portolan/plugin`: all that the author of a plugin imports. The built-in plugins use nothing else. */
+/**
+ * `portolan/plugin`: all that the author of a plugin imports, beside the protocol (`portolan/dns`). What the built-in plugins use of
+ * the server is here as well; `scripts/public-contract.test.ts` sees to it. Asking upstreams and knowing the cluster are libraries of
+ * some of them and no part of the contract.
+ */
 
 export type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
 export type { Token } from "../corefile/tokens.ts";
 export type { Directive } from "../corefile/tree.ts";
+export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
+export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
+export { FileWatch } from "../lib/file-watch.ts";
+export {
+  formatIpAddress,
+  formatIpv4,
+  formatIpv6,
+  isIpv4Mapped,
+  parseIpAddress,
+  parseIpv4,
+  parseIpv6,
+  parseScopedIpAddress,
+} from "../lib/ip-address.ts";
 export type { Logger } from "../lib/log.ts";
 export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
-export type { MetricsRegistry } from "../lib/metrics.ts";
+export type { CounterFamily, GaugeFamily, HistogramFamily, MetricsRegistry } from "../lib/metrics.ts";
 export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics.ts";
+export { nearestWord } from "../lib/nearest-word.ts";
+export { compilePattern, Pattern, PatternError } from "../lib/pattern.ts";
+export { PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
+export { TimeoutWheel } from "../lib/timeout-wheel.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { ClusterClients } from "./cluster-clients.ts";
 export {
   type Argument,
+  type ArgumentCursor,
   INVALID,
+  type Invalid,
   optional,
   optionalWhen,
   required,
@@ -78,6 +101,7 @@ export {
 } from "./query.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {
+  authorityHolds,
   minimalTtl,
   type ResponseClass,
   type ResponseType,

@@ -160,6 +160,7 @@ export class ListenerPool {
     const { clock, onError, localAddresses } = this.#options;
     const { host } = point;
     const turnedAway = this.#shed(point.label, "connection");
+    const cutOff = this.#cutOff(point.label);
     const limits = (): TcpLimits => {
       const { settings } = this.#open.get(point.label)?.point ?? point;
       return {
@@ -179,6 +180,7 @@ export class ListenerPool {
       udp: (port, reusePort) =>
         listenUdp({ host, port }, listener.receiver("udp"), {
           onSendError: onError,
+          onCutOff: () => cutOff.increment(),
           localAddresses,
           clock,
           reusePort,
@@ -213,6 +215,15 @@ export class ListenerPool {
       rejected: rejected.slot(label),
       ignored: ignored.slot(label),
     };
+  }
+
+  #cutOff(label: string): Counter {
+    const family = this.#options.metrics.counter({
+      name: "portolan_dns_cut_datagrams_total",
+      help: "Datagrams longer than the 4096 octets that there is room for, which are answered FORMERR.",
+      labels: ["server"],
+    });
+    return family.slot(label);
   }
 
   #shed(label: string, reason: string): Counter {

@@ -188,6 +188,7 @@ export class BatchedUdpTransport implements Transport {
   #take(slot: number, together: boolean): void {
     const bytes = this.received.slots[slot] as Uint8Array;
     const port = this.#ports[slot] as SlotPort;
+    if (this.received.cutOff(slot)) this.#options.onCutOff?.();
     // A message cut off no longer parses: the server answers FORMERR and counts it.
     this.#receiver.receive(bytes, this.received.length(slot), port, together);
   }

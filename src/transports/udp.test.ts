@@ -126,6 +126,29 @@ for (const [name, listen] of ways) {
       });
     });
 
+    test("tells of datagrams that it cuts", { skip: name === "dgram" && "it cuts none" }, async () => {
+      assert.ok(listen !== undefined);
+      const lengths: number[] = [];
+      let cut = 0;
+      const watching: MessageReceiver = {
+        receive(bytes, length, port) {
+          lengths.push(length);
+          echo.receive(bytes.subarray(0, 1), 1, port);
+        },
+      };
+      const transport = await listen({ host: "127.0.0.1", port: 0 }, watching, { onCutOff: () => cut++ });
+      const socket = await client();
+      const replies = gather(socket, 20);
+      for (let n = 0; n < 20; n++) socket.send(new Uint8Array(5_000), transport.port, "127.0.0.1");
+      await replies;
+      // The first of a burst is read by Node, which has room for all of it.
+      assert.ok(cut > 0);
+      assert.equal(lengths.filter((length) => length === 4_096).length, cut);
+      assert.equal(lengths.filter((length) => length === 5_000).length, 20 - cut);
+      socket.close();
+      await transport.close();
+    });
+
     test("replies larger than a slot go out whole", async () => {
       const large: MessageReceiver = {
         receive(_bytes, _length, port) {

@@ -28,6 +28,8 @@ export interface UdpOptions {
   readonly clock?: Clock | undefined;
   /** Told of datagrams that could not be sent. */
   readonly onSendError?: (error: Error) => void;
+  /** Told of each datagram that was longer than the room for it, and is handed on without its end. */
+  readonly onCutOff?: (() => void) | undefined;
 }
 
 /** Something that opens UDP sockets: by the datagram, or by the batch. */

@@ -235,7 +235,7 @@ function behaves(cleanup: Cleanup): void {
 
   it("keeps 1000 queries in flight apart", async () => {
     const server = await cleanup.serve(SILENT);
-    const { exchange } = cleanup.bench({ remote: server.address });
+    const { exchange, clock } = cleanup.bench({ remote: server.address });
     const requests = Array.from(
       { length: 1_000 },
       (_, index) => new TestRequest(`host-${index}.example.org.`),
@@ -244,6 +244,8 @@ function behaves(cleanup: Cleanup): void {
     for (const [index, request] of requests.entries()) {
       exchange.send(request, 2_000);
       ids.add(request.id);
+      // Queries of one moment share a socket.
+      if (index % 10 === 9) clock.advance(1);
       // More at once than the server's socket holds would be lost before it is read.
       if (index % 100 === 99) await server.receives(index + 1);
     }

@@ -42,6 +42,12 @@ export class UdpExchange implements Exchange {
   readonly #pending = new IdTable<UpstreamRequest>(MAX_PENDING_DATAGRAMS);
   /** The sockets that new queries go to; the place is drawn by lot. */
   readonly #current: (UdpChannel | undefined)[] = Array.from({ length: SOCKET_COUNT });
+  /**
+   * Where the queries of one moment go: together, since a batch costs little more than one query. That a forger would have to hit one
+   * of the sockets is the same either way; what spreads over them is the load of upstreams that take queries by port.
+   */
+  #place = 0;
+  #turn = Number.NaN;
   /** All open sockets, also those that get no further queries. */
   readonly #channels = new Set<UdpChannel>();
   readonly #draw: () => number;
@@ -77,7 +83,12 @@ export class UdpExchange implements Exchange {
       return;
     }
     const lot = this.#draw();
-    const channel = this.#channelFor((lot >>> 16) & (SOCKET_COUNT - 1));
+    const turn = this.#options.clock.turnTime();
+    if (turn !== this.#turn) {
+      this.#turn = turn;
+      this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
+    }
+    const channel = this.#channelFor(this.#place);
     const id = this.#pending.claim(request, lot, this.#draw);
     request.id = id;
     request.carrier = channel;
