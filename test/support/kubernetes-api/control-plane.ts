@@ -21,10 +21,14 @@ export function loadManifests(api: ApiSimulator, folder: string): void {
 
 /** As `kubectl apply` does with one object. */
 export function applyObject(api: ApiSimulator, object: Readonly<Record<string, unknown>>): void {
-  const { kind, apiVersion } = object;
+  api.put(pluralOf(object), object);
+}
+
+/** The resource of an object, such as `services`. */
+export function pluralOf({ kind, apiVersion }: Readonly<Record<string, unknown>>): string {
   const plural = PLURALS.get(`${String(apiVersion)}/${String(kind)}`);
   if (plural === undefined) throw new Error(`the simulated API has no ${String(apiVersion)} ${String(kind)}`);
-  api.put(plural, object);
+  return plural;
 }
 
 /** Slices for the pods that selectors find, and for Endpoints objects, where the service has none of its own. */
