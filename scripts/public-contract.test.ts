@@ -17,8 +17,8 @@ function namesInUse(): Map<string, string> {
     const text = readFileSync(join(plugins, file), "utf8");
     for (const [, list = "", room = "", module = ""] of text.matchAll(IMPORT)) {
       if (room === "lib" && HOUSEKEEPING.includes(module)) continue;
-      for (const name of list.split(",").map((word) => word.trim().replace(/^type /, "").split(" as ")[0] ?? ""))
-        if (name !== "") names.set(name, `${file} imports ${name} from ${room}/${module}`);
+      for (const [, name = ""] of list.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g))
+        names.set(name, `${file} imports ${name} from ${room}/${module}`);
     }
   }
   return names;
