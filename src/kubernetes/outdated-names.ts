@@ -7,10 +7,12 @@ import type { Clock, Timer } from "../lib/clock.ts";
 import { joinLabels } from "./cluster-zone.ts";
 
 /**
- * Milliseconds from one telling to the next, in which changes are gathered: forgetting costs a look at everything that is kept. What comes
- * after a pause is told at once.
+ * Milliseconds from one telling to the next, in which changes are gathered, at the least and at the most. Forgetting costs a look at
+ * everything that is kept, and gets a tenth of the time. What comes after a pause is told at once.
  */
-const GATHERING = 5;
+const SHORTEST_GATHERING = 1;
+const LONGEST_GATHERING = 50;
+const REST_PER_TELLING = 9;
 /** The same where all is outdated: names were not even looked at, and whole zones are forgotten. */
 const GATHERING_ALL = 100;
 /** With more names than this it is quicker to forget whole zones. */
@@ -33,6 +35,7 @@ export class OutdatedNames {
   #all = false;
   #timer: Timer | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
+  #gathering = SHORTEST_GATHERING;
 
   constructor(options: OutdatedNamesOptions) {
     this.#options = options;
@@ -42,7 +45,7 @@ export class OutdatedNames {
   schedule(): void {
     if (this.#timer !== undefined) return;
     const { clock } = this.#options;
-    const next = this.#toldAt + (this.#all ? GATHERING_ALL : GATHERING);
+    const next = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering);
     this.#timer = clock.after(Math.max(0, next - clock.now()), () => this.#tell());
   }
 
@@ -79,11 +82,15 @@ export class OutdatedNames {
 
   #tell(): void {
     this.#timer = undefined;
-    this.#toldAt = this.#options.clock.now();
-    this.#options.complete();
-    const names = this.#all ? this.#options.zones : [...this.#names.values()];
+    const { clock, complete, forget, zones } = this.#options;
+    const began = clock.now();
+    complete();
+    const names = this.#all ? zones : [...this.#names.values()];
     this.#all = false;
     this.#names.clear();
-    if (names.length > 0) this.#options.forget(names);
+    if (names.length > 0) forget(names);
+    this.#toldAt = clock.now();
+    const rest = REST_PER_TELLING * (this.#toldAt - began);
+    this.#gathering = Math.min(Math.max(rest, SHORTEST_GATHERING), LONGEST_GATHERING);
   }
 }
