@@ -7,7 +7,7 @@ import { COMMANDS } from "../src/cli/commands.ts";
 import type { FlagDescription } from "../src/cli/flag-table.ts";
 import { SERVER_FLAGS } from "../src/cli/flags.ts";
 import { version } from "../src/lib/version.ts";
-import { builtInPlugins } from "../src/server/plugin-registry.ts";
+import { builtInPlugins } from "../src/server/configuration/plugin-registry.ts";
 import { type ManPage, manPage, splitPage } from "./lib/man-page.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));

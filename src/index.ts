@@ -6,26 +6,31 @@ import { ProcessLog } from "./lib/log.ts";
 import { MetricsRegistry } from "./lib/metrics.ts";
 import { version } from "./lib/version.ts";
 import type { PluginDefinition } from "./plugin/define-plugin.ts";
-import { EmbeddedServer } from "./server/embedded-server.ts";
-import { isolated } from "./server/isolation.ts";
-import { systemRandom, thisMachine } from "./server/machine.ts";
-import { type PluginPlace, parseAddedPlugin, readPluginList, withPlugin } from "./server/plugin-list.ts";
+import { systemRandom, thisMachine } from "./server/configuration/machine.ts";
+import {
+  type PluginPlace,
+  parseAddedPlugin,
+  readPluginList,
+  withPlugin,
+} from "./server/configuration/plugin-list.ts";
 import {
   builtInPlugins,
   importBuiltIn,
   type PluginEntry,
   PluginListError,
   PluginRegistry,
-} from "./server/plugin-registry.ts";
-import { DEFAULT_TIME_BUDGET } from "./server/time-budget.ts";
+} from "./server/configuration/plugin-registry.ts";
+import { EmbeddedServer } from "./server/embedded-server.ts";
+import { isolated } from "./server/isolation/isolation.ts";
+import { DEFAULT_TIME_BUDGET } from "./server/isolation/time-budget.ts";
 
 export { version } from "./lib/version.ts";
-export { ConfigurationError } from "./server/configuration.ts";
+export { ConfigurationError } from "./server/configuration/configuration.ts";
+export { PluginPlaceError } from "./server/configuration/plugin-list.ts";
+export { PluginListError } from "./server/configuration/plugin-registry.ts";
 export type { EmbeddedServer, ListenAddress, ServerQuestion } from "./server/embedded-server.ts";
 export { ServerAnswer } from "./server/embedded-server.ts";
-export { PluginPlaceError } from "./server/plugin-list.ts";
-export { PluginListError } from "./server/plugin-registry.ts";
-export { NoAnswer } from "./server/socket-client.ts";
+export { NoAnswer } from "./server/explaining/socket-client.ts";
 export { ListenError } from "./transports/transport.ts";
 
 export interface CreateServerOptions {

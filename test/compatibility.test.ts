@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { currentPage, PAGE } from "../scripts/lib/differences.ts";
 import { sections } from "../scripts/lib/markdown.ts";
-import { unavailableDirectives } from "../src/server/unavailable-directives.ts";
+import { unavailableDirectives } from "../src/server/configuration/unavailable-directives.ts";
 import { projectRoot } from "./support/portolan.ts";
 
 const page = readFileSync(join(projectRoot, PAGE), "utf8");

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { localLinks } from "../scripts/lib/markdown.ts";
 import { PluginTest } from "../src/plugin/testing.ts";
 import kubernetes from "../src/plugins/kubernetes/index.ts";
-import type { Configuration } from "../src/server/configuration.ts";
+import type { Configuration } from "../src/server/configuration/configuration.ts";
 import { GRACE } from "../src/server/data-plane.ts";
 import {
   assertSelects,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { COMMANDS } from "../src/cli/commands.ts";
-import { builtInPlugins } from "../src/server/plugin-registry.ts";
+import { builtInPlugins } from "../src/server/configuration/plugin-registry.ts";
 import { projectRoot } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fencedBlocks, localLinks } from "../scripts/lib/markdown.ts";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
-import { PluginRegistry } from "../src/server/plugin-registry.ts";
+import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
 import { Portolan, projectRoot, runPortolan } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 

@@ -8,9 +8,9 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { formatForPeople } from "../src/cli/check/human.ts";
 import { memoryHost } from "../src/corefile/host.ts";
-import { inspectConfiguration, readConfiguration } from "../src/server/configuration.ts";
-import { thisMachine } from "../src/server/machine.ts";
-import { PluginRegistry } from "../src/server/plugin-registry.ts";
+import { inspectConfiguration, readConfiguration } from "../src/server/configuration/configuration.ts";
+import { thisMachine } from "../src/server/configuration/machine.ts";
+import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
 
 const folder = join(import.meta.dirname, "fixtures", "wrong-corefiles");
 const files = globSync("*.txt", { cwd: folder }).sort();

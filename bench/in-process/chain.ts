@@ -2,7 +2,7 @@
 import { bench, do_not_optimize, run } from "mitata";
 import { afterNext, type Handler, type Next, type Outcome } from "../../src/plugin/index.ts";
 import { makeTestQuery } from "../../src/plugin/testing.ts";
-import { buildChain } from "../../src/server/chain.ts";
+import { buildChain } from "../../src/server/serving/chain.ts";
 
 const PLUGINS = 12;
 

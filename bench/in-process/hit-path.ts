@@ -23,8 +23,8 @@ import {
 import { SystemClock } from "../../src/lib/clock.ts";
 import { MemoryLog } from "../../src/lib/log.ts";
 import { MetricsRegistry } from "../../src/lib/metrics.ts";
-import { systemRandom, thisMachine } from "../../src/server/machine.ts";
-import { PluginRegistry } from "../../src/server/plugin-registry.ts";
+import { systemRandom, thisMachine } from "../../src/server/configuration/machine.ts";
+import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { Server } from "../../src/server/server.ts";
 import type { MessageReceiver } from "../../src/transports/transport.ts";
 import { type ClusterFiles, writeClusterFiles } from "../material.ts";

@@ -3,7 +3,7 @@ import { bench, do_not_optimize, group, run } from "mitata";
 import { decodeMessage, EncodedSections, encodeMessage, makeQuery, Name } from "../../src/dns/index.ts";
 import { Query } from "../../src/plugin/index.ts";
 import { makeTestQuery, records } from "../../src/plugin/testing.ts";
-import { writeReply } from "../../src/server/reply-writer.ts";
+import { writeReply } from "../../src/server/serving/reply-writer.ts";
 
 const NAME = "storefront.shop.svc.cluster.local.";
 const plain = makeTestQuery({ name: NAME });

@@ -2,7 +2,7 @@
 import { existsSync, readSync } from "node:fs";
 import { describeNoText } from "../corefile/host.ts";
 import { nodeHost } from "../corefile/node-host.ts";
-import { type CorefileSource, defaultCorefile } from "../server/configuration.ts";
+import { type CorefileSource, defaultCorefile } from "../server/configuration/configuration.ts";
 
 /** A Corefile that cannot be read; the message is one line. */
 export class UnreadableCorefile extends Error {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import type { ConfiguredBlock } from "../server/configuration.ts";
+import type { ConfiguredBlock } from "../server/configuration/configuration.ts";
 
 /** Where the `kubernetes` directives of a Corefile have their manifests, absolute. */
 export function manifestPaths(blocks: readonly ConfiguredBlock[]): string[] {

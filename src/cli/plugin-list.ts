@@ -4,16 +4,16 @@ import { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { nodeHost } from "../corefile/node-host.ts";
 import { parseCorefile } from "../corefile/parser.ts";
 import { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
-import { registryFor } from "../server/global-options.ts";
+import { registryFor } from "../server/configuration/global-options.ts";
 import {
   type AddedPlugin,
   PluginPlaceError,
   parseAddedPlugin,
   readPluginList,
   withPlugin,
-} from "../server/plugin-list.ts";
-import { builtInPlugins, type PluginEntry, PluginRegistry } from "../server/plugin-registry.ts";
-import { DEFAULT_TIME_BUDGET } from "../server/time-budget.ts";
+} from "../server/configuration/plugin-list.ts";
+import { builtInPlugins, type PluginEntry, PluginRegistry } from "../server/configuration/plugin-registry.ts";
+import { DEFAULT_TIME_BUDGET } from "../server/isolation/time-budget.ts";
 import { corefilePath } from "./corefile-source.ts";
 import { FlagError, type FlagRow } from "./flag-table.ts";
 

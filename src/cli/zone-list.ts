@@ -1,6 +1,6 @@
 /** The list of zones that the program prints when it serves (CoreDNS facts 1.2). */
 import type { ServerKey } from "../corefile/server-key.ts";
-import type { Configuration } from "../server/configuration.ts";
+import type { Configuration } from "../server/configuration/configuration.ts";
 
 const PREFERRED_SYNTAX = /^(([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)\.)+$/;
 

@@ -16,12 +16,12 @@ import {
   ConfigurationError,
   type CorefileSource,
   readConfiguration,
-} from "./configuration.ts";
-import type { DnsListener } from "./dns-listener.ts";
+} from "./configuration/configuration.ts";
+import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Generation } from "./generation.ts";
-import { HttpEndpoints } from "./http-endpoints.ts";
 import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
-import type { PluginRegistry } from "./plugin-registry.ts";
+import type { DnsListener } from "./serving/dns-listener.ts";
+import { HttpEndpoints } from "./serving/http-endpoints.ts";
 
 export interface DataPlaneOptions {
   /** 0 for the leader. */

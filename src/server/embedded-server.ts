@@ -7,9 +7,9 @@ import { formatRecord } from "../dns/resource-record.ts";
 import { parseRecordType } from "../dns/type-names.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { reachableHost } from "../plugin/site.ts";
-import { type ClientQuestion, InProcessClient } from "./in-process-client.ts";
+import { type ClientQuestion, InProcessClient } from "./explaining/in-process-client.ts";
+import { askOverTcp, askOverUdp, NoAnswer } from "./explaining/socket-client.ts";
 import { Server, type ServerOptions } from "./server.ts";
-import { askOverTcp, askOverUdp, NoAnswer } from "./socket-client.ts";
 
 /** A question for {@link EmbeddedServer.ask}. */
 export interface ServerQuestion {

@@ -6,10 +6,10 @@ import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import type { PluginInstance } from "../plugin/define-plugin.ts";
 import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
-import { buildChain, type PanicObserver } from "./chain.ts";
-import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration.ts";
-import { InFlight, type ListenerService } from "./dns-listener.ts";
-import { type Route, RouteTable } from "./route-table.ts";
+import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";
+import { buildChain, type PanicObserver } from "./serving/chain.ts";
+import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
+import { type Route, RouteTable } from "./serving/route-table.ts";
 
 /** Everything that a site offers and that does not depend on block and plugin. */
 export type SharedSite = Omit<Site, "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed">;

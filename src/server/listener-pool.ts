@@ -8,8 +8,8 @@ import type { TransportName } from "../plugin/query.ts";
 import { listenTcp, type TcpLimits } from "../transports/tcp.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
-import { DnsListener } from "./dns-listener.ts";
 import type { ListenPoint } from "./generation.ts";
+import { DnsListener } from "./serving/dns-listener.ts";
 
 /** Where the first data plane listens, and which of its sockets the others can stand beside. */
 export interface ListenPlace {

@@ -7,12 +7,12 @@ import { formatData } from "../dns/resource-record.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { MemoryLog } from "../lib/log.ts";
-import { ConfigurationError } from "./configuration.ts";
-import { withArguments, withLines, withSubstitutes } from "./directive-substitutes.ts";
-import { systemRandom, thisMachine } from "./machine.ts";
+import { ConfigurationError } from "./configuration/configuration.ts";
+import { withArguments, withLines, withSubstitutes } from "./configuration/directive-substitutes.ts";
+import { systemRandom, thisMachine } from "./configuration/machine.ts";
+import { PluginRegistry } from "./configuration/plugin-registry.ts";
+import { TraceRecorder } from "./explaining/trace-recorder.ts";
 import { OfflineServer } from "./offline-server.ts";
-import { PluginRegistry } from "./plugin-registry.ts";
-import { TraceRecorder } from "./trace-recorder.ts";
 
 const builtIn = await PluginRegistry.builtIn();
 

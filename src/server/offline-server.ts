@@ -13,13 +13,13 @@ import { version } from "../lib/version.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import { feedToNobody, type HttpService, type Machine, type Random } from "../plugin/site.ts";
-import { type Configuration, type CorefileSource, readConfiguration } from "./configuration.ts";
-import { DnsListener } from "./dns-listener.ts";
-import { explainWith } from "./explain.ts";
+import { type Configuration, type CorefileSource, readConfiguration } from "./configuration/configuration.ts";
+import type { PluginRegistry } from "./configuration/plugin-registry.ts";
+import { explainWith } from "./explaining/explain.ts";
+import { type ClientAnswer, type ClientQuestion, InProcessClient } from "./explaining/in-process-client.ts";
+import type { TraceRecorder } from "./explaining/trace-recorder.ts";
 import { Generation } from "./generation.ts";
-import { type ClientAnswer, type ClientQuestion, InProcessClient } from "./in-process-client.ts";
-import type { PluginRegistry } from "./plugin-registry.ts";
-import type { TraceRecorder } from "./trace-recorder.ts";
+import { DnsListener } from "./serving/dns-listener.ts";
 
 export interface OfflineServerOptions {
   readonly source: CorefileSource;

@@ -18,8 +18,8 @@ import { SystemClock } from "../lib/clock.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
-import { systemRandom, thisMachine } from "./machine.ts";
-import { PluginRegistry } from "./plugin-registry.ts";
+import { systemRandom, thisMachine } from "./configuration/machine.ts";
+import { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Server } from "./server.ts";
 
 /** Answers every A query with its address; `slow` ones wait for `release`. */

@@ -6,12 +6,16 @@ import type { MetricsRegistry } from "../lib/metrics.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import type { Machine, Random, ServerControl } from "../plugin/site.ts";
 import type { UdpListen } from "../transports/udp.ts";
-import { type Configuration, type CorefileSource, describeDiagnostic } from "./configuration.ts";
+import {
+  type Configuration,
+  type CorefileSource,
+  describeDiagnostic,
+} from "./configuration/configuration.ts";
+import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
-import type { DnsListener } from "./dns-listener.ts";
-import { explainWith } from "./explain.ts";
-import { InProcessClient } from "./in-process-client.ts";
-import type { PluginRegistry } from "./plugin-registry.ts";
+import { explainWith } from "./explaining/explain.ts";
+import { InProcessClient } from "./explaining/in-process-client.ts";
+import type { DnsListener } from "./serving/dns-listener.ts";
 import { FeedHub } from "./threads/feed.ts";
 import { Fleet, type PreparedFleet } from "./threads/fleet.ts";
 

@@ -4,9 +4,9 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { nodeHost } from "../../src/corefile/node-host.ts";
-import { type Configuration, readConfiguration } from "../../src/server/configuration.ts";
-import { thisMachine } from "../../src/server/machine.ts";
-import { PluginRegistry } from "../../src/server/plugin-registry.ts";
+import { type Configuration, readConfiguration } from "../../src/server/configuration/configuration.ts";
+import { thisMachine } from "../../src/server/configuration/machine.ts";
+import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { renderChart } from "./helm-template.ts";
 import { projectRoot } from "./portolan.ts";
 

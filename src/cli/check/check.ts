@@ -1,9 +1,9 @@
 /** `portolan check`: all that is wrong with Corefiles, without running them. */
 import { existsSync } from "node:fs";
 import { nodeHost } from "../../corefile/node-host.ts";
-import { type CorefileSource, inspectConfiguration } from "../../server/configuration.ts";
-import { thisMachine } from "../../server/machine.ts";
-import { PluginListError, type PluginRegistry } from "../../server/plugin-registry.ts";
+import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
+import { thisMachine } from "../../server/configuration/machine.ts";
+import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";

@@ -1,6 +1,6 @@
 /** All that may be completed, as data: one script a shell is made of it. */
 import { RecordType } from "../../dns/type-names.ts";
-import { builtInPlugins } from "../../server/plugin-registry.ts";
+import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
 import { COMMANDS, type WordKind } from "../commands.ts";
 import type { FlagDescription } from "../flag-table.ts";
 import { SERVER_FLAGS } from "../flags.ts";

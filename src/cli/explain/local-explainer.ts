@@ -8,11 +8,15 @@ import { formatGoDuration } from "../../lib/duration.ts";
 import { MemoryLog } from "../../lib/log.ts";
 import type { ClusterClients } from "../../plugin/cluster-clients.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
-import { ConfigurationError } from "../../server/configuration.ts";
-import { type Substitute, withLines, withSubstitutes } from "../../server/directive-substitutes.ts";
-import { systemRandom, thisMachine } from "../../server/machine.ts";
+import { ConfigurationError } from "../../server/configuration/configuration.ts";
+import {
+  type Substitute,
+  withLines,
+  withSubstitutes,
+} from "../../server/configuration/directive-substitutes.ts";
+import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
+import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { OfflineServer } from "../../server/offline-server.ts";
-import type { PluginRegistry } from "../../server/plugin-registry.ts";
 import { corefilePath, readSource } from "../corefile-source.ts";
 import { manifestPaths } from "../manifest-paths.ts";
 import { pluginRegistry } from "../plugin-list.ts";

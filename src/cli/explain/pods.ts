@@ -1,10 +1,11 @@
 /** Pods as far as a resolver in them is concerned, out of manifests and of objects of the API. */
-import { listMember, member, textMember } from "../../kubernetes/json.ts";
+
 import { machineFileSystem } from "../../kubernetes/manifests/file-system.ts";
 import { findFiles } from "../../kubernetes/manifests/find-files.ts";
 import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
-import { podAddresses } from "../../kubernetes/reduce.ts";
+import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
+import { podAddresses } from "../../kubernetes/objects/reduce.ts";
 import { formatIpAddress } from "../../lib/ip-address.ts";
 import type { PodDns } from "./pod-resolver.ts";
 

@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import { isObject, listMember, member, textMember } from "../../kubernetes/json.ts";
+import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
 import { isLoopbackHost } from "../../plugins/explain/loopback.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";

@@ -3,7 +3,11 @@ import { readFileSync } from "node:fs";
 import { nearestWord } from "../../lib/nearest-word.ts";
 import { programFile } from "../../lib/program-files.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
-import { PluginListError, PluginLoadError, type PluginRegistry } from "../../server/plugin-registry.ts";
+import {
+  PluginListError,
+  PluginLoadError,
+  type PluginRegistry,
+} from "../../server/configuration/plugin-registry.ts";
 import { FlagError, type FlagRow, parseFlags, switchRow } from "../flag-table.ts";
 import { usage } from "../flags.ts";
 import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { programModule } from "../../lib/program-files.ts";
-import { builtInPlugins } from "../../server/plugin-registry.ts";
+import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
 import { skeleton } from "./skeleton.ts";
 
 const CANNOT = 2;

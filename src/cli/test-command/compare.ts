@@ -3,7 +3,7 @@
 import { flagNames, recordText } from "../../dns/message-text.ts";
 import { rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
-import type { ClientAnswer } from "../../server/in-process-client.ts";
+import type { ClientAnswer } from "../../server/explaining/in-process-client.ts";
 import { type ExpectedRecord, recordKey, type TtlRange } from "./expected-record.ts";
 import { normalized } from "./fake-upstreams.ts";
 import type { Expectation } from "./test-file.ts";

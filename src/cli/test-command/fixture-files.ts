@@ -5,8 +5,12 @@ import { dirname, join, resolve } from "node:path";
 import type { Directive } from "../../corefile/tree.ts";
 import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
-import type { ConfiguredBlock } from "../../server/configuration.ts";
-import { type Substitute, withArguments, withLines } from "../../server/directive-substitutes.ts";
+import type { ConfiguredBlock } from "../../server/configuration/configuration.ts";
+import {
+  type Substitute,
+  withArguments,
+  withLines,
+} from "../../server/configuration/directive-substitutes.ts";
 import { faultOfFile } from "../readable-file.ts";
 import { FakeUpstreams, normalized } from "./fake-upstreams.ts";
 import { type Fixtures, type TestFile, TestFileError } from "./test-file.ts";

@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
-import { ConfigurationError } from "../../server/configuration.ts";
-import { thisMachine } from "../../server/machine.ts";
+import { ConfigurationError } from "../../server/configuration/configuration.ts";
+import { thisMachine } from "../../server/configuration/machine.ts";
 import { UnreadableCorefile } from "../corefile-source.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { encodeList, encodeObject, encodeWatchFrame } from "../../../test/support/kubernetes-api/protobuf.ts";
-import { member, textMember } from "../json.ts";
+import { member, textMember } from "../objects/json.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
 import { decodeEvent, decodeFailure, decodePage, type Format, formatOf } from "./codec.ts";
 import { FrameSplitter } from "./frames.ts";

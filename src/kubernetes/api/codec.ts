@@ -1,6 +1,6 @@
 /** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
-import { isObject, listMember, member, textMember } from "../json.ts";
-import type { Kind } from "../objects.ts";
+import { isObject, listMember, member, textMember } from "../objects/json.ts";
+import type { Kind } from "../objects/objects.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
 import {
   AnyObjectSchema,

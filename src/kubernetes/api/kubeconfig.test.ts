@@ -10,7 +10,7 @@ import {
 } from "../../../test/support/kubernetes-api/credentials-folder.ts";
 import { SourceTest } from "../../../test/support/kubernetes-api/source-test.ts";
 import { SocksProxy } from "../../../test/support/socks-proxy.ts";
-import { isObject } from "../json.ts";
+import { isObject } from "../objects/json.ts";
 import { ClusterAccessError } from "./access.ts";
 import { parseKubeconfig } from "./kubeconfig.ts";
 

@@ -1,7 +1,7 @@
 /** The kubeconfig file: clusters, users, and the contexts that join them. */
 import { dirname, isAbsolute, resolve } from "node:path";
 import { parseDocument } from "yaml";
-import { isObject, type JsonObject, listMember, member, textMember } from "../json.ts";
+import { isObject, type JsonObject, listMember, member, textMember } from "../objects/json.ts";
 import {
   type ClusterAccess,
   ClusterAccessError,

@@ -3,10 +3,10 @@
  * to whenever something goes wrong. What is known stays until the API itself says otherwise.
  */
 import type { Clock } from "../../lib/clock.ts";
-import { member, textMember } from "../json.ts";
-import type { Identity, Kind, ObjectOfKind } from "../objects.ts";
-import type { ReduceOptions } from "../reduce.ts";
-import type { ClusterStore, Relist } from "../store.ts";
+import { member, textMember } from "../objects/json.ts";
+import type { Identity, Kind, ObjectOfKind } from "../objects/objects.ts";
+import type { ReduceOptions } from "../objects/reduce.ts";
+import type { ClusterStore, Relist } from "../store/store.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiContentError, ApiSilenceError, ApiStatusError, type RequestSubject } from "./api-error.ts";
 import { Backoff } from "./backoff.ts";

@@ -1,9 +1,9 @@
 /** How long a change of endpoints took until it showed here (CoreDNS facts 2.47). */
 import type { Clock } from "../../lib/clock.ts";
 import type { HistogramFamily, MetricsRegistry } from "../../lib/metrics.ts";
-import { member, textMember } from "../json.ts";
-import type { EndpointSet } from "../objects.ts";
-import type { ClusterStore } from "../store.ts";
+import { member, textMember } from "../objects/json.ts";
+import type { EndpointSet } from "../objects/objects.ts";
+import type { ClusterStore } from "../store/store.ts";
 
 const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
 

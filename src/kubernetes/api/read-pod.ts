@@ -1,5 +1,5 @@
 /** One pod out of the API, whole: what its resolver is like stands in no list that is kept. */
-import { textMember } from "../json.ts";
+import { textMember } from "../objects/json.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiContentError, ApiStatusError, explainFailure } from "./api-error.ts";
 import { formatOf } from "./codec.ts";

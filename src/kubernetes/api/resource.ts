@@ -1,8 +1,8 @@
 /** The kinds of objects that are listed and watched, each under the versions of the API that serve it. */
-import type { Kind, ObjectOfKind, Reduced } from "../objects.ts";
-import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
-import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../reduce-endpoints.ts";
-import { reduceServiceImport } from "../reduce-imports.ts";
+import type { Kind, ObjectOfKind, Reduced } from "../objects/objects.ts";
+import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../objects/reduce.ts";
+import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../objects/reduce-endpoints.ts";
+import { reduceServiceImport } from "../objects/reduce-imports.ts";
 import {
   EndpointAddressSchema,
   EndpointSchema,

@@ -1,9 +1,9 @@
 /** The addresses under which the outside reaches a service. */
 import { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { readExternalName } from "../names.ts";
-import type { Service } from "../objects.ts";
-import { readAddresses } from "../reduce.ts";
+import { readExternalName } from "../objects/names.ts";
+import type { Service } from "../objects/objects.ts";
+import { readAddresses } from "../objects/reduce.ts";
 
 export interface ExternalAddresses {
   /** 4 or 16 octets each, without duplicates: external IPs first, then those of the load balancer. */

@@ -6,8 +6,7 @@ import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { PTR } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { ClusterView } from "../cluster-view.ts";
-import { serviceKey } from "../names.ts";
+import type { ClusterView } from "../answers/cluster-view.ts";
 import {
   answered,
   NO_DATA,
@@ -16,9 +15,10 @@ import {
   NO_SUCH_ADDRESS,
   NO_SUCH_FORM,
   type Resolution,
-} from "../resolution.ts";
-import { addressOfReverseName } from "../reverse-names.ts";
-import type { ServiceEntry } from "../service-index.ts";
+} from "../answers/resolution.ts";
+import { serviceKey } from "../objects/names.ts";
+import { addressOfReverseName } from "../store/reverse-names.ts";
+import type { ServiceEntry } from "../store/service-index.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
 import type { ExternalView } from "./external-view.ts";

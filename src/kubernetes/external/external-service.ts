@@ -6,8 +6,7 @@ import {
   addressRecords,
   endpointAddressRecords,
   packedAddressRecords,
-} from "../address-records.ts";
-import type { Port, Service } from "../objects.ts";
+} from "../answers/address-records.ts";
 import {
   aliasOf,
   answered,
@@ -17,10 +16,16 @@ import {
   NO_SUCH_ENDPOINT,
   NO_SUCH_PORT,
   type Resolution,
-} from "../resolution.ts";
-import { aliasRecord } from "../service-answers.ts";
-import type { ServiceEntry } from "../service-index.ts";
-import { endpointServiceRecords, isPortNamed, type PortFilter, ServiceRecords } from "../service-records.ts";
+} from "../answers/resolution.ts";
+import { aliasRecord } from "../answers/service-answers.ts";
+import {
+  endpointServiceRecords,
+  isPortNamed,
+  type PortFilter,
+  ServiceRecords,
+} from "../answers/service-records.ts";
+import type { Port, Service } from "../objects/objects.ts";
+import type { ServiceEntry } from "../store/service-index.ts";
 import { type ExternalAddresses, externalAddresses } from "./external-addresses.ts";
 import type { ExternalView } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";

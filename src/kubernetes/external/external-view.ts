@@ -1,5 +1,5 @@
 /** What of a cluster an external zone shows. */
-import type { ClusterView } from "../cluster-view.ts";
+import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
 
 export interface ExternalView {

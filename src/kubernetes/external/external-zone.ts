@@ -1,8 +1,8 @@
 /** A zone in which services stand under their external addresses, with the names that its answers repeat (CoreDNS facts 2.46). */
 import { Name } from "../../dns/name.ts";
-import { isReverseZone, joinLabels } from "../cluster-zone.ts";
-import type { ServiceEntry } from "../service-index.ts";
-import type { ServiceNames } from "../service-records.ts";
+import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
+import type { ServiceNames } from "../answers/service-records.ts";
+import type { ServiceEntry } from "../store/service-index.ts";
 
 export class ExternalZone implements ServiceNames {
   /** In lower case, as all names inside of RDATA. */

@@ -10,7 +10,7 @@ import {
   NO_SUCH_ENDPOINT,
   NO_SUCH_PORT,
   type Resolution,
-} from "../resolution.ts";
+} from "../answers/resolution.ts";
 import type { ExternalView } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
 

@@ -1,7 +1,7 @@
 /** The objects of all files -> what the store is to hold. */
-import type { LabelSelector } from "../label-selector.ts";
-import { serviceKey } from "../names.ts";
-import type { EndpointSet, Namespace, Pod, Service } from "../objects.ts";
+import type { LabelSelector } from "../objects/label-selector.ts";
+import { serviceKey } from "../objects/names.ts";
+import type { EndpointSet, Namespace, Pod, Service } from "../objects/objects.ts";
 import { hasSelector, makeEndpoints } from "./endpoint-controller.ts";
 import type { ManifestObject } from "./manifest-object.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { formatIpAddress } from "../../lib/ip-address.ts";
-import type { EndpointSet } from "../objects.ts";
-import { reduceService } from "../reduce.ts";
-import { endpointLabel } from "../service-endpoints.ts";
-import { SharedValues } from "../shared-values.ts";
+import type { EndpointSet } from "../objects/objects.ts";
+import { reduceService } from "../objects/reduce.ts";
+import { SharedValues } from "../objects/shared-values.ts";
+import { endpointLabel } from "../store/service-endpoints.ts";
 import {
   hasSelector,
   type ManifestPod,

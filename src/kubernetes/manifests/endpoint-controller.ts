@@ -3,12 +3,12 @@
  * does for DNS what the endpoint slice controller does in a cluster.
  */
 
-import { type JsonObject, listMember, member, textEntries, textMember } from "../json.ts";
-import { LabelSelector } from "../label-selector.ts";
-import { isDnsLabel } from "../names.ts";
-import type { EndpointGroup, EndpointSet, Port, Service } from "../objects.ts";
-import { isPodRunning, podAddresses, readProtocol } from "../reduce.ts";
-import { type EndpointAddress, packGroups } from "../reduce-endpoints.ts";
+import { type JsonObject, listMember, member, textEntries, textMember } from "../objects/json.ts";
+import { LabelSelector } from "../objects/label-selector.ts";
+import { isDnsLabel } from "../objects/names.ts";
+import type { EndpointGroup, EndpointSet, Port, Service } from "../objects/objects.ts";
+import { isPodRunning, podAddresses, readProtocol } from "../objects/reduce.ts";
+import { type EndpointAddress, packGroups } from "../objects/reduce-endpoints.ts";
 
 export interface ManifestPod {
   readonly namespace: string;

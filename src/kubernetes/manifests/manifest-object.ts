@@ -1,15 +1,15 @@
 /** Documents -> the objects that DNS knows, each with its place. */
-import { isObject, type JsonObject, listMember, member, textEntries, textMember } from "../json.ts";
-import { isDnsLabel } from "../names.ts";
-import type { EndpointSet, Identity, Namespace, Pod, Reduced, Service } from "../objects.ts";
-import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
+import { isObject, type JsonObject, listMember, member, textEntries, textMember } from "../objects/json.ts";
+import { isDnsLabel } from "../objects/names.ts";
+import type { EndpointSet, Identity, Namespace, Pod, Reduced, Service } from "../objects/objects.ts";
+import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../objects/reduce.ts";
 import {
   IMPORT_NAME_LABEL,
   reduceEndpointSlice,
   reduceEndpoints,
   reduceImportedSlice,
-} from "../reduce-endpoints.ts";
-import { reduceServiceImport } from "../reduce-imports.ts";
+} from "../objects/reduce-endpoints.ts";
+import { reduceServiceImport } from "../objects/reduce-imports.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";
 import type { DocumentPath, ParsedDocument } from "./parse-documents.ts";
 

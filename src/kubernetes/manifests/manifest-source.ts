@@ -15,8 +15,8 @@
 import { sep } from "node:path";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
-import type { ReduceOptions } from "../reduce.ts";
-import type { ClusterStore } from "../store.ts";
+import type { ReduceOptions } from "../objects/reduce.ts";
+import type { ClusterStore } from "../store/store.ts";
 import { assembleClusterState, type ClusterStateOptions, objectKey } from "./cluster-state.ts";
 import { describeFileError, type FileSystem, machineFileSystem } from "./file-system.ts";
 import { type FoundFile, findFiles } from "./find-files.ts";

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import { KINDS, type Service } from "../objects.ts";
-import type { ReduceOptions } from "../reduce.ts";
-import { reducePod } from "../reduce.ts";
-import { reduceEndpointSlice, reduceEndpoints } from "../reduce-endpoints.ts";
-import { SharedValues } from "../shared-values.ts";
-import { ClusterStore } from "../store.ts";
+import { KINDS, type Service } from "../objects/objects.ts";
+import type { ReduceOptions } from "../objects/reduce.ts";
+import { reducePod } from "../objects/reduce.ts";
+import { reduceEndpointSlice, reduceEndpoints } from "../objects/reduce-endpoints.ts";
+import { SharedValues } from "../objects/shared-values.ts";
+import { ClusterStore } from "../store/store.ts";
 import { SnapshotFile } from "./snapshot-file.ts";
 import { snapshotObjects } from "./snapshot-objects.ts";
 

@@ -5,9 +5,9 @@
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { openRegularFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
-import { isObject, textMember } from "../json.ts";
-import type { ReduceOptions } from "../reduce.ts";
-import type { ClusterStore } from "../store.ts";
+import { isObject, textMember } from "../objects/json.ts";
+import type { ReduceOptions } from "../objects/reduce.ts";
+import type { ClusterStore } from "../store/store.ts";
 import { isImported, readSnapshotObject, snapshotObjects } from "./snapshot-objects.ts";
 
 export interface SnapshotOptions {

@@ -1,12 +1,26 @@
 /** The objects of a store as lines of JSON, and back. All but endpoints look as the API writes them, and are read as such. */
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
-import { formatAddressKey } from "../addresses.ts";
-import { listMember, member, textMember } from "../json.ts";
-import { isDnsLabel } from "../names.ts";
-import type { EndpointGroup, EndpointSet, Kind, ObjectOfKind, Pod, Reduced, Service } from "../objects.ts";
-import { type ReduceOptions, readPorts, reduceNamespace, reducePod, reduceService } from "../reduce.ts";
-import { type EndpointAddress, packGroups } from "../reduce-endpoints.ts";
-import type { ClusterStore } from "../store.ts";
+import { formatAddressKey } from "../objects/addresses.ts";
+import { listMember, member, textMember } from "../objects/json.ts";
+import { isDnsLabel } from "../objects/names.ts";
+import type {
+  EndpointGroup,
+  EndpointSet,
+  Kind,
+  ObjectOfKind,
+  Pod,
+  Reduced,
+  Service,
+} from "../objects/objects.ts";
+import {
+  type ReduceOptions,
+  readPorts,
+  reduceNamespace,
+  reducePod,
+  reduceService,
+} from "../objects/reduce.ts";
+import { type EndpointAddress, packGroups } from "../objects/reduce-endpoints.ts";
+import type { ClusterStore } from "../store/store.ts";
 
 type SnapshotLine = Readonly<Record<string, unknown>>;
 

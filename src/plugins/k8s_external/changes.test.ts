@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
-import { CLUSTER } from "../../kubernetes/cluster-service.ts";
-import { ClusterView } from "../../kubernetes/cluster-view.ts";
-import type { EndpointSet, Service } from "../../kubernetes/objects.ts";
-import { packGroups } from "../../kubernetes/reduce-endpoints.ts";
-import { ClusterStore } from "../../kubernetes/store.ts";
+import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
+import { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
+import type { EndpointSet, Service } from "../../kubernetes/objects/objects.ts";
+import { packGroups } from "../../kubernetes/objects/reduce-endpoints.ts";
+import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { FakeClock, PluginTest } from "../../plugin/testing.ts";
 import k8sExternal from "./index.ts";

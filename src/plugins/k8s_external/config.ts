@@ -1,6 +1,6 @@
 /** The directive's arguments and options (CoreDNS facts 2.46). */
 import { Name, NameError } from "../../dns/name.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import {
   directive,

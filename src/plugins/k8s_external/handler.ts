@@ -3,11 +3,11 @@ import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import type { Resolution } from "../../kubernetes/answers/resolution.ts";
+import { aliasRecord } from "../../kubernetes/answers/service-answers.ts";
 import type { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
 import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
-import type { Resolution } from "../../kubernetes/resolution.ts";
-import { aliasRecord } from "../../kubernetes/service-answers.ts";
 import {
   AnswerMemo,
   type Fallthrough,

@@ -1,4 +1,4 @@
-import { CLUSTER } from "../../kubernetes/cluster-service.ts";
+import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
 import { ExternalTransfers } from "../../kubernetes/external/external-transfers.ts";
 import {

@@ -1,11 +1,11 @@
 /** Which kept answers for external names a change in the cluster makes untrue: those of the cache in the same block are forgotten. */
 import type { Name } from "../../dns/name.ts";
+import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
 import { hostName } from "../../kubernetes/external/external-addresses.ts";
 import { nameServerAddresses } from "../../kubernetes/external/external-apex.ts";
 import type { ExternalView } from "../../kubernetes/external/external-view.ts";
-import { OutdatedNames } from "../../kubernetes/outdated-names.ts";
-import { reverseName } from "../../kubernetes/reverse-names.ts";
-import type { StoreChange } from "../../kubernetes/store-change.ts";
+import { reverseName } from "../../kubernetes/store/reverse-names.ts";
+import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 export class TouchedExternalNames {

@@ -1,9 +1,9 @@
 /** What the plugin knows of the pods that ask: for who asks as one of them. */
 import type { Name } from "../../dns/name.ts";
-import { formatAddressKey } from "../../kubernetes/addresses.ts";
+import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
-import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
+import { formatAddressKey } from "../../kubernetes/objects/addresses.ts";
 import type { ClusterClients } from "../../plugin/index.ts";
 
 /** @param live the API that the cluster comes from, once there is one */

@@ -2,10 +2,10 @@
 import { dirname } from "node:path";
 import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/name.ts";
+import { POD_MODES } from "../../kubernetes/answers/cluster-view.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { ClusterAccessError, readServer } from "../../kubernetes/api/access.ts";
-import { POD_MODES } from "../../kubernetes/cluster-view.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
-import { LabelSelector, LabelSelectorError } from "../../kubernetes/label-selector.ts";
+import { LabelSelector, LabelSelectorError } from "../../kubernetes/objects/label-selector.ts";
 import {
   type ConfigContext,
   choice,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Kind, Service } from "../../kubernetes/objects.ts";
-import { ClusterStore } from "../../kubernetes/store.ts";
+import type { Kind, Service } from "../../kubernetes/objects/objects.ts";
+import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import type { PlacedPlugin } from "../../plugin/index.ts";
 import { CLUSTER_KNOWLEDGE, takeOver } from "./handed-over.ts";

@@ -1,5 +1,5 @@
 /** What a configuration knows of a cluster, for the next one: a reload while the API is away must not lose it. */
-import type { ClusterStore } from "../../kubernetes/store.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import { type PlacedPlugin, ServiceKey } from "../../plugin/index.ts";
 import type { ClusterStores } from "./live-cluster.ts";
 

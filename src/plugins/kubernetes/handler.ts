@@ -2,11 +2,11 @@
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
-import type { ClusterZone } from "../../kubernetes/cluster-zone.ts";
-import type { Resolution } from "../../kubernetes/resolution.ts";
-import { whyAliasEnds, whyNot } from "../../kubernetes/why-not.ts";
-import { whySo } from "../../kubernetes/why-so.ts";
+import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
+import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
+import type { Resolution } from "../../kubernetes/answers/resolution.ts";
+import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
+import { whySo } from "../../kubernetes/reasons/why-so.ts";
 import {
   AnswerMemo,
   type Fallthrough,

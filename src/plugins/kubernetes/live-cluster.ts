@@ -1,4 +1,6 @@
 /** The options that say where the API of a cluster is -> the source that watches it, and the wait for its first lists. */
+
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import {
   type ClusterAccess,
   ClusterAccessError,
@@ -7,11 +9,10 @@ import {
 } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import { parseKubeconfig } from "../../kubernetes/api/kubeconfig.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
-import type { LabelSelector } from "../../kubernetes/label-selector.ts";
-import type { ReduceOptions } from "../../kubernetes/reduce.ts";
+import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
+import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
-import type { ClusterStore } from "../../kubernetes/store.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { SetupError, type Site, type ZoneList } from "../../plugin/index.ts";

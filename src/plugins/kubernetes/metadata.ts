@@ -1,7 +1,8 @@
 /** What the `metadata` plugin can tell of a query for a cluster name, and of the pod that asked it (facts 2.47). */
-import { addressKey } from "../../kubernetes/addresses.ts";
-import type { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
-import type { ClusterName } from "../../kubernetes/name-grammar.ts";
+
+import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
+import type { ClusterName } from "../../kubernetes/answers/name-grammar.ts";
+import { addressKey } from "../../kubernetes/objects/addresses.ts";
 import type { Query } from "../../plugin/index.ts";
 
 /** Sets the labels of a query in one of the zones of `answers`. @param cluster where the client is looked for */

@@ -3,10 +3,10 @@
  * which looks like that of a cluster: ServiceImports are its services, and its namespaces are those of this cluster.
  */
 import type { Name } from "../../dns/name.ts";
-import { ClusterAnswers } from "../../kubernetes/cluster-answers.ts";
-import type { ClusterView, ClusterViewOptions } from "../../kubernetes/cluster-view.ts";
-import { followStore, publishStore } from "../../kubernetes/replication.ts";
-import { ClusterStore } from "../../kubernetes/store.ts";
+import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
+import type { ClusterView, ClusterViewOptions } from "../../kubernetes/answers/cluster-view.ts";
+import { followStore, publishStore } from "../../kubernetes/store/replication.ts";
+import { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Fallthrough, Feed } from "../../plugin/index.ts";
 import { KubernetesHandler } from "./handler.ts";

@@ -1,8 +1,8 @@
 /** How the plugin stands, in words: for `ready`. */
 import type { Name } from "../../dns/name.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
-import type { ClusterStore } from "../../kubernetes/store.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 
 /**
  * A line for each resource of the cluster: `cluster.local. services: watching, age 3s`.

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Name } from "../../dns/name.ts";
-import { addressKey } from "../../kubernetes/addresses.ts";
-import type { Service } from "../../kubernetes/objects.ts";
-import { reverseName } from "../../kubernetes/reverse-names.ts";
-import { ClusterStore } from "../../kubernetes/store.ts";
+import { addressKey } from "../../kubernetes/objects/addresses.ts";
+import type { Service } from "../../kubernetes/objects/objects.ts";
+import { reverseName } from "../../kubernetes/store/reverse-names.ts";
+import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { TouchedNames } from "./touched-names.ts";

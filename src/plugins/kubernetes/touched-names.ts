@@ -3,11 +3,11 @@
  * names, so that exactly those are forgotten and a new pod's name is right at once.
  */
 import type { Name } from "../../dns/name.ts";
-import { isReverseZone } from "../../kubernetes/cluster-zone.ts";
-import { OutdatedNames } from "../../kubernetes/outdated-names.ts";
-import { reverseName } from "../../kubernetes/reverse-names.ts";
-import type { ClusterStore } from "../../kubernetes/store.ts";
-import type { StoreChange } from "../../kubernetes/store-change.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
+import { reverseName } from "../../kubernetes/store/reverse-names.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
+import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 export class TouchedNames {

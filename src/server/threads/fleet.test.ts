@@ -10,7 +10,7 @@ import { MemoryLog } from "../../lib/log.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
 import { fastestUdp } from "../../transports/fastest-udp.ts";
 import { listenUdp, type UdpListen } from "../../transports/udp.ts";
-import { systemRandom, thisMachine } from "../machine.ts";
+import { systemRandom, thisMachine } from "../configuration/machine.ts";
 import { Server } from "../server.ts";
 import { testRegistry } from "./fixtures/plugins.ts";
 

@@ -7,7 +7,7 @@ import type { ProcessLog } from "../../lib/log.ts";
 import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/metric-snapshot.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { programModule } from "../../lib/program-files.ts";
-import type { CorefileSource } from "../configuration.ts";
+import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../listener-pool.ts";
 import type { FeedHub } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";

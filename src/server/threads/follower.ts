@@ -3,9 +3,9 @@ import type { MessagePort } from "node:worker_threads";
 import { LogWriter, ProcessLog } from "../../lib/log.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
 import type { ServerControl } from "../../plugin/site.ts";
-import type { Configuration, CorefileSource } from "../configuration.ts";
+import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
+import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";
 import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../data-plane.ts";
-import { catchStrayFaults, type FaultSource } from "../stray-faults.ts";
 import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 

@@ -1,8 +1,8 @@
 /** What the leader and its followers say to each other. Everything is copied by structured cloning. */
 import type { MetricSnapshot } from "../../lib/metric-snapshot.ts";
-import type { CorefileSource } from "../configuration.ts";
+import type { CorefileSource } from "../configuration/configuration.ts";
+import type { PluginEntry } from "../configuration/plugin-registry.ts";
 import type { ListenPlace } from "../listener-pool.ts";
-import type { PluginEntry } from "../plugin-registry.ts";
 import type { FeedMessage } from "./feed.ts";
 
 /** What a follower is told when its thread starts. */

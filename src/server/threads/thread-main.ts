@@ -3,8 +3,8 @@ import { parentPort, workerData } from "node:worker_threads";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { udpOf } from "../../transports/fastest-udp.ts";
-import { systemRandom, thisMachine } from "../machine.ts";
-import { PluginRegistry } from "../plugin-registry.ts";
+import { systemRandom, thisMachine } from "../configuration/machine.ts";
+import { PluginRegistry } from "../configuration/plugin-registry.ts";
 import { runFollower } from "./follower.ts";
 import type { FollowerSettings } from "./protocol.ts";
 

@@ -1,5 +1,5 @@
 /** Label and field selectors of lists and watches. */
-import { LabelSelector, LabelSelectorError } from "../../../src/kubernetes/label-selector.ts";
+import { LabelSelector, LabelSelectorError } from "../../../src/kubernetes/objects/label-selector.ts";
 import { badRequest } from "./api-error.ts";
 import { type ApiObject, text } from "./resource-types.ts";
 

@@ -1,9 +1,9 @@
 /** An API and the source that watches it, in one process: for tests of the source alone. */
 import { type ClusterAccess, endpointAccess } from "../../../src/kubernetes/api/access.ts";
 import { ApiSource, type ApiSourceOptions } from "../../../src/kubernetes/api/api-source.ts";
-import type { Kind } from "../../../src/kubernetes/objects.ts";
-import { SharedValues } from "../../../src/kubernetes/shared-values.ts";
-import { ClusterStore } from "../../../src/kubernetes/store.ts";
+import type { Kind } from "../../../src/kubernetes/objects/objects.ts";
+import { SharedValues } from "../../../src/kubernetes/objects/shared-values.ts";
+import { ClusterStore } from "../../../src/kubernetes/store/store.ts";
 import { type Clock, FakeClock, SystemClock } from "../../../src/lib/clock.ts";
 import { MemoryLog } from "../../../src/lib/log.ts";
 import { MetricsRegistry } from "../../../src/lib/metrics.ts";

@@ -1,0 +1,96 @@
+/**
+ * A change in the cluster makes answers untrue that somebody may have kept. Their names are gathered for a moment and then told, so that
+ * exactly those are forgotten.
+ */
+import type { Name } from "../../dns/name.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { joinLabels } from "./cluster-zone.ts";
+
+/**
+ * Milliseconds from one telling to the next, in which changes are gathered, at the least and at the most. Forgetting costs a look at
+ * everything that is kept, and gets a tenth of the time. What comes after a pause is told at once.
+ */
+const SHORTEST_GATHERING = 1;
+const LONGEST_GATHERING = 50;
+const REST_PER_TELLING = 9;
+/** The same where all is outdated: names were not even looked at, and whole zones are forgotten. */
+const GATHERING_ALL = 100;
+/** With more names than this it is quicker to forget whole zones. */
+const MANY = 2_000;
+
+export interface OutdatedNamesOptions {
+  /** Forgotten as a whole where there are too many names. */
+  readonly zones: readonly Name[];
+  readonly clock: Clock;
+  /** Told each name once; all names below it are meant as well. */
+  readonly forget: (names: readonly Name[]) => void;
+  /** Called before the names are told, to add what follows from all changes together. */
+  readonly complete: () => void;
+}
+
+export class OutdatedNames {
+  readonly #options: OutdatedNamesOptions;
+  readonly #names = new Map<string, Name>();
+  /** Whether the zones will be told whatever is added. */
+  #all = false;
+  #timer: Timer | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #gathering = SHORTEST_GATHERING;
+
+  constructor(options: OutdatedNamesOptions) {
+    this.#options = options;
+  }
+
+  /** Will tell soon what has been added. */
+  schedule(): void {
+    if (this.#timer !== undefined) return;
+    const { clock } = this.#options;
+    const next = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering);
+    this.#timer = clock.after(Math.max(0, next - clock.now()), () => this.#tell());
+  }
+
+  add(name: Name): void {
+    if (this.#all) return;
+    this.#names.set(`${name}`, name);
+    this.#limit();
+  }
+
+  /** Adds everything: the first listing of a cluster would name all that there is. */
+  addAll(): void {
+    this.#all = true;
+    this.#names.clear();
+  }
+
+  /** Adds labels in front of a zone. */
+  addBelow(zone: Name, labels: readonly string[]): void {
+    if (this.#all) return;
+    const key = `${labels.join(".")}.${zone}`;
+    if (this.#names.has(key)) return;
+    // What is longer than a name can be was never asked for.
+    const name = joinLabels(labels, zone);
+    if (name !== undefined) this.#names.set(key, name);
+    this.#limit();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #limit(): void {
+    if (this.#names.size > MANY) this.addAll();
+  }
+
+  #tell(): void {
+    this.#timer = undefined;
+    const { clock, complete, forget, zones } = this.#options;
+    const began = clock.now();
+    complete();
+    const names = this.#all ? zones : [...this.#names.values()];
+    this.#all = false;
+    this.#names.clear();
+    if (names.length > 0) forget(names);
+    this.#toldAt = clock.now();
+    const rest = REST_PER_TELLING * (this.#toldAt - began);
+    this.#gathering = Math.min(Math.max(rest, SHORTEST_GATHERING), LONGEST_GATHERING);
+  }
+}

@@ -1,0 +1,49 @@
+/** Names of addresses (kubernetes-dns-spec part 7). */
+import type { Name } from "../../dns/name.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
+import { PTR } from "../../dns/record-table.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { type AddressKey, addressOfKey } from "../objects/addresses.ts";
+import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressStandsAt, endpointLabel } from "../store/service-endpoints.ts";
+import type { ClusterView } from "./cluster-view.ts";
+import type { ClusterZone } from "./cluster-zone.ts";
+import { answered, NO_DATA, NO_SUCH_ADDRESS, type Resolution } from "./resolution.ts";
+
+/**
+ * Answers for a name below a reverse zone. Targets stand in `zone`, the first zone that is not one for reverse names
+ * (rule 44). A name that is no complete address does not exist: whether anything stands below it could not be told
+ * without going through all addresses.
+ */
+export function resolveReverse(view: ClusterView, zone: ClusterZone, owner: Name, type: number): Resolution {
+  const key = addressOfReverseName(owner);
+  if (key === undefined) return NO_SUCH_ADDRESS;
+  const targets = namesOfAddress(view, zone, key);
+  if (targets.length === 0) return NO_SUCH_ADDRESS;
+  if (type !== RecordType.PTR) return NO_DATA;
+  return answered(targets.map((target): ResourceRecord => PTR.create(owner, view.ttl, { target })));
+}
+
+/** The services with this cluster address, or else the published endpoints with this address (rules 40 and 41). */
+function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): Name[] {
+  const services = view.store.services.servicesAt(key);
+  if (services.length > 0) {
+    return services.flatMap((entry) => (view.shows(entry) ? (zone.serviceName(entry) ?? []) : []));
+  }
+  const octets = addressOfKey(key);
+  const names = new Map<string, Name>();
+  for (const set of view.store.services.endpointSetsAt(key)) {
+    const entry = view.store.services.ownerOf(set);
+    // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
+    if (entry?.service === undefined || entry.service.type === "externalName" || !view.shows(entry)) continue;
+    for (const group of set.groups) {
+      const visible = entry.endpoints.visibleCount(group);
+      for (let index = 0; index < visible; index++) {
+        if (!addressStandsAt(group, index, octets)) continue;
+        const name = zone.endpointName(endpointLabel(group, index), entry);
+        if (name !== undefined) names.set(name.toString(), name);
+      }
+    }
+  }
+  return [...names.values()];
+}

@@ -1,0 +1,26 @@
+/** The services of one moment, for answers that take longer than a moment to give (transfers). */
+
+import type { Service } from "../objects/objects.ts";
+import { ServiceEndpoints } from "../store/service-endpoints.ts";
+import type { ServiceEntry } from "../store/service-index.ts";
+import type { ClusterView } from "./cluster-view.ts";
+
+/** One service as it was. What happens to the cluster makes new objects, and does not change these. */
+export interface ServiceState {
+  readonly entry: ServiceEntry;
+  readonly service: Service;
+  /** Made when it is asked for, and not kept: there may be 150,000 endpoints. */
+  endpoints(): ServiceEndpoints;
+}
+
+/** The services that a view shows, in the order of their names. */
+export function shownServices(view: ClusterView): ServiceState[] {
+  const states: ServiceState[] = [];
+  for (const entry of view.store.services.entries()) {
+    const { service, endpointSets } = entry;
+    if (service === undefined || !view.shows(entry)) continue;
+    if (service.type === "clusterIP" && view.ignores(entry)) continue;
+    states.push({ entry, service, endpoints: () => new ServiceEndpoints(service, endpointSets) });
+  }
+  return states.sort((one, other) => (one.entry.key < other.entry.key ? -1 : 1));
+}

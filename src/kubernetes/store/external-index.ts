@@ -1,0 +1,62 @@
+/** Services by the addresses under which the outside reaches them. Filled only where those are kept (`k8s_external`). */
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { type AddressKey, addressKey } from "../objects/addresses.ts";
+import type { Service } from "../objects/objects.ts";
+import { AddressIndex } from "./address-index.ts";
+import type { ServiceEntry } from "./service-index.ts";
+import type { ChangeRecorder } from "./store-change.ts";
+
+export class ExternalIndex {
+  readonly #byAddress = new AddressIndex<ServiceEntry>();
+  readonly #named = new Set<ServiceEntry>();
+
+  /** The services that have an external address: several may share that of one load balancer. */
+  at(key: AddressKey): readonly ServiceEntry[] {
+    return this.#byAddress.get(key);
+  }
+
+  /** The services that are known outside by a host name, among others. */
+  *named(): Generator<Service> {
+    for (const { service } of this.#named) if (service !== undefined) yield service;
+  }
+
+  /** @param service what takes the place of `old`; undefined for a service that is gone */
+  replace(
+    entry: ServiceEntry,
+    old: Service | undefined,
+    service: Service | undefined,
+    change: ChangeRecorder,
+  ): void {
+    change.externalService(entry.key);
+    const before = new Set(externalKeys(old));
+    const after = new Set(externalKeys(service));
+    for (const key of before) {
+      if (after.has(key)) continue;
+      this.#byAddress.delete(key, entry);
+      change.externalAddress(key);
+    }
+    for (const key of after) {
+      if (before.has(key)) continue;
+      this.#byAddress.add(key, entry);
+      change.externalAddress(key);
+    }
+    if (service !== undefined && after.size < service.externalAddresses.length) this.#named.add(entry);
+    else this.#named.delete(entry);
+  }
+
+  /** What is said of a service outside came or went with its namespace. */
+  touch(entry: ServiceEntry, change: ChangeRecorder): void {
+    const { service } = entry;
+    if (service === undefined || service.externalAddresses.length === 0) return;
+    change.externalService(entry.key);
+    for (const key of externalKeys(service)) change.externalAddress(key);
+  }
+}
+
+/** Those external addresses that are no host names. */
+function externalKeys(service: Service | undefined): AddressKey[] {
+  return (service?.externalAddresses ?? []).flatMap((text) => {
+    const octets = parseIpAddress(text);
+    return octets === undefined ? [] : addressKey(octets);
+  });
+}

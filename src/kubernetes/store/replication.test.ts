@@ -1,0 +1,215 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { Name } from "../../dns/name.ts";
+import { formatRecord } from "../../dns/resource-record.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { Feed } from "../../plugin/site.ts";
+import { ClusterAnswers } from "../answers/cluster-answers.ts";
+import { addressKey } from "../objects/addresses.ts";
+import { type Identity, KINDS, type Kind } from "../objects/objects.ts";
+import { packGroups } from "../objects/reduce-endpoints.ts";
+import { followStore, publishStore } from "./replication.ts";
+import { ClusterStore } from "./store.ts";
+
+/** A feed in one thread, with the copying that happens between two. */
+class LocalFeed {
+  readonly #listeners = new Set<(message: unknown) => void>();
+  #snapshot: () => Iterable<unknown> = () => [];
+  published = 0;
+
+  readonly leader: Feed = {
+    role: "leader",
+    publish: (message) => {
+      this.published++;
+      for (const listener of this.#listeners) listener(structuredClone(message));
+    },
+    provide: (snapshot) => {
+      this.#snapshot = snapshot;
+    },
+    receive: () => undefined,
+  };
+
+  /** As a follower that starts now. */
+  attach(store: ClusterStore): void {
+    followStore(store, {
+      role: "follower",
+      publish: () => undefined,
+      provide: () => undefined,
+      receive: (listener) => {
+        for (const message of this.#snapshot()) listener(structuredClone(message));
+        this.#listeners.add(listener);
+      },
+    });
+  }
+}
+
+function octets(text: string): Uint8Array {
+  return parseIpAddress(text) ?? assert.fail(`${text} is no address`);
+}
+
+type Step = (store: ClusterStore, clock: FakeClock) => void;
+
+const name = fc.constantFrom("a", "b", "c");
+const address = fc.integer({ min: 1, max: 5 }).map((last) => `10.0.0.${last}`);
+const addresses = fc.uniqueArray(address, { maxLength: 3 });
+const ports = [{ name: "http", number: 80, protocol: "tcp" }] as const;
+
+const putService = (store: ClusterStore, service: string, own: string[]): void =>
+  store.put("services", {
+    namespace: "shop",
+    name: service,
+    type: own.length > 0 ? "clusterIP" : "headless",
+    clusterAddresses: own.map(octets),
+    externalName: "",
+    ports,
+    publishNotReadyAddresses: false,
+    externalAddresses: own,
+  });
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  fc.tuple(name, addresses).map(
+    ([service, own]): Step =>
+      (store) =>
+        putService(store, service, own),
+  ),
+  fc.tuple(name, name, addresses).map(
+    ([set, service, own]): Step =>
+      (store) => {
+        const packed = own.map((text) => ({ octets: octets(text), ready: true, label: "", zone: "z" }));
+        store.put("endpoints", { namespace: "shop", name: set, service, groups: packGroups(packed, ports) });
+      },
+  ),
+  fc.tuple(name, addresses).map(
+    ([pod, own]): Step =>
+      (store) =>
+        store.put("pods", {
+          namespace: "shop",
+          name: pod,
+          addresses: own.map((text) => addressKey(octets(text))),
+          labels: new Map([["app", pod]]),
+        }),
+  ),
+  fc.boolean().map(
+    (exists): Step =>
+      (store) =>
+        exists
+          ? store.put("namespaces", { namespace: "", name: "shop" })
+          : store.delete("namespaces", { namespace: "", name: "shop" }),
+  ),
+  fc.tuple(fc.constantFrom<Kind>("services", "endpoints", "pods"), name).map(
+    ([kind, object]): Step =>
+      (store) =>
+        store.delete(kind, { namespace: "shop", name: object }),
+  ),
+  fc.tuple(fc.constantFrom(...KINDS), fc.boolean()).map(
+    ([kind, all]): Step =>
+      (store) =>
+        store.replaceAll(kind, all ? [...store.objects(kind)] : []),
+  ),
+  fc.integer({ min: 1, max: 5_000 }).map(
+    (time): Step =>
+      (_store, clock) =>
+        clock.advance(time),
+  ),
+);
+
+/** What is to be had from a store, in one order. */
+function picture(store: ClusterStore): unknown {
+  const zone = Name.parse("cluster.local.");
+  const answers = new ClusterAnswers({
+    store,
+    zones: [zone],
+    ttl: 5,
+    pods: "verified",
+    namespaces: undefined,
+    namespacesBySelector: false,
+    ignoreEmptyServices: false,
+    zonal: false,
+    ownAddresses: () => [],
+  });
+  const asked = ["a", "b", "c"].flatMap((service) =>
+    [`${service}.shop.svc`, `_http._tcp.${service}.shop.svc`, "10-0-0-1.shop.pod", "shop.svc", ""].map(
+      (text) => (text === "" ? zone : Name.parse(`${text}.cluster.local.`)),
+    ),
+  );
+  const resolved = asked.flatMap((question) => {
+    const clusterZone = answers.zoneOf(question);
+    assert.ok(clusterZone !== undefined);
+    return [RecordType.A, RecordType.SRV, RecordType.SOA].map((type) => {
+      const { exists, answer } = answers.resolve(question, type, clusterZone);
+      return [question.toString(), type, exists, answer.map((record) => formatRecord(record)).sort()];
+    });
+  });
+  const byName = (one: Identity, other: Identity): number => one.name.localeCompare(other.name);
+  return {
+    resolved,
+    objects: KINDS.map((kind) => [...store.objects(kind)].sort(byName)),
+    serials: [store.serial, store.externalSerial],
+    synced: KINDS.map((kind) => store.isKindSynced(kind)),
+  };
+}
+
+describe("a replica", () => {
+  it("answers as the store that it follows does, whenever it began to follow", () => {
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 25 }), fc.nat(25), (changes, start) => {
+        const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
+        const leader = new ClusterStore({ clock, kinds: KINDS });
+        const later = new FakeClock({ wallTime: 1_800_000_000_000 });
+        const replica = new ClusterStore({ clock: later, kinds: KINDS, replica: true });
+        const feed = new LocalFeed();
+        publishStore(leader, feed.leader);
+        for (const [at, change] of changes.entries()) {
+          if (at === start) feed.attach(replica);
+          change(leader, clock);
+        }
+        if (start >= changes.length) feed.attach(replica);
+        assert.deepEqual(picture(replica), picture(leader));
+        assert.equal(replica.isSynced, leader.isSynced);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("hears nothing of what is as it was, and nothing once that is ended", () => {
+    const store = new ClusterStore({ clock: new FakeClock(), kinds: KINDS });
+    const feed = new LocalFeed();
+    const end = publishStore(store, feed.leader);
+    putService(store, "a", ["10.0.0.1"]);
+    putService(store, "a", ["10.0.0.1"]);
+    assert.equal(feed.published, 1);
+    end();
+    putService(store, "a", ["10.0.0.2"]);
+    assert.equal(feed.published, 1);
+  });
+
+  it("knows how old the leader's data are", () => {
+    const clock = new FakeClock();
+    const leader = new ClusterStore({ clock, kinds: KINDS });
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const feed = new LocalFeed();
+    publishStore(leader, feed.leader);
+    feed.attach(replica);
+    leader.replaceAll("pods", []);
+    clock.advance(1000);
+    assert.equal(replica.age("pods"), 1000);
+    leader.confirm("pods");
+    assert.equal(replica.age("pods"), 0);
+  });
+
+  it("tells those who subscribe to it what changed", () => {
+    const clock = new FakeClock();
+    const leader = new ClusterStore({ clock, kinds: KINDS });
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const feed = new LocalFeed();
+    publishStore(leader, feed.leader);
+    feed.attach(replica);
+    const touched: string[] = [];
+    replica.subscribe(({ services }) => touched.push(...services));
+    putService(leader, "a", ["10.0.0.1"]);
+    assert.deepEqual([...new Set(touched)], ["a.shop"]);
+  });
+});

@@ -1,0 +1,64 @@
+/** `1.0.96.10.in-addr.arpa` and the like -> addresses, and back. */
+import { Name } from "../../dns/name.ts";
+import { octetAt } from "../../dns/octets.ts";
+import { type AddressKey, addressOfKey } from "../objects/addresses.ts";
+
+const IPV4_ROOT = Name.parse("in-addr.arpa.");
+const IPV6_ROOT = Name.parse("ip6.arpa.");
+
+const DIGIT_ZERO = 0x30;
+
+/** The address that a complete reverse name stands for (rules 37 and 38); undefined for any other name. */
+export function addressOfReverseName(name: Name): AddressKey | undefined {
+  if (name.labelCount === 6 && name.isAtOrBelow(IPV4_ROOT)) return readIpv4(name.folded);
+  if (name.labelCount === 34 && name.isAtOrBelow(IPV6_ROOT)) return readIpv6(name.folded);
+  return undefined;
+}
+
+/** `4.3.2.1.in-addr.arpa.` or its relative of 32 nibbles (RFC 1035 section 3.5, RFC 3596 section 2.5). */
+export function reverseName(key: AddressKey): Name {
+  const octets = [...addressOfKey(key)].reverse();
+  if (octets.length === 4) return Name.parse(`${octets.join(".")}.in-addr.arpa.`);
+  const nibbles = octets.flatMap((octet) => [octet & 0xf, octet >>> 4]);
+  return Name.parse(`${nibbles.map((nibble) => nibble.toString(16)).join(".")}.ip6.arpa.`);
+}
+
+function readIpv4(wire: Uint8Array): AddressKey | undefined {
+  let key = 0;
+  let at = 0;
+  for (let part = 0; part < 4; part++) {
+    const length = octetAt(wire, at);
+    if (length > 3 || (length > 1 && octetAt(wire, at + 1) === DIGIT_ZERO)) return undefined;
+    let value = 0;
+    for (let index = at + 1; index <= at + length; index++) {
+      const digit = octetAt(wire, index) - DIGIT_ZERO;
+      if (digit < 0 || digit > 9) return undefined;
+      value = value * 10 + digit;
+    }
+    if (value > 255) return undefined;
+    // The last octet of the address comes first.
+    key |= value << (8 * part);
+    at += length + 1;
+  }
+  return key;
+}
+
+function readIpv6(wire: Uint8Array): AddressKey | undefined {
+  let key = "";
+  // The first octet of the address comes last.
+  for (let pair = 15; pair >= 0; pair--) {
+    const low = nibbleAt(wire, pair * 4);
+    const high = nibbleAt(wire, pair * 4 + 2);
+    if (low === -1 || high === -1) return undefined;
+    key += String.fromCharCode((high << 4) | low);
+  }
+  return key;
+}
+
+/** The value of a label of one hexadecimal digit; -1 for any other label. */
+function nibbleAt(wire: Uint8Array, at: number): number {
+  if (octetAt(wire, at) !== 1) return -1;
+  const code = octetAt(wire, at + 1);
+  if (code >= DIGIT_ZERO && code <= 0x39) return code - DIGIT_ZERO;
+  return code >= 0x61 && code <= 0x66 ? code - 0x61 + 10 : -1;
+}

@@ -1,0 +1,367 @@
+/** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
+
+import {
+  type AddressKey,
+  addressKey,
+  dashedAddress,
+  equalOctets,
+  parseDashedAddress,
+} from "../objects/addresses.ts";
+import { equalEndpointSets, equalExternally, equalServices } from "../objects/equality.ts";
+import { serviceKey } from "../objects/names.ts";
+import type { EndpointSet, Identity, Namespace, Service } from "../objects/objects.ts";
+import { AddressIndex } from "./address-index.ts";
+import { ExternalIndex } from "./external-index.ts";
+import { addressStandsAt, type EndpointReference, ServiceEndpoints } from "./service-endpoints.ts";
+import type { ChangeRecorder } from "./store-change.ts";
+
+/** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. */
+export class NamespaceEntry {
+  readonly name: string;
+  /** The namespace itself, once it has been seen. Without it nothing in it has a name. */
+  namespace: Namespace | undefined;
+  readonly services = new Map<string, ServiceEntry>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Whether the namespace itself has been seen. */
+  get exists(): boolean {
+    return this.namespace !== undefined;
+  }
+}
+
+/** What the cluster says of one service. Also stands for a service that only its slices name so far. */
+export class ServiceEntry {
+  /** `service.namespace`. */
+  readonly key: string;
+  readonly name: string;
+  readonly namespace: NamespaceEntry;
+  #service: Service | undefined;
+  #endpointSets: readonly EndpointSet[] = [];
+  #endpoints: ServiceEndpoints | undefined;
+
+  constructor(namespace: NamespaceEntry, name: string) {
+    this.key = serviceKey(namespace.name, name);
+    this.namespace = namespace;
+    this.name = name;
+  }
+
+  get service(): Service | undefined {
+    return this.#service;
+  }
+
+  set service(service: Service | undefined) {
+    this.#service = service;
+    this.#endpoints = undefined;
+  }
+
+  get endpointSets(): readonly EndpointSet[] {
+    return this.#endpointSets;
+  }
+
+  set endpointSets(sets: readonly EndpointSet[]) {
+    this.#endpointSets = sets;
+    this.#endpoints = undefined;
+  }
+
+  get endpoints(): ServiceEndpoints {
+    this.#endpoints ??= new ServiceEndpoints(this.#service, this.#endpointSets);
+    return this.#endpoints;
+  }
+}
+
+export class ServiceIndex {
+  /** For look-ups only. */
+  readonly external: ExternalIndex = new ExternalIndex();
+  readonly #namespaces = new Map<string, NamespaceEntry>();
+  readonly #entries = new Map<string, ServiceEntry>();
+  readonly #sets = new Map<string, EndpointSet>();
+  /** Services of type `externalName`. */
+  readonly #aliases = new Set<ServiceEntry>();
+  readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
+  readonly #byEndpointAddress = new AddressIndex<EndpointSet>();
+
+  namespace(name: string): NamespaceEntry | undefined {
+    return this.#namespaces.get(name);
+  }
+
+  /** The entry under a key `service.namespace`. It may lack the Service itself, or its namespace. */
+  entry(key: string): ServiceEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  entries(): IterableIterator<ServiceEntry> {
+    return this.#entries.values();
+  }
+
+  /** The services that have a cluster address: one, unless somebody wrote two by hand. */
+  servicesAt(key: AddressKey): readonly ServiceEntry[] {
+    return this.#byClusterAddress.get(key);
+  }
+
+  /** The endpoint sets that hold an address, ready or not. */
+  endpointSetsAt(key: AddressKey): readonly EndpointSet[] {
+    return this.#byEndpointAddress.get(key);
+  }
+
+  /** The entry of the service that a set belongs to. */
+  ownerOf(set: EndpointSet): ServiceEntry | undefined {
+    return this.#entries.get(serviceKey(set.namespace, set.service));
+  }
+
+  /**
+   * The published endpoints of a service that bear a label: a hostname, or the address with dashes for an endpoint
+   * that has no other name (rule 21). The latter are found by their address, so that nobody needs to keep their names.
+   */
+  endpointsNamed(entry: ServiceEntry, label: string): readonly EndpointReference[] {
+    const labelled = entry.endpoints.labelled(label);
+    const octets = parseDashedAddress(label);
+    if (octets === undefined || dashedAddress(octets, 0, octets.length === 4 ? 4 : 16) !== label)
+      return labelled;
+    const references = [...labelled];
+    for (const set of this.endpointSetsAt(addressKey(octets))) {
+      if (this.ownerOf(set) !== entry) continue;
+      for (const group of set.groups) {
+        const visible = group.addressLength === octets.length ? entry.endpoints.visibleCount(group) : 0;
+        for (let index = 0; index < visible; index++) {
+          if (!group.labels?.[index] && addressStandsAt(group, index, octets))
+            references.push({ group, index });
+        }
+      }
+    }
+    return references;
+  }
+
+  get endpointAddressCount(): number {
+    return this.#byEndpointAddress.size;
+  }
+
+  /** Returns the object that is kept: the old one if the new one says nothing new. */
+  putNamespace(namespace: Namespace, change: ChangeRecorder): Namespace {
+    const entry = this.#namespaceEntry(namespace.name);
+    if (entry.namespace !== undefined) return entry.namespace;
+    entry.namespace = namespace;
+    this.#namespaceChanged(entry, change);
+    return namespace;
+  }
+
+  deleteNamespace(name: string, change: ChangeRecorder): void {
+    const entry = this.#namespaces.get(name);
+    if (entry === undefined || !entry.exists) return;
+    entry.namespace = undefined;
+    this.#namespaceChanged(entry, change);
+    this.#dropUnused(entry);
+  }
+
+  existingNamespaces(): Namespace[] {
+    return Array.from(this.#namespaces.values()).flatMap(({ namespace }) => namespace ?? []);
+  }
+
+  /** Returns the object that is kept: the old one if the new one says nothing new. */
+  putService(service: Service, change: ChangeRecorder): Service {
+    const entry = this.#entry(service.namespace, service.name);
+    const old = entry.service;
+    const sameInside = old !== undefined && equalServices(old, service);
+    const sameOutside = old !== undefined && equalExternally(old, service);
+    if (old !== undefined && sameInside && sameOutside) return old;
+
+    entry.service = service;
+    if (service.type === "externalName") this.#aliases.add(entry);
+    else this.#aliases.delete(entry);
+    if (!sameInside) {
+      this.#moveClusterAddresses(entry, old, service, change);
+      const published = old?.publishNotReadyAddresses;
+      // The endpoints of a service that has become an alias have no names.
+      if (published !== service.publishNotReadyAddresses || old?.type !== service.type) {
+        this.#touchEndpointAddresses(entry, change);
+      }
+      change.service(entry.key);
+    }
+    if (!sameOutside && (service.externalAddresses.length > 0 || (old?.externalAddresses.length ?? 0) > 0)) {
+      this.external.replace(entry, old, service, change);
+    }
+    return service;
+  }
+
+  deleteService({ namespace, name }: Identity, change: ChangeRecorder): void {
+    const entry = this.#entries.get(serviceKey(namespace, name));
+    const old = entry?.service;
+    if (entry === undefined || old === undefined) return;
+    this.#moveClusterAddresses(entry, old, undefined, change);
+    this.#touchEndpointAddresses(entry, change);
+    entry.service = undefined;
+    this.#aliases.delete(entry);
+    change.service(entry.key);
+    if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
+    this.#dropUnused(entry.namespace, entry);
+  }
+
+  /** The services that are other names for something. */
+  *aliases(): Generator<Service> {
+    for (const { service } of this.#aliases) if (service !== undefined) yield service;
+  }
+
+  services(): Service[] {
+    return Array.from(this.#entries.values()).flatMap(({ service }) => service ?? []);
+  }
+
+  /** Returns the object that is kept: the old one if the new one says nothing new. */
+  putEndpoints(set: EndpointSet, change: ChangeRecorder): EndpointSet {
+    const key = setKey(set);
+    const old = this.#sets.get(key);
+    if (old !== undefined && equalEndpointSets(old, set)) return old;
+    this.#sets.set(key, set);
+    if (change.listening) recordEndpointDifference(old, set, change);
+    this.#moveEndpointAddresses(old, set);
+
+    const entry = this.#entry(set.namespace, set.service);
+    if (old !== undefined && old.service !== set.service) this.#detach(old, change);
+    const others = entry.endpointSets.filter((other) => other !== old);
+    // Not spread: a literal with a spread has room for 16 more.
+    entry.endpointSets = others.concat(set);
+    change.service(entry.key);
+    return set;
+  }
+
+  deleteEndpoints(identity: Identity, change: ChangeRecorder): void {
+    const key = setKey(identity);
+    const old = this.#sets.get(key);
+    if (old === undefined) return;
+    this.#sets.delete(key);
+    if (change.listening) recordEndpointDifference(old, undefined, change);
+    this.#moveEndpointAddresses(old, undefined);
+    this.#detach(old, change);
+  }
+
+  endpointSets(): IterableIterator<EndpointSet> {
+    return this.#sets.values();
+  }
+
+  #detach(set: EndpointSet, change: ChangeRecorder): void {
+    const entry = this.ownerOf(set);
+    if (entry === undefined) return;
+    entry.endpointSets = entry.endpointSets.filter((other) => other !== set);
+    change.service(entry.key);
+    this.#dropUnused(entry.namespace, entry);
+  }
+
+  #moveClusterAddresses(
+    entry: ServiceEntry,
+    old: Service | undefined,
+    service: Service | undefined,
+    change: ChangeRecorder,
+  ): void {
+    const before = old?.clusterAddresses ?? [];
+    const after = service?.clusterAddresses ?? [];
+    for (const octets of before) {
+      if (after.some((other) => equalOctets(octets, other))) continue;
+      this.#byClusterAddress.delete(addressKey(octets), entry);
+      change.address(addressKey(octets));
+    }
+    for (const octets of after) {
+      if (before.some((other) => equalOctets(octets, other))) continue;
+      this.#byClusterAddress.add(addressKey(octets), entry);
+      change.address(addressKey(octets));
+    }
+  }
+
+  /** New before old, so that an address which stays never leaves the map and the map never shrinks to grow again. */
+  #moveEndpointAddresses(old: EndpointSet | undefined, set: EndpointSet | undefined): void {
+    if (set !== undefined) {
+      forEachAddress(set, (key) => this.#byEndpointAddress.add(key, set));
+    }
+    if (old !== undefined) {
+      forEachAddress(old, (key) => this.#byEndpointAddress.delete(key, old));
+    }
+  }
+
+  #touchEndpointAddresses(entry: ServiceEntry, change: ChangeRecorder): void {
+    if (!change.listening) return;
+    for (const set of entry.endpointSets) forEachAddress(set, (key) => change.address(key));
+  }
+
+  #namespaceChanged(entry: NamespaceEntry, change: ChangeRecorder): void {
+    change.namespace(entry.name);
+    for (const serviceEntry of entry.services.values()) this.external.touch(serviceEntry, change);
+    if (!change.listening) return;
+    for (const serviceEntry of entry.services.values()) {
+      for (const octets of serviceEntry.service?.clusterAddresses ?? []) change.address(addressKey(octets));
+      this.#touchEndpointAddresses(serviceEntry, change);
+    }
+  }
+
+  #namespaceEntry(name: string): NamespaceEntry {
+    let entry = this.#namespaces.get(name);
+    if (entry === undefined) {
+      entry = new NamespaceEntry(name);
+      this.#namespaces.set(name, entry);
+    }
+    return entry;
+  }
+
+  #entry(namespaceName: string, name: string): ServiceEntry {
+    const namespace = this.#namespaceEntry(namespaceName);
+    let entry = namespace.services.get(name);
+    if (entry === undefined) {
+      entry = new ServiceEntry(namespace, name);
+      namespace.services.set(name, entry);
+      this.#entries.set(entry.key, entry);
+    }
+    return entry;
+  }
+
+  #dropUnused(namespace: NamespaceEntry, entry?: ServiceEntry): void {
+    if (entry !== undefined && entry.service === undefined && entry.endpointSets.length === 0) {
+      namespace.services.delete(entry.name);
+      this.#entries.delete(entry.key);
+    }
+    if (!namespace.exists && namespace.services.size === 0) this.#namespaces.delete(namespace.name);
+  }
+}
+
+/** A slice's name is not a label and may hold dots, but never a slash. */
+function setKey({ namespace, name }: Identity): string {
+  return `${namespace}/${name}`;
+}
+
+function forEachAddress(set: EndpointSet, callback: (key: AddressKey) => void): void {
+  for (const { addresses, addressLength } of set.groups) {
+    for (let at = 0; at < addresses.length; at += addressLength)
+      callback(addressKey(addresses, at, addressLength));
+  }
+}
+
+/** Names the addresses that are in one of two states of a set only, or ready in one only, or named otherwise. */
+function recordEndpointDifference(
+  old: EndpointSet | undefined,
+  set: EndpointSet | undefined,
+  change: ChangeRecorder,
+): void {
+  if (old === undefined || set === undefined || old.service !== set.service) {
+    for (const one of [old, set]) if (one !== undefined) forEachAddress(one, (key) => change.address(key));
+    return;
+  }
+  const before = describeAddresses(old);
+  const after = describeAddresses(set);
+  for (const [key, description] of before) if (after.get(key) !== description) change.address(key);
+  for (const key of after.keys()) if (!before.has(key)) change.address(key);
+}
+
+/** Under each address how its endpoints are named, and whether they are ready. */
+function describeAddresses(set: EndpointSet): Map<AddressKey, string> {
+  const descriptions = new Map<AddressKey, string>();
+  for (const group of set.groups) {
+    for (let index = 0; index < group.count; index++) {
+      const key = addressKey(group.addresses, index * group.addressLength, group.addressLength);
+      const readiness = index < group.readyCount ? ",ready" : ",not ready";
+      // What is named after its address is so in both states.
+      const label = group.labels?.[index];
+      const description = label ? `${label}${readiness}` : readiness;
+      const known = descriptions.get(key);
+      descriptions.set(key, known === undefined ? description : known + description);
+    }
+  }
+  return descriptions;
+}

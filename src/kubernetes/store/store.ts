@@ -1,0 +1,273 @@
+/**
+ * The cluster as DNS sees it. Sources (the API's watches, a folder of manifests) put objects in; plugins look names
+ * and addresses up, each in a constant number of map look-ups. It keeps no Kubernetes objects, only what answers need.
+ *
+ * Everything is synchronous: between two statements of a handler nothing changes.
+ */
+import type { Clock } from "../../lib/clock.ts";
+import { type Identity, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
+import { PodIndex } from "./pod-index.ts";
+import { ServiceIndex } from "./service-index.ts";
+import { ChangeRecorder, type StoreChange } from "./store-change.ts";
+
+export interface ClusterStoreOptions {
+  readonly clock: Clock;
+  /** The kinds that some source will fill. The store is synced when each of them has been listed once. */
+  readonly kinds: readonly Kind[];
+  /** A copy of another store, which says what its serials are ({@link ClusterStore.adoptSerials}). Default false. */
+  readonly replica?: boolean;
+}
+
+/** Hears of everything that is done to a store, after it was done; a put that says nothing new is left out. */
+export interface StoreObserver {
+  put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void;
+  delete(kind: Kind, identity: Identity): void;
+  /** All there is of a kind has been put. */
+  listed(kind: Kind): void;
+  /** The source of a kind was heard of, though nothing changed. */
+  confirmed(kind: Kind): void;
+}
+
+export type StoreListener = (change: StoreChange) => void;
+
+/** A complete listing on its way in. Objects are applied as they come; what it never named is deleted at the end. */
+export interface Relist<K extends Kind> {
+  put(object: ObjectOfKind[K]): void;
+  /** Deletes what was not put, and marks the kind as synced. A listing that broke off is dropped without commit. */
+  commit(): void;
+}
+
+/** One kind's place in the indexes. */
+interface ObjectTable<T> {
+  /** @returns the object that is kept: the old one if the new one says nothing new */
+  put(object: T, change: ChangeRecorder): T;
+  delete(identity: Identity, change: ChangeRecorder): void;
+  /** The very objects that {@link put} returned. */
+  all(): Iterable<T & Identity>;
+}
+
+export class ClusterStore {
+  /** Services, endpoints and namespaces of this cluster. For look-ups only. */
+  readonly services: ServiceIndex;
+  /** For look-ups only. */
+  readonly pods: PodIndex;
+  /** What is to be filled. */
+  readonly kinds: ReadonlySet<Kind>;
+  readonly #clock: Clock;
+  readonly #tables: { readonly [K in Kind]: ObjectTable<ObjectOfKind[K]> };
+  readonly #change = new ChangeRecorder();
+  readonly #listeners = new Set<StoreListener>();
+  readonly #observers = new Set<StoreObserver>();
+  readonly #replica: boolean;
+  readonly #lastEvents = new Map<Kind, number>();
+  /** Has the listing of a kind that goes on remember what it names, for there will be more than that. */
+  readonly #beginNaming = new Map<Kind, () => void>();
+  readonly #syncedKinds = new Set<Kind>();
+  readonly #synced = Promise.withResolvers<void>();
+  #serial = 0;
+  #externalSerial = 0;
+  #transferred = 0;
+
+  constructor({ clock, kinds, replica = false }: ClusterStoreOptions) {
+    const services = new ServiceIndex();
+    const pods = new PodIndex();
+    this.#clock = clock;
+    this.#replica = replica;
+    this.kinds = new Set(kinds);
+    this.services = services;
+    this.pods = pods;
+    this.#tables = {
+      namespaces: {
+        put: (namespace, change) => services.putNamespace(namespace, change),
+        delete: ({ name }, change) => services.deleteNamespace(name, change),
+        all: () => services.existingNamespaces(),
+      },
+      services: {
+        put: (service, change) => services.putService(service, change),
+        delete: (identity, change) => services.deleteService(identity, change),
+        all: () => services.services(),
+      },
+      endpoints: {
+        put: (set, change) => services.putEndpoints(set, change),
+        delete: (identity, change) => services.deleteEndpoints(identity, change),
+        all: () => services.endpointSets(),
+      },
+      pods: {
+        put: (pod, change) => pods.put(pod, change),
+        delete: (identity, change) => pods.delete(identity, change),
+        all: () => pods.pods(),
+      },
+    };
+  }
+
+  /** Adds an object or replaces its former state. */
+  put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void {
+    this.#put(kind, object);
+  }
+
+  /** Deletes an object; one that is not there is no error. */
+  delete(kind: Kind, identity: Identity): void {
+    this.#tables[kind].delete(identity, this.#change);
+    this.#applied(kind);
+    for (const observer of this.#observers) observer.delete(kind, identity);
+  }
+
+  /** Starts a complete listing of a kind. It is applied as a difference, in place: there is never a second copy. */
+  relist<K extends Kind>(kind: K): Relist<K> {
+    const table = this.#tables[kind];
+    // Where there was nothing, nothing can be missing. Else the objects themselves are noted, for they are there anyway.
+    let named = isEmpty(table.all()) ? undefined : new Set<object>();
+    this.#beginNaming.set(kind, () => {
+      named ??= new Set<object>(table.all());
+    });
+    return {
+      put: (object) => {
+        const kept = this.#put(kind, object);
+        named?.add(kept);
+      },
+      commit: () => {
+        this.#beginNaming.delete(kind);
+        const gone: Identity[] = [];
+        if (named !== undefined) for (const object of table.all()) if (!named.has(object)) gone.push(object);
+        for (const identity of gone) this.delete(kind, identity);
+        this.confirm(kind);
+        this.markListed(kind);
+      },
+    };
+  }
+
+  /** Says that all there is of a kind has been put. */
+  markListed(kind: Kind): void {
+    if (!this.kinds.has(kind)) return;
+    this.#syncedKinds.add(kind);
+    if (this.isSynced) this.#synced.resolve();
+    for (const observer of this.#observers) observer.listed(kind);
+  }
+
+  /** Everything there is of a kind. */
+  objects<K extends Kind>(kind: K): Iterable<ObjectOfKind[K]> {
+    return this.#tables[kind].all();
+  }
+
+  /** Makes the objects given all there are of a kind, as {@link relist} does. */
+  replaceAll<K extends Kind>(kind: K, objects: Iterable<ObjectOfKind[K]>): void {
+    const listing = this.relist(kind);
+    for (const object of objects) listing.put(object);
+    listing.commit();
+  }
+
+  /** Notes that the source of a kind has just been heard of, though nothing changed (a bookmark, a file looked at). */
+  confirm(kind: Kind): void {
+    this.#lastEvents.set(kind, this.#clock.now());
+    for (const observer of this.#observers) observer.confirmed(kind);
+  }
+
+  /**
+   * Takes over what another store has listed of a kind, its age included. What a listing that goes on has brought is newer and stays, and
+   * the end of that listing deletes what it has not named.
+   */
+  adopt<K extends Kind>(kind: K, former: ClusterStore): void {
+    this.#beginNaming.get(kind)?.();
+    const known = new Set(Array.from(this.objects(kind), identityKey));
+    for (const object of former.objects(kind)) if (!known.has(identityKey(object))) this.put(kind, object);
+    this.#lastEvents.set(kind, this.#clock.now() - (former.age(kind) ?? 0));
+    this.markListed(kind);
+  }
+
+  /** Milliseconds since the source of a kind was last heard of; undefined before the first time. */
+  age(kind: Kind): number | undefined {
+    const last = this.#lastEvents.get(kind);
+    return last === undefined ? undefined : this.#clock.now() - last;
+  }
+
+  /** Whether every kind has been listed once. */
+  get isSynced(): boolean {
+    return this.#syncedKinds.size === this.kinds.size;
+  }
+
+  isKindSynced(kind: Kind): boolean {
+    return this.#syncedKinds.has(kind);
+  }
+
+  /** The kinds that are still to be listed. */
+  get missingKinds(): Kind[] {
+    return KINDS.filter((kind) => this.kinds.has(kind) && !this.#syncedKinds.has(kind));
+  }
+
+  /** Resolves when every kind has been listed once. */
+  whenSynced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  /** Unix time of the last change to the answers of the cluster's zones, in seconds; 0 before the first. Never falls. */
+  get serial(): number {
+    return this.#serial;
+  }
+
+  /** Unix time of the last change to external addresses, in seconds; 0 before the first. Never falls. */
+  get externalSerial(): number {
+    return this.#externalSerial;
+  }
+
+  /**
+   * Notes that a copy of the state with this serial was handed out: the next change gets a greater one, even within the same second.
+   * Without that whoever has the copy would not learn of it. (A replica has its serials from elsewhere.)
+   */
+  sealSerial(serial: number): void {
+    this.#transferred = Math.max(this.#transferred, serial);
+  }
+
+  /** For a replica: the serials of the store that it is a copy of. */
+  adoptSerials(serial: number, externalSerial: number): void {
+    this.#serial = serial;
+    this.#externalSerial = externalSerial;
+  }
+
+  /** Tells everything that is done from now on. The returned function ends that. */
+  observe(observer: StoreObserver): () => void {
+    this.#observers.add(observer);
+    return () => {
+      this.#observers.delete(observer);
+    };
+  }
+
+  /** Calls back after each change that touches answers. The returned function ends that. */
+  subscribe(listener: StoreListener): () => void {
+    this.#listeners.add(listener);
+    this.#change.listening = true;
+    return () => {
+      this.#listeners.delete(listener);
+      this.#change.listening = this.#listeners.size > 0;
+    };
+  }
+
+  #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): ObjectOfKind[K] {
+    const kept = this.#tables[kind].put(object, this.#change);
+    this.#applied(kind);
+    if (kept === object) for (const observer of this.#observers) observer.put(kind, object);
+    return kept;
+  }
+
+  #applied(kind: Kind): void {
+    this.#lastEvents.set(kind, this.#clock.now());
+    const change = this.#change;
+    if (!change.internal && !change.external) return;
+    if (!this.#replica) {
+      const serial = Math.max(Math.floor(this.#clock.wallTime() / 1000), this.#transferred + 1);
+      if (change.internal) this.#serial = Math.max(this.#serial, serial);
+      if (change.external) this.#externalSerial = Math.max(this.#externalSerial, serial);
+    }
+    const touched = change.take();
+    if (touched === undefined) return;
+    for (const listener of this.#listeners) listener(touched);
+  }
+}
+
+function isEmpty(objects: Iterable<unknown>): boolean {
+  for (const _ of objects) return false;
+  return true;
+}
+
+function identityKey({ namespace, name }: Identity): string {
+  return `${namespace}/${name}`;
+}

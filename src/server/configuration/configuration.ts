@@ -1,0 +1,323 @@
+/**
+ * From the text of a Corefile to server blocks that are checked and ready to be made. Nothing is opened and no instance is made
+ * here: `check` and a reload that must not half-fail rest on that.
+ */
+
+import { canonicalDump } from "../../corefile/canonical-dump.ts";
+import { type Diagnostic, DiagnosticSink, formatDiagnostic } from "../../corefile/diagnostic.ts";
+import type { CorefileHost } from "../../corefile/host.ts";
+import { parseCorefile } from "../../corefile/parser.ts";
+import { resolveServerKeys, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
+import type { Corefile, Directive } from "../../corefile/tree.ts";
+import { Name } from "../../dns/name.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import type { PluginDefinition } from "../../plugin/define-plugin.ts";
+import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
+import { lint } from "../lint/lint.ts";
+import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
+import { replacementNotes } from "../lint/replacements.ts";
+import { explainUnknownWords } from "../lint/unknown-words.ts";
+import { registryFor } from "./global-options.ts";
+import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
+import { unavailableDirectives } from "./unavailable-directives.ts";
+
+/** A directive of a block with its configuration read. */
+export interface ConfiguredPlugin {
+  /** Place in the chain, smaller is nearer to the client. */
+  readonly position: number;
+  readonly definition: PluginDefinition<unknown>;
+  /** One for each instance to be made. */
+  readonly configs: readonly unknown[];
+  readonly directive: Directive;
+}
+
+export interface ConfiguredBlock {
+  readonly keys: readonly ServerKey[];
+  readonly zones: readonly Name[];
+  /** In chain order. */
+  readonly plugins: readonly ConfiguredPlugin[];
+  readonly settings: BlockSettings;
+  /** As they are written. */
+  readonly directives: readonly Directive[];
+}
+
+export interface Configuration {
+  /** The plugins that there are for this configuration. */
+  readonly registry: PluginRegistry;
+  readonly blocks: readonly ConfiguredBlock[];
+  /** SHA-512 in hexadecimal of the parsed blocks and the files of external plugins; comments and layout do not count. */
+  readonly sha512: string;
+  readonly warnings: readonly Diagnostic[];
+}
+
+export interface CorefileSource {
+  readonly text: string;
+  /** Path or name for diagnostics; imports are relative to its folder. */
+  readonly file: string;
+}
+
+/** A Corefile that cannot be run. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError";
+  readonly diagnostics: readonly Diagnostic[];
+
+  constructor(diagnostics: readonly Diagnostic[], text: string) {
+    super(text);
+    this.diagnostics = diagnostics;
+  }
+}
+
+export interface ConfigurationOptions {
+  readonly host: CorefileHost;
+  readonly registry: PluginRegistry;
+  readonly machine: Machine;
+  /** Port of keys without one (`-dns.port`). */
+  readonly defaultPort: number;
+}
+
+/** What CoreDNS serves without a Corefile, or with one that has no block (facts 1.1). */
+export function defaultCorefile(port: number): CorefileSource {
+  return { text: `.:${port} {\n    whoami\n    log\n}\n`, file: "built-in Corefile" };
+}
+
+/** All that can be known of a Corefile without running it. */
+export interface Inspection {
+  readonly corefile: Corefile;
+  /** With the plugins that its global options add. */
+  readonly registry: PluginRegistry;
+  /** What could be read; incomplete where something is wrong. */
+  readonly blocks: readonly ConfiguredBlock[];
+  /** Faults, and warnings of what runs but is hardly meant; file by file, from top to bottom. */
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/**
+ * Reads a Corefile and everything its directives say.
+ * @throws ConfigurationError with all faults at once
+ */
+export async function readConfiguration(
+  source: CorefileSource,
+  options: ConfigurationOptions,
+): Promise<Configuration> {
+  const { corefile, registry, blocks, diagnostics } = await inspectConfiguration(source, options);
+  if (diagnostics.some(({ severity }) => severity === "error"))
+    throw refusal(diagnostics, source, options.host);
+  if (blocks.length === 0) return readConfiguration(defaultCorefile(options.defaultPort), options);
+  return {
+    blocks,
+    registry,
+    sha512: nodeCrypto()
+      .createHash("sha512")
+      .update(canonicalDump(corefile))
+      .update(registry.stampOf(namesOf(blocks)))
+      .digest("hex"),
+    warnings: diagnostics,
+  };
+}
+
+/** Reads a Corefile as {@link readConfiguration} does, and goes on where something is wrong. */
+export async function inspectConfiguration(
+  source: CorefileSource,
+  options: ConfigurationOptions,
+): Promise<Inspection> {
+  options.registry.refresh();
+  const { corefile, diagnostics } = parseCorefile(source.text, {
+    file: source.file,
+    host: options.host,
+    directives: [...options.registry.names, ...unavailableDirectives],
+  });
+  const report = new DiagnosticSink();
+  const registry = registryFor(corefile, options.registry, report);
+  const keysOfBlocks = resolveServerKeys(corefile, report, { defaultPort: options.defaultPort });
+  const blocks: ConfiguredBlock[] = [];
+  for (const [index, block] of corefile.blocks.entries()) {
+    const keys = keysOfBlocks[index] ?? [];
+    for (const key of keys) reportUnavailableScheme(key, report);
+    blocks.push(await configureBlock(block.directives, keys, { ...options, registry }, report));
+  }
+  reportOverlaps(blocks, report);
+  reportObjectsOnThreads(blocks, registry, report);
+  const position = (name: string): number => registry.position(name);
+  lint({ globalOptions: corefile.globalOptions, blocks, position, machine: options.machine }, report);
+  const all = explainUnknownWords(
+    [...diagnostics, ...report.diagnostics],
+    replacementNotes(corefile),
+    misplacedOptionNotes(blocks),
+  );
+  return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
+}
+
+/** The files in the order in which they were read. */
+function inOrderOfText(diagnostics: readonly Diagnostic[], files: readonly string[]): Diagnostic[] {
+  const places = new Map(files.map((file, index) => [file, index]));
+  const placeOf = ({ span }: Diagnostic): number => places.get(span.file) ?? files.length;
+  return [...diagnostics].sort(
+    (one, other) =>
+      placeOf(one) - placeOf(other) || one.span.line - other.span.line || one.span.column - other.span.column,
+  );
+}
+
+function namesOf(blocks: readonly ConfiguredBlock[]): string[] {
+  return blocks.flatMap(({ plugins }) => plugins.map(({ definition }) => definition.name));
+}
+
+async function configureBlock(
+  directives: readonly Directive[],
+  keys: readonly ServerKey[],
+  options: ConfigurationOptions,
+  report: DiagnosticSink,
+): Promise<ConfiguredBlock> {
+  const { registry } = options;
+  const settings = defaultBlockSettings();
+  const zones = keys.map((key) => Name.parse(key.zone));
+  const occurrences = new Map<string, Directive[]>();
+  for (const directive of directives) {
+    const name = directive.name.text;
+    const others = occurrences.get(name);
+    if (others === undefined) occurrences.set(name, [directive]);
+    else others.push(directive);
+  }
+  const plugins: ConfiguredPlugin[] = [];
+  const names = [...occurrences.keys()].sort((a, b) => registry.position(a) - registry.position(b));
+  for (const name of names) {
+    const [directive, ...others] = occurrences.get(name) ?? [];
+    if (directive === undefined) continue;
+    if (unavailableDirectives.has(name)) {
+      report.error(
+        "PLUGIN_UNAVAILABLE",
+        directive.name.span,
+        `directive '${name}' is not in this version of Portolan`,
+        {
+          notes: ["docs/compatibility.md lists what is there"],
+        },
+      );
+      continue;
+    }
+    // Unknown names were reported by the parser.
+    if (registry.position(name) === Number.POSITIVE_INFINITY) continue;
+    const definition = await loadDefinition(name, directive, registry, report);
+    const configs = definition?.config.parse([directive, ...others], { zones, keys, report });
+    if (definition === undefined || configs === undefined) continue;
+    for (const config of configs) {
+      definition.configure?.(config, settings, {
+        machine: options.machine,
+        report,
+        span: directive.name.span,
+      });
+    }
+    plugins.push({ position: registry.position(name), definition, configs, directive });
+  }
+  return { keys, zones, plugins, settings, directives };
+}
+
+async function loadDefinition(
+  name: string,
+  directive: Directive,
+  registry: PluginRegistry,
+  report: DiagnosticSink,
+): Promise<PluginDefinition<unknown> | undefined> {
+  try {
+    return await registry.definition(name);
+  } catch (error) {
+    if (!(error instanceof PluginLoadError)) throw error;
+    report.error("PLUGIN_LOAD", directive.name.span, error.message);
+    return undefined;
+  }
+}
+
+const AVAILABLE_SCHEMES: ReadonlySet<Scheme> = new Set(["dns"]);
+
+function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
+  if (AVAILABLE_SCHEMES.has(key.scheme)) return;
+  report.error(
+    "SCHEME_UNAVAILABLE",
+    key.span,
+    `${key.scheme}:// listeners are not in this version of Portolan`,
+    {
+      expected: "a key without scheme, or with dns://",
+    },
+  );
+}
+
+/** One zone and port both on the wildcard and on an address of its own (CoreDNS facts 1.7). */
+function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSink): void {
+  const seen = new Map<string, { bound: boolean; hosts: Set<string> }>();
+  for (const { keys, settings, plugins } of blocks) {
+    if (settings.listensNowhere) continue;
+    const bound = settings.listenHosts.length > 0;
+    const hasView = plugins.some(({ definition }) => definition.name === "view");
+    for (const key of keys) {
+      const text = `${key.scheme}://${key.zone}:${key.port}`;
+      const other = seen.get(text);
+      if (other === undefined) {
+        seen.set(text, { bound, hosts: new Set(settings.listenHosts) });
+        continue;
+      }
+      if (other.bound !== bound) {
+        const message = `cannot serve ${text} - zone overlap listener capacity with ${text}`;
+        report.error("KEY_OVERLAP", key.span, message, {
+          notes: [
+            "one block listens on all addresses, the other on addresses of its own: give both a bind, or neither",
+          ],
+        });
+      }
+      for (const host of settings.listenHosts) {
+        if (other.hosts.has(host) && !hasView) {
+          report.error(
+            "KEY_DEFINED_TWICE",
+            key.span,
+            `cannot serve ${text} on ${host} - it is already defined`,
+          );
+        }
+        other.hosts.add(host);
+      }
+    }
+  }
+}
+
+/** Functions cannot be handed to another thread. */
+function reportObjectsOnThreads(
+  blocks: readonly ConfiguredBlock[],
+  registry: PluginRegistry,
+  report: DiagnosticSink,
+): void {
+  if (blocks.every(({ settings }) => settings.sockets <= 1)) return;
+  for (const { plugins } of blocks) {
+    for (const { definition, directive } of plugins) {
+      const { name } = definition;
+      if (registry.entries[registry.position(name)]?.isObject !== true) continue;
+      report.error(
+        "PLUGIN_ON_THREADS",
+        directive.name.span,
+        `plugin '${name}' was given as an object, so it cannot run on the threads that multisocket asks for`,
+        { expected: "its module, or no multisocket" },
+      );
+    }
+  }
+}
+
+function refusal(
+  diagnostics: readonly Diagnostic[],
+  source: CorefileSource,
+  host: CorefileHost,
+): ConfigurationError {
+  const text = diagnostics
+    .map((diagnostic) => formatDiagnostic(diagnostic, textOf(diagnostic.span.file, source, host)))
+    .join("\n");
+  return new ConfigurationError(diagnostics, text);
+}
+
+/** A diagnostic with the line it is about. */
+export function describeDiagnostic(
+  diagnostic: Diagnostic,
+  source: CorefileSource,
+  host: CorefileHost,
+): string {
+  return formatDiagnostic(diagnostic, textOf(diagnostic.span.file, source, host));
+}
+
+function textOf(file: string, source: CorefileSource, host: CorefileHost): string | undefined {
+  if (file === source.file) return source.text;
+  const content = host.readFile(file);
+  return content.kind === "text" ? content.text : undefined;
+}

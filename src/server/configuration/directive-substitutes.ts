@@ -1,0 +1,65 @@
+/**
+ * Directives that are read as if something else stood in the Corefile: for tests of a configuration, which put their
+ * own upstreams and files in place of the real ones and leave the text as it is.
+ */
+import type { Directive } from "../../corefile/tree.ts";
+import { type PluginEntry, PluginRegistry } from "./plugin-registry.ts";
+
+/** What is to be read in place of a directive. */
+export type Substitute = (directive: Directive) => Directive;
+
+/** A registry with the same plugins, of which some read their lines through a substitute. */
+export function withSubstitutes(
+  registry: PluginRegistry,
+  substitutes: ReadonlyMap<string, Substitute>,
+): PluginRegistry {
+  // The first registry loads them all, wherever they come from.
+  const entries = registry.entries.map(({ name, module, isPinned = false }) => ({ name, module, isPinned }));
+  const load = async ({ name }: PluginEntry): Promise<unknown> => {
+    const definition = await registry.definition(name);
+    const substitute = substitutes.get(name);
+    if (substitute === undefined) return definition;
+    const { config } = definition;
+    return {
+      ...definition,
+      config: {
+        description: config.description,
+        parse: (occurrences: readonly Directive[], context: Parameters<typeof config.parse>[1]) =>
+          config.parse(occurrences.map(substitute), context),
+      },
+    };
+  };
+  return new PluginRegistry(entries, { load, budget: registry.budget });
+}
+
+/** A directive with other arguments; their places are those of the words that they replace, as far as there are any. */
+export function withArguments(directive: Directive, texts: readonly string[]): Directive {
+  return {
+    ...directive,
+    args: texts.map((text, index) => {
+      const place = directive.args[index] ?? directive.name;
+      return place.text === text ? place : { ...place, kind: "word", text, raw: text };
+    }),
+  };
+}
+
+/** A directive without the lines of these names in its block, and with others at the end. */
+export function withLines(
+  directive: Directive,
+  dropped: readonly string[],
+  added: readonly (readonly string[])[],
+): Directive {
+  const kept = (directive.block ?? []).filter(({ name }) => !dropped.includes(name.text));
+  const lines = added.map(([name = "", ...texts]) =>
+    withArguments(
+      {
+        name: { ...directive.name, text: name, raw: name },
+        args: [],
+        block: undefined,
+        closingBrace: undefined,
+      },
+      texts,
+    ),
+  );
+  return { ...directive, block: [...kept, ...lines] };
+}

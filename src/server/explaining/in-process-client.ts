@@ -1,0 +1,157 @@
+/** Puts questions to listeners inside of the process, without a socket, and brings back the message that a client would have got. */
+import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
+import type { Name } from "../../dns/name.ts";
+import { Flag, RecordClass } from "../../dns/numbers.ts";
+import { recordTypeName } from "../../dns/type-names.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
+import { FixedEndpoint, Query } from "../../plugin/query.ts";
+import type { Configuration } from "../configuration/configuration.ts";
+import type { DnsListener } from "../serving/dns-listener.ts";
+import { writeReply } from "../serving/reply-writer.ts";
+import type { TraceRecorder } from "./trace-recorder.ts";
+
+/** A question as a client puts it. */
+export interface ClientQuestion {
+  readonly name: Name;
+  readonly type: number;
+  /** IN unless given. */
+  readonly class?: number;
+  /** IP address of the client; the listener is asked from loopback unless given. */
+  readonly client?: string;
+  readonly overTcp?: boolean;
+  /** The second header word; RD unless given. */
+  readonly flags?: number;
+  /** Sets DO. */
+  readonly dnssecOk?: boolean;
+}
+
+export interface ClientAnswer {
+  readonly outcome: Outcome;
+  /** The message that the client would have received; `undefined` when the query was dropped. */
+  readonly message: Message | undefined;
+  /** Octets of that message. */
+  readonly size: number;
+  /** Milliseconds. */
+  readonly duration: number;
+}
+
+export class InProcessClient {
+  readonly #configuration: Configuration;
+  readonly #listeners: ReadonlyMap<string, DnsListener>;
+  readonly #clock: Clock;
+
+  /** @param listeners those of the configuration, in the order of the Corefile */
+  constructor(configuration: Configuration, listeners: readonly DnsListener[], clock: Clock) {
+    this.#configuration = configuration;
+    this.#clock = clock;
+    this.#listeners = new Map(listeners.map((listener) => [listener.label, listener]));
+  }
+
+  /** Labels of the listen addresses (`dns://127.0.0.1:53`) in the order of the Corefile. */
+  get listeners(): readonly string[] {
+    return [...this.#listeners.keys()];
+  }
+
+  /** Labels of the listeners that have a server block for a question; all of them where none has. */
+  listenersFor(question: ClientQuestion): string[] {
+    const serving = [...this.#listeners.values()].filter(
+      (listener) => listener.service.routes.find(this.#query(listener, question, undefined)) !== undefined,
+    );
+    return serving.length > 0 ? serving.map(({ label }) => label) : [...this.listeners];
+  }
+
+  /**
+   * Asks one listener, as a client would.
+   * @param deadline `Clock.now()` after which plugins need not try any longer
+   * @throws RangeError when no listener has this label
+   */
+  async ask(
+    label: string,
+    question: ClientQuestion,
+    trace?: TraceRecorder,
+    deadline: number = Number.POSITIVE_INFINITY,
+  ): Promise<ClientAnswer> {
+    const listener = this.#listeners.get(label);
+    if (listener === undefined) throw new RangeError(`nothing listens at ${label}`);
+    const query = this.#query(listener, question, trace);
+    query.deadline = deadline;
+    // A reload must not stop the plugins before they have answered this as well.
+    const { inFlight } = listener.service;
+    inFlight.enter();
+    let outcome: Outcome;
+    try {
+      outcome = await listener.ask(query);
+    } finally {
+      inFlight.leave();
+    }
+    const duration = this.#clock.now() - query.receivedAt;
+    if (outcome.kind === "dropped") return { outcome, message: undefined, size: 0, duration };
+    const reply = outcome.kind === "reply" ? outcome : query.reply({ rcode: outcome.rcode });
+    let out = NOTHING;
+    const size = writeReply(query, reply, { buffer: (octets) => (out = new Uint8Array(octets)) });
+    return { outcome, message: decodeMessage(out.subarray(0, size)), size, duration };
+  }
+
+  #query(listener: DnsListener, question: ClientQuestion, trace: TraceRecorder | undefined): Query {
+    const { name, type, client = "127.0.0.1", overTcp = false, dnssecOk = false } = question;
+    const bytes = encodeMessage(
+      makeQuery(
+        { name, type, class: question.class ?? RecordClass.IN },
+        {
+          id: 1,
+          flags: question.flags ?? Flag.RD,
+          edns: { udpSize: 1232, version: 0, dnssecOk, options: [] },
+        },
+      ),
+    );
+    const query = Query.read(bytes, bytes.length, {
+      listener: trace === undefined ? listener : this.#observed(listener, trace),
+      transport: overTcp ? "tcp" : "udp",
+      client: endpoint(client, 40_000),
+      local: endpoint(client.includes(":") ? "::1" : "127.0.0.1", 53),
+      receivedAt: this.#clock.now(),
+    });
+    if (query === undefined) throw new RangeError("the query does not parse");
+    if (trace !== undefined) {
+      this.#tellRoute(listener, query, trace);
+      query.trace = trace;
+    }
+    return query;
+  }
+
+  /** The listener as plugins see it: what they look up through it is told to the trace. */
+  #observed(listener: DnsListener, trace: TraceRecorder): Query["listener"] {
+    return {
+      label: listener.label,
+      resolve: (query) => {
+        this.#tellRoute(listener, query, trace);
+        return listener.resolve(query);
+      },
+    };
+  }
+
+  #tellRoute(listener: DnsListener, query: Query, trace: TraceRecorder): void {
+    const zone = listener.service.routes.find(query)?.zone;
+    trace.routed(`${query.name} ${recordTypeName(query.type)}`, this.#blockOf(zone), query.view);
+  }
+
+  /** The server block of a route, as it stands in the Corefile. */
+  #blockOf(zone: Name | undefined): string | undefined {
+    // The very object: several blocks may have an equal zone.
+    const block = this.#configuration.blocks.find(({ zones }) => zone !== undefined && zones.includes(zone));
+    if (block === undefined) return undefined;
+    const [key] = block.keys;
+    const keys = block.keys.map((each) => `${each.zone}:${each.port}`).join(" ");
+    return key === undefined ? keys : `${keys}, ${key.span.file}:${key.span.line}`;
+  }
+}
+
+function endpoint(address: string, port: number): FixedEndpoint {
+  const octets = parseIpAddress(address);
+  if (octets === undefined) throw new RangeError(`not an IP address: ${address}`);
+  return new FixedEndpoint(address, port, octets);
+}
+
+const NOTHING = new Uint8Array(0);

@@ -1,0 +1,231 @@
+/**
+ * Plugins that are not the program's own are kept apart from it: what one of them throws, returns or never ends costs the query, the
+ * hook or the configuration that it was about, and is told with the plugin's name.
+ */
+import type { Clock } from "../../lib/clock.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
+import type { ConfigSchema } from "../../plugin/config/schema.ts";
+import { type PluginDefinition, type PluginInstance, SetupError } from "../../plugin/define-plugin.ts";
+import type { Handler } from "../../plugin/handler.ts";
+import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import { Reply } from "../../plugin/reply.ts";
+import type { Site } from "../../plugin/site.ts";
+import { PluginPanic } from "../serving/chain.ts";
+import { QueryGuard, TimeBudget } from "./time-budget.ts";
+
+/** Milliseconds that a hook has: a reload waits for `start` and `warmUp`, and the end of the process for the others. */
+const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000, shutdown: 5_000 } as const;
+
+export const PLUGIN_PANICS = {
+  name: "portolan_plugin_panics_total",
+  help: "Failures of plugins that do not come with the program: they threw, rejected, or returned what is no outcome.",
+  labels: ["plugin"],
+} as const;
+
+type BoundedHook = keyof typeof HOOK_BOUNDS;
+
+/**
+ * The same plugin behind a wall.
+ * @param budget milliseconds that its handler has for a query, the time that the rest of the chain takes not counted; 0 for no bound. A
+ *   handler that does not return at all cannot be helped: there is one thread.
+ */
+export function isolated<T>(definition: PluginDefinition<T>, budget: number): PluginDefinition<T> {
+  return {
+    ...definition,
+    config: isolatedSchema(definition),
+    ...(definition.configure !== undefined && {
+      configure(config, settings, setup) {
+        try {
+          definition.configure?.(config, settings, setup);
+        } catch (error) {
+          setup.report.error("PLUGIN_FAILED", setup.span, failedToRead(definition.name, error));
+        }
+      },
+    }),
+    ...(definition.create !== undefined && {
+      create(config, site) {
+        const instance = attempt(site, () => definition.create?.(config, site));
+        return behindWall(checkedInstance(instance, site), budget, site);
+      },
+    }),
+  };
+}
+
+function isolatedSchema<T>({ name, config }: PluginDefinition<T>): ConfigSchema<T> {
+  return {
+    description: config.description,
+    parse(occurrences, context) {
+      const fail = (message: string): undefined => {
+        const [first] = occurrences;
+        if (first !== undefined) context.report.error("PLUGIN_FAILED", first.name.span, message);
+        return undefined;
+      };
+      try {
+        const configs: unknown = config.parse(occurrences, context);
+        if (configs === undefined || Array.isArray(configs)) return configs;
+        return fail(`plugin '${name}' returned no list of configurations`);
+      } catch (error) {
+        return fail(failedToRead(name, error));
+      }
+    },
+  };
+}
+
+function failedToRead(name: string, error: unknown): string {
+  return `plugin '${name}' failed to read this: ${oneLine(error)}`;
+}
+
+function attempt<R>(site: Site, run: () => R): R {
+  try {
+    return run();
+  } catch (error) {
+    throw named(site, error);
+  }
+}
+
+/** What refuses a start, with the plugin's name in front. */
+function named({ plugin }: Site, error: unknown): SetupError {
+  return new SetupError(`plugin/${plugin}: ${oneLine(error)}`, { cause: error });
+}
+
+function checkedInstance(instance: unknown, site: Site): PluginInstance {
+  const problem = instanceProblem(instance);
+  if (problem !== undefined) throw new SetupError(`plugin/${site.plugin}: ${problem}`);
+  return instance ?? {};
+}
+
+function instanceProblem(instance: unknown): string | undefined {
+  if (instance === undefined) return undefined;
+  if (typeof instance !== "object" || instance === null) return "create returned no instance";
+  if (instance instanceof Promise)
+    return "create returned a promise: what has to be waited for belongs into start";
+  if ("handle" in instance && instance.handle !== undefined && typeof instance.handle !== "function")
+    return "its handle is no function";
+  return undefined;
+}
+
+/** Members are called on the instance itself, because those of a class find their private fields there alone. */
+function behindWall(instance: PluginInstance, budget: number, site: Site): PluginInstance {
+  const panics = site.metrics.counter(PLUGIN_PANICS).slot(site.plugin);
+  const tolerate = <R>(run: () => R, otherwise: R): R => {
+    try {
+      return run();
+    } catch (error) {
+      panics.increment();
+      site.log.error(oneLine(error));
+      return otherwise;
+    }
+  };
+  const bounded = async (hook: BoundedHook): Promise<void> => {
+    try {
+      await within(HOOK_BOUNDS[hook], site.clock, hook, () => instance[hook]?.());
+    } catch (error) {
+      throw hook === "start" ? named(site, error) : error;
+    }
+  };
+  const overrides: PluginInstance = {
+    ...(instance.handle !== undefined && {
+      handle: guardedHandler(instance.handle.bind(instance), new TimeBudget(budget, site), panics),
+    }),
+    start: () => bounded("start"),
+    warmUp: () => bounded("warmUp"),
+    stop: () => bounded("stop"),
+    shutdown: () => bounded("shutdown"),
+    drain: () => bounded("drain").catch((error: unknown) => site.log.error(oneLine(error))),
+    ready: () => tolerate(() => instance.ready?.() ?? true, false),
+    describeState: () => tolerate(() => instance.describeState?.().map(String) ?? [], []),
+    accepts(query) {
+      try {
+        return instance.accepts?.(query) ?? true;
+      } catch (error) {
+        panics.increment();
+        throw new PluginPanic(site.plugin, error);
+      }
+    },
+    provideMetadata: (query) => tolerate(() => instance.provideMetadata?.(query), undefined),
+    unrouted: (query, outcome) => tolerate(() => instance.unrouted?.(query, outcome), undefined),
+    forget: (names) => tolerate(() => instance.forget?.(names), undefined),
+  };
+  return delegate(instance, overrides);
+}
+
+/** As `instance`, with some of its members in another way; what it has not got stays missing. */
+function delegate(instance: PluginInstance, overrides: PluginInstance): PluginInstance {
+  const bound = new Map<string | symbol, unknown>();
+  return new Proxy(instance, {
+    get(target, key) {
+      const own: unknown = Reflect.get(target, key, target);
+      if (typeof own !== "function") return own;
+      const override: unknown = Reflect.get(overrides, key);
+      if (override !== undefined) return override;
+      if (!bound.has(key)) bound.set(key, own.bind(target));
+      return bound.get(key);
+    },
+  });
+}
+
+function guardedHandler(handle: Handler, budget: TimeBudget, panics: { increment(): void }): Handler {
+  const panicked = (error: unknown): never => {
+    panics.increment();
+    throw error;
+  };
+  return (query, next) => {
+    const guard = new QueryGuard(budget, next);
+    try {
+      const outcome = guard.run(handle, query);
+      if (!(outcome instanceof Promise)) return checkedOutcome(outcome, query);
+      if (guard.passedOn(outcome)) return outcome;
+      return outcome.then((settled) => checkedOutcome(settled, query)).catch(panicked);
+    } catch (error) {
+      return panicked(error);
+    }
+  };
+}
+
+/** @throws TypeError for what is no answer to this query */
+function checkedOutcome(outcome: unknown, query: Query): Outcome {
+  if (outcome instanceof Reply) {
+    if (outcome.query.root !== query.root) throw new TypeError("handler returned the reply to another query");
+    // Records that cannot be written show here, where it is known whose they are.
+    if (!isRcode(outcome.rcode)) throw new TypeError("handler returned a faulty reply");
+    try {
+      if (outcome.encoded.count < 0) throw new RangeError("count of records");
+    } catch (error) {
+      throw new TypeError(`handler returned records that cannot be written: ${oneLine(error)}`, {
+        cause: error,
+      });
+    }
+    return outcome;
+  }
+  if (outcome instanceof Failure && isRcode(outcome.rcode)) return outcome;
+  if (typeof outcome === "object" && outcome !== null && "kind" in outcome && outcome.kind === "dropped")
+    return { kind: "dropped" };
+  throw new TypeError("handler returned no outcome");
+}
+
+/** RFC 6891 section 6.1.3: twelve bits. */
+function isRcode(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 0xfff;
+}
+
+async function within(
+  milliseconds: number,
+  clock: Clock,
+  hook: BoundedHook,
+  run: () => void | Promise<void>,
+): Promise<void> {
+  const overrun = Promise.withResolvers<void>();
+  const timer = clock.after(milliseconds, () =>
+    overrun.reject(new Error(`${hook} did not come to an end within ${formatGoDuration(milliseconds)}`)),
+  );
+  try {
+    await Promise.race([run(), overrun.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+function oneLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s*\n\s*/g, " ");
+}

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Rcode } from "../../dns/numbers.ts";
+import { afterNext, type Handler } from "../../plugin/handler.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
+import { makeTestQuery } from "../../plugin/testing.ts";
+import { buildChain } from "./chain.ts";
+
+const answersLater: Handler = async (query) => query.reply({ rcode: Rcode.NXDOMAIN });
+
+const follows =
+  (after: (outcome: Outcome) => Outcome): Handler =>
+  (query, next) =>
+    afterNext(next(query), query, after);
+
+async function ask(...handlers: Handler[]) {
+  const panics: string[] = [];
+  const chain = buildChain(
+    handlers.map((handle, place) => ({ name: `plugin${place}`, handle })),
+    (plugin, error) => panics.push(`${plugin}: ${error.message}`),
+  );
+  assert.ok(chain !== undefined);
+  const query = makeTestQuery({ name: "a.example." });
+  const outcome = await chain(query);
+  assert.ok(outcome.kind !== "dropped");
+  assert.equal(query.link, undefined);
+  return { outcome, panics };
+}
+
+test("those in front see a late answer, from the inside out, with the name of who gave it", async () => {
+  const seen: string[] = [];
+  const watch = (place: string) =>
+    follows((outcome) => {
+      seen.push(`${place} ${outcome.kind === "dropped" ? "" : outcome.plugin}`);
+      return outcome;
+    });
+  const { outcome } = await ask(watch("outer"), watch("inner"), answersLater);
+  assert.deepEqual(seen, ["inner plugin2", "outer plugin2"]);
+  assert.deepEqual([outcome.kind, outcome.rcode, outcome.plugin], ["reply", Rcode.NXDOMAIN, "plugin2"]);
+});
+
+test("what a plugin throws at a late answer is its own failure, which those in front of it see", async () => {
+  const seen: string[] = [];
+  const { outcome, panics } = await ask(
+    follows((outcome) => {
+      seen.push(outcome.kind);
+      return outcome;
+    }),
+    follows(() => {
+      throw new Error("broken");
+    }),
+    answersLater,
+  );
+  assert.deepEqual(seen, ["failed"]);
+  assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin1"]);
+  assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: broken"]);
+});
+
+test("a promise of a plugin's own that rejects is its failure as well", async () => {
+  const { outcome, panics } = await ask(
+    follows((late) => late),
+    (query) => afterNext(Promise.reject(new Error("nobody there")), query, (late) => late),
+    answersLater,
+  );
+  assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin1"]);
+  assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: nobody there"]);
+});
+
+test("who goes on with what afterNext gave gets it changed, and is watched over", async () => {
+  const { outcome, panics } = await ask(async (query, next) => {
+    const changed = await afterNext(next(query), query, () => query.reply({ rcode: Rcode.REFUSED }));
+    assert.ok(changed.kind === "reply" && changed.rcode === Rcode.REFUSED);
+    throw new Error("after all");
+  }, answersLater);
+  assert.equal(outcome.rcode, Rcode.SERVFAIL);
+  assert.deepEqual(panics, ["plugin0: plugin plugin0 failed: after all"]);
+});
+
+test("one promise stands for each plugin that follows, and none for one that only passes on", async () => {
+  const given: unknown[] = [];
+  const handlers: Handler[] = [
+    (query, next) => next(query),
+    follows((outcome) => outcome),
+    (query, next) => {
+      const outcome = next(query);
+      given.push(outcome, query.pending);
+      return outcome;
+    },
+    answersLater,
+  ];
+  await ask(...handlers);
+  assert.ok(given[0] instanceof Promise);
+  assert.equal(given[0], given[1]);
+});

@@ -1,0 +1,115 @@
+/**
+ * The plugins of one server block, linked into one function. The links keep plugins apart: what one throws becomes a Failure
+ * with its name on it, and no query waits with borrowed octets.
+ */
+import { Rcode } from "../../dns/numbers.ts";
+import type { ChainLink, Handler, Next } from "../../plugin/handler.ts";
+import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+
+export interface ChainPlugin {
+  readonly name: string;
+  readonly handle: Handler;
+}
+
+/** Told of every plugin that threw or rejected, or returned something that is no outcome. */
+export type PanicObserver = (plugin: string, error: Error, query: Query) => void;
+
+/** @returns the head of the chain, `undefined` when there is no plugin. */
+export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserver): Next | undefined {
+  const last = plugins.at(-1);
+  if (last === undefined) return undefined;
+  let next: Next = noNextPlugin(last.name);
+  for (const plugin of [...plugins].reverse()) next = link(plugin, next, onPanic);
+  return next;
+}
+
+/** A plugin broke its contract. */
+export class PluginPanic extends Error {
+  override readonly name = "PluginPanic";
+  readonly plugin: string;
+
+  constructor(plugin: string, cause: unknown) {
+    super(`plugin ${plugin} failed: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.plugin = plugin;
+  }
+}
+
+function noNextPlugin(name: string): Next {
+  const error = new Error(`plugin/${name}: no next plugin found`);
+  return () => new Failure(Rcode.SERVFAIL, error);
+}
+
+function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver): Next {
+  function panicked(cause: unknown, query: Query): Failure {
+    const panic = new PluginPanic(name, cause);
+    onPanic(name, panic, query);
+    const failure = new Failure(Rcode.SERVFAIL, panic);
+    failure.plugin = name;
+    return failure;
+  }
+
+  function settled(outcome: Outcome, query: Query): Outcome {
+    if (!isOutcome(outcome)) return panicked(new TypeError("handler returned no outcome"), query);
+    if (outcome.kind !== "dropped" && outcome.plugin === undefined) outcome.plugin = name;
+    return outcome;
+  }
+
+  function traced(query: Query): Outcome | Promise<Outcome> {
+    query.trace?.enter(name, query);
+    const outcome = handle(query, next);
+    if (!(outcome instanceof Promise)) {
+      query.trace?.leave(name, describeOutcome(outcome));
+      return outcome;
+    }
+    return outcome.then((later) => {
+      query.trace?.leave(name, describeOutcome(later));
+      return later;
+    });
+  }
+
+  const self: ChainLink = {
+    follow(after, outcome, query) {
+      try {
+        return settled(after(outcome, query), query);
+      } catch (error) {
+        return panicked(error, query);
+      }
+    },
+  };
+
+  return (query) => {
+    const outer = query.link;
+    query.link = self;
+    let outcome: Outcome | Promise<Outcome>;
+    try {
+      outcome = query.trace === undefined ? handle(query, next) : traced(query);
+    } catch (error) {
+      query.link = outer;
+      return panicked(error, query);
+    }
+    query.link = outer;
+    if (!(outcome instanceof Promise)) return settled(outcome, query);
+    // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
+    if (outcome === query.pending) return outcome;
+    const watched = outcome.then(
+      (later) => settled(later, query),
+      (error: unknown) => panicked(error, query),
+    );
+    query.pending = watched;
+    return watched;
+  };
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "kind" in value &&
+    (value.kind === "reply" || value.kind === "failed" || value.kind === "dropped")
+  );
+}
+
+function describeOutcome(outcome: Outcome): string {
+  return outcome.kind === "dropped" ? "dropped" : `${outcome.kind} ${outcome.rcode}`;
+}

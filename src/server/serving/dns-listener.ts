@@ -1,0 +1,238 @@
+/** One listen address: takes messages from its transports and brings back answers. */
+import { Rcode, RecordClass } from "../../dns/numbers.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { CounterSlot } from "../../lib/metric-slots.ts";
+import type { PluginInstance } from "../../plugin/define-plugin.ts";
+import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import {
+  type Arrival,
+  type Endpoint,
+  FixedEndpoint,
+  type Listener,
+  Query,
+  type TransportName,
+} from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
+import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
+import { writeReply } from "./reply-writer.ts";
+import type { RouteTable } from "./route-table.ts";
+import { WaitingQueries } from "./waiting-queries.ts";
+
+/** What a listener serves, put in place as a whole at start and reload. */
+export interface ListenerService {
+  readonly routes: RouteTable;
+  /** Whether queries of other classes than IN go to the chains. */
+  readonly allClasses: boolean;
+  /** Hears of queries that no block takes (`prometheus`). */
+  readonly observer: PluginInstance | undefined;
+  /** Counts queries that wait; the generation drains by it. */
+  readonly inFlight: InFlight;
+}
+
+/** Queries that wait for something, of one configuration. */
+export class InFlight {
+  #count = 0;
+  #idle: (() => void) | undefined;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  enter(): void {
+    this.#count++;
+  }
+
+  leave(): void {
+    this.#count--;
+    if (this.#count === 0) this.#idle?.();
+  }
+
+  /** Resolves once nothing waits any more. */
+  drained(): Promise<void> {
+    if (this.#count === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+}
+
+export interface ListenerCounters {
+  /** Queries given up because too many waited, the oldest first. */
+  readonly shed: CounterSlot;
+  /** Messages answered FORMERR or NOTIMP before any plugin saw them. */
+  readonly rejected: CounterSlot;
+  /** Messages passed over in silence: too short, or replies. */
+  readonly ignored: CounterSlot;
+}
+
+/** Queries that may wait at one time on one listener. With all that waits for them they take some 5 KB each, 50 MB together. */
+const MAX_WAITING = 10_000;
+
+export class DnsListener implements Listener {
+  readonly label: string;
+  service: ListenerService;
+  readonly #clock: Clock;
+  readonly #counters: ListenerCounters;
+  readonly #onError: (error: unknown) => void;
+  readonly #waiting: WaitingQueries;
+
+  constructor(options: {
+    label: string;
+    service: ListenerService;
+    clock: Clock;
+    counters: ListenerCounters;
+    onError: (error: unknown) => void;
+    maxWaiting?: number;
+  }) {
+    this.label = options.label;
+    this.service = options.service;
+    this.#clock = options.clock;
+    this.#counters = options.counters;
+    this.#onError = options.onError;
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, ({ query, port }) => {
+      this.#counters.shed.increment();
+      port.drop();
+      query.abandon();
+    });
+  }
+
+  /** What a transport of this listener hands its messages to. */
+  receiver(transport: TransportName): MessageReceiver {
+    // One for all messages: a query takes from it what it needs.
+    const arrival = new MessageArrival(this, transport);
+    return {
+      receive: (bytes, length, port, together) => {
+        try {
+          if (together !== true) arrival.receivedAt = this.#clock.now();
+          arrival.client = port.client;
+          arrival.local = port.local;
+          this.#receive(bytes, length, port, arrival);
+        } catch (error) {
+          this.#onError(error);
+          port.drop();
+        }
+      },
+    };
+  }
+
+  /** Answers a query that came by other ways than a socket: in-process, for tests and tools. */
+  ask(query: Query): Outcome | Promise<Outcome> {
+    return this.#process(query);
+  }
+
+  resolve(query: Query): Outcome | Promise<Outcome> {
+    const { service } = this;
+    const route = service.routes.find(query);
+    if (route?.chain !== undefined) return route.chain(query);
+    const refused = new Failure(Rcode.REFUSED);
+    service.observer?.unrouted?.(query, refused);
+    return refused;
+  }
+
+  #receive(bytes: Uint8Array, length: number, port: ReplyPort, arrival: Arrival): void {
+    const verdict = admit(bytes, length);
+    if (verdict !== Admission.ACCEPT) {
+      this.#reject(verdict, bytes, port);
+      return;
+    }
+    const query = Query.read(bytes, length, arrival);
+    if (query === undefined) {
+      this.#reject(Admission.FORMAT_ERROR, bytes, port);
+      return;
+    }
+    this.#answer(query, port);
+  }
+
+  #process(query: Query): Outcome | Promise<Outcome> {
+    if (query.class !== RecordClass.IN && !this.service.allClasses) {
+      const refused = new Failure(Rcode.REFUSED);
+      this.service.observer?.unrouted?.(query, refused);
+      return refused;
+    }
+    if (query.ednsVersion !== 0) return query.reply({ rcode: Rcode.BADVERS });
+    return this.resolve(query);
+  }
+
+  #answer(query: Query, port: ReplyPort): void {
+    let outcome: Outcome | Promise<Outcome>;
+    try {
+      outcome = this.#process(query);
+    } catch (error) {
+      this.#onError(error);
+      outcome = new Failure(Rcode.SERVFAIL);
+    }
+    if (!(outcome instanceof Promise)) {
+      this.#send(query, outcome, port);
+      return;
+    }
+    // From here on the transport may use its buffer again.
+    const kept = port.keep();
+    query.detach(kept.client);
+    const { inFlight } = this.service;
+    const waiting = this.#waiting.add(query, kept);
+    inFlight.enter();
+    outcome.then(
+      (settled) => {
+        if (this.#waiting.remove(waiting)) this.#send(query, settled, waiting.port);
+        inFlight.leave();
+      },
+      (error: unknown) => {
+        this.#onError(error);
+        if (this.#waiting.remove(waiting)) this.#send(query, new Failure(Rcode.SERVFAIL), waiting.port);
+        inFlight.leave();
+      },
+    );
+  }
+
+  #send(query: Query, outcome: Outcome, port: ReplyPort): void {
+    if (outcome.kind === "dropped") {
+      port.drop();
+      return;
+    }
+    const reply = outcome.kind === "reply" ? outcome : query.reply({ rcode: outcome.rcode });
+    try {
+      this.#write(query, reply, port);
+      return;
+    } catch (error) {
+      // Records that cannot be written (malformed RDATA passed on and decoded, a plugin's rubbish) cost this answer only.
+      this.#onError(error);
+    }
+    try {
+      this.#write(query, query.reply({ rcode: Rcode.SERVFAIL }), port);
+    } catch (error) {
+      // Nor can it be sent: to port 0, say. It may be the answer to a promise, with nobody above to catch this.
+      this.#onError(error);
+      port.drop();
+    }
+  }
+
+  #write(query: Query, reply: Reply, port: ReplyPort): void {
+    port.send(writeReply(query, reply, port));
+  }
+
+  #reject(verdict: (typeof Admission)[keyof typeof Admission], bytes: Uint8Array, port: ReplyPort): void {
+    if (verdict === Admission.IGNORE) {
+      this.#counters.ignored.increment();
+      port.drop();
+      return;
+    }
+    this.#counters.rejected.increment();
+    port.send(writeRejection(bytes, verdict, port.buffer(REJECTION_OCTETS)));
+  }
+}
+
+class MessageArrival implements Arrival {
+  readonly listener: Listener;
+  readonly transport: TransportName;
+  client: Endpoint = NOWHERE;
+  local: Endpoint = NOWHERE;
+  receivedAt = 0;
+
+  constructor(listener: Listener, transport: TransportName) {
+    this.listener = listener;
+    this.transport = transport;
+  }
+}
+
+const NOWHERE: Endpoint = new FixedEndpoint("::", 0, new Uint8Array(16));

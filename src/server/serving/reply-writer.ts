@@ -1,0 +1,164 @@
+/**
+ * The last step of every answer: header and question of the client, the records, OPT, all within what the client takes
+ * (CoreDNS facts 1.15). The client's own question is repeated whatever plugins made of it on the way.
+ */
+import { type EdnsOption, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
+import type { EncodedSections } from "../../dns/encoded-sections.ts";
+import { Flag, Opcode } from "../../dns/numbers.ts";
+import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { echoedOptions, optionsLength } from "../../plugin/echoed-options.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+
+const MAX_STREAM_OCTETS = 0xffff;
+const COPIED_FROM_REPLY = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
+
+/** Lends the buffer that a reply is written into. */
+export interface ReplyBuffers {
+  /** At least `size` octets. */
+  buffer(size: number): Uint8Array;
+}
+
+/**
+ * Writes the reply to a client's query from the first octet of a buffer on and returns its length. `query` is the client's, not a
+ * derived one.
+ */
+export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): number {
+  const sections = sectionsFor(query, reply);
+  const { bytes } = query;
+  const limit = sizeLimit(query);
+  const options = optionsFor(query, reply);
+  const opt = optLength(query, reply, options);
+  const out = buffers.buffer(Math.min(limit, sections.end + opt));
+  const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
+  const end = shown === sections.count ? sections.end : (sections.recordStarts[shown] ?? sections.start);
+  const answers = Math.min(shown, sections.answerCount);
+  const authorities = Math.min(shown - answers, sections.authorityCount);
+
+  const fromQuery = query.opcode === Opcode.QUERY ? query.flags & (Flag.RD | Flag.CD) : 0;
+  const truncated = shown < sections.count ? Flag.TC : 0;
+  const flags =
+    Flag.QR |
+    (query.opcode << 11) |
+    fromQuery |
+    truncated |
+    (reply.flags & COPIED_FROM_REPLY) |
+    (reply.rcode & 0xf);
+  writeU16(out, 0, query.id);
+  writeU16(out, 2, flags);
+  writeU16(out, 4, 1);
+  writeU16(out, 6, answers);
+  writeU16(out, 8, authorities);
+  writeU16(out, 10, shown - answers - authorities + (opt > 0 ? 1 : 0));
+  const { questionEnd } = query;
+  for (let at = 12; at < questionEnd; at++) out[at] = octetAt(bytes, at);
+  copySections(sections, questionEnd, end, out);
+  if (reply.uniformTtl >= 0 && shown > 0) {
+    writeU32(out, sections.firstTypeOffset + 4, reply.uniformTtl);
+    for (let index = 1; index < shown; index++)
+      writeU32(out, (sections.typeOffsets[index] ?? 0) + 4, reply.uniformTtl);
+  }
+  if (reply.shuffle !== 0) shuffleAddresses(sections, end, out, reply.shuffle);
+  return opt > 0 ? writeOpt(query, reply, options, out, end) : end;
+}
+
+/** The sections encoded for the client's own question: those of a renamed query are encoded anew. */
+function sectionsFor(query: Query, reply: Reply): EncodedSections {
+  const { encoded } = reply;
+  if (reply.query.questionOwner === query.questionOwner) return encoded;
+  if (encoded.start === query.questionEnd && reply.query.name.equals(query.name)) return encoded;
+  reply.reencodeFor(query);
+  return reply.encoded;
+}
+
+function sizeLimit(query: Query): number {
+  return query.overStream ? MAX_STREAM_OCTETS : Math.max(512, Math.min(query.udpSize, query.replyLimit));
+}
+
+/** Records are kept in order while they fit; what follows the first that does not is left out. */
+function recordsThatFit(sections: EncodedSections, limit: number): number {
+  let shown = sections.count;
+  while (shown > 0 && (sections.recordStarts[shown] ?? 0) > limit) shown--;
+  return shown;
+}
+
+/** A short reply is copied quicker octet by octet than by a call into the engine. */
+const SHORT_COPY = 128;
+
+function copySections(sections: EncodedSections, start: number, end: number, out: Uint8Array): void {
+  const { bytes } = sections;
+  if (end - start > SHORT_COPY) out.set(bytes.subarray(start, end), start);
+  else for (let at = start; at < end; at++) out[at] = octetAt(bytes, at);
+}
+
+/** Puts the addresses of each RRset in random order: two change places every other time, more are shuffled evenly. */
+function shuffleAddresses(sections: EncodedSections, end: number, out: Uint8Array, seed: number): void {
+  let state = seed | 0;
+  for (const run of sections.addressRuns) {
+    // Of a run cut off by truncation only the part that is sent may be touched.
+    const count = Math.min(run.count, Math.floor((end - run.first - run.size) / run.stride) + 1);
+    for (let last = count - 1; last > 0; last--) {
+      // xorshift32 (Marsaglia): good enough to spread load, and it needs no object.
+      state ^= state << 13;
+      state ^= state >>> 17;
+      state ^= state << 5;
+      const other = (state >>> 0) % (last + 1);
+      if (other !== last)
+        swapOctets(out, run.first + other * run.stride, run.first + last * run.stride, run.size);
+    }
+  }
+}
+
+function swapOctets(bytes: Uint8Array, left: number, right: number, size: number): void {
+  for (let at = 0; at < size; at++) {
+    const kept = octetAt(bytes, left + at);
+    bytes[left + at] = octetAt(bytes, right + at);
+    bytes[right + at] = kept;
+  }
+}
+
+/**
+ * A plugin's options, else those of the client that come back. None where they alone are more than the client takes: who asks
+ * with a kilobyte of padding and room for 512 octets gets neither back.
+ */
+function optionsFor(query: Query, reply: Reply): readonly EdnsOption[] {
+  const options = reply.edns?.options ?? echoedOptions(query);
+  if (options.length === 0) return options;
+  const least = query.questionEnd + OPT_FIXED_OCTETS + optionsLength(options);
+  return least > sizeLimit(query) ? NO_OPTIONS : options;
+}
+
+const NO_OPTIONS: readonly EdnsOption[] = [];
+
+function optLength(query: Query, reply: Reply, options: readonly EdnsOption[]): number {
+  if (reply.edns === undefined && !query.hasEdns && reply.rcode <= 0xf) return 0;
+  return OPT_FIXED_OCTETS + optionsLength(options);
+}
+
+function writeOpt(
+  query: Query,
+  reply: Reply,
+  options: readonly EdnsOption[],
+  out: Uint8Array,
+  start: number,
+): number {
+  const own = reply.edns;
+  const udpSize = query.hasEdns ? readU16(query.bytes, query.optOffset + 2) : (own?.udpSize ?? 512);
+  const dnssecOk = query.hasEdns ? query.dnssecOk : (own?.dnssecOk ?? false);
+  out[start] = 0;
+  writeU16(out, start + 1, RecordType.OPT);
+  writeU16(out, start + 3, udpSize);
+  out[start + 5] = reply.rcode >>> 4;
+  out[start + 6] = 0;
+  writeU16(out, start + 7, dnssecOk ? 0x8000 : 0);
+  let at = start + OPT_FIXED_OCTETS;
+  for (const option of options) {
+    writeU16(out, at, option.code);
+    writeU16(out, at + 2, option.data.length);
+    out.set(option.data, at + 4);
+    at += 4 + option.data.length;
+  }
+  writeU16(out, start + 9, at - start - OPT_FIXED_OCTETS);
+  return at;
+}

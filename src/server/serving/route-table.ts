@@ -1,0 +1,90 @@
+/** Which server block answers a query on one listener (CoreDNS facts 1.13). */
+import { hashName, type Name } from "../../dns/name.ts";
+import { FOLD, octetAt } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import type { PluginInstance } from "../../plugin/define-plugin.ts";
+import type { Next } from "../../plugin/handler.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { ZoneList } from "../../plugin/zones.ts";
+
+/** One key of a server block on one listener. */
+export interface Route {
+  readonly zone: Name;
+  /** `undefined` when no plugin of the block handles queries. */
+  readonly chain: Next | undefined;
+  /** Instances that may refuse a query for this block (`view`). */
+  readonly filters: readonly PluginInstance[];
+  readonly metadata: RouteMetadata | undefined;
+}
+
+export interface RouteMetadata {
+  readonly zones: ZoneList;
+  readonly providers: readonly PluginInstance[];
+}
+
+export class RouteTable {
+  readonly #byHash = new Map<number, Route[]>();
+  readonly #root: Route[] = [];
+  #onlyRoot = true;
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      if (route.zone.isRoot) {
+        this.#root.push(route);
+        continue;
+      }
+      this.#onlyRoot = false;
+      const bucket = this.#byHash.get(route.zone.hash);
+      if (bucket === undefined) this.#byHash.set(route.zone.hash, [route]);
+      else bucket.push(route);
+    }
+  }
+
+  /** The route that takes the query: of the longest zone that has one which accepts; for DS of the shortest. */
+  find(query: Query): Route | undefined {
+    let parentSide: Route | undefined;
+    if (!this.#onlyRoot) {
+      const { bytes, nameEnd } = query;
+      for (let at = 12; octetAt(bytes, at) !== 0; at += octetAt(bytes, at) + 1) {
+        const bucket = this.#byHash.get(hashName(bytes, at, nameEnd));
+        const route = bucket === undefined ? undefined : acceptingRoute(bucket, query, at);
+        if (route === undefined) continue;
+        // A DS record belongs to the parent's side of the cut (RFC 4035 section 3.1.4.1): look further up.
+        if (query.type !== RecordType.DS) return route;
+        parentSide = route;
+      }
+    }
+    if (parentSide !== undefined) return parentSide;
+    for (const route of this.#root) if (route.chain !== undefined && accepts(route, query)) return route;
+    return undefined;
+  }
+}
+
+function acceptingRoute(bucket: readonly Route[], query: Query, at: number): Route | undefined {
+  for (const route of bucket) {
+    if (!suffixEquals(query, at, route.zone)) continue;
+    if (route.chain === undefined || accepts(route, query)) return route;
+  }
+  return undefined;
+}
+
+function accepts(route: Route, query: Query): boolean {
+  if (route.metadata !== undefined) collectMetadata(route.metadata, query);
+  for (const filter of route.filters) if (filter.accepts?.(query) === false) return false;
+  return true;
+}
+
+function collectMetadata({ zones, providers }: RouteMetadata, query: Query): void {
+  query.metadata = new Map();
+  if (zones.matchQuery(query) === undefined) return;
+  for (const provider of providers) provider.provideMetadata?.(query);
+}
+
+function suffixEquals(query: Query, at: number, zone: Name): boolean {
+  const { folded } = zone;
+  if (query.nameEnd - at !== folded.length) return false;
+  for (let i = 0; i < folded.length; i++) {
+    if (octetAt(FOLD, octetAt(query.bytes, at + i)) !== octetAt(folded, i)) return false;
+  }
+  return true;
+}

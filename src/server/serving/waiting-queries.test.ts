@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FixedEndpoint } from "../../plugin/query.ts";
+import { makeTestQuery } from "../../plugin/testing.ts";
+import type { ReplyPort } from "../../transports/transport.ts";
+import { WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+
+const query = makeTestQuery({ name: "a." });
+const endpoint = new FixedEndpoint("192.0.2.1", 5, Uint8Array.of(192, 0, 2, 1));
+
+function port(): ReplyPort {
+  const self: ReplyPort = {
+    client: endpoint,
+    local: endpoint,
+    keep: () => self,
+    buffer: (size) => new Uint8Array(size),
+    send: () => undefined,
+    drop: () => undefined,
+  };
+  return self;
+}
+
+test("past the bound the oldest goes", () => {
+  const given: WaitingQuery[] = [];
+  const queries = new WaitingQueries(3, (waiting) => given.push(waiting));
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () => queries.add(query, port()));
+  assert.ok(first && second && third && fourth);
+  assert.deepEqual(given, [first]);
+  assert.equal(queries.remove(first), false);
+  assert.equal(queries.remove(third), true);
+  queries.add(query, port());
+  assert.equal(given.length, 1);
+  queries.add(query, port());
+  assert.deepEqual(given, [first, second]);
+});
+
+test("any order of adding and removing leaves the bound and the order whole", () => {
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.nat(20))), (steps) => {
+      const given: WaitingQuery[] = [];
+      const queries = new WaitingQueries(5, (waiting) => given.push(waiting));
+      const model: WaitingQuery[] = [];
+      const all: WaitingQuery[] = [];
+      for (const step of steps) {
+        if (step === null) {
+          if (model.length === 5) model.shift();
+          const added = queries.add(query, port());
+          model.push(added);
+          all.push(added);
+        } else {
+          const chosen = all[step];
+          if (chosen === undefined) continue;
+          const place = model.indexOf(chosen);
+          assert.equal(queries.remove(chosen), place >= 0);
+          if (place >= 0) model.splice(place, 1);
+        }
+        assert.equal(queries.size, model.length);
+        assert.ok(model.every((waiting) => waiting.waits));
+      }
+    }),
+  );
+});
