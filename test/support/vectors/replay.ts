@@ -12,7 +12,7 @@ import { parseCorefile } from "../../../src/corefile/parser.ts";
 import { decodeMessage } from "../../../src/dns/message.ts";
 import { ConfigurationError, createServer, type EmbeddedServer } from "../../../src/index.ts";
 import { FakeClock } from "../../../src/lib/clock.ts";
-import { unavailableDirectives } from "../../../src/server/unavailable-directives.ts";
+import { unavailableDirectives } from "../../../src/server/configuration/unavailable-directives.ts";
 import { framed } from "../dns-client.ts";
 import { namedPorts } from "../free-ports.ts";
 import { ScriptedUpstream } from "./scripted-upstream.ts";
