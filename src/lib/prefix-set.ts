@@ -1,4 +1,5 @@
 import { isIpv4Mapped, parseIpAddress } from "./ip-address.ts";
+import { NO_PREFIX, PrefixTrie } from "./prefix-trie.ts";
 
 /** The leading bits that a range of addresses has in common. */
 export interface IpPrefix {
@@ -23,17 +24,16 @@ export class IpPrefixError extends Error {
  * Ranges of addresses with a value each; asked for an address, the set answers from the longest prefix that covers it.
  *
  * IPv4-mapped addresses (`::ffff:192.0.2.1`) count as the IPv4 addresses that they are, in prefixes and in lookups,
- * as in Go's `net` package. A path-compressed binary trie for each family: a lookup visits at most one node a bit,
- * about log2(size) of them in practice, and allocates nothing.
+ * as in Go's `net` package.
  */
 export class PrefixSet<Value> {
-  #ipv4: PrefixNode<Value> | undefined;
-  #ipv6: PrefixNode<Value> | undefined;
-  #size = 0;
+  readonly #ipv4 = new PrefixTrie(4);
+  readonly #ipv6 = new PrefixTrie(6);
+  readonly #values: Value[] = [];
 
   /** How many different prefixes there are. */
   get size(): number {
-    return this.#size;
+    return this.#values.length;
   }
 
   /**
@@ -45,43 +45,27 @@ export class PrefixSet<Value> {
   add(cidr: string, value: Value): void {
     const prefix = parseIpPrefix(cidr);
     if (prefix === undefined) throw new IpPrefixError(cidr);
-    const leaf = new PrefixNode<Value>(prefix.octets, prefix.length);
-    if (prefix.octets.length === 4) {
-      this.#ipv4 = this.#insert(this.#ipv4, leaf, value);
-    } else {
-      this.#ipv6 = this.#insert(this.#ipv6, leaf, value);
+    const trie = prefix.octets.length === 4 ? this.#ipv4 : this.#ipv6;
+    const node = trie.node(prefix.octets, prefix.length);
+    const known = trie.value(node);
+    if (known !== NO_PREFIX) {
+      this.#values[known] = value;
+      return;
     }
+    trie.setValue(node, this.#values.length);
+    this.#values.push(value);
   }
 
   /** The value of the longest prefix that covers an address of 4 or 16 octets; undefined if none does. */
   lookup(octets: Uint8Array): Value | undefined {
-    if (octets.length === 4) return find(this.#ipv4, octets, 0);
-    if (octets.length !== 16) return undefined;
-    return isIpv4Mapped(octets) ? find(this.#ipv4, octets, 12) : find(this.#ipv6, octets, 0);
-  }
-
-  #insert(node: PrefixNode<Value> | undefined, leaf: PrefixNode<Value>, value: Value): PrefixNode<Value> {
-    if (node === undefined) {
-      this.#settle(leaf, value);
-      return leaf;
-    }
-    const common = commonBits(node.octets, leaf.octets, Math.min(node.length, leaf.length));
-    if (common < node.length) {
-      const parent = common === leaf.length ? leaf : new PrefixNode<Value>(node.octets, common);
-      parent.setChild(node.octets, node);
-      if (parent !== leaf) parent.setChild(leaf.octets, leaf);
-      this.#settle(leaf, value);
-      return parent;
-    }
-    if (common === leaf.length) this.#settle(node, value);
-    else node.setChild(leaf.octets, this.#insert(node.child(leaf.octets, 0), leaf, value));
-    return node;
-  }
-
-  #settle(node: PrefixNode<Value>, value: Value): void {
-    if (!node.present) this.#size++;
-    node.present = true;
-    node.value = value;
+    if (octets.length !== 4 && octets.length !== 16) return undefined;
+    const found =
+      octets.length === 4
+        ? this.#ipv4.longest(octets, 0)
+        : isIpv4Mapped(octets)
+          ? this.#ipv4.longest(octets, 12)
+          : this.#ipv6.longest(octets, 0);
+    return found === NO_PREFIX ? undefined : this.#values[found];
   }
 }
 
@@ -109,73 +93,4 @@ export function parseIpPrefix(text: string): IpPrefix | undefined {
     octets[bit >> 3] = (octets[bit >> 3] ?? 0) & ~(0x80 >> (bit & 7));
   }
   return { octets, length };
-}
-
-class PrefixNode<Value> {
-  readonly octets: Uint8Array;
-  readonly length: number;
-  /** A node where two prefixes part has no value of its own. */
-  present = false;
-  value: Value | undefined = undefined;
-  #zero: PrefixNode<Value> | undefined = undefined;
-  #one: PrefixNode<Value> | undefined = undefined;
-
-  constructor(octets: Uint8Array, length: number) {
-    this.octets = octets;
-    this.length = length;
-  }
-
-  /** The subtree in which an address goes on after this node's bits. */
-  child(octets: Uint8Array, offset: number): PrefixNode<Value> | undefined {
-    return bitAt(octets, offset, this.length) === 0 ? this.#zero : this.#one;
-  }
-
-  setChild(octets: Uint8Array, child: PrefixNode<Value>): void {
-    if (bitAt(octets, 0, this.length) === 0) this.#zero = child;
-    else this.#one = child;
-  }
-}
-
-function find<Value>(
-  root: PrefixNode<Value> | undefined,
-  octets: Uint8Array,
-  offset: number,
-): Value | undefined {
-  let best: Value | undefined;
-  let matched = 0;
-  let node = root;
-  while (node !== undefined && covers(node.octets, node.length, octets, offset, matched)) {
-    if (node.present) best = node.value;
-    matched = node.length;
-    node = matched === node.octets.length * 8 ? undefined : node.child(octets, offset);
-  }
-  return best;
-}
-
-/** Whether the first `length` bits are equal, given that the first `matched` are. */
-function covers(
-  prefix: Uint8Array,
-  length: number,
-  octets: Uint8Array,
-  offset: number,
-  matched: number,
-): boolean {
-  const whole = length >> 3;
-  for (let index = matched >> 3; index < whole; index++) {
-    if (prefix[index] !== octets[offset + index]) return false;
-  }
-  const rest = length & 7;
-  return rest === 0 || ((prefix[whole] ?? 0) ^ (octets[offset + whole] ?? 0)) >> (8 - rest) === 0;
-}
-
-function commonBits(one: Uint8Array, other: Uint8Array, limit: number): number {
-  for (let index = 0; index * 8 < limit; index++) {
-    const difference = (one[index] ?? 0) ^ (other[index] ?? 0);
-    if (difference !== 0) return Math.min(limit, index * 8 + Math.clz32(difference) - 24);
-  }
-  return limit;
-}
-
-function bitAt(octets: Uint8Array, offset: number, bit: number): number {
-  return ((octets[offset + (bit >> 3)] ?? 0) >> (7 - (bit & 7))) & 1;
 }

@@ -27,7 +27,8 @@ export type { CounterFamily, GaugeFamily, HistogramFamily, MetricsRegistry } fro
 export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics.ts";
 export { nearestWord } from "../lib/nearest-word.ts";
 export { compilePattern, Pattern, PatternError } from "../lib/pattern.ts";
-export { PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
+export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
+export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
 export { TimeoutWheel } from "../lib/timeout-wheel.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { ClusterClients } from "./cluster-clients.ts";

@@ -13,7 +13,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "dns64",
   "tsig",
   "rewrite",
-  "acl",
   "dnssec",
   "tls",
   "template",

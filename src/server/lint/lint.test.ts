@@ -1,71 +1,12 @@
 /** Each rule: what it says, and what it must not be alarmed by. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { DiagnosticSink, formatDiagnostic } from "../../corefile/diagnostic.ts";
-import { memoryHost } from "../../corefile/host.ts";
-import { parseCorefile } from "../../corefile/parser.ts";
-import { resolveServerKeys } from "../../corefile/server-key.ts";
-import { Name } from "../../dns/name.ts";
-import { lint, lintRules } from "./lint.ts";
-import type { LintBlock } from "./rule.ts";
+import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
+import { warningsOf } from "./fixtures/warnings.ts";
+import { lintRules } from "./lint.ts";
 
-/** In the order of the chain. */
-const PLUGINS = [
-  "bind",
-  "log",
-  "autopath",
-  "cache",
-  "view",
-  "template",
-  "hosts",
-  "k8s_external",
-  "kubernetes",
-  "file",
-  "loop",
-  "forward",
-];
-const LAST = ["erratic", "whoami"];
-
-/** What is reported of a Corefile: first lines, with the code in front. */
-function warningsOf(corefile: string): string[] {
-  const names = [...PLUGINS, ...LAST];
-  const report = new DiagnosticSink();
-  const { corefile: tree, diagnostics } = parseCorefile(corefile, {
-    file: "Corefile",
-    host: memoryHost(),
-    directives: names,
-  });
-  const keys = resolveServerKeys(tree, report);
-  assert.equal(diagnostics.length, 0);
-  assert.equal(report.diagnostics.length, 0);
-  const blocks = tree.blocks.map(({ directives }, index): LintBlock => {
-    const own = keys[index] ?? [];
-    const listenHosts = directives
-      .filter(({ name }) => name.text === "bind")
-      .flatMap(({ args }) => args.map(({ text }) => text));
-    return {
-      keys: own,
-      zones: own.map(({ zone }) => Name.parse(zone)),
-      directives,
-      settings: { listenHosts, listensNowhere: false },
-    };
-  });
-  const position = (name: string) => (names.includes(name) ? names.indexOf(name) : Number.POSITIVE_INFINITY);
-  const machine = { addresses: () => ["192.0.2.10", "fe80::1%eth0"] };
-  lint({ globalOptions: tree.globalOptions, blocks, position, machine }, report);
-  assert.ok(report.diagnostics.every(({ severity }) => severity === "warning"));
-  return report.diagnostics.map(
-    (diagnostic) => `${diagnostic.code} ${formatDiagnostic(diagnostic).split("\n", 1)[0]}`,
-  );
-}
-
-interface Case {
-  readonly title: string;
-  readonly corefile: string;
-  readonly warnings: readonly string[];
-}
-
-const CASES: Readonly<Record<string, readonly Case[]>> = {
+const CASES: Readonly<Record<string, readonly LintCase[]>> = {
+  ...SHAPING_CASES,
   LINT_PLUGIN_UNUSED: [
     {
       title: "an added plugin without a line in any block",

@@ -1,5 +1,6 @@
 /** All rules for what a Corefile says correctly, and hardly means. */
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import { aclAllowsNothing } from "./acl-allows-nothing.ts";
 import { backEnds } from "./back-ends.ts";
 import { clusterMissing } from "./cluster-missing.ts";
 import { fallthroughMissing } from "./fallthrough-missing.ts";
@@ -25,6 +26,7 @@ export const lintRules: readonly LintRule[] = [
   forwardLoop,
   clusterMissing,
   unusedPlugin,
+  aclAllowsNothing,
 ];
 
 export interface LintSubject {
