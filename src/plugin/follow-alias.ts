@@ -22,7 +22,7 @@ export function followAlias(
 }
 
 function joinAliases(query: Query, aliases: readonly ResourceRecord[], outcome: Outcome): Outcome {
-  if (outcome.kind === "dropped") return query.fail();
+  if (outcome.kind === "dropped" || outcome.kind === "stream") return query.fail();
   const { rcode } = outcome;
   if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN && rcode !== Rcode.REFUSED) {
     return outcome.kind === "failed" ? query.fail(Rcode.SERVFAIL, outcome.error) : query.fail();

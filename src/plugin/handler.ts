@@ -32,9 +32,3 @@ export function afterNext(
   query.pending = followed;
   return followed;
 }
-
-/** A plugin's place in a chain, while its handler runs. */
-export interface ChainLink {
-  /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
-  follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
-}

@@ -31,6 +31,7 @@ export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
 export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
 export { TimeoutWheel } from "../lib/timeout-wheel.ts";
 export { AnswerMemo } from "./answer-memo.ts";
+export type { Asked } from "./asked.ts";
 export type { ClusterClients } from "./cluster-clients.ts";
 export {
   type Argument,
@@ -78,6 +79,7 @@ export {
   type SetupContext,
   SetupError,
 } from "./define-plugin.ts";
+export { type Endpoint, FixedEndpoint, type TransportName } from "./endpoint.ts";
 export {
   ExplainError,
   type ExplainedMessage,
@@ -90,16 +92,9 @@ export {
 } from "./explanation.ts";
 export { followAlias } from "./follow-alias.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
-export { DROPPED, type Dropped, Failure, type Outcome } from "./outcome.ts";
-export {
-  type Arrival,
-  type Endpoint,
-  FixedEndpoint,
-  type Listener,
-  Query,
-  type TransportName,
-  type Waiter,
-} from "./query.ts";
+export type { MessageSeal } from "./message-seal.ts";
+export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
+export { type Arrival, type Listener, Query, type Waiter } from "./query.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {
   authorityHolds,

@@ -1,10 +1,11 @@
 /**
- * What became of a query. A plugin answers (`Reply`), says that it failed (`Failure`: no reply exists yet, the server
- * or a plugin nearer to the client makes one), or drops the query without a word (`DROPPED`).
+ * What became of a query. A plugin answers (`Reply`), answers with many messages (`ReplyStream`), says that it failed (`Failure`: no
+ * reply exists yet, the server or a plugin nearer to the client makes one), or drops the query without a word (`DROPPED`).
  */
+import { Rcode } from "../dns/numbers.ts";
 import type { Reply } from "./reply.ts";
 
-export type Outcome = Reply | Failure | Dropped;
+export type Outcome = Reply | ReplyStream | Failure | Dropped;
 
 export class Failure {
   readonly kind = "failed";
@@ -17,6 +18,27 @@ export class Failure {
   constructor(rcode: number, error?: Error) {
     this.rcode = rcode;
     this.error = error;
+  }
+}
+
+/**
+ * An answer of several messages on one connection: a zone transfer (RFC 5936 section 2.2, RFC 1995 section 4). The server takes a part
+ * when the client has room for it, so a slow client holds up nobody, and a zone is never in memory as a whole.
+ *
+ * Where there is room for one message alone (UDP), the first is sent, with TC if there are more.
+ */
+export class ReplyStream {
+  readonly kind = "stream";
+  /** Replies to the query, each as large as a message may be. The server ends it early when the client goes. */
+  readonly parts: Iterator<Reply> | AsyncIterator<Reply>;
+  /** What the first message says, for logs and metrics. */
+  readonly rcode: number;
+  /** Name of the plugin that answered; the chain fills it in. */
+  plugin: string | undefined = undefined;
+
+  constructor(parts: Iterator<Reply> | AsyncIterator<Reply>, rcode: number = Rcode.NOERROR) {
+    this.parts = parts;
+    this.rcode = rcode;
   }
 }
 

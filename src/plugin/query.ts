@@ -2,38 +2,34 @@
  * One query as a plugin sees it: a small view over the received octets. Header and question are read at once,
  * everything else when somebody asks.
  */
-import { type Edns, type EdnsOption, OPT_FIXED_OCTETS, readOptions, writeOpt } from "../dns/edns.ts";
+import { type Edns, type EdnsOption, readOptions, writeOpt } from "../dns/edns.ts";
 import { decodeMessage, type Message, type Question } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
 import { Flag, opcodeOf, Rcode, RecordClass } from "../dns/numbers.ts";
-import { copyOctets, octetAt, readU16, readU32, writeU16 } from "../dns/octets.ts";
-import { RecordType } from "../dns/type-names.ts";
-import { WireError, WireReader } from "../dns/wire-reader.ts";
+import { copyOctets, octetAt, readU16, writeU16 } from "../dns/octets.ts";
+import { WireReader } from "../dns/wire-reader.ts";
 import { WireWriter } from "../dns/wire-writer.ts";
-import type { ChainLink } from "./handler.ts";
+import type { Asked } from "./asked.ts";
+import type { Endpoint, TransportName } from "./endpoint.ts";
+import type { MessageSeal } from "./message-seal.ts";
+import {
+  isSigned,
+  lastRecordOffset,
+  type MessageShape,
+  nameEndOf,
+  optOffsetOf,
+  readShape,
+} from "./message-shape.ts";
 import { Failure, type Outcome } from "./outcome.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
 import type { Trace } from "./trace.ts";
-
-/** How a query came in: this decides framing and size limits, and is the `{proto}` of logs. */
-export type TransportName = "udp" | "tcp" | "tls" | "https" | "https3" | "quic" | "grpc";
-
-/** One end of the conversation. Transports may reuse the object, so {@link Query.detach} takes a copy. */
-export interface Endpoint {
-  /** IP address as text, without zone index. */
-  readonly address: string;
-  readonly port: number;
-  readonly family: 4 | 6;
-  /** The address as octets, 4 or 16. */
-  readonly octets: Uint8Array;
-  /** An endpoint that stays as it is. */
-  snapshot(): Endpoint;
-}
 
 /** What a query knows of the listener that received it. */
 export interface Listener {
   /** The `server` label of metrics: `dns://:53`, `tls://127.0.0.1:853`. */
   readonly label: string;
+  /** Codes of EDNS options that are sent back to a client of this listener as they came, unless the reply has an OPT of its own. */
+  readonly echoedOptions: ReadonlySet<number>;
   /** Runs a query through zone choice and chain once more (CoreDNS facts 1.18). */
   resolve(query: Query): Outcome | Promise<Outcome>;
 }
@@ -58,7 +54,13 @@ export interface QueryChanges {
   readonly edns?: Edns | undefined;
 }
 
-export class Query {
+/** A plugin's place in a chain, while its handler runs. */
+export interface ChainLink {
+  /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
+  follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
+}
+
+export class Query implements Asked {
   /** The message; only the first `length` octets count. Valid until the handler returns, or as long as it likes after {@link detach}. */
   bytes: Uint8Array;
   readonly length: number;
@@ -71,6 +73,8 @@ export class Query {
   readonly nameEnd: number;
   /** Where the type of OPT stands, -1 when the client sent none. */
   readonly optOffset: number;
+  /** Whether the message ends with TSIG; {@link tsigOffset} says where. */
+  readonly isSigned: boolean;
 
   readonly listener: Listener;
   readonly transport: TransportName;
@@ -80,7 +84,7 @@ export class Query {
 
   /** The query as the client sent it: this one, unless it was derived. */
   readonly root: Query;
-  /** The query whose question this one has: itself, unless it was derived without changing the name. */
+  /** The query whose question this one has: itself, unless it was derived without changing the name's spelling. */
   readonly questionOwner: Query;
   /** How many internal lookups led here. */
   readonly depth: number;
@@ -99,6 +103,10 @@ export class Query {
   waiter: Waiter | undefined;
   /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
   isAbandoned = false;
+  /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
+  seals: MessageSeal[] | undefined;
+  /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
+  wasRenamed = false;
   /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
   /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
@@ -110,7 +118,7 @@ export class Query {
   private constructor(
     bytes: Uint8Array,
     length: number,
-    shape: QueryShape,
+    shape: MessageShape,
     arrival: Arrival,
     parent: Query | undefined,
     sameName: boolean,
@@ -120,11 +128,12 @@ export class Query {
     this.length = length;
     this.id = readU16(bytes, 0);
     this.flags = readU16(bytes, 2);
-    const nameEnd = shape & ((1 << NAME_END_BITS) - 1);
+    const nameEnd = nameEndOf(shape);
     this.nameEnd = nameEnd;
     this.type = readU16(bytes, nameEnd);
     this.class = readU16(bytes, nameEnd + 2);
-    this.optOffset = (shape >>> NAME_END_BITS) - 1;
+    this.optOffset = optOffsetOf(shape);
+    this.isSigned = isSigned(shape);
     this.listener = arrival.listener;
     this.transport = arrival.transport;
     // A derived query outlives the moment in which a transport lends its endpoints.
@@ -152,7 +161,10 @@ export class Query {
     return shape === undefined ? undefined : new Query(bytes, length, shape, arrival, undefined, false, 0);
   }
 
-  /** A copy with changes, sharing client, deadline, trace and metadata with this one. */
+  /**
+   * A copy with changes, sharing client, deadline, trace and metadata with this one. Hand it to `next`: the chain gives the reply
+   * this query's question back, so a plugin puts back only what it knows of the records.
+   */
   derive(changes: QueryChanges): Query {
     return this.#derive(changes, 0);
   }
@@ -191,6 +203,16 @@ export class Query {
 
   get ednsVersion(): number {
     return this.optOffset < 0 ? 0 : octetAt(this.bytes, this.optOffset + 5);
+  }
+
+  /** Where the owner name of TSIG begins, -1 for a message without. Signatures of queries that were built anew are gone. */
+  get tsigOffset(): number {
+    return this.isSigned ? lastRecordOffset(this.bytes, this.length, this.nameEnd) : -1;
+  }
+
+  /** Codes of EDNS options that the client gets back as they came. */
+  get echoedOptions(): ReadonlySet<number> {
+    return this.listener.echoedOptions;
   }
 
   get recursionDesired(): boolean {
@@ -245,6 +267,16 @@ export class Query {
     return new Reply(this, content);
   }
 
+  /**
+   * Has `seal` see, or change, the finished octets of whatever the client is sent: replies, each message of a stream, and what the
+   * server says for a failure. What was added last comes first, so that a plugin nearer to the client sees what others made.
+   */
+  addSeal(seal: MessageSeal): void {
+    const { root } = this;
+    if (root.seals === undefined) root.seals = [seal];
+    else root.seals.push(seal);
+  }
+
   /** No answer of its own: the server says `rcode`, and `error` goes to the log. */
   fail(rcode: number = Rcode.SERVFAIL, error?: Error): Failure {
     return new Failure(rcode, error);
@@ -294,7 +326,9 @@ export class Query {
 
   #derive(changes: QueryChanges, deeper: number): Query {
     const name = changes.name;
-    const sameName = name === undefined || name.equals(this.name);
+    // Another spelling is another question: 0x20 and rewrites to the case of a file rest on it.
+    const sameName = name === undefined || sameOctets(name.wire, this.name.wire);
+    if (!sameName) this.wasRenamed = true;
     // Patching keeps what building anew does not know of, such as a signature.
     const sameLayout =
       !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === this.edns?.options);
@@ -339,6 +373,13 @@ export class Query {
   }
 }
 
+function sameOctets(one: Uint8Array, other: Uint8Array): boolean {
+  if (one === other) return true;
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
+  return true;
+}
+
 /** Waits for somebody else on behalf of a client, and can stop. */
 export interface Waiter {
   /** The outcome has to be {@link DROPPED}, and may come later. */
@@ -355,96 +396,5 @@ export class LookupDepthError extends Error {
   constructor(target: Name) {
     super(`more than ${MAX_LOOKUP_DEPTH} internal lookups inside each other, the last for ${target}`);
     this.target = target;
-  }
-}
-
-/** An endpoint that does not change. */
-export class FixedEndpoint implements Endpoint {
-  readonly address: string;
-  readonly port: number;
-  readonly octets: Uint8Array;
-
-  constructor(address: string, port: number, octets: Uint8Array) {
-    this.address = address;
-    this.port = port;
-    this.octets = octets;
-  }
-
-  get family(): 4 | 6 {
-    return this.octets.length === 4 ? 4 : 6;
-  }
-
-  snapshot(): Endpoint {
-    return this;
-  }
-}
-
-/**
- * Where the question's name ends and where OPT stands: two numbers in one, as an object would be the third that every query
- * costs. The upper part is 0 for a query without OPT.
- */
-type QueryShape = number;
-
-function shapeOf(nameEnd: number, optOffset: number): QueryShape {
-  return ((optOffset + 1) << NAME_END_BITS) | nameEnd;
-}
-
-/** A name ends at octet 267 at the latest. */
-const NAME_END_BITS = 9;
-
-/** Finds question and OPT, and checks that the rest of the message parses. */
-function readShape(bytes: Uint8Array, length: number): QueryShape | undefined {
-  let at = 12;
-  for (;;) {
-    if (at >= length) return undefined;
-    const octet = octetAt(bytes, at);
-    if (octet === 0) break;
-    if (octet > 63) return undefined;
-    at += octet + 1;
-  }
-  const nameEnd = at + 1;
-  const questionEnd = nameEnd + 4;
-  if (nameEnd - 12 > 255 || questionEnd > length) return undefined;
-  if (length === questionEnd) return countsAfterQuestion(bytes) === 0 ? shapeOf(nameEnd, -1) : undefined;
-  // The usual query has nothing behind its question but OPT: told without a reader.
-  if (
-    readU32(bytes, 6) === 0 &&
-    readU16(bytes, 10) === 1 &&
-    length >= questionEnd + OPT_FIXED_OCTETS &&
-    octetAt(bytes, questionEnd) === 0 &&
-    readU16(bytes, questionEnd + 1) === RecordType.OPT &&
-    questionEnd + OPT_FIXED_OCTETS + readU16(bytes, questionEnd + 9) === length &&
-    optionsFit(bytes, questionEnd + OPT_FIXED_OCTETS, length)
-  ) {
-    return shapeOf(nameEnd, questionEnd + 1);
-  }
-  return readUnusualShape(bytes, length, nameEnd);
-}
-
-function countsAfterQuestion(bytes: Uint8Array): number {
-  return readU16(bytes, 6) + readU16(bytes, 8) + readU16(bytes, 10);
-}
-
-function optionsFit(bytes: Uint8Array, start: number, end: number): boolean {
-  let at = start;
-  while (at + 4 <= end) at += 4 + readU16(bytes, at + 2);
-  return at === end;
-}
-
-function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): QueryShape | undefined {
-  try {
-    decodeMessage(bytes.subarray(0, length));
-    const reader = new WireReader(bytes, nameEnd + 4, length);
-    let optOffset = -1;
-    for (let count = countsAfterQuestion(bytes); count > 0; count--) {
-      reader.skipName();
-      if (readU16(bytes, reader.offset) === RecordType.OPT) optOffset = reader.offset;
-      reader.skip(8);
-      reader.skip(reader.u16());
-    }
-    return shapeOf(nameEnd, optOffset);
-  } catch (error) {
-    if (error instanceof WireError) return undefined;
-    throw error;
   }
 }

@@ -9,8 +9,8 @@ import { type Edns, OPT_FIXED_OCTETS } from "../dns/edns.ts";
 import { EncodedSections, NO_SECTIONS, type RecordSections } from "../dns/encoded-sections.ts";
 import { Flag, Rcode } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
+import type { Asked } from "./asked.ts";
 import { echoedOptions, optionsLength } from "./echoed-options.ts";
-import type { Query } from "./query.ts";
 
 export interface ReplyContent {
   readonly rcode?: number;
@@ -36,7 +36,7 @@ const NO_TTL = -1;
 export class Reply {
   readonly kind = "reply";
   /** The query that this answers: its question is the one that the encoded octets were made for. */
-  query: Query;
+  query: Asked;
   rcode: number;
   /** AA, TC, RA and AD bits; the server adds QR and what it copies from the query. */
   flags: number;
@@ -49,7 +49,7 @@ export class Reply {
   #encoded: EncodedSections | undefined;
   #ttl = NO_TTL;
 
-  constructor(query: Query, content: ReplyContent = {}) {
+  constructor(query: Asked, content: ReplyContent = {}) {
     this.query = query;
     this.rcode = content.rcode ?? Rcode.NOERROR;
     this.flags =
@@ -76,7 +76,7 @@ export class Reply {
    * @param ttl seconds that all records show, -1 when each shows its own
    */
   static fromEncoded(
-    query: Query,
+    query: Asked,
     encoded: EncodedSections,
     rcode: number,
     flags: number,
@@ -163,8 +163,23 @@ export class Reply {
     return this.#encoded;
   }
 
+  /**
+   * Makes it the answer to a query with another question: the one from which the query was derived that this answers. The chain does so for
+   * each plugin that derives queries. Octets stay as they are where the names differ in case alone.
+   * @throws WireError when a reply from elsewhere holds malformed RDATA
+   */
+  answerFor(query: Asked): void {
+    const asked = this.query;
+    if (asked.questionOwner === query.questionOwner) return;
+    const fits =
+      this.#encoded === undefined ||
+      (this.#encoded.start === query.questionEnd && asked.name.equals(query.name));
+    if (fits) this.query = query;
+    else this.reencodeFor(query);
+  }
+
   /** Encodes the records again for a query of another name: pointers to the question would lead astray. */
-  reencodeFor(query: Query): void {
+  reencodeFor(query: Asked): void {
     const { encoded, complete } = EncodedSections.encode(query.question, this.records);
     if (!complete) this.flags |= Flag.TC;
     this.query = query;
@@ -187,7 +202,7 @@ export class Reply {
   }
 
   /** The same answer for another query with an equal question, with a shell of its own. */
-  forQuery(query: Query): Reply {
+  forQuery(query: Asked): Reply {
     const copy = new Reply(query, { encoded: this.encoded });
     copy.rcode = this.rcode;
     copy.flags = this.flags;

@@ -19,10 +19,12 @@ import { parseIpAddress } from "../lib/ip-address.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import type { PluginDefinition, PluginInstance } from "./define-plugin.ts";
+import { ECHOED_OPTIONS } from "./echoed-options.ts";
+import { FixedEndpoint, type TransportName } from "./endpoint.ts";
 import { ExplainError } from "./explanation.ts";
 import type { Next } from "./handler.ts";
 import type { Outcome } from "./outcome.ts";
-import { FixedEndpoint, Query, type TransportName } from "./query.ts";
+import { Query } from "./query.ts";
 import type { Reply, ReplyContent } from "./reply.ts";
 import {
   type BlockSettings,
@@ -278,7 +280,11 @@ export function makeTestQuery(question: QuestionOptions, receivedAt = 0, resolve
   const bytes = encodeMessage({ ...message, opcode: question.opcode ?? 0 });
   const transport = question.transport ?? "udp";
   const query = Query.read(bytes, bytes.length, {
-    listener: { label: "dns://:53", resolve: resolve ?? ((inner) => inner.fail()) },
+    listener: {
+      label: "dns://:53",
+      echoedOptions: ECHOED_OPTIONS,
+      resolve: resolve ?? ((inner) => inner.fail()),
+    },
     transport,
     client: endpoint(question.client ?? "192.0.2.1", question.clientPort ?? 40000),
     local: endpoint("192.0.2.53", 53),

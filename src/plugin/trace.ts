@@ -1,5 +1,5 @@
 /** The way of one query through the server, for `explain`, the console and tracing. */
-import type { Query } from "./query.ts";
+import type { Asked } from "./asked.ts";
 
 export interface TraceStep {
   readonly plugin: string;
@@ -19,6 +19,6 @@ export interface Trace {
   /** What a plugin decided and why, in words; `facts` for machines. The chain knows which plugin speaks. */
   note(text: string, facts?: Readonly<Record<string, unknown>>): void;
   /** Called by the chain. */
-  enter(plugin: string, query: Pick<Query, "name" | "type">): void;
+  enter(plugin: string, query: Pick<Asked, "name" | "type">): void;
   leave(plugin: string, outcome: string): void;
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../lib/clock.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
-import type { TransportName } from "../plugin/query.ts";
+import type { TransportName } from "../plugin/endpoint.ts";
 import { listenTcp, type TcpLimits } from "../transports/tcp.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";

@@ -1,6 +1,6 @@
 /** Endpoints as Node reports them, with IPv4 clients of dual-stack sockets shown as what they are. */
 import { parseScopedIpAddress } from "../lib/ip-address.ts";
-import { type Endpoint, FixedEndpoint } from "../plugin/query.ts";
+import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
 
 const MAPPED_PREFIX = "::ffff:";
 

@@ -7,7 +7,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
-import type { Endpoint } from "../plugin/query.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint } from "./endpoint.ts";
 import {
   errorCode,

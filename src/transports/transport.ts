@@ -1,5 +1,6 @@
 /** What a transport and the server know of each other. */
-import type { Endpoint, TransportName } from "../plugin/query.ts";
+import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
+import type { Reply } from "../plugin/reply.ts";
 
 /**
  * The way back for one message. The receiver asks for a buffer, writes the reply from its first octet on, and sends it, now or
@@ -12,10 +13,31 @@ export interface ReplyPort {
   keep(): ReplyPort;
   /** A buffer of at least `size` octets, good until `send` or `drop`, which must follow at once. */
   buffer(size: number): Uint8Array;
+  /** Told of the reply whose octets are sent next, where the transport says something about them itself (the headers of HTTP). */
+  describe?(reply: Reply): void;
   /** Sends the first `length` octets of the buffer given last. */
   send(length: number): void;
-  /** Nothing is sent. */
+  /** Nothing is sent, or nothing more after {@link PartPort.sendPart}. */
   drop(): void;
+  /** Present where the message is no DNS query for the transport to answer with its own words (a status of HTTP) in place of a bare header. */
+  reject?(rejection: Rejection): void;
+  /** Present where one query may have many messages for an answer. Of use once {@link keep} was called. */
+  readonly parts?: PartPort | undefined;
+}
+
+/** Why a message reaches no plugin: it is malformed, or its opcode is not served. */
+export type Rejection = "malformed" | "not-implemented";
+
+/** The way back for an answer of many messages. `drop` of the port ends it. */
+export interface PartPort {
+  /** Sends the first `length` octets of the port's buffer, with more to follow. False where the client is behind: wait for {@link drained}. */
+  sendPart(length: number): boolean;
+  /** Resolves when there is room again, or nobody to send to. Never rejects. */
+  drained(): Promise<void>;
+  /** False when the client has gone. */
+  readonly isOpen: boolean;
+  /** The answer cannot be finished: the client must not take what it has for the whole. */
+  abort(): void;
 }
 
 /** Takes messages from a transport. `bytes` is only lent until it returns; `length` octets of it count. */

@@ -16,7 +16,7 @@ import {
   writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
 import { TurnBudget } from "../lib/turn-budget.ts";
-import type { Endpoint } from "../plugin/query.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import type { ListenTarget, MessageReceiver, ReplyPort, Transport } from "./transport.ts";
 import type { UdpOptions } from "./udp.ts";

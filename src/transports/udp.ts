@@ -1,7 +1,7 @@
 /** DNS over UDP on `node:dgram`: one callback a datagram. */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import type { Clock } from "../lib/clock.ts";
-import type { Endpoint } from "../plugin/query.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import {
   errorCode,

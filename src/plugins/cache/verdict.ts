@@ -2,6 +2,7 @@
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
+import type { Asked } from "../../plugin/asked.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import { authorityHolds, minimalTtl, type ResponseType, responseType } from "../../plugin/response-type.ts";
@@ -80,6 +81,6 @@ function clampTtl(ttl: number, { minTtl, maxTtl }: TtlLimits): number {
   return Math.min(Math.max(ttl, minTtl), maxTtl);
 }
 
-function equalQuestions(one: Query, other: Query): boolean {
+function equalQuestions(one: Asked, other: Asked): boolean {
   return one.type === other.type && one.class === other.class && one.name.equals(other.name);
 }

@@ -83,5 +83,6 @@ const CLASS_COUNT = 3;
 /** The reply, or for a failure the one that the server is going to make of it. */
 function replyOf(outcome: Outcome, query: Query): Reply | undefined {
   if (outcome.kind === "reply") return outcome;
-  return outcome.kind === "failed" ? query.reply({ rcode: outcome.rcode }) : undefined;
+  // Of many messages the first counts: how many come, nobody knows yet.
+  return outcome.kind === "dropped" ? undefined : query.reply({ rcode: outcome.rcode });
 }

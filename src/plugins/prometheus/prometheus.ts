@@ -111,8 +111,8 @@ export class Prometheus implements PluginInstance {
   #count(outcome: Outcome, query: Query): RequestRecorder {
     const recorder = this.#recorderOf(query);
     if (outcome.kind === "reply") recorder.record(query, outcome.rcode, outcome.plugin ?? "", outcome.size);
-    // Nothing is written yet: the server makes the reply further on.
-    else if (outcome.kind === "failed") recorder.record(query, outcome.rcode, outcome.plugin ?? "", 0);
+    // Nothing is written yet: the server makes the reply, or the many of a transfer, further on.
+    else if (outcome.kind !== "dropped") recorder.record(query, outcome.rcode, outcome.plugin ?? "", 0);
     else recorder.record(query, NO_REPLY, "", 0);
     return recorder;
   }

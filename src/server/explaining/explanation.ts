@@ -112,5 +112,6 @@ function decisionOf({ outcome, leftAt, inner }: Visit): string {
 function inWords(outcome: string): string {
   const [kind = "", code = ""] = outcome.split(" ");
   if (kind === "dropped") return "drops the query";
+  if (kind === "stream") return "answers with a zone transfer";
   return `${kind === "reply" ? "answers" : "fails with"} ${rcodeName(Number(code))}`;
 }

@@ -5,10 +5,12 @@ import { Flag, RecordClass } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
+import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
-import { FixedEndpoint, Query } from "../../plugin/query.ts";
+import { Query } from "../../plugin/query.ts";
 import type { Configuration } from "../configuration/configuration.ts";
 import type { DnsListener } from "../serving/dns-listener.ts";
+import { firstReply } from "../serving/reply-stream.ts";
 import { writeReply } from "../serving/reply-writer.ts";
 import type { TraceRecorder } from "./trace-recorder.ts";
 
@@ -88,7 +90,7 @@ export class InProcessClient {
     }
     const duration = this.#clock.now() - query.receivedAt;
     if (outcome.kind === "dropped") return { outcome, message: undefined, size: 0, duration };
-    const reply = outcome.kind === "reply" ? outcome : query.reply({ rcode: outcome.rcode });
+    const reply = (await firstReply(outcome)) ?? query.reply({ rcode: outcome.rcode });
     let out = NOTHING;
     const size = writeReply(query, reply, { buffer: (octets) => (out = new Uint8Array(octets)) });
     return { outcome, message: decodeMessage(out.subarray(0, size)), size, duration };
@@ -125,6 +127,7 @@ export class InProcessClient {
   #observed(listener: DnsListener, trace: TraceRecorder): Query["listener"] {
     return {
       label: listener.label,
+      echoedOptions: listener.echoedOptions,
       resolve: (query) => {
         this.#tellRoute(listener, query, trace);
         return listener.resolve(query);

@@ -7,7 +7,7 @@ import { formatGoDuration } from "../../lib/duration.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
 import { type PluginDefinition, type PluginInstance, SetupError } from "../../plugin/define-plugin.ts";
 import type { Handler } from "../../plugin/handler.ts";
-import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import { Failure, type Outcome, ReplyStream } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import { Reply } from "../../plugin/reply.ts";
 import type { Site } from "../../plugin/site.ts";
@@ -199,6 +199,8 @@ function checkedOutcome(outcome: unknown, query: Query): Outcome {
     return outcome;
   }
   if (outcome instanceof Failure && isRcode(outcome.rcode)) return outcome;
+  // Its messages are looked at as they are written, one by one.
+  if (outcome instanceof ReplyStream && isRcode(outcome.rcode)) return outcome;
   if (typeof outcome === "object" && outcome !== null && "kind" in outcome && outcome.kind === "dropped")
     return { kind: "dropped" };
   throw new TypeError("handler returned no outcome");

@@ -3,9 +3,10 @@
  * with its name on it, and no query waits with borrowed octets.
  */
 import { Rcode } from "../../dns/numbers.ts";
-import type { ChainLink, Handler, Next } from "../../plugin/handler.ts";
+import type { Handler, Next } from "../../plugin/handler.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { ChainLink, Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
 
 export interface ChainPlugin {
   readonly name: string;
@@ -52,7 +53,17 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
   function settled(outcome: Outcome, query: Query): Outcome {
     if (!isOutcome(outcome)) return panicked(new TypeError("handler returned no outcome"), query);
     if (outcome.kind !== "dropped" && outcome.plugin === undefined) outcome.plugin = name;
-    return outcome;
+    return query.wasRenamed && outcome.kind === "reply" ? readdressed(outcome, query) : outcome;
+  }
+
+  /** The plugin asked something else on the query's behalf: from here on its question is the query's again. */
+  function readdressed(reply: Reply, query: Query): Outcome {
+    try {
+      reply.answerFor(query);
+      return reply;
+    } catch (error) {
+      return panicked(error, query);
+    }
   }
 
   function traced(query: Query): Outcome | Promise<Outcome> {
@@ -106,7 +117,7 @@ function isOutcome(value: unknown): value is Outcome {
     typeof value === "object" &&
     value !== null &&
     "kind" in value &&
-    (value.kind === "reply" || value.kind === "failed" || value.kind === "dropped")
+    (value.kind === "reply" || value.kind === "failed" || value.kind === "dropped" || value.kind === "stream")
   );
 }
 

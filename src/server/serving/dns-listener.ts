@@ -3,18 +3,14 @@ import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import type { PluginInstance } from "../../plugin/define-plugin.ts";
-import { Failure, type Outcome } from "../../plugin/outcome.ts";
-import {
-  type Arrival,
-  type Endpoint,
-  FixedEndpoint,
-  type Listener,
-  Query,
-  type TransportName,
-} from "../../plugin/query.ts";
+import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
+import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
+import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
+import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
+import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 import { WaitingQueries } from "./waiting-queries.ts";
@@ -71,6 +67,7 @@ const MAX_WAITING = 10_000;
 
 export class DnsListener implements Listener {
   readonly label: string;
+  readonly echoedOptions: ReadonlySet<number>;
   service: ListenerService;
   readonly #clock: Clock;
   readonly #counters: ListenerCounters;
@@ -84,8 +81,11 @@ export class DnsListener implements Listener {
     counters: ListenerCounters;
     onError: (error: unknown) => void;
     maxWaiting?: number;
+    /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
+    echoedOptions?: ReadonlySet<number>;
   }) {
     this.label = options.label;
+    this.echoedOptions = options.echoedOptions ?? ECHOED_OPTIONS;
     this.service = options.service;
     this.#clock = options.clock;
     this.#counters = options.counters;
@@ -163,18 +163,20 @@ export class DnsListener implements Listener {
       outcome = new Failure(Rcode.SERVFAIL);
     }
     if (!(outcome instanceof Promise)) {
-      this.#send(query, outcome, port);
+      if (outcome.kind !== "stream") this.#send(query, outcome, port);
+      else this.#stream(query, outcome, this.#keep(query, port));
       return;
     }
-    // From here on the transport may use its buffer again.
-    const kept = port.keep();
-    query.detach(kept.client);
     const { inFlight } = this.service;
-    const waiting = this.#waiting.add(query, kept);
+    const waiting = this.#waiting.add(query, this.#keep(query, port));
     inFlight.enter();
     outcome.then(
       (settled) => {
-        if (this.#waiting.remove(waiting)) this.#send(query, settled, waiting.port);
+        const waits = this.#waiting.remove(waiting);
+        if (settled.kind === "stream") {
+          if (waits) this.#stream(query, settled, waiting.port);
+          else void endStream(settled);
+        } else if (waits) this.#send(query, settled, waiting.port);
         inFlight.leave();
       },
       (error: unknown) => {
@@ -185,7 +187,23 @@ export class DnsListener implements Listener {
     );
   }
 
-  #send(query: Query, outcome: Outcome, port: ReplyPort): void {
+  /** The transport may use its buffer again from here on. */
+  #keep(query: Query, port: ReplyPort): ReplyPort {
+    const kept = port.keep();
+    query.detach(kept.client);
+    return kept;
+  }
+
+  #stream(query: Query, stream: ReplyStream, port: ReplyPort): void {
+    const { inFlight } = this.service;
+    inFlight.enter();
+    void sendStream(query, stream, port).then((error) => {
+      if (error !== undefined) this.#onError(error);
+      inFlight.leave();
+    });
+  }
+
+  #send(query: Query, outcome: Exclude<Outcome, ReplyStream>, port: ReplyPort): void {
     if (outcome.kind === "dropped") {
       port.drop();
       return;
@@ -208,7 +226,9 @@ export class DnsListener implements Listener {
   }
 
   #write(query: Query, reply: Reply, port: ReplyPort): void {
-    port.send(writeReply(query, reply, port));
+    const length = writeReply(query, reply, port);
+    port.describe?.(reply);
+    port.send(length);
   }
 
   #reject(verdict: (typeof Admission)[keyof typeof Admission], bytes: Uint8Array, port: ReplyPort): void {
@@ -218,7 +238,8 @@ export class DnsListener implements Listener {
       return;
     }
     this.#counters.rejected.increment();
-    port.send(writeRejection(bytes, verdict, port.buffer(REJECTION_OCTETS)));
+    if (port.reject === undefined) port.send(writeRejection(bytes, verdict, port.buffer(REJECTION_OCTETS)));
+    else port.reject(verdict === Admission.NOT_IMPLEMENTED ? "not-implemented" : "malformed");
   }
 }
 

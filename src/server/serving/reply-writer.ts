@@ -8,6 +8,7 @@ import { Flag, Opcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { echoedOptions, optionsLength } from "../../plugin/echoed-options.ts";
+import type { MessageSeal } from "../../plugin/message-seal.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 
@@ -25,12 +26,14 @@ export interface ReplyBuffers {
  * derived one.
  */
 export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): number {
-  const sections = sectionsFor(query, reply);
-  const { bytes } = query;
-  const limit = sizeLimit(query);
-  const options = optionsFor(query, reply);
+  reply.answerFor(query);
+  const sections = reply.encoded;
+  const { bytes, seals } = query;
+  const room = seals === undefined ? 0 : roomOf(seals);
+  const limit = sizeLimit(query) - room;
+  const options = optionsFor(query, reply, limit);
   const opt = optLength(query, reply, options);
-  const out = buffers.buffer(Math.min(limit, sections.end + opt));
+  const out = buffers.buffer(Math.min(limit, sections.end + opt) + room);
   const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
   const end = shown === sections.count ? sections.end : (sections.recordStarts[shown] ?? sections.start);
   const answers = Math.min(shown, sections.answerCount);
@@ -60,16 +63,22 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
       writeU32(out, (sections.typeOffsets[index] ?? 0) + 4, reply.uniformTtl);
   }
   if (reply.shuffle !== 0) shuffleAddresses(sections, end, out, reply.shuffle);
-  return opt > 0 ? writeOpt(query, reply, options, out, end) : end;
+  const length = opt > 0 ? writeOpt(query, reply, options, out, end) : end;
+  return seals === undefined ? length : seal(seals, out, length);
 }
 
-/** The sections encoded for the client's own question: those of a renamed query are encoded anew. */
-function sectionsFor(query: Query, reply: Reply): EncodedSections {
-  const { encoded } = reply;
-  if (reply.query.questionOwner === query.questionOwner) return encoded;
-  if (encoded.start === query.questionEnd && reply.query.name.equals(query.name)) return encoded;
-  reply.reencodeFor(query);
-  return reply.encoded;
+/** Octets that seals may add. */
+function roomOf(seals: readonly MessageSeal[]): number {
+  let room = 0;
+  for (const { room: own } of seals) room += own;
+  return room;
+}
+
+/** What was added last comes first: the plugin nearest to the client sees what is sent. */
+function seal(seals: readonly MessageSeal[], out: Uint8Array, written: number): number {
+  let length = written;
+  for (let index = seals.length - 1; index >= 0; index--) length = seals[index]?.seal(out, length) ?? length;
+  return length;
 }
 
 function sizeLimit(query: Query): number {
@@ -122,11 +131,11 @@ function swapOctets(bytes: Uint8Array, left: number, right: number, size: number
  * A plugin's options, else those of the client that come back. None where they alone are more than the client takes: who asks
  * with a kilobyte of padding and room for 512 octets gets neither back.
  */
-function optionsFor(query: Query, reply: Reply): readonly EdnsOption[] {
+function optionsFor(query: Query, reply: Reply, limit: number): readonly EdnsOption[] {
   const options = reply.edns?.options ?? echoedOptions(query);
   if (options.length === 0) return options;
   const least = query.questionEnd + OPT_FIXED_OCTETS + optionsLength(options);
-  return least > sizeLimit(query) ? NO_OPTIONS : options;
+  return least > limit ? NO_OPTIONS : options;
 }
 
 const NO_OPTIONS: readonly EdnsOption[] = [];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FixedEndpoint } from "../../plugin/query.ts";
+import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import { WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";

@@ -1,0 +1,36 @@
+/** The two ends of a conversation. */
+/** How a query came in: this decides framing and size limits, and is the `{proto}` of logs. */
+export type TransportName = "udp" | "tcp" | "tls" | "https" | "https3" | "quic" | "grpc";
+
+/** One end of the conversation. Transports may reuse the object, so {@link Query.detach} takes a copy. */
+export interface Endpoint {
+  /** IP address as text, without zone index. */
+  readonly address: string;
+  readonly port: number;
+  readonly family: 4 | 6;
+  /** The address as octets, 4 or 16. */
+  readonly octets: Uint8Array;
+  /** An endpoint that stays as it is. */
+  snapshot(): Endpoint;
+}
+
+/** An endpoint that does not change. */
+export class FixedEndpoint implements Endpoint {
+  readonly address: string;
+  readonly port: number;
+  readonly octets: Uint8Array;
+
+  constructor(address: string, port: number, octets: Uint8Array) {
+    this.address = address;
+    this.port = port;
+    this.octets = octets;
+  }
+
+  get family(): 4 | 6 {
+    return this.octets.length === 4 ? 4 : 6;
+  }
+
+  snapshot(): Endpoint {
+    return this;
+  }
+}

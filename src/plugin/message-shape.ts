@@ -1,0 +1,120 @@
+/** Where the parts of a query stand, found without making an object. */
+import { OPT_FIXED_OCTETS } from "../dns/edns.ts";
+import { decodeMessage } from "../dns/message.ts";
+import { octetAt, readU16, readU32 } from "../dns/octets.ts";
+import { RecordType } from "../dns/type-names.ts";
+import { WireError, WireReader } from "../dns/wire-reader.ts";
+
+/**
+ * Where the question's name ends, whether a TSIG record ends the message, and where OPT stands: three facts in one number, as an
+ * object would be the third that every query costs. Read it with {@link nameEndOf}, {@link isSigned} and {@link optOffsetOf}.
+ */
+export type MessageShape = number;
+
+/** A name ends at octet 267 at the latest. */
+const NAME_END_BITS = 9;
+const SIGNED = 1 << NAME_END_BITS;
+const OPT_SHIFT = NAME_END_BITS + 1;
+
+/** End of the question's name, root octet included; it begins at octet 12. */
+export function nameEndOf(shape: MessageShape): number {
+  return shape & (SIGNED - 1);
+}
+
+/** Whether the last record is TSIG (RFC 8945 section 5.1). */
+export function isSigned(shape: MessageShape): boolean {
+  return (shape & SIGNED) !== 0;
+}
+
+/** Where the type of OPT stands, -1 without OPT. */
+export function optOffsetOf(shape: MessageShape): number {
+  return (shape >>> OPT_SHIFT) - 1;
+}
+
+function shapeOf(nameEnd: number, optOffset: number, signed = 0): MessageShape {
+  return ((optOffset + 1) << OPT_SHIFT) | signed | nameEnd;
+}
+
+/**
+ * Finds question, OPT and TSIG, and checks that the rest of the message parses.
+ * @returns `undefined` for a message that does not
+ */
+export function readShape(bytes: Uint8Array, length: number): MessageShape | undefined {
+  let at = 12;
+  for (;;) {
+    if (at >= length) return undefined;
+    const octet = octetAt(bytes, at);
+    if (octet === 0) break;
+    if (octet > 63) return undefined;
+    at += octet + 1;
+  }
+  const nameEnd = at + 1;
+  const questionEnd = nameEnd + 4;
+  if (nameEnd - 12 > 255 || questionEnd > length) return undefined;
+  if (length === questionEnd) return countsAfterQuestion(bytes) === 0 ? shapeOf(nameEnd, -1) : undefined;
+  // The usual query has nothing behind its question but OPT: told without a reader.
+  if (
+    readU32(bytes, 6) === 0 &&
+    readU16(bytes, 10) === 1 &&
+    length >= questionEnd + OPT_FIXED_OCTETS &&
+    octetAt(bytes, questionEnd) === 0 &&
+    readU16(bytes, questionEnd + 1) === RecordType.OPT &&
+    questionEnd + OPT_FIXED_OCTETS + readU16(bytes, questionEnd + 9) === length &&
+    optionsFit(bytes, questionEnd + OPT_FIXED_OCTETS, length)
+  ) {
+    return shapeOf(nameEnd, questionEnd + 1);
+  }
+  return readUnusualShape(bytes, length, nameEnd);
+}
+
+function countsAfterQuestion(bytes: Uint8Array): number {
+  return readU16(bytes, 6) + readU16(bytes, 8) + readU16(bytes, 10);
+}
+
+function optionsFit(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = start;
+  while (at + 4 <= end) at += 4 + readU16(bytes, at + 2);
+  return at === end;
+}
+
+function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): MessageShape | undefined {
+  try {
+    decodeMessage(bytes.subarray(0, length));
+    const reader = new WireReader(bytes, nameEnd + 4, length);
+    let optOffset = -1;
+    let signed = 0;
+    const additional = readU16(bytes, 10);
+    for (let count = countsAfterQuestion(bytes); count > 0; count--) {
+      reader.skipName();
+      const type = readU16(bytes, reader.offset);
+      if (type === RecordType.OPT) optOffset = reader.offset;
+      // It has to be the last of the additional section, and nowhere else (RFC 8945 section 5.1).
+      if (type === RecordType.TSIG) {
+        if (count !== 1 || additional === 0) return undefined;
+        signed = SIGNED;
+      }
+      reader.skip(8);
+      reader.skip(reader.u16());
+    }
+    return shapeOf(nameEnd, optOffset, signed);
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Where the owner name of the last record begins: TSIG's in a signed message.
+ * @param nameEnd as of {@link nameEndOf}, of a message that {@link readShape} accepted
+ */
+export function lastRecordOffset(bytes: Uint8Array, length: number, nameEnd: number): number {
+  const reader = new WireReader(bytes, nameEnd + 4, length);
+  let last = reader.offset;
+  for (let count = countsAfterQuestion(bytes); count > 0; count--) {
+    last = reader.offset;
+    reader.skipName();
+    reader.skip(8);
+    reader.skip(reader.u16());
+  }
+  return last;
+}

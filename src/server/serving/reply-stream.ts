@@ -1,0 +1,69 @@
+/** Sends an answer of many messages: as fast as the client takes them, and never more than one in a turn of the event loop. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Flag } from "../../dns/numbers.ts";
+import type { Outcome, ReplyStream } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { ReplyPort } from "../../transports/transport.ts";
+import { writeReply } from "./reply-writer.ts";
+
+/**
+ * @param port kept; it is settled when the promise resolves
+ * @returns what went wrong in making the messages, `undefined` otherwise. Never rejects.
+ */
+export async function sendStream(query: Query, stream: ReplyStream, port: ReplyPort): Promise<unknown> {
+  const { parts } = port;
+  if (parts === undefined) return sendFirst(query, stream, port);
+  try {
+    for (let next = await stream.parts.next(); next.done !== true; next = await stream.parts.next()) {
+      if (!parts.isOpen) break;
+      if (parts.sendPart(writeReply(query, next.value, port))) await nextTurn();
+      else await parts.drained();
+    }
+  } catch (error) {
+    parts.abort();
+    port.drop();
+    return error;
+  }
+  port.drop();
+  return endStream(stream);
+}
+
+/** The reply that shows what an outcome is, where only one can be shown; `undefined` where none was made. */
+export async function firstReply(outcome: Outcome): Promise<Reply | undefined> {
+  if (outcome.kind === "reply") return outcome;
+  if (outcome.kind !== "stream") return undefined;
+  const { value, done } = await outcome.parts.next();
+  await endStream(outcome);
+  return done === true ? undefined : value;
+}
+
+async function sendFirst(query: Query, stream: ReplyStream, port: ReplyPort): Promise<unknown> {
+  try {
+    const first = await stream.parts.next();
+    if (first.done === true) {
+      port.drop();
+      return undefined;
+    }
+    const second = await stream.parts.next();
+    if (second.done !== true) first.value.setFlag(Flag.TC, true);
+    port.send(writeReply(query, first.value, port));
+  } catch (error) {
+    port.drop();
+    return error;
+  }
+  return endStream(stream);
+}
+
+/**
+ * Lets the maker of the messages close what it holds open.
+ * @returns what went wrong in that. Never rejects.
+ */
+export async function endStream(stream: ReplyStream): Promise<unknown> {
+  try {
+    await stream.parts.return?.();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
