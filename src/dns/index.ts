@@ -24,6 +24,7 @@ export {
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./record-table.ts";
 export { canonicalData, dataFromWire, formatData, formatRecord, parseRecord } from "./resource-record.ts";
+export { addressOfReverseName, reverseNameOfIpv4 } from "./reverse-name.ts";
 export { type ServiceParameter, ServiceParameterKey } from "./service-parameters.ts";
 export { parseRecordType, RecordType, type RecordTypeName, recordTypeName } from "./type-names.ts";
 export { WireError, type WireErrorCode, WireReader } from "./wire-reader.ts";

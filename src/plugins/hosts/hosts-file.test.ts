@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Name } from "../../dns/index.ts";
+import { addressOfReverseName, Name } from "../../dns/index.ts";
 import { formatIpAddress } from "../../lib/ip-address.ts";
 import { HostTable } from "./host-table.ts";
 import { parseHostsLine, readHostsFile } from "./hosts-file.ts";
-import { addressOfReverseName } from "./reverse-name.ts";
 
 const octets = fc.oneof(
   fc.uint8Array({ minLength: 4, maxLength: 4 }),

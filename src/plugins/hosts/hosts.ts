@@ -1,5 +1,14 @@
 import { stat } from "node:fs/promises";
-import { A, AAAA, EncodedSections, Name, PTR, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import {
+  A,
+  AAAA,
+  addressOfReverseName,
+  EncodedSections,
+  Name,
+  PTR,
+  RecordType,
+  type ResourceRecord,
+} from "../../dns/index.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
 import {
   type GaugeSlot,
@@ -14,7 +23,6 @@ import {
 import type { HostsConfig } from "./config.ts";
 import { distinct, type HostEntry, HostTable, type PreparedAnswer } from "./host-table.ts";
 import { type HostsLine, parseHostsLine, readHostsFile } from "./hosts-file.ts";
-import { addressOfReverseName } from "./reverse-name.ts";
 
 /** The question's name stands behind the header. */
 const NAME_START = 12;

@@ -10,7 +10,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "pprof",
   "shed",
   "dnstap",
-  "dns64",
   "tsig",
   "rewrite",
   "dnssec",

@@ -1,5 +1,6 @@
-import { Name } from "../../dns/index.ts";
-import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../../lib/ip-address.ts";
+/** Names that stand for addresses (RFC 1035 section 3.5, RFC 3596 section 2.5). */
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/ip-address.ts";
+import { Name } from "./name.ts";
 
 const IPV4_REVERSE = Name.parse("in-addr.arpa.");
 const IPV6_REVERSE = Name.parse("ip6.arpa.");
@@ -16,4 +17,9 @@ export function addressOfReverseName(name: Name): string | undefined {
     return octets && formatIpv6(octets);
   }
   return undefined;
+}
+
+/** The name that stands for an IPv4 address of 4 octets. */
+export function reverseNameOfIpv4(octets: Uint8Array): Name {
+  return Name.fromLabels(Array.from(octets, String).reverse(), IPV4_REVERSE);
 }
