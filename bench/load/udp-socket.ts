@@ -24,8 +24,8 @@ export async function connectUdp(address: Uint8Array, port: number): Promise<Pol
     throw new Error("the UDP load generator needs 64-bit Linux and koffi (npm ci installs it)");
   const wait = await loadWait();
   const fd = openSocket(libc, address, port);
-  const received = new ReceiveBatch(libc, SLOT_OCTETS, false);
-  const sending = new SendBatch(libc, fd, SLOT_OCTETS, false, UNHEARD);
+  const received = new ReceiveBatch(libc, { slotOctets: SLOT_OCTETS, named: false });
+  const sending = new SendBatch(libc, fd, { slotOctets: SLOT_OCTETS, named: false }, UNHEARD);
   return {
     sending,
     received,

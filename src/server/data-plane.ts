@@ -58,8 +58,7 @@ export class DataPlane {
     this.#listeners = new ListenerPool({
       clock: options.clock,
       metrics: options.metrics,
-      localAddresses: () => options.machine.addresses(),
-      listenUdp: options.listenUdp ?? fastestUdp,
+      listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       onError,
       onUnshared: (label, transport) =>
         log.warning(
@@ -216,6 +215,17 @@ export interface PreparedGeneration {
   commit(): Promise<void>;
   /** Stops the plugins and closes what was opened for them. */
   rollBack(): Promise<void>;
+}
+
+/** Says once why UDP is received by the datagram, where it is. */
+function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> {
+  let told = plane !== 0;
+  return () =>
+    fastestUdp((reason) => {
+      if (told) return;
+      told = true;
+      log.info(`UDP is received by the datagram, which costs more CPU and leaves source addresses to routes: ${reason}`);
+    });
 }
 
 /** One thread has the HTTP endpoints; it shows the numbers of all. */

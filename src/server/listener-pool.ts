@@ -27,7 +27,6 @@ interface OpenListener {
 export interface ListenerPoolOptions {
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
-  readonly localAddresses: () => readonly string[];
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
@@ -157,10 +156,11 @@ export class ListenerPool {
   }
 
   #openers(point: ListenPoint, listener: DnsListener, listenUdp: UdpListen): Openers {
-    const { clock, onError, localAddresses } = this.#options;
+    const { clock, onError } = this.#options;
     const { host } = point;
     const turnedAway = this.#shed(point.label, "connection");
     const cutOff = this.#cutOff(point.label);
+    const ignored = this.#ignored(point.label);
     const limits = (): TcpLimits => {
       const { settings } = this.#open.get(point.label)?.point ?? point;
       return {
@@ -181,8 +181,7 @@ export class ListenerPool {
         listenUdp({ host, port }, listener.receiver("udp"), {
           onSendError: onError,
           onCutOff: () => cutOff.increment(),
-          localAddresses,
-          clock,
+          onUnanswerable: () => ignored.increment(),
           reusePort,
         }),
     };
@@ -205,16 +204,20 @@ export class ListenerPool {
       help: "Messages answered FORMERR or NOTIMP before any plugin saw them.",
       labels: ["server"],
     });
-    const ignored = metrics.counter({
-      name: "portolan_dns_ignored_messages_total",
-      help: "Messages passed over in silence: shorter than a header, or replies.",
-      labels: ["server"],
-    });
     return {
       shed: this.#shed(label, "waiting"),
       rejected: rejected.slot(label),
-      ignored: ignored.slot(label),
+      ignored: this.#ignored(label),
     };
+  }
+
+  #ignored(label: string): Counter {
+    const family = this.#options.metrics.counter({
+      name: "portolan_dns_ignored_messages_total",
+      help: "Messages passed over in silence: shorter than a header, replies, or sent from port 0.",
+      labels: ["server"],
+    });
+    return family.slot(label);
   }
 
   #cutOff(label: string): Counter {

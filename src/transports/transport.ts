@@ -63,6 +63,9 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** Octets of the longest datagram: what an IPv4 packet has room for behind the headers of both. */
+export const MAX_DATAGRAM_OCTETS = 65_507;
+
 export interface ListenTarget {
   /** IP address, `::` or `0.0.0.0` for all; empty for all of both families. */
   readonly host: string;

@@ -1,35 +1,44 @@
 /**
- * DNS over UDP on Linux, by the batch. Node is asked only to tell that something has arrived: it reads the first datagram of a
- * burst itself, the rest is taken with `recvmmsg` and answered with `sendmmsg`.
+ * DNS over UDP on Linux, by the batch. The socket is ours alone: the event loop tells that something has arrived, and every datagram
+ * is taken with `recvmmsg`, together with the address at which it arrived, and answered from there with `sendmmsg`.
  */
-import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
-import { BATCH, NAME_STRIDE, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
-import { SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
-import type { Libc } from "../lib/linux/libc.ts";
 import {
-  parseHost,
+  askForPacketInfo,
+  BATCH,
+  CONTROL_WORDS,
+  NAME_STRIDE,
+  ReceiveBatch,
+  SendBatch,
+  type SendFailures,
+} from "../lib/linux/datagram-batch.ts";
+import type { Reader } from "../lib/linux/event-loop.ts";
+import { Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
+import type { LinuxSockets } from "../lib/linux/linux-sockets.ts";
+import {
   readAddress,
   readAddressOctets,
   readFamily,
+  readLocalName,
   readPort,
   SOCKET_ADDRESS_OCTETS,
-  writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
-import { TurnBudget } from "../lib/turn-budget.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
-import type { ListenTarget, MessageReceiver, ReplyPort, Transport } from "./transport.ts";
+import {
+  type ListenTarget,
+  MAX_DATAGRAM_OCTETS,
+  type MessageReceiver,
+  type ReplyPort,
+  type Transport,
+} from "./transport.ts";
 import type { UdpOptions } from "./udp.ts";
-import { openUdpSocket, setReusePort, type UdpSocketOptions } from "./udp-socket.ts";
+import { listenFailure, openUdpSocket, setReusePort } from "./udp-socket.ts";
 
 /** Queries are small: what is longer than this is cut, and rejected as malformed. */
 const RECEIVE_SLOT = 4096;
 /** Replies up to this size are sent by the batch, larger ones one by one. */
 const SEND_SLOT = 4096;
-/**
- * Datagrams taken before the event loop goes on: a flood of UDP must not starve TCP, health and timers. Past them a turn only takes the
- * few datagrams that Node reads by itself, which cost more; hence not fewer.
- */
+/** Datagrams taken in a turn of the event loop: a flood of UDP must not starve TCP, health and timers. */
 const DATAGRAMS_A_TURN = 16 * BATCH;
 /** Datagrams taken from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
@@ -39,155 +48,181 @@ const LAST_DATAGRAMS = 64 * BATCH;
  * @throws ListenError
  */
 export async function listenUdpBatched(
-  libc: Libc,
+  sockets: LinuxSockets,
   target: ListenTarget,
   receiver: MessageReceiver,
-  options: UdpOptions & UdpSocketOptions = {},
-): Promise<BatchedUdpTransport> {
+  options: UdpOptions = {},
+): Promise<Transport> {
+  const { libc, loop } = sockets;
   const { fd, family } = openUdpSocket(libc, target, options);
-  const socket = createSocket({ type: family === 4 ? "udp4" : "udp6" });
-  await new Promise<void>((resolve, reject) => {
-    socket.once("error", reject);
-    socket.bind({ fd, exclusive: true }, () => {
-      socket.removeListener("error", reject);
-      resolve();
-    });
-  });
-  return new BatchedUdpTransport(libc, fd, family, socket, receiver, options);
+  const transport = new BatchedUdpTransport(sockets, fd, family, receiver, options);
+  const errno = loop.watch(fd, transport);
+  if (errno === 0) return transport;
+  libc.close(fd);
+  throw listenFailure(target, errno);
 }
 
-export class BatchedUdpTransport implements Transport {
+class BatchedUdpTransport implements Transport, Reader {
   readonly name = "udp";
   readonly host: string;
   readonly port: number;
   readonly local: Endpoint;
-  readonly family: 4 | 6;
   readonly received: ReceiveBatch;
-  readonly sending: SendBatch;
-  readonly fd: number;
-  readonly #libc: Libc;
-  readonly #socket: Socket;
+  readonly #sockets: LinuxSockets;
+  readonly #fd: number;
+  readonly #nameLength: number;
   readonly #receiver: MessageReceiver;
   readonly #options: UdpOptions;
+  readonly #sending: SendBatch;
+  readonly #failures: SendFailures;
+  readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
-  readonly #budget = new TurnBudget(DATAGRAMS_A_TURN);
+  #large: SendBatch | undefined;
+  /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
+  /** The error that the socket gave last, 0 for none: one that stays is told once. */
+  #lastError = 0;
   #closed = false;
 
   constructor(
-    libc: Libc,
+    sockets: LinuxSockets,
     fd: number,
     family: 4 | 6,
-    socket: Socket,
     receiver: MessageReceiver,
     options: UdpOptions,
   ) {
-    const { address, port } = socket.address();
-    this.host = address;
-    this.port = port;
-    this.family = family;
-    this.local =
-      address === "::" || address === "0.0.0.0"
-        ? unspecifiedEndpoint(port)
-        : new ReportedEndpoint(address, port);
-    this.#libc = libc;
-    this.#socket = socket;
+    const { libc } = sockets;
+    const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+    readLocalName(libc, fd, name);
+    this.host = readAddress(name, 0);
+    this.port = readPort(name, 0);
+    const wildcard = this.host === "::" || this.host === "0.0.0.0";
+    this.local = wildcard ? unspecifiedEndpoint(this.port) : new ReportedEndpoint(this.host, this.port);
+    // A socket that is bound to one address answers from nowhere else.
+    this.#informed = wildcard && askForPacketInfo(libc, fd, family) === 0;
+    this.#sockets = sockets;
+    this.#fd = fd;
+    this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
     this.#receiver = receiver;
     this.#options = options;
-    this.fd = fd;
-    this.received = new ReceiveBatch(libc, RECEIVE_SLOT, true);
-    this.sending = new SendBatch(libc, fd, SEND_SLOT, true, {
+    this.#failures = {
       full: (count) =>
         options.onSendError?.(new Error(`${count} replies given up: the socket's send buffer is full`)),
       refused: (errno) =>
         options.onSendError?.(new Error(`the system refused to send a reply (errno ${errno})`)),
-    });
+    };
+    const batch = { named: true, packetInfo: this.#informed };
+    this.received = new ReceiveBatch(libc, { slotOctets: RECEIVE_SLOT, ...batch });
+    this.#sending = new SendBatch(libc, fd, { slotOctets: SEND_SLOT, ...batch }, this.#failures);
     this.#ports = Array.from({ length: BATCH }, (_, slot) => new SlotPort(this, slot));
-    socket.on("error", (error) => options.onSendError?.(error));
-    socket.on("message", this.#onMessage);
   }
 
   share(): boolean {
-    return setReusePort(this.#libc, this.fd);
+    return setReusePort(this.#sockets.libc, this.#fd);
   }
 
   pause(): void {
-    this.#socket.removeListener("message", this.#onMessage);
-    // What has arrived is taken: nobody else will.
-    if (!this.#closed) this.#takeBatches(LAST_DATAGRAMS);
-  }
-
-  close(): Promise<void> {
-    this.flush();
-    this.#closed = true;
-    return new Promise((resolve) => {
-      this.#socket.close(() => resolve());
-    });
-  }
-
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  /** For replies that come between batches: they leave together at the end of the turn. */
-  scheduleFlush(): void {
-    if (this.#draining || this.#flushScheduled) return;
-    this.#flushScheduled = true;
-    setImmediate(this.#scheduledFlush);
-  }
-
-  flush(): void {
-    if (!this.sending.isEmpty && !this.#closed) this.sending.flush();
-  }
-
-  /** A reply too large for a slot. */
-  sendAlone(bytes: Uint8Array, length: number, port: number, address: string): void {
     if (this.#closed) return;
-    // On a dual-stack socket IPv4 clients have mapped addresses.
-    const target = this.family === 6 && !address.includes(":") ? `::ffff:${address}` : address;
-    this.#socket.send(bytes, 0, length, port, target, this.#onSentAlone);
+    this.#sockets.loop.silence(this.#fd);
+    // What has arrived is taken: nobody else will.
+    this.#takeBatches(LAST_DATAGRAMS);
   }
 
-  readonly #onSentAlone = (error: Error | null): void => {
-    if (error !== null) this.#options.onSendError?.(error);
-  };
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#flush();
+    this.#closed = true;
+    this.#sockets.loop.close(this.#fd);
+  }
+
+  readable(): void {
+    if (!this.#closed) this.#takeBatches(DATAGRAMS_A_TURN);
+  }
+
+  /** Where a reply is to be written. */
+  buffer(size: number): Uint8Array {
+    if (size <= SEND_SLOT) return this.#sending.buffer();
+    this.#large ??= new SendBatch(
+      this.#sockets.libc,
+      this.#fd,
+      { slotOctets: MAX_DATAGRAM_OCTETS, named: true, packetInfo: this.#informed, slots: 1 },
+      this.#failures,
+    );
+    return this.#large.buffer();
+  }
+
+  /**
+   * Sends the reply in the buffer given last.
+   * @param size as it was asked for
+   * @param info where the query arrived, from the word `infoAt` on
+   */
+  send(
+    size: number,
+    length: number,
+    names: Uint8Array,
+    nameAt: number,
+    info: Uint32Array,
+    infoAt: number,
+    infoLength: number,
+  ): void {
+    if (this.#closed) return;
+    const batch = size <= SEND_SLOT ? this.#sending : (this.#large ?? this.#sending);
+    if (this.#informed) batch.leaveFrom(info, infoAt, infoLength);
+    batch.commitTo(length, names, nameAt, this.#nameLength);
+    if (batch !== this.#sending) batch.flush();
+    else if (!this.#draining && !this.#flushScheduled) {
+      // Replies that come between batches leave together.
+      this.#flushScheduled = true;
+      this.#sockets.loop.atTurnEnd(this.#scheduledFlush);
+    }
+  }
 
   readonly #scheduledFlush = (): void => {
     this.#flushScheduled = false;
-    this.flush();
+    this.#flush();
   };
 
-  readonly #onMessage = (bytes: Buffer, remote: RemoteInfo): void => {
-    // Where no batch follows, the reply leaves with others at the end of the turn.
-    this.#draining = this.#budget.left > 0;
-    this.#receiver.receive(bytes, bytes.length, keptPort(this, remote.address, remote.port));
-    if (this.#draining) this.#budget.spend(this.#takeBatches(this.#budget.left));
-  };
+  #flush(): void {
+    if (!this.#sending.isEmpty && !this.#closed) this.#sending.flush();
+  }
 
   /**
    * Takes what has arrived, and what arrives while it is answered: under load the next queries are there when the replies to these are
-   * sent, and Node's way to the first of them costs more than three answers.
+   * sent.
    * @param limit datagrams after which no further batch is taken
-   * @returns how many datagrams were taken
    */
-  #takeBatches(limit: number): number {
+  #takeBatches(limit: number): void {
     this.#draining = true;
-    let taken = 0;
-    let count: number;
-    do {
-      count = this.received.receive(this.fd);
-      for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
-      this.flush();
-      if (count > 0) taken += count;
-    } while (count > 0 && taken < limit);
-    this.#draining = false;
-    return taken;
+    try {
+      let count: number;
+      let taken = 0;
+      do {
+        count = this.received.receive(this.#fd);
+        for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
+        this.#flush();
+        taken += count;
+      } while (count > 0 && taken < limit && !this.#closed);
+      this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
+    } finally {
+      this.#draining = false;
+    }
+  }
+
+  #note(errno: number): void {
+    if (errno === this.#lastError) return;
+    this.#lastError = errno;
+    if (errno !== 0 && !this.#closed)
+      this.#options.onSendError?.(new Error(`the system refused to receive queries (errno ${errno})`));
   }
 
   #take(slot: number, together: boolean): void {
     const bytes = this.received.slots[slot] as Uint8Array;
     const port = this.#ports[slot] as SlotPort;
+    if (port.port === 0) {
+      this.#options.onUnanswerable?.();
+      return;
+    }
     if (this.received.cutOff(slot)) this.#options.onCutOff?.();
     // A message cut off no longer parses: the server answers FORMERR and counts it.
     this.#receiver.receive(bytes, this.received.length(slot), port, together);
@@ -197,11 +232,13 @@ export class BatchedUdpTransport implements Transport {
 /** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
 class SlotPort implements ReplyPort, Endpoint {
   readonly #transport: BatchedUdpTransport;
+  readonly #slot: number;
   readonly #nameAt: number;
-  #large: Uint8Array | undefined;
+  #size = 0;
 
   constructor(transport: BatchedUdpTransport, slot: number) {
     this.#transport = transport;
+    this.#slot = slot;
     this.#nameAt = slot * NAME_STRIDE;
   }
 
@@ -234,8 +271,12 @@ class SlotPort implements ReplyPort, Endpoint {
   }
 
   keep(): ReplyPort {
+    const { received } = this.#transport;
     const client = this.#copy();
-    return new KeptPort(this.#transport, client, client.name);
+    const octets = received.packetInfoLength(this.#slot);
+    const infoAt = this.#slot * CONTROL_WORDS;
+    const info = octets === 0 ? NO_INFO : received.packetInfo.slice(infoAt, infoAt + octets / 4);
+    return new KeptPort(this.#transport, client, info);
   }
 
   #copy(): SocketEndpoint {
@@ -244,30 +285,29 @@ class SlotPort implements ReplyPort, Endpoint {
   }
 
   buffer(size: number): Uint8Array {
-    if (size > SEND_SLOT) {
-      this.#large = Buffer.allocUnsafe(size);
-      return this.#large;
-    }
-    this.#large = undefined;
-    return this.#transport.sending.buffer();
+    this.#size = size;
+    return this.#transport.buffer(size);
   }
 
   send(length: number): void {
-    const transport = this.#transport;
-    if (this.#large !== undefined) transport.sendAlone(this.#large, length, this.port, this.address);
-    else
-      transport.sending.commitTo(
-        length,
-        transport.received.names,
-        this.#nameAt,
-        nameLength(transport.family),
-      );
+    const { received } = this.#transport;
+    this.#transport.send(
+      this.#size,
+      length,
+      received.names,
+      this.#nameAt,
+      received.packetInfo,
+      this.#slot * CONTROL_WORDS,
+      received.packetInfoLength(this.#slot),
+    );
   }
 
   drop(): void {
-    this.#large = undefined;
+    this.#size = 0;
   }
 }
+
+const NO_INFO = new Uint32Array(0);
 
 /** A sender's socket address, kept; its text is made for who asks. */
 class SocketEndpoint implements Endpoint {
@@ -300,15 +340,15 @@ class SocketEndpoint implements Endpoint {
 
 /** The way back for a reply that comes later. */
 class KeptPort implements ReplyPort {
-  readonly client: Endpoint;
+  readonly client: SocketEndpoint;
   readonly #transport: BatchedUdpTransport;
-  readonly #name: Uint8Array;
-  #large: Uint8Array | undefined;
+  readonly #info: Uint32Array;
+  #size = 0;
 
-  constructor(transport: BatchedUdpTransport, client: Endpoint, name: Uint8Array) {
+  constructor(transport: BatchedUdpTransport, client: SocketEndpoint, info: Uint32Array) {
     this.#transport = transport;
     this.client = client;
-    this.#name = name;
+    this.#info = info;
   }
 
   get local(): Endpoint {
@@ -320,33 +360,16 @@ class KeptPort implements ReplyPort {
   }
 
   buffer(size: number): Uint8Array {
-    this.#large = size > SEND_SLOT || this.#transport.closed ? Buffer.allocUnsafe(size) : undefined;
-    return this.#large ?? this.#transport.sending.buffer();
+    this.#size = size;
+    return this.#transport.buffer(size);
   }
 
   send(length: number): void {
-    const transport = this.#transport;
-    if (this.#large !== undefined) {
-      transport.sendAlone(this.#large, length, this.client.port, this.client.address);
-      return;
-    }
-    transport.sending.commitTo(length, this.#name, 0, nameLength(transport.family));
-    transport.scheduleFlush();
+    const info = this.#info;
+    this.#transport.send(this.#size, length, this.client.name, 0, info, 0, info.byteLength);
   }
 
   drop(): void {
-    this.#large = undefined;
+    this.#size = 0;
   }
-}
-
-function keptPort(transport: BatchedUdpTransport, address: string, port: number): KeptPort {
-  const client = new ReportedEndpoint(address, port);
-  const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
-  const parsed = parseHost(address);
-  writeSocketAddress(name, 0, transport.family, parsed?.octets ?? client.octets, port, parsed?.scope ?? 0);
-  return new KeptPort(transport, client, name);
-}
-
-function nameLength(family: 4 | 6): number {
-  return family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
 }

@@ -9,8 +9,6 @@ const SOCKET_BUFFER_OCTETS = 4 * 1024 * 1024;
 
 export interface UdpSocketOptions {
   readonly reusePort?: boolean;
-  /** Lets the socket share its port with one of the wildcard that has the same option set (see {@link setReuseAddress}). */
-  readonly reuseAddress?: boolean;
 }
 
 export interface UdpSocket {
@@ -30,10 +28,9 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
     const family = parsed.octets.length === 4 ? 4 : 6;
     const domain = family === 4 ? Linux.AF_INET : Linux.AF_INET6;
     const fd = libc.socket(domain, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
-    if (fd < 0) throw failure(libc, target);
+    if (fd < 0) throw listenFailure(target, libc.errno());
     if (family === 6) setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_V6ONLY, dualStack ? 0 : 1);
     if (options.reusePort === true) setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, 1);
-    if (options.reuseAddress === true) setReuseAddress(libc, fd, true);
     // The forced form goes past the system's limit where we have the right to; else as much as is allowed.
     if (setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUFFORCE, SOCKET_BUFFER_OCTETS) < 0) {
       setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUF, SOCKET_BUFFER_OCTETS);
@@ -42,7 +39,7 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
     const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
     const length = writeSocketAddress(name, 0, family, parsed.octets, port, parsed.scope);
     if (libc.bind(fd, name, length) < 0) {
-      const error = failure(libc, target);
+      const error = listenFailure(target, libc.errno());
       libc.close(fd);
       throw error;
     }
@@ -57,8 +54,7 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
   }
 }
 
-function failure(libc: Libc, { host, port }: ListenTarget): ListenError {
-  const errno = libc.errno();
+export function listenFailure({ host, port }: ListenTarget, errno: number): ListenError {
   return new ListenError(formatListenAddress("udp", host, port), ERRNO_NAMES[errno] ?? `errno ${errno}`);
 }
 
@@ -68,9 +64,4 @@ function failure(libc: Libc, { host, port }: ListenTarget): ListenError {
  */
 export function setReusePort(libc: Libc, fd: number): boolean {
   return setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, 1) === 0;
-}
-
-/** While it is set on a socket, others that set it too may bind the same port. */
-export function setReuseAddress(libc: Libc, fd: number, on: boolean): void {
-  setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEADDR, on ? 1 : 0);
 }

@@ -1,6 +1,5 @@
 /** DNS over UDP on `node:dgram`: one callback a datagram. */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
-import type { Clock } from "../lib/clock.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import {
@@ -19,17 +18,12 @@ export interface UdpOptions {
    * is opened without.
    */
   readonly reusePort?: boolean;
-  /**
-   * Addresses of this machine: where it has several, a wildcard listener answers from the one that was asked. The plain way
-   * cannot, and leaves the choice to the kernel.
-   */
-  readonly localAddresses?: (() => readonly string[]) | undefined;
-  /** For looking at the addresses again. */
-  readonly clock?: Clock | undefined;
-  /** Told of datagrams that could not be sent. */
+  /** Told of datagrams that could not be sent, and of a socket that cannot be read. */
   readonly onSendError?: (error: Error) => void;
   /** Told of each datagram that was longer than the room for it, and is handed on without its end. */
   readonly onCutOff?: (() => void) | undefined;
+  /** Told of each datagram from port 0, to which nothing can be sent: it is passed over. */
+  readonly onUnanswerable?: (() => void) | undefined;
 }
 
 /** Something that opens UDP sockets: by the datagram, or by the batch. */
@@ -99,6 +93,7 @@ class UdpTransport implements Transport {
   readonly #local: Endpoint;
   readonly #shared: boolean;
   readonly #onSent: (error: Error | null) => void;
+  readonly #onUnanswerable: (() => void) | undefined;
   #closed = false;
 
   constructor(socket: Socket, receiver: MessageReceiver, options: UdpOptions) {
@@ -108,6 +103,7 @@ class UdpTransport implements Transport {
     this.#socket = socket;
     this.#receiver = receiver;
     this.#shared = options.reusePort ?? false;
+    this.#onUnanswerable = options.onUnanswerable;
     this.#local =
       address === "::" || address === "0.0.0.0"
         ? unspecifiedEndpoint(port)
@@ -142,7 +138,8 @@ class UdpTransport implements Transport {
   }
 
   readonly #onMessage = (bytes: Buffer, remote: RemoteInfo): void => {
-    this.#receiver.receive(bytes, bytes.length, new UdpReplyPort(this, remote, this.#local));
+    if (remote.port === 0) this.#onUnanswerable?.();
+    else this.#receiver.receive(bytes, bytes.length, new UdpReplyPort(this, remote, this.#local));
   };
 }
 

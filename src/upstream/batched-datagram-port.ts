@@ -1,19 +1,25 @@
 /**
  * UDP sockets to upstreams on Linux, by the batch: queries of one turn of the event loop leave together, replies are taken
- * together. Node is asked only to tell when something has arrived.
+ * together. The sockets are ours alone; the event loop tells when something has arrived.
  */
-import { createSocket, type Socket } from "node:dgram";
 import { getSystemErrorName } from "node:util";
-import { BATCH, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
+import { BATCH, ReceiveBatch, SendBatch, type SendFailures } from "../lib/linux/datagram-batch.ts";
+import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux } from "../lib/linux/layouts.ts";
-import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
-import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
-import { TurnBudget } from "../lib/turn-budget.ts";
+import { type Libc, NoForeignFunctions, setSocketNumber } from "../lib/linux/libc.ts";
+import { type LinuxSockets, linuxSockets } from "../lib/linux/linux-sockets.ts";
+import {
+  parseHost,
+  readAddress,
+  readLocalName,
+  readPort,
+  SOCKET_ADDRESS_OCTETS,
+  writeSocketAddress,
+} from "../lib/linux/socket-address.ts";
 import {
   type DatagramListener,
   type DatagramPort,
   type DatagramPortOptions,
-  isNetworkError,
   NETWORK_ERRORS,
   type OpenDatagramPort,
   openDgramPort,
@@ -31,71 +37,65 @@ const RECEIVE_BUFFER = 1 << 20;
 export async function fastestDatagramPorts(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<OpenDatagramPort> {
-  const libc = environment.PORTOLAN_UDP === "dgram" ? undefined : await loadLibc();
-  return libc === undefined ? openDgramPort : batchedDatagramPorts(libc);
+  if (environment.PORTOLAN_UDP === "dgram") return openDgramPort;
+  const sockets = await linuxSockets();
+  return sockets instanceof NoForeignFunctions ? openDgramPort : batchedDatagramPorts(sockets);
 }
 
-export function batchedDatagramPorts(libc: Libc): OpenDatagramPort {
-  const shared = new SharedBatches(libc);
-  return (options, listener) => new BatchedPort(libc, shared, options, listener);
+export function batchedDatagramPorts(sockets: LinuxSockets): OpenDatagramPort {
+  const shared = new SharedBatches(sockets);
+  return (options, listener) => new BatchedPort(shared, options, listener);
 }
 
 /** One memory for what is received, as it is used up before anything else happens; and the ports that have something to send. */
 class SharedBatches {
+  readonly sockets: LinuxSockets;
   readonly received: ReceiveBatch;
   #unsent: BatchedPort[] = [];
-  #scheduled = false;
+  #flushing: BatchedPort[] = [];
 
-  constructor(libc: Libc) {
-    this.received = new ReceiveBatch(libc, RECEIVE_SLOT, false);
+  constructor(sockets: LinuxSockets) {
+    this.sockets = sockets;
+    this.received = new ReceiveBatch(sockets.libc, { slotOctets: RECEIVE_SLOT, named: false });
   }
 
   /** The port's queries leave at the end of this turn of the event loop. */
   flushLater(port: BatchedPort): void {
-    this.#unsent.push(port);
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(this.#flush);
+    if (this.#unsent.push(port) === 1) this.sockets.loop.atTurnEnd(this.#flush);
   }
 
   readonly #flush = (): void => {
-    this.#scheduled = false;
     const ports = this.#unsent;
-    this.#unsent = [];
+    this.#unsent = this.#flushing;
     for (const port of ports) port.flush();
+    ports.length = 0;
+    this.#flushing = ports;
   };
 }
 
-class BatchedPort implements DatagramPort {
+class BatchedPort implements DatagramPort, Reader {
   readonly #libc: Libc;
   readonly #shared: SharedBatches;
   readonly #listener: DatagramListener;
-  readonly #socket: Socket;
   readonly #fd: number;
   readonly #sending: SendBatch | undefined;
-  readonly #batches = new TurnBudget(BATCHES_A_TURN);
   #closed = false;
 
-  constructor(libc: Libc, shared: SharedBatches, options: DatagramPortOptions, listener: DatagramListener) {
+  constructor(shared: SharedBatches, options: DatagramPortOptions, listener: DatagramListener) {
+    const { libc, loop } = shared.sockets;
     this.#libc = libc;
     this.#shared = shared;
     this.#listener = listener;
-    this.#socket = createSocket({ type: options.remote.family === 4 ? "udp4" : "udp6" });
     const opened = openConnected(libc, options);
-    if (typeof opened !== "number") {
+    const errno = typeof opened === "number" ? loop.watch(opened, this) : opened.errno;
+    if (typeof opened !== "number" || errno !== 0) {
+      if (typeof opened === "number") libc.close(opened);
       this.#fd = -1;
-      queueMicrotask(() => this.#failed(opened.errno, opened.action, false));
+      queueMicrotask(() => this.#failed(errno, typeof opened === "number" ? "epoll_ctl" : opened.action, false));
       return;
     }
     this.#fd = opened;
-    this.#sending = new SendBatch(libc, opened, SEND_SLOT, false, {
-      // Lost like any datagram that meets a full queue: the time-out tells.
-      full: () => undefined,
-      refused: (errno) => this.#failed(errno, "send", true),
-    });
-    this.#socket.on("error", (error) => this.#broken(error));
-    this.#socket.on("message", this.#onMessage);
-    this.#socket.bind({ fd: opened, exclusive: true });
+    this.#sending = new SendBatch(libc, opened, { slotOctets: SEND_SLOT, named: false }, this.#failures);
   }
 
   send(bytes: Uint8Array, length: number, id: number): void {
@@ -115,46 +115,42 @@ class BatchedPort implements DatagramPort {
 
   localText(): string {
     if (this.#fd < 0 || this.#closed) return "";
-    try {
-      const { address, port } = this.#socket.address();
-      return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
-    } catch {
-      // Not adopted by Node yet: only messages about the very first queries lack the address.
-      return "";
-    }
+    const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+    if (readLocalName(this.#libc, this.#fd, name) < 0) return "";
+    const address = readAddress(name, 0);
+    return address.includes(":") ? `[${address}]:${readPort(name, 0)}` : `${address}:${readPort(name, 0)}`;
   }
 
   close(): void {
     if (this.#closed) return;
     this.flush();
     this.#closed = true;
-    this.#socket.close();
+    if (this.#fd >= 0) this.#shared.sockets.loop.close(this.#fd);
   }
 
   flush(): void {
     if (!this.#closed) this.#sending?.flush();
   }
 
-  readonly #onMessage = (message: Buffer): void => {
-    this.#listener.received(message, message.length);
+  readable(): void {
     const { received } = this.#shared;
-    for (let batch = this.#batches.left; batch > 0 && !this.#closed; batch--) {
+    for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
       const count = received.receive(this.#fd);
-      if (count < 0 && count !== -Linux.EAGAIN && count !== -Linux.EINTR)
-        this.#failed(-count, "receive", true);
-      for (let slot = 0; slot < count; slot++) {
-        this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
+      if (count < 0) {
+        // What ICMP had to say about an earlier query stands in front of the replies behind it.
+        if (count !== -Linux.EAGAIN && count !== -Linux.EINTR) this.#failed(-count, "receive", true);
+        if (count === -Linux.EAGAIN) break;
+        continue;
       }
+      for (let slot = 0; slot < count && !this.#closed; slot++)
+        this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
       if (count < BATCH) break;
-      this.#batches.spend(1);
     }
-  };
+  }
 
   #sendAlone(bytes: Uint8Array, length: number, id: number): void {
-    const batch = new SendBatch(this.#libc, this.#fd, length, false, {
-      full: () => undefined,
-      refused: (errno) => this.#failed(errno, "send", true),
-    });
+    const options = { slotOctets: length, named: false, slots: 1 };
+    const batch = new SendBatch(this.#libc, this.#fd, options, this.#failures);
     const slot = batch.buffer();
     slot.set(bytes.subarray(0, length));
     slot[0] = id >>> 8;
@@ -163,10 +159,11 @@ class BatchedPort implements DatagramPort {
     batch.flush();
   }
 
-  #broken(error: Error): void {
-    // Node reads the first datagram of a burst, and so also hears what ICMP had to say.
-    if (!this.#closed) this.#listener.failed(error, isNetworkError(error));
-  }
+  readonly #failures: SendFailures = {
+    // Lost like any datagram that meets a full queue: the time-out tells.
+    full: () => undefined,
+    refused: (errno) => this.#failed(errno, "send", true),
+  };
 
   /** The listener hears of it later than the call that caused it. */
   #failed(errno: number, action: string, usable: boolean): void {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { afterEach, describe, it } from "node:test";
 import { decodeMessage } from "../dns/message.ts";
-import { loadLibc } from "../lib/linux/libc.ts";
+import { NoForeignFunctions } from "../lib/linux/libc.ts";
+import { linuxSockets } from "../lib/linux/linux-sockets.ts";
 import { batchedDatagramPorts } from "./batched-datagram-port.ts";
 import { type DatagramListener, openDgramPort } from "./datagram-port.ts";
 import { HONEST, type Script, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
@@ -10,10 +11,10 @@ import { TestRequest, until } from "./fixtures/test-request.ts";
 import { addressOf, Cleanup, portThat, replyWith } from "./fixtures/udp-bench.ts";
 import { SOCKET_COUNT } from "./udp-exchange.ts";
 
-const libc = await loadLibc();
+const sockets = await linuxSockets();
 const ways = [
   ["dgram", openDgramPort],
-  ["batches", libc && batchedDatagramPorts(libc)],
+  ["batches", sockets instanceof NoForeignFunctions ? undefined : batchedDatagramPorts(sockets)],
 ] as const;
 
 for (const [way, openPort] of ways) {

@@ -2,8 +2,8 @@
  * Datagrams by the batch: one system call takes or sends up to 64 of them. All memory that the kernel is shown is allocated
  * once and held by the batch, which must be held for as long as its socket is open.
  */
-import { IoVector, Linux, MessageHeader } from "./layouts.ts";
-import type { Libc } from "./libc.ts";
+import { IoVector, Linux, MessageHeader, PacketInfo4, PacketInfo6 } from "./layouts.ts";
+import { type Libc, setSocketNumber } from "./libc.ts";
 import { SOCKET_ADDRESS_OCTETS } from "./socket-address.ts";
 
 export const BATCH = 64;
@@ -13,6 +13,7 @@ const IOVEC = IoVector.OCTETS;
 // Fields that change are written as words of four octets: quicker than through a DataView.
 const HEADER_WORDS = HEADER / 4;
 const NAME_LENGTH_WORD = MessageHeader.NAME_LENGTH / 4;
+const CONTROL_LENGTH_WORD = MessageHeader.CONTROL_LENGTH / 4;
 const FLAGS_WORD = MessageHeader.FLAGS / 4;
 const MESSAGE_LENGTH_WORD = MessageHeader.MESSAGE_LENGTH / 4;
 const IOVEC_WORDS = IOVEC / 4;
@@ -21,28 +22,60 @@ const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 /** Socket addresses stand 32 octets apart, so that all are aligned. */
 export const NAME_STRIDE = 32;
 
+/** What the kernel tells of a datagram stands so many octets, and words, apart. */
+const CONTROL_STRIDE = 64;
+export const CONTROL_WORDS = CONTROL_STRIDE / 4;
+
+export interface BatchOptions {
+  /** Octets of a datagram that there is room for. */
+  readonly slotOctets: number;
+  /** Whether datagrams have an address each: a connected socket has but one. */
+  readonly named: boolean;
+  /** Whether datagrams come and go with the address at which they were received: {@link askForPacketInfo}. */
+  readonly packetInfo?: boolean;
+  /** Datagrams of one system call; {@link BATCH} unless given. */
+  readonly slots?: number;
+}
+
+/** Has the kernel tell at which address each datagram of a socket arrived. @returns negative where it refuses */
+export function askForPacketInfo(libc: Libc, fd: number, family: 4 | 6): number {
+  return family === 4
+    ? setSocketNumber(libc, fd, Linux.IPPROTO_IP, Linux.IP_PKTINFO, 1)
+    : setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_RECVPKTINFO, 1);
+}
+
 interface BatchMemory {
   readonly headers: Uint8Array;
   readonly headerWords: Uint32Array;
   readonly iovecs: Uint8Array;
   readonly iovecWords: Uint32Array;
   readonly names: Uint8Array;
-  readonly data: Uint8Array;
+  readonly controls: Uint8Array;
+  readonly controlWords: Uint32Array;
+  /** The octets of each slot, one behind the other in one buffer. */
+  readonly slots: readonly Uint8Array[];
 }
 
-function allocate(libc: Libc, slotOctets: number, named: boolean): BatchMemory {
-  const headers = new Uint8Array(new ArrayBuffer(HEADER * BATCH));
-  const iovecs = new Uint8Array(new ArrayBuffer(IOVEC * BATCH));
-  const names = new Uint8Array(new ArrayBuffer(NAME_STRIDE * BATCH));
-  const data = new Uint8Array(new ArrayBuffer(slotOctets * BATCH));
+function allocate(libc: Libc, options: BatchOptions, controlLength: number): BatchMemory {
+  const { slotOctets, named, packetInfo = false, slots = BATCH } = options;
+  const headers = new Uint8Array(new ArrayBuffer(HEADER * slots));
+  const iovecs = new Uint8Array(new ArrayBuffer(IOVEC * slots));
+  const names = new Uint8Array(new ArrayBuffer(NAME_STRIDE * slots));
+  const controls = new Uint8Array(new ArrayBuffer(CONTROL_STRIDE * slots));
+  const data = new Uint8Array(new ArrayBuffer(slotOctets * slots));
   const headerView = new DataView(headers.buffer);
   const iovecView = new DataView(iovecs.buffer);
   const [iovecsAt, namesAt, dataAt] = [libc.addressOf(iovecs), libc.addressOf(names), libc.addressOf(data)];
-  for (let slot = 0; slot < BATCH; slot++) {
+  const controlsAt = libc.addressOf(controls);
+  for (let slot = 0; slot < slots; slot++) {
     const [header, iovec] = [slot * HEADER, slot * IOVEC];
     if (named) {
       headerView.setBigUint64(header + MessageHeader.NAME, BigInt(namesAt + slot * NAME_STRIDE), true);
       headerView.setUint32(header + MessageHeader.NAME_LENGTH, SOCKET_ADDRESS_OCTETS, true);
+    }
+    if (packetInfo) {
+      headerView.setBigUint64(header + MessageHeader.CONTROL, BigInt(controlsAt + slot * CONTROL_STRIDE), true);
+      headerView.setUint32(header + MessageHeader.CONTROL_LENGTH, controlLength, true);
     }
     headerView.setBigUint64(header + MessageHeader.VECTORS, BigInt(iovecsAt + iovec), true);
     headerView.setBigUint64(header + MessageHeader.VECTOR_COUNT, 1n, true);
@@ -53,9 +86,13 @@ function allocate(libc: Libc, slotOctets: number, named: boolean): BatchMemory {
     headers,
     iovecs,
     names,
-    data,
+    controls,
+    slots: Array.from({ length: slots }, (_, slot) =>
+      data.subarray(slot * slotOctets, (slot + 1) * slotOctets),
+    ),
     headerWords: new Uint32Array(headers.buffer),
     iovecWords: new Uint32Array(iovecs.buffer),
+    controlWords: new Uint32Array(controls.buffer),
   };
 }
 
@@ -64,20 +101,22 @@ export class ReceiveBatch {
   readonly slots: readonly Uint8Array[];
   /** Socket addresses of the senders, {@link NAME_STRIDE} apart. */
   readonly names: Uint8Array;
+  /** Where datagrams arrived, {@link CONTROL_WORDS} apart, to be given to {@link SendBatch.leaveFrom} as it is. */
+  readonly packetInfo: Uint32Array;
   readonly #libc: Libc;
   readonly #memory: BatchMemory;
   readonly #named: boolean;
+  readonly #informed: boolean;
+  #filled = 0;
 
-  /** @param named whether senders are wanted: a connected socket has but one */
-  constructor(libc: Libc, slotOctets: number, named: boolean) {
+  constructor(libc: Libc, options: BatchOptions) {
     this.#libc = libc;
-    this.#named = named;
-    this.#memory = allocate(libc, slotOctets, named);
+    this.#named = options.named;
+    this.#informed = options.packetInfo ?? false;
+    this.#memory = allocate(libc, options, CONTROL_STRIDE);
     this.names = this.#memory.names;
-    const { data } = this.#memory;
-    this.slots = Array.from({ length: BATCH }, (_, slot) =>
-      data.subarray(slot * slotOctets, (slot + 1) * slotOctets),
-    );
+    this.slots = this.#memory.slots;
+    this.packetInfo = this.#memory.controlWords;
   }
 
   /**
@@ -87,14 +126,23 @@ export class ReceiveBatch {
    */
   receive(fd: number): number {
     const { headers, headerWords } = this.#memory;
-    const count = this.#libc.recvmmsg(fd, headers, BATCH, Linux.MSG_DONTWAIT, null);
-    if (count < 0) return -this.#libc.errno();
-    // The kernel wrote the lengths of the senders' addresses over those of the room for them.
-    if (this.#named) {
-      for (let slot = 0; slot < count; slot++)
-        headerWords[slot * HEADER_WORDS + NAME_LENGTH_WORD] = SOCKET_ADDRESS_OCTETS;
+    // The kernel wrote the lengths of what it had to tell over those of the room for it.
+    for (let slot = 0; slot < this.#filled; slot++) {
+      const header = slot * HEADER_WORDS;
+      if (this.#named) headerWords[header + NAME_LENGTH_WORD] = SOCKET_ADDRESS_OCTETS;
+      if (this.#informed) headerWords[header + CONTROL_LENGTH_WORD] = CONTROL_STRIDE;
     }
+    this.#filled = 0;
+    const count = this.#libc.recvmmsg(fd, headers, this.slots.length, Linux.MSG_DONTWAIT, null);
+    if (count < 0) return -this.#libc.errno();
+    this.#filled = count;
     return count;
+  }
+
+  /** Octets of what stands in `packetInfo` for a slot; 0 where the kernel did not say. */
+  packetInfoLength(slot: number): number {
+    const length = this.#memory.headerWords[slot * HEADER_WORDS + CONTROL_LENGTH_WORD] as number;
+    return length === PacketInfo4.SPACE || length === PacketInfo6.SPACE ? length : 0;
   }
 
   length(slot: number): number {
@@ -116,24 +164,21 @@ export interface SendFailures {
 }
 
 export class SendBatch {
+  readonly slotOctets: number;
   readonly #libc: Libc;
   readonly #fd: number;
   readonly #memory: BatchMemory;
   readonly #slots: readonly Uint8Array[];
   readonly #failures: SendFailures;
-  readonly slotOctets: number;
   #count = 0;
 
-  constructor(libc: Libc, fd: number, slotOctets: number, named: boolean, failures: SendFailures) {
+  constructor(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures) {
     this.#libc = libc;
     this.#fd = fd;
     this.#failures = failures;
-    this.slotOctets = slotOctets;
-    this.#memory = allocate(libc, slotOctets, named);
-    const { data } = this.#memory;
-    this.#slots = Array.from({ length: BATCH }, (_, slot) =>
-      data.subarray(slot * slotOctets, (slot + 1) * slotOctets),
-    );
+    this.slotOctets = options.slotOctets;
+    this.#memory = allocate(libc, options, 0);
+    this.#slots = this.#memory.slots;
   }
 
   get isEmpty(): boolean {
@@ -142,7 +187,7 @@ export class SendBatch {
 
   /** Where the next datagram is to be written, at most `slotOctets` of it. Flushes first when all slots are taken. */
   buffer(): Uint8Array {
-    if (this.#count === BATCH) this.flush();
+    if (this.#count === this.#slots.length) this.flush();
     return this.#slots[this.#count] as Uint8Array;
   }
 
@@ -155,6 +200,23 @@ export class SendBatch {
     this.commit(length);
   }
 
+  /**
+   * Says from which address the datagram in the buffer given last shall leave; to be said of each one, or of none.
+   * @param packetInfo as a {@link ReceiveBatch} tells it, from the word `at` on
+   * @param octets 0 to leave the address to the kernel
+   */
+  leaveFrom(packetInfo: Uint32Array, at: number, octets: number): void {
+    const { controls, controlWords, headerWords } = this.#memory;
+    const start = this.#count * CONTROL_WORDS;
+    const words = octets >> 2;
+    for (let word = 0; word < words; word++) controlWords[start + word] = packetInfo[at + word] as number;
+    // The way back is a matter of routes: it need not be that of the query. Only a link-local address means nothing without its link.
+    if (octets === PacketInfo4.SPACE) controlWords[start + PacketInfo4.INTERFACE / 4] = 0;
+    else if (octets === PacketInfo6.SPACE && !isLinkLocal(controls, start * 4 + PacketInfo6.ADDRESS))
+      controlWords[start + PacketInfo6.INTERFACE / 4] = 0;
+    headerWords[this.#count * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
+  }
+
   /** Takes the datagram in the buffer given last, for the peer of a connected socket. */
   commit(length: number): void {
     this.#memory.iovecWords[this.#count * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
@@ -163,13 +225,13 @@ export class SendBatch {
 
   /** Sends all that was taken. What the kernel has no room for is given up and counted, as a full network queue would do. */
   flush(): void {
-    const { headers } = this.#memory;
+    const { headers, headerWords } = this.#memory;
     let done = 0;
     let retries = 0;
     while (done < this.#count) {
       const sent = this.#libc.sendmmsg(
         this.#fd,
-        headers.subarray(done * HEADER),
+        done === 0 ? headers : headers.subarray(done * HEADER),
         this.#count - done,
         Linux.MSG_DONTWAIT,
       );
@@ -185,12 +247,23 @@ export class SendBatch {
         this.#failures.full(this.#count - done);
         break;
       }
+      const controlLength = done * HEADER_WORDS + CONTROL_LENGTH_WORD;
+      if (headerWords[controlLength] !== 0) {
+        // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
+        headerWords[controlLength] = 0;
+        continue;
+      }
       // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.
       this.#failures.refused(errno);
       done++;
     }
     this.#count = 0;
   }
+}
+
+/** fe80::/10 (RFC 4291 section 2.4). */
+function isLinkLocal(octets: Uint8Array, at: number): boolean {
+  return octets[at] === 0xfe && ((octets[at + 1] as number) & 0xc0) === 0x80;
 }
 
 const MAX_RETRIES = 8;

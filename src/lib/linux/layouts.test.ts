@@ -2,15 +2,27 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { ERRNO_NAMES, IoVector, Linux, MessageHeader, SocketAddress4, SocketAddress6 } from "./layouts.ts";
+import {
+  ControlHeader,
+  ERRNO_NAMES,
+  epollEvent,
+  IoVector,
+  Linux,
+  MessageHeader,
+  PacketInfo4,
+  PacketInfo6,
+  SocketAddress4,
+  SocketAddress6,
+} from "./layouts.ts";
 import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "./socket-address.ts";
 
 const COMPILERS = [
-  { command: "gcc", target: "this machine with glibc", debianPackages: "gcc and libc6-dev" },
-  { command: "musl-gcc", target: "this machine with musl", debianPackages: "musl-tools" },
+  { command: "gcc", target: "this machine with glibc", arch: process.arch, debianPackages: "gcc and libc6-dev" },
+  { command: "musl-gcc", target: "this machine with musl", arch: process.arch, debianPackages: "musl-tools" },
   {
     command: "aarch64-linux-gnu-gcc",
     target: "arm64 with glibc",
+    arch: "arm64",
     debianPackages: "gcc-aarch64-linux-gnu and libc6-dev-arm64-cross",
   },
 ] as const;
@@ -60,10 +72,35 @@ const STRUCTURES: readonly (readonly [type: string, octets: number, fields: read
       ["sin6_scope_id", SocketAddress6.SCOPE, 4],
     ],
   ],
+  [
+    "struct cmsghdr",
+    ControlHeader.OCTETS,
+    [
+      ["cmsg_len", ControlHeader.LENGTH, 8],
+      ["cmsg_level", ControlHeader.LEVEL, 4],
+      ["cmsg_type", ControlHeader.TYPE, 4],
+    ],
+  ],
+  [
+    "struct in_pktinfo",
+    12,
+    [
+      ["ipi_ifindex", PacketInfo4.INTERFACE - ControlHeader.OCTETS, 4],
+      ["ipi_spec_dst", PacketInfo4.ADDRESS - ControlHeader.OCTETS, 4],
+    ],
+  ],
+  [
+    "struct in6_pktinfo",
+    20,
+    [
+      ["ipi6_addr", PacketInfo6.ADDRESS - ControlHeader.OCTETS, 16],
+      ["ipi6_ifindex", PacketInfo6.INTERFACE - ControlHeader.OCTETS, 4],
+    ],
+  ],
 ];
 
 /** Where musl has an `int` and padding, and glibc and the kernel have 8 octets. */
-const PADDED: ReadonlySet<string> = new Set(["msg_hdr.msg_iovlen", "msg_hdr.msg_controllen"]);
+const PADDED: ReadonlySet<string> = new Set(["msg_hdr.msg_iovlen", "msg_hdr.msg_controllen", "cmsg_len"]);
 
 /** Types behind the words in which `libc.ts` declares its functions. */
 const TYPES = [
@@ -72,9 +109,10 @@ const TYPES = [
   ["socklen_t", 4],
   ["size_t", 8],
   ["void *", 8],
+  ["uintptr_t", 8],
 ] as const;
 
-function assertions(): string[] {
+function assertions(arch: string): string[] {
   const equal = (expression: string, value: number): string =>
     `_Static_assert((${expression}) == ${value}, "${expression} is not ${value}");`;
   const lines = ["__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__"].map(
@@ -91,13 +129,27 @@ function assertions(): string[] {
       assert.ok(offset + size <= (fields[at + 1]?.[1] ?? octets), name);
     }
   }
+  const event = epollEvent(arch);
+  lines.push(equal("sizeof(struct epoll_event)", event.OCTETS));
+  lines.push(equal("offsetof(struct epoll_event, events)", 0));
+  lines.push(equal("offsetof(struct epoll_event, data)", event.DATA));
+  lines.push(equal("CMSG_SPACE(sizeof(struct in_pktinfo))", PacketInfo4.SPACE));
+  lines.push(equal("CMSG_SPACE(sizeof(struct in6_pktinfo))", PacketInfo6.SPACE));
   for (const [type, octets] of TYPES) lines.push(equal(`sizeof(${type})`, octets));
   for (const [name, value] of Object.entries(Linux)) lines.push(equal(name, value));
   for (const [value, name] of Object.entries(ERRNO_NAMES)) lines.push(equal(name, Number(value)));
   return lines;
 }
 
-const HEADERS = ["errno.h", "netinet/in.h", "stddef.h", "sys/socket.h", "sys/uio.h"];
+const HEADERS = [
+  "errno.h",
+  "netinet/in.h",
+  "stddef.h",
+  "stdint.h",
+  "sys/epoll.h",
+  "sys/socket.h",
+  "sys/uio.h",
+];
 
 /** @returns what the compiler has to say; nothing where all is well */
 function compile(command: string, lines: readonly string[]): string {
@@ -116,14 +168,14 @@ function whyNot(command: string, debianPackages: string): string | undefined {
   return `${command} (Debian packages ${debianPackages}) is not installed`;
 }
 
-for (const { command, target, debianPackages } of COMPILERS) {
+for (const { command, target, arch, debianPackages } of COMPILERS) {
   test(`structures and numbers are those of ${target}`, (t) => {
     const reason = whyNot(command, debianPackages);
     if (reason !== undefined) {
       t.skip(reason);
       return;
     }
-    assert.equal(compile(command, assertions()), "");
+    assert.equal(compile(command, assertions(arch)), "");
     // It does look: a number that is wrong is found.
     assert.match(compile(command, ['_Static_assert(AF_INET6 == 11, "found");']), /found/);
   });

@@ -1,6 +1,6 @@
 /**
- * Numbers and structures of Linux as our octets have them: the same for x86-64 and arm64, glibc and musl. A test asks C compilers:
- * of both libraries on this machine, and of arm64 with glibc. Offsets and sizes are in octets; all numbers are little-endian.
+ * Numbers and structures of Linux as our octets have them: the same for x86-64 and arm64 (but for one), glibc and musl. A test asks C
+ * compilers: of both libraries on this machine, and of arm64 with glibc. Offsets and sizes are in octets; all numbers are little-endian.
  */
 
 /** The kernel's numbers, under their names in C. */
@@ -16,20 +16,32 @@ export const Linux = {
   SO_RCVBUF: 8,
   SO_REUSEPORT: 15,
   SO_RCVBUFFORCE: 33,
+  IPPROTO_IP: 0,
+  IP_PKTINFO: 8,
   IPPROTO_IPV6: 41,
   IPV6_V6ONLY: 26,
+  IPV6_RECVPKTINFO: 49,
+  IPV6_PKTINFO: 50,
   MSG_TRUNC: 0x20,
   MSG_DONTWAIT: 0x40,
   EINTR: 4,
   EAGAIN: 11,
   ENOBUFS: 105,
+  EPOLLIN: 1,
+  EPOLL_CTL_ADD: 1,
+  EPOLL_CTL_DEL: 2,
+  EPOLL_CLOEXEC: 0x80000,
 } as const;
 
 /** Names of the errors that opening a socket brings. */
 export const ERRNO_NAMES: Readonly<Record<number, string>> = {
   1: "EPERM",
+  12: "ENOMEM",
   13: "EACCES",
   22: "EINVAL",
+  23: "ENFILE",
+  24: "EMFILE",
+  28: "ENOSPC",
   97: "EAFNOSUPPORT",
   98: "EADDRINUSE",
   99: "EADDRNOTAVAIL",
@@ -40,7 +52,7 @@ export const ERRNO_NAMES: Readonly<Record<number, string>> = {
  *
  * The number of vectors is written as 8 octets, which it has with glibc and in the kernel. With musl it is an `int` and 4 octets of
  * padding, as POSIX wants it: the same octets, on a little-endian machine, for every number that fits. The kernel reads all 8, so the
- * padding has to be zero, and is. The length of the control data is of the same kind, and always 0 here.
+ * padding has to be zero, and is. The length of the control data is of the same kind.
  */
 export const MessageHeader = {
   OCTETS: 64,
@@ -62,3 +74,17 @@ export const SocketAddress4 = { OCTETS: 16, FAMILY: 0, PORT: 2, ADDRESS: 4 } as 
 
 /** `struct sockaddr_in6`. */
 export const SocketAddress6 = { OCTETS: 28, FAMILY: 0, PORT: 2, ADDRESS: 8, SCOPE: 24 } as const;
+
+/** `struct cmsghdr`, and behind it what the kernel tells of a datagram; `SPACE` is all of it with padding. */
+export const ControlHeader = { OCTETS: 16, LENGTH: 0, LEVEL: 8, TYPE: 12 } as const;
+
+/** `struct in_pktinfo` behind its header: the interface, and the address to answer from. */
+export const PacketInfo4 = { SPACE: 32, INTERFACE: 16, ADDRESS: 20 } as const;
+
+/** `struct in6_pktinfo` behind its header; an IPv4 address is mapped. */
+export const PacketInfo6 = { SPACE: 40, ADDRESS: 16, INTERFACE: 32 } as const;
+
+/** `struct epoll_event`, which only x86-64 packs. `DATA` holds 8 octets of our choice; we keep a descriptor in the first 4. */
+export function epollEvent(arch: string): { readonly OCTETS: number; readonly DATA: number } {
+  return arch === "x64" ? { OCTETS: 12, DATA: 4 } : { OCTETS: 16, DATA: 8 };
+}

@@ -3,6 +3,7 @@
 import { networkInterfaces } from "node:os";
 import { formatIpv4, formatIpv6, isIpv4Mapped, parseScopedIpAddress } from "../ip-address.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "./layouts.ts";
+import type { Libc } from "./libc.ts";
 
 /** Room for either. */
 export const SOCKET_ADDRESS_OCTETS = SocketAddress6.OCTETS;
@@ -73,10 +74,20 @@ export function parseHost(text: string): { octets: Uint8Array; scope: number } |
   return { octets: parsed.octets, scope: parsed.zone === undefined ? 0 : interfaceNumber(parsed.zone) };
 }
 
+/** Address and port that a socket is bound to. @returns negative where the system refuses to tell */
+export function readLocalName(libc: Libc, fd: number, out: Uint8Array): number {
+  return libc.getsockname(fd, out, Uint8Array.of(SOCKET_ADDRESS_OCTETS, 0, 0, 0));
+}
+
 /** Number of a network interface by name, as zone indices of link-local addresses need it. */
 function interfaceNumber(name: string): number {
-  for (const entry of networkInterfaces()[name] ?? []) {
-    if (entry.family === "IPv6" && entry.scopeid > 0) return entry.scopeid;
+  try {
+    for (const entry of networkInterfaces()[name] ?? []) {
+      if (entry.family === "IPv6" && entry.scopeid > 0) return entry.scopeid;
+    }
+  } catch {
+    // Out of descriptors: what needs the number fails with an error of its own.
+    return 0;
   }
   return /^\d+$/.test(name) ? Number(name) : 0;
 }

@@ -11,6 +11,7 @@ import { echoedOptions, optionsLength } from "../../plugin/echoed-options.ts";
 import type { MessageSeal } from "../../plugin/message-seal.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
+import { MAX_DATAGRAM_OCTETS } from "../../transports/transport.ts";
 
 const MAX_STREAM_OCTETS = 0xffff;
 const COPIED_FROM_REPLY = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
@@ -82,7 +83,8 @@ function seal(seals: readonly MessageSeal[], out: Uint8Array, written: number): 
 }
 
 function sizeLimit(query: Query): number {
-  return query.overStream ? MAX_STREAM_OCTETS : Math.max(512, Math.min(query.udpSize, query.replyLimit));
+  if (query.overStream) return MAX_STREAM_OCTETS;
+  return Math.max(512, Math.min(query.udpSize, query.replyLimit, MAX_DATAGRAM_OCTETS));
 }
 
 /** Records are kept in order while they fit; what follows the first that does not is left out. */

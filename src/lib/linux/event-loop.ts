@@ -1,0 +1,275 @@
+/**
+ * The event loop of this thread, told to wake up for descriptors that Node does not know, and does not read.
+ *
+ * An epoll descriptor holds them all, and one `uv_poll` watches that. What libuv calls is a function of its own, which leaves a mark
+ * in the memory of the handle: no callback into JavaScript, so none can come where JavaScript cannot run (a thread that ends) or
+ * outside of Node's scopes. Whether the mark is there is seen once in each turn of the loop, in an immediate that does not keep
+ * the loop awake.
+ */
+import { isMainThread } from "node:worker_threads";
+import { epollEvent, Linux } from "./layouts.ts";
+import { type ForeignFunctions, type Libc, NoForeignFunctions } from "./libc.ts";
+
+/** Somebody with a descriptor to read from. */
+export interface Reader {
+  /**
+   * There is something to read, or an error to hear of. Called once in a turn of the loop, and again in the next while something is
+   * left, so work that is bounded here is bounded in a turn.
+   */
+  readable(): void;
+}
+
+/** Descriptors that one look tells of; the others come in the next turn. */
+const EVENTS = 64;
+const UV_POLL = 8;
+const UV_READABLE = 1;
+/** Words of `uv_handle_t`: the user's data, and the flags. {@link EventLoop.open} makes sure that they are where we think. */
+const DATA_WORD = 0;
+const FLAGS_WORD = 22;
+const HANDLE_REFERENCED = 0x8;
+/** The handle belongs to libuv itself: a loop may be closed while it is there. */
+const HANDLE_INTERNAL = 0x10;
+const NO_MARK = 0xffff_ffff;
+
+export class EventLoop {
+  readonly #libc: Libc;
+  readonly #uv: UvFunctions;
+  readonly #epoll: number;
+  readonly #handle: number;
+  readonly #words: Uint32Array;
+  readonly #readers = new Map<number, Reader>();
+  readonly #event: Uint8Array;
+  readonly #events: Uint8Array;
+  readonly #eventsView: DataView;
+  #only: Reader | undefined;
+  #turning = false;
+  #draining = false;
+  #settling = false;
+  #tasks: (() => void)[] = [];
+  #otherTasks: (() => void)[] = [];
+
+  /**
+   * One a thread is enough; it costs nothing while nothing is watched.
+   * @throws NoForeignFunctions where libuv is not as expected, or the system has no descriptor left
+   */
+  static open(foreign: ForeignFunctions, libc: Libc): EventLoop {
+    return new EventLoop(foreign, libc);
+  }
+
+  private constructor(foreign: ForeignFunctions, libc: Libc) {
+    this.#libc = libc;
+    this.#uv = uvFunctions(foreign);
+    const octets = Number(this.#uv.handleSize(UV_POLL));
+    // Not V8's memory: of a thread that is ended from outside the loop outlives it.
+    this.#handle = this.#uv.allocate(1, octets);
+    this.#words = new Uint32Array(foreign.view(this.#handle, octets));
+    const { OCTETS } = epollEvent(process.arch);
+    this.#event = new Uint8Array(new ArrayBuffer(OCTETS));
+    this.#events = new Uint8Array(new ArrayBuffer(OCTETS * EVENTS));
+    this.#eventsView = new DataView(this.#events.buffer);
+    this.#epoll = libc.epollCreate(Linux.EPOLL_CLOEXEC);
+    if (this.#epoll < 0) throw new NoForeignFunctions(`epoll_create1 fails (errno ${libc.errno()})`);
+    const status = this.#uv.pollInit(this.#uv.loop(), this.#handle, this.#epoll);
+    if (status < 0) {
+      libc.close(this.#epoll);
+      throw new NoForeignFunctions(`uv_poll_init fails (${status})`);
+    }
+    if (!this.#isLaidOutAsExpected()) throw new NoForeignFunctions("the handles of libuv have another layout");
+    // A thread may end at any time, and its loop cannot be closed with a handle of others in it.
+    this.#setWord(FLAGS_WORD, this.#word(FLAGS_WORD) | HANDLE_INTERNAL);
+    if (!isMainThread) {
+      this.#uv.addCleanup(this.#uv.close, this.#epoll);
+      this.#uv.addCleanup(this.#uv.pollStop, this.#handle);
+    }
+  }
+
+  /**
+   * Watches a descriptor until it is closed with {@link close}, which also happens when this thread ends.
+   * @returns 0, or the number of the error
+   */
+  watch(fd: number, reader: Reader): number {
+    if (this.#control(Linux.EPOLL_CTL_ADD, fd) < 0) return this.#libc.errno();
+    if (this.#readers.size === 0) {
+      const status = this.#start();
+      if (status < 0) {
+        this.#control(Linux.EPOLL_CTL_DEL, fd);
+        return -status;
+      }
+    }
+    if (!isMainThread) this.#uv.addCleanup(this.#uv.close, fd);
+    this.#readers.set(fd, reader);
+    this.#only = this.#readers.size === 1 ? reader : undefined;
+    if (!this.#turning) {
+      this.#turning = true;
+      setImmediate(this.#turn).unref();
+    }
+    return 0;
+  }
+
+  /** Hears no more of a descriptor that is watched. It stays open. */
+  silence(fd: number): void {
+    if (this.#readers.has(fd)) this.#control(Linux.EPOLL_CTL_DEL, fd);
+  }
+
+  /** Closes a descriptor that is watched. */
+  close(fd: number): void {
+    if (!this.#readers.delete(fd)) return;
+    if (!isMainThread) this.#uv.removeCleanup(this.#uv.close, fd);
+    // No copy of the descriptor is about, so closing it takes it out of the epoll set as well.
+    this.#libc.close(fd);
+    this.#only = undefined;
+    if (this.#readers.size === 1) for (const reader of this.#readers.values()) this.#only = reader;
+    // A handle that is stopped does not keep the loop alive.
+    if (this.#readers.size === 0) this.#uv.stopPoll(this.#handle);
+  }
+
+  /**
+   * Runs a task behind all that this turn of the loop has brought: all readers, and all promises that they settled. The same function
+   * may be given again once it has run.
+   */
+  atTurnEnd(task: () => void): void {
+    this.#tasks.push(task);
+    if (this.#draining || this.#settling) return;
+    this.#settling = true;
+    setImmediate(this.#settle);
+  }
+
+  readonly #turn = (): void => {
+    if (this.#readers.size === 0) {
+      this.#turning = false;
+      return;
+    }
+    setImmediate(this.#turn).unref();
+    if (this.#word(DATA_WORD) === NO_MARK) return;
+    // The status that libuv gave is the mark; below zero it has stopped watching.
+    const status = this.#word(DATA_WORD) | 0;
+    this.#setWord(DATA_WORD, NO_MARK);
+    // What cannot be started now is tried in the next turn: its sockets are looked at all the same.
+    if (status < 0 && this.#start() < 0) this.#setWord(DATA_WORD, status);
+    this.#draining = true;
+    queueMicrotask(this.#behindMicrotasks);
+    if (this.#only !== undefined) this.#only.readable();
+    else this.#tellReaders();
+  };
+
+  #tellReaders(): void {
+    const { OCTETS, DATA } = EVENT;
+    const count = this.#libc.epollWait(this.#epoll, this.#events, EVENTS, 0);
+    for (let index = 0; index < count; index++) {
+      // One of them may have been closed by what another one brought.
+      this.#readers.get(this.#eventsView.getInt32(index * OCTETS + DATA, true))?.readable();
+    }
+  }
+
+  /** Ticks come when no microtask is left. */
+  readonly #behindMicrotasks = (): void => process.nextTick(this.#settle);
+
+  readonly #settle = (): void => {
+    this.#draining = false;
+    this.#settling = false;
+    const tasks = this.#tasks;
+    this.#tasks = this.#otherTasks;
+    for (const task of tasks) task();
+    tasks.length = 0;
+    this.#otherTasks = tasks;
+  };
+
+  #start(): number {
+    this.#setWord(DATA_WORD, NO_MARK);
+    return this.#uv.startPoll(this.#handle, UV_READABLE, this.#uv.setData);
+  }
+
+  #control(operation: number, fd: number): number {
+    const view = new DataView(this.#event.buffer);
+    view.setUint32(0, Linux.EPOLLIN, true);
+    view.setInt32(EVENT.DATA, fd, true);
+    return this.#libc.epollControl(this.#epoll, operation, fd, this.#event);
+  }
+
+  #isLaidOutAsExpected(): boolean {
+    const flags = (): number => this.#word(FLAGS_WORD);
+    if (flags() !== HANDLE_REFERENCED) return false;
+    this.#uv.unref(this.#handle);
+    if (flags() !== 0) return false;
+    this.#uv.ref(this.#handle);
+    this.#uv.markData(this.#handle, 0x1234);
+    return flags() === HANDLE_REFERENCED && this.#word(DATA_WORD) === 0x1234;
+  }
+
+  #word(index: number): number {
+    return this.#words[index] as number;
+  }
+
+  #setWord(index: number, value: number): void {
+    this.#words[index] = value;
+  }
+}
+
+const EVENT = epollEvent(process.arch);
+
+/** Functions of libuv and Node in this process, and the addresses of some. Addresses are numbers: those of a process have 47 bits. */
+interface UvFunctions {
+  readonly close: number;
+  readonly pollStop: number;
+  readonly setData: number;
+  handleSize(type: number): number;
+  allocate(count: number, octets: number): number;
+  /** The loop of this thread: `uv_default_loop` would be that of the main thread. */
+  loop(): number;
+  ref(handle: number): void;
+  unref(handle: number): void;
+  markData(handle: number, data: number): void;
+  pollInit(loop: number, handle: number, fd: number): number;
+  startPoll(handle: number, events: number, callback: number): number;
+  stopPoll(handle: number): number;
+  /** Has a C function called with this argument when the thread ends, the last one given first. */
+  addCleanup(call: number, argument: number): void;
+  removeCleanup(call: number, argument: number): void;
+}
+
+/** @throws NoForeignFunctions */
+function uvFunctions({ library }: ForeignFunctions): UvFunctions {
+  try {
+    const addressOf = library.func("uintptr_t dlsym(uintptr_t, const char *)");
+    const address = (symbol: string): number => {
+      const found: unknown = addressOf(0, symbol);
+      if (typeof found !== "number" || found === 0) throw new NoForeignFunctions(symbol);
+      return found;
+    };
+    // C++ names as all our compilers have them (Itanium ABI); they are in the official binaries of Node for add-ons.
+    const isolate = library.func("_ZN2v87Isolate10GetCurrentEv", "uintptr_t", []);
+    const loop = library.func("_ZN4node19GetCurrentEventLoopEPN2v87IsolateE", "uintptr_t", ["uintptr_t"]);
+    const hook = ["uintptr_t", "uintptr_t", "uintptr_t"];
+    const add = library.func("_ZN4node25AddEnvironmentCleanupHookEPN2v87IsolateEPFvPvES3_", "void", hook);
+    const remove = library.func(
+      "_ZN4node28RemoveEnvironmentCleanupHookEPN2v87IsolateEPFvPvES3_",
+      "void",
+      hook,
+    );
+    const here: unknown = isolate();
+    return {
+      close: address("close"),
+      pollStop: address("uv_poll_stop"),
+      setData: address("uv_handle_set_data"),
+      handleSize: library.func("size_t uv_handle_size(int)"),
+      allocate: library.func("uintptr_t calloc(size_t, size_t)"),
+      loop: () => loop(here),
+      ref: library.func("void uv_ref(uintptr_t)"),
+      unref: library.func("void uv_unref(uintptr_t)"),
+      markData: library.func("void uv_handle_set_data(uintptr_t, uintptr_t)"),
+      pollInit: library.func("int uv_poll_init(uintptr_t, uintptr_t, int)"),
+      startPoll: library.func("int uv_poll_start(uintptr_t, int, uintptr_t)"),
+      stopPoll: library.func("int uv_poll_stop(uintptr_t)"),
+      addCleanup: (call, argument) => add(here, call, argument),
+      removeCleanup: (call, argument) => remove(here, call, argument),
+    };
+  } catch (error) {
+    throw new NoForeignFunctions(`this Node does not export what is needed of libuv: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

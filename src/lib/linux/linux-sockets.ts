@@ -1,0 +1,28 @@
+/** Sockets made by our own system calls, in the event loop of this thread. */
+import { EventLoop } from "./event-loop.ts";
+import { type Libc, libcOf, loadForeignFunctions, NoForeignFunctions } from "./libc.ts";
+
+export interface LinuxSockets {
+  readonly libc: Libc;
+  readonly loop: EventLoop;
+}
+
+/** What {@link linuxSockets} found. A thread has one event loop, and so one of these, whoever asks first. */
+let ofThisThread: Promise<LinuxSockets | NoForeignFunctions> | undefined;
+
+/** @returns the reason where there is no such thing: another system, no koffi, or a Node that lacks a symbol */
+export function linuxSockets(): Promise<LinuxSockets | NoForeignFunctions> {
+  ofThisThread ??= open();
+  return ofThisThread;
+}
+
+async function open(): Promise<LinuxSockets | NoForeignFunctions> {
+  try {
+    const foreign = await loadForeignFunctions();
+    const libc = libcOf(foreign);
+    return { libc, loop: EventLoop.open(foreign, libc) };
+  } catch (error) {
+    if (error instanceof NoForeignFunctions) return error;
+    return new NoForeignFunctions("a function of the C library is missing", { cause: error });
+  }
+}
