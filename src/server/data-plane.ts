@@ -224,7 +224,9 @@ function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> 
     fastestUdp((reason) => {
       if (told) return;
       told = true;
-      log.info(`UDP is received by the datagram, which costs more CPU and leaves source addresses to routes: ${reason}`);
+      log.info(
+        `UDP is received by the datagram, which costs more CPU and leaves source addresses to routes: ${reason}`,
+      );
     });
 }
 

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
+import { SendBatch } from "../lib/linux/datagram-batch.ts";
+import { Linux } from "../lib/linux/layouts.ts";
 import { NoForeignFunctions } from "../lib/linux/libc.ts";
 import { linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
 import {
   ListenError,
   type ListenTarget,
@@ -254,12 +257,72 @@ for (const [name, listen] of ways) {
       );
     });
 
+    test("passes over datagrams from port 0, and counts them", async (t) => {
+      const raw = rawUdpSocket();
+      if (raw === undefined) {
+        t.skip("only root may send from port 0");
+        return;
+      }
+      const seen: number[] = [];
+      const watching: MessageReceiver = {
+        receive(bytes, length, port) {
+          seen.push(port.client.port);
+          echo.receive(bytes, length, port);
+        },
+      };
+      let unanswerable = 0;
+      const errors: Error[] = [];
+      const transport = await listen({ host: "127.0.0.1", port: 0 }, watching, {
+        onUnanswerable: () => unanswerable++,
+        onSendError: (error) => errors.push(error),
+      });
+      for (let n = 0; n < 3; n++) raw.send(transport.port);
+      const socket = await client();
+      const reply = once(socket, "message");
+      socket.send(Uint8Array.of(1), transport.port, "127.0.0.1");
+      await reply;
+      assert.deepEqual([unanswerable, seen, errors], [3, [socket.address().port], []]);
+      raw.close();
+      socket.close();
+      await transport.close();
+    });
+
     test("several sockets share a port when told to", async () => {
       const one = await listen({ host: "127.0.0.1", port: 0 }, echo, { reusePort: true });
       const other = await listen({ host: "127.0.0.1", port: one.port }, echo, { reusePort: true });
       await Promise.all([one.close(), other.close()]);
     });
   });
+}
+
+/** Sends datagrams whose header says port 0, which no socket of UDP does. */
+function rawUdpSocket(): { send(port: number): void; close(): void } | undefined {
+  if (sockets === undefined) return undefined;
+  const { libc } = sockets;
+  const SOCK_RAW = 3;
+  const IPPROTO_UDP = 17;
+  const fd = libc.socket(Linux.AF_INET, SOCK_RAW, IPPROTO_UDP);
+  if (fd < 0) return undefined;
+  const batch = new SendBatch(
+    libc,
+    fd,
+    { slotOctets: 64, named: true, slots: 1 },
+    {
+      full: () => assert.fail("full"),
+      refused: (errno) => assert.fail(`errno ${errno}`),
+    },
+  );
+  const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+  const nameLength = writeSocketAddress(name, 0, 4, Uint8Array.of(127, 0, 0, 1), 0);
+  return {
+    send(port) {
+      // Source port, port, length with the header, no checksum (RFC 768), and two octets.
+      batch.buffer().set([0, 0, port >> 8, port & 0xff, 0, 10, 0, 0, 1, 2]);
+      batch.commitTo(10, name, 0, nameLength);
+      batch.flush();
+    },
+    close: () => void libc.close(fd),
+  };
 }
 
 function gather(socket: Socket, count: number): Promise<Buffer[]> {
@@ -271,7 +334,6 @@ function gather(socket: Socket, count: number): Promise<Buffer[]> {
     });
   });
 }
-
 
 describe("a UDP socket that is shared after it was opened alone", {
   skip: sockets === undefined ? "koffi is not to be had here" : false,

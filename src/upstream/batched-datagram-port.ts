@@ -91,7 +91,9 @@ class BatchedPort implements DatagramPort, Reader {
     if (typeof opened !== "number" || errno !== 0) {
       if (typeof opened === "number") libc.close(opened);
       this.#fd = -1;
-      queueMicrotask(() => this.#failed(errno, typeof opened === "number" ? "epoll_ctl" : opened.action, false));
+      queueMicrotask(() =>
+        this.#failed(errno, typeof opened === "number" ? "epoll_ctl" : opened.action, false),
+      );
       return;
     }
     this.#fd = opened;

@@ -74,7 +74,11 @@ function allocate(libc: Libc, options: BatchOptions, controlLength: number): Bat
       headerView.setUint32(header + MessageHeader.NAME_LENGTH, SOCKET_ADDRESS_OCTETS, true);
     }
     if (packetInfo) {
-      headerView.setBigUint64(header + MessageHeader.CONTROL, BigInt(controlsAt + slot * CONTROL_STRIDE), true);
+      headerView.setBigUint64(
+        header + MessageHeader.CONTROL,
+        BigInt(controlsAt + slot * CONTROL_STRIDE),
+        true,
+      );
       headerView.setUint32(header + MessageHeader.CONTROL_LENGTH, controlLength, true);
     }
     headerView.setBigUint64(header + MessageHeader.VECTORS, BigInt(iovecsAt + iovec), true);

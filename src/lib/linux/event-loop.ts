@@ -74,7 +74,8 @@ export class EventLoop {
       libc.close(this.#epoll);
       throw new NoForeignFunctions(`uv_poll_init fails (${status})`);
     }
-    if (!this.#isLaidOutAsExpected()) throw new NoForeignFunctions("the handles of libuv have another layout");
+    if (!this.#isLaidOutAsExpected())
+      throw new NoForeignFunctions("the handles of libuv have another layout");
     // A thread may end at any time, and its loop cannot be closed with a handle of others in it.
     this.#setWord(FLAGS_WORD, this.#word(FLAGS_WORD) | HANDLE_INTERNAL);
     if (!isMainThread) {

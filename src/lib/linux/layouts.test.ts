@@ -17,7 +17,12 @@ import {
 import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "./socket-address.ts";
 
 const COMPILERS = [
-  { command: "gcc", target: "this machine with glibc", arch: process.arch, debianPackages: "gcc and libc6-dev" },
+  {
+    command: "gcc",
+    target: "this machine with glibc",
+    arch: process.arch,
+    debianPackages: "gcc and libc6-dev",
+  },
   { command: "musl-gcc", target: "this machine with musl", arch: process.arch, debianPackages: "musl-tools" },
   {
     command: "aarch64-linux-gnu-gcc",

@@ -62,7 +62,8 @@ export async function loadForeignFunctions(): Promise<ForeignFunctions> {
 }
 
 /** @throws Error where the process lacks one of the functions */
-export function libcOf({ library, errno }: ForeignFunctions): Libc {
+export function libcOf(foreign: ForeignFunctions): Libc {
+  const { library } = foreign;
   const move = library.func("uintptr_t memmove(void *, const void *, size_t)");
   return {
     socket: library.func("int socket(int, int, int)"),
@@ -76,7 +77,7 @@ export function libcOf({ library, errno }: ForeignFunctions): Libc {
     epollCreate: library.func("int epoll_create1(int)"),
     epollControl: library.func("int epoll_ctl(int, int, int, void *)"),
     epollWait: library.func("int epoll_wait(int, void *, int, int)"),
-    errno,
+    errno: () => foreign.errno(),
     addressOf: (octets) => Number(move(octets, octets, 0)),
   };
 }

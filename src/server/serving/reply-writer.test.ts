@@ -165,6 +165,27 @@ describe("size", () => {
     );
   });
 
+  for (const [name, more, whole] of [
+    ["the longest that an IPv4 packet takes", 0, true],
+    ["one octet more than an IPv4 packet takes", 1, false],
+  ] as const) {
+    test(`a datagram of ${name} is ${whole ? "whole" : "cut"}, whatever the client would take`, () => {
+      // A question of 21 octets behind the header, an OPT of 11, and records of 12 octets and their strings.
+      const owner = Name.parse("www.example.org.");
+      const text = (octets: number) => TXT.create(owner, 5, { strings: [new Uint8Array(octets)] });
+      const filler = Array.from({ length: 243 }, () => text(255));
+      const rest = 65_507 - (12 + 21 + 11 + 243 * (12 + 256)) - 2 * 12;
+      const answer = [...filler, text(rest - 256 - 1 + more), text(255)];
+      const message = written(
+        { name: "www.example.org.", type: "TXT", edns: { udpSize: 65_535 } },
+        { answer },
+      );
+      assert.equal(message.answer.length, whole ? answer.length : answer.length - 1);
+      assert.equal((message.flags & Flag.TC) !== 0, !whole);
+      if (whole) assert.equal(message.size, 65_507);
+    });
+  }
+
   test("a plugin may lower the limit, but not below 512", () => {
     const query = makeTestQuery({ name: "www.example.org.", edns: { udpSize: 4096 } });
     query.replyLimit = 600;
