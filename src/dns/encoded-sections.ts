@@ -133,10 +133,12 @@ export class EncodedSections {
 
   /**
    * Takes the sections of a message received elsewhere, which must have one question with an uncompressed name and
-   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not.
+   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not (see {@link checkData}).
+   * @param tolerant whether to overlook octets after the last record, and an additional section with fewer records than the
+   * header claims, as most programs do; the result says so
    * @throws WireError
    */
-  static scan(bytes: Uint8Array, length: number): ScannedMessage {
+  static scan(bytes: Uint8Array, length: number, tolerant = false): ScannedMessage {
     if (length < 12 || length > bytes.length)
       throw new WireError("SHORT_INPUT", length, "message shorter than its header");
     // Offsets are kept in 16 bits.
@@ -147,15 +149,26 @@ export class EncodedSections {
     reader.skip(4);
     const start = reader.offset;
     const counts: [number, number, number] = [readU16(bytes, 6), readU16(bytes, 8), readU16(bytes, 10)];
-    const total = counts[0] + counts[1] + counts[2];
+    let total = counts[0] + counts[1] + counts[2];
+    let irregular = false;
     // The smallest record has 11 octets: a count that claims more than fits allocates nothing.
-    if (total * 11 > length - start)
-      throw new WireError("SHORT_INPUT", length, "fewer records than the header claims");
-    const recordStarts = new Uint16Array(total + 1);
-    const typeOffsets = new Uint16Array(total);
+    if (total * 11 > length - start) {
+      const fitting = tolerant ? Math.floor((length - start) / 11) : 0;
+      if (!tolerant || fitting < counts[0] + counts[1])
+        throw new WireError("SHORT_INPUT", length, "fewer records than the header claims");
+      total = fitting;
+      irregular = true;
+    }
+    let recordStarts = new Uint16Array(total + 1);
+    let typeOffsets = new Uint16Array(total);
     let optIndex = -1;
     for (let index = 0; index < total; index++) {
       const at = reader.offset;
+      if (tolerant && at === length && index >= counts[0] + counts[1]) {
+        total = index;
+        irregular = true;
+        break;
+      }
       recordStarts[index] = at;
       reader.checkName();
       const typeAt = reader.offset;
@@ -169,13 +182,22 @@ export class EncodedSections {
       }
     }
     const at = reader.offset;
-    if (at !== length) throw new WireError("TRAILING_OCTETS", at, "octets after the last record");
+    if (at !== length) {
+      if (!tolerant) throw new WireError("TRAILING_OCTETS", at, "octets after the last record");
+      irregular = true;
+    }
     recordStarts[total] = at;
+    if (typeOffsets.length > total) {
+      recordStarts = recordStarts.slice(0, total + 1);
+      typeOffsets = typeOffsets.slice(0, total);
+    }
+    counts[2] = total - counts[0] - counts[1];
     if (optIndex < 0) {
       return {
         encoded: new EncodedSections({ bytes, start, end: at, counts, recordStarts, typeOffsets }),
         optOffset: -1,
         extendedRcodeBits: 0,
+        irregular,
       };
     }
     const optTypeAt = octetAt16(typeOffsets, optIndex);
@@ -191,13 +213,38 @@ export class EncodedSections {
         recordStarts: recordStarts.subarray(0, total),
         typeOffsets: typeOffsets.subarray(0, total - 1),
       });
-      return { encoded, optOffset: optTypeAt, extendedRcodeBits };
+      return { encoded, optOffset: optTypeAt, extendedRcodeBits, irregular };
     }
     return {
-      encoded: encodeWithoutOpt(bytes, length, start, recordStarts, optIndex, counts),
+      encoded: encodeWithoutOpt(bytes, at, start, recordStarts, optIndex, counts),
       optOffset: optTypeAt,
       extendedRcodeBits,
+      irregular,
     };
+  }
+
+  /**
+   * Checks the RDATA of all records, so that whoever decodes them later meets no fault of somebody else.
+   * @throws WireError
+   */
+  checkData(): void {
+    const { bytes, typeOffsets } = this;
+    let reader: WireReader | undefined;
+    for (let index = 0; index < typeOffsets.length; index++) {
+      const at = octetAt16(typeOffsets, index);
+      const type = readU16(bytes, at);
+      const length = readU16(bytes, at + 8);
+      if ((type === RecordType.A && length === 4) || (type === RecordType.AAAA && length === 16)) continue;
+      if (type !== RecordType.CNAME && type !== RecordType.NS && type !== RecordType.PTR) {
+        this.recordAt(index);
+        continue;
+      }
+      if (length === 0) continue;
+      reader ??= new WireReader(bytes, at, this.end);
+      reader.offset = at + 10;
+      reader.checkName();
+      if (reader.offset !== at + 10 + length) throw reader.bad("RDATA is not one name");
+    }
   }
 
   get count(): number {
@@ -282,6 +329,8 @@ export interface ScannedMessage {
   readonly optOffset: number;
   /** The upper 8 of the 12 bits of the rcode. */
   readonly extendedRcodeBits: number;
+  /** Octets stand after the last record, or the additional section has fewer records than the header claims. */
+  readonly irregular: boolean;
 }
 
 function tryWrite(writer: WireWriter, record: ResourceRecord): boolean {

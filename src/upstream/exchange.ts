@@ -2,7 +2,7 @@
  * Asking one server over one kind of transport. UDP and TCP stand beside this file; DNS over TLS or HTTPS is another
  * implementation of {@link Exchange}.
  */
-import { Flag } from "../dns/numbers.ts";
+import { Flag, Rcode } from "../dns/numbers.ts";
 import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../lib/timeout-wheel.ts";
@@ -60,9 +60,24 @@ export abstract class UpstreamRequest implements TimeoutTarget {
 
   /** The octets are the request's own. Header and question are checked, the records are not. */
   abstract answered(reply: Uint8Array): void;
-  /** Somebody who knows socket and id answered another question, or sent no response at all. */
-  abstract mismatched(reply: Uint8Array): void;
   abstract failed(error: ExchangeError): void;
+
+  /**
+   * A message with the request's id was thrown away as it answers something else. The request waits on. The octets are lent.
+   */
+  mismatched(_message: Uint8Array, _length: number): void {
+    // The exchange has counted it, which does for most.
+  }
+
+  /** Whether a reply must spell the question as the query did: for names in random case, which a forger has to guess. */
+  get exactCase(): boolean {
+    return false;
+  }
+
+  /** How a message with the request's id answers it. */
+  fit(message: Uint8Array, length: number): Fit {
+    return fitOf(this, message, length);
+  }
 
   // What follows belongs to the exchange that has the request in its hands.
   carrier: RequestCarrier | undefined = undefined;
@@ -71,6 +86,8 @@ export abstract class UpstreamRequest implements TimeoutTarget {
   /** Milliseconds, as given to {@link Exchange.send}. */
   readTimeout = 0;
   connectTimeout = 0;
+  /** By the clock: a query that is sent anew over another connection has no more time than before. */
+  deadline = 0;
   /** How often a connection broke under the request without fault of the upstream. */
   retries = 0;
   /** Answers that the connection had given when the request was sent. */
@@ -80,27 +97,69 @@ export abstract class UpstreamRequest implements TimeoutTarget {
   expired(): void {
     this.carrier?.timedOut(this);
   }
-
-  /** Tells the request about a message that came back with its id. */
-  deliver(reply: Uint8Array): void {
-    if (isReplyTo(this, reply)) this.answered(reply);
-    else this.mismatched(reply);
-  }
 }
 
-/** QR is set and the question is the request's own: type and class alike, the name in any spelling (RFC 5452 section 9.1). */
-export function isReplyTo(request: UpstreamRequest, reply: Uint8Array): boolean {
+/** How a message answers a request. */
+export const Fit = {
+  /** It answers something else, or is no response. */
+  NONE: 0,
+  /** It spells the name of the question in its own way. */
+  OTHER_CASE: 1,
+  WHOLE: 2,
+} as const;
+export type Fit = (typeof Fit)[keyof typeof Fit];
+
+/**
+ * QR, opcode and question are compared: type and class alike, the name without regard to case (RFC 5452 section 9.1).
+ * A bare header with an error says that the server could not read the question, and so has none to repeat.
+ */
+function fitOf(request: UpstreamRequest, message: Uint8Array, length: number): Fit {
   const { bytes, questionEnd } = request;
-  if (reply.length < questionEnd || (readU16(reply, 2) & Flag.QR) === 0 || readU16(reply, 4) !== 1)
-    return false;
+  const flags = readU16(message, 2);
+  if ((flags & Flag.QR) === 0 || ((flags ^ readU16(bytes, 2)) & OPCODE) !== 0) return Fit.NONE;
+  if (isBareError(message, length)) return Fit.WHOLE;
+  if (length < questionEnd || readU16(message, 4) !== 1) return Fit.NONE;
   const nameEnd = questionEnd - 4;
-  for (let at = nameEnd; at < questionEnd; at++) if (bytes[at] !== reply[at]) return false;
+  for (let at = nameEnd; at < questionEnd; at++) if (bytes[at] !== message[at]) return Fit.NONE;
+  let fit: Fit = Fit.WHOLE;
   for (let at = 12; at < nameEnd; at++) {
     const asked = octetAt(bytes, at);
-    const answered = octetAt(reply, at);
-    if (asked !== answered && FOLD[asked] !== FOLD[answered]) return false;
+    const answered = octetAt(message, at);
+    if (asked === answered) continue;
+    if (FOLD[asked] !== FOLD[answered]) return Fit.NONE;
+    fit = Fit.OTHER_CASE;
   }
-  return true;
+  return fit;
+}
+
+const OPCODE = 0x7800;
+
+/** A header alone with an rcode other than NOERROR and NXDOMAIN, which are about a name. */
+export function isBareError(message: Uint8Array, length: number): boolean {
+  if (length !== SHORTEST_MESSAGE || readU16(message, 4) !== 0) return false;
+  const rcode = octetAt(message, 3) & 0xf;
+  return rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN;
+}
+
+/**
+ * Whether a message is for the request that has its id. What is not is counted, and the request told.
+ */
+export function isReply(
+  request: UpstreamRequest,
+  message: Uint8Array,
+  length: number,
+  metrics: ExchangeMetrics,
+): boolean {
+  const fit = request.fit(message, length);
+  if (fit === Fit.WHOLE) return true;
+  if (fit === Fit.OTHER_CASE) {
+    metrics.otherCase.increment();
+    if (!request.exactCase) return true;
+  } else {
+    metrics.otherQuestion.increment();
+  }
+  request.mismatched(message, length);
+  return false;
 }
 
 /** Fewer octets than a header are no message. */

@@ -5,10 +5,11 @@
 import { encodeMessage, makeQuery } from "../dns/message.ts";
 import type { Name } from "../dns/name.ts";
 import { Flag } from "../dns/numbers.ts";
+import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
-import { type Exchange, UpstreamRequest } from "./exchange.ts";
+import { type Exchange, Fit, UpstreamRequest } from "./exchange.ts";
 
 export interface HealthProbe {
   /** The name whose NS records are asked for. */
@@ -102,11 +103,12 @@ class Probe extends UpstreamRequest {
     return this.bytes.length;
   }
 
-  answered(): void {
-    this.#conclude(true);
+  /** Any response says that somebody is there. */
+  override fit(message: Uint8Array): Fit {
+    return (readU16(message, 2) & Flag.QR) === 0 ? Fit.NONE : Fit.WHOLE;
   }
 
-  mismatched(): void {
+  answered(): void {
     this.#conclude(true);
   }
 

@@ -86,19 +86,15 @@ class AddressRequest extends UpstreamRequest {
     }
   }
 
-  mismatched(): void {
-    this.#reject(new Error("the reply answers another question"));
-  }
-
   failed(error: Error): void {
     this.#reject(error);
   }
 }
 
 function readAddresses(reply: Uint8Array): string[] {
-  const { encoded } = EncodedSections.scan(reply, reply.length);
   const rcode = octetAt(reply, 3) & 0xf;
   if (rcode !== Rcode.NOERROR) throw new Error(`the server answered ${rcodeName(rcode)}`);
+  const { encoded } = EncodedSections.scan(reply, reply.length, true);
   const addresses: string[] = [];
   for (let index = 0; index < encoded.answerCount; index++) {
     const record = encoded.recordAt(index);

@@ -1,6 +1,8 @@
 /**
  * Which id belongs to whom: constant time, no hashing, and ids as unpredictable as the numbers they are claimed with.
  * The index of 65,536 entries is zeroed memory that the system gives page by page as ids are used.
+ *
+ * A released id rests before it is given again, so that a late answer to its last query meets no other query.
  */
 export class IdTable<T> {
   /** Place of the value plus 1; 0 for a free id. */
@@ -9,6 +11,12 @@ export class IdTable<T> {
   readonly #freePlaces: number[] = [];
   #size = 0;
   readonly limit: number;
+  /** The ids at rest in the order of their release: a ring. */
+  readonly #restingIds = new Uint16Array(MOST_AT_REST);
+  /** Milliseconds of the clock, whole, modulo 2^32. */
+  readonly #restsUntil = new Uint32Array(MOST_AT_REST);
+  #restingFrom = 0;
+  #restingCount = 0;
 
   /** @param limit how many ids may be taken at once, at most 32,768: half of them free makes a free one easy to draw. */
   constructor(limit: number) {
@@ -28,10 +36,12 @@ export class IdTable<T> {
    * Takes a free id for `value`.
    *
    * @param draw 32 bits of an unpredictable number, asked for again when the id it gives is taken
+   * @param now milliseconds of the clock
    * @throws RangeError when the table is full
    */
-  claim(value: T, first: number, draw: () => number): number {
+  claim(value: T, first: number, draw: () => number, now: number): number {
     if (this.isFull) throw new RangeError("no free id");
+    while (this.#restingCount > 0 && this.#firstIsRested(now)) this.#wakeFirst();
     let id = first & 0xffff;
     for (let attempt = 0; this.#placeOfId[id] !== 0; attempt++) {
       // A source that keeps drawing taken ids is broken, or a test's: any free id is better than none.
@@ -46,16 +56,24 @@ export class IdTable<T> {
 
   get(id: number): T | undefined {
     const place = this.#placeOfId[id] ?? 0;
-    return place === 0 ? undefined : this.#values[place - 1];
+    return place === 0 || place === AT_REST ? undefined : this.#values[place - 1];
   }
 
-  release(id: number): void {
+  /**
+   * Takes an id back. When very many rest, the one that has rested longest is given again early.
+   * @param until milliseconds of the clock: the id is not claimed before
+   */
+  release(id: number, until: number): void {
     const place = this.#placeOfId[id] ?? 0;
-    if (place === 0) return;
-    this.#placeOfId[id] = 0;
+    if (place === 0 || place === AT_REST) return;
     this.#values[place - 1] = undefined;
     this.#freePlaces.push(place - 1);
     this.#size--;
+    if (this.#restingCount === MOST_AT_REST) this.#wakeFirst();
+    const at = (this.#restingFrom + this.#restingCount++) & (MOST_AT_REST - 1);
+    this.#restingIds[at] = id;
+    this.#restsUntil[at] = until;
+    this.#placeOfId[id] = AT_REST;
   }
 
   /** All values for which `wanted` is true. Walks the table: for the rare end of a socket. */
@@ -64,7 +82,22 @@ export class IdTable<T> {
     for (const value of this.#values) if (value !== undefined && wanted(value)) found.push(value);
     return found;
   }
+
+  #firstIsRested(now: number): boolean {
+    return ((this.#restsUntil[this.#restingFrom] as number) - now) << 0 <= 0;
+  }
+
+  #wakeFirst(): void {
+    this.#placeOfId[this.#restingIds[this.#restingFrom] as number] = 0;
+    this.#restingFrom = (this.#restingFrom + 1) & (MOST_AT_REST - 1);
+    this.#restingCount--;
+  }
 }
+
+/** In the place of a value. No place is that far, as the limit is half of it. */
+const AT_REST = 0xffff;
+/** A power of two. With all places taken, a quarter of the ids is still free to be drawn. */
+const MOST_AT_REST = 16_384;
 
 /** With half of the ids taken, one in 65,536 claims would need more. */
 const MAX_DRAWS = 16;

@@ -14,9 +14,40 @@ export interface ConnectionOwner {
   lost(connection: TcpConnection, error: Error | undefined): void;
 }
 
+/** How a stream of octets to an upstream comes about: TCP alone, or with TLS over it. */
+export interface StreamDialler {
+  /** The `proto` label of metrics. */
+  readonly protocol: string;
+  /** What the socket emits once messages may be sent. */
+  readonly readyEvent: "connect" | "secureConnect";
+  dial(remote: UpstreamAddress, sourceAddress: string | undefined): Socket;
+  /** The whole message for a fault of what stands on TCP; `undefined` for one of the network. */
+  describe(error: Error): string | undefined;
+  /**
+   * The message to send in place of a query, such as a padded one; the query's own octets where nothing is to change. What is
+   * returned is used before the next call.
+   */
+  outgoing(bytes: Uint8Array, length: number, questionEnd: number): Uint8Array;
+}
+
+export const PLAIN_TCP: StreamDialler = {
+  protocol: "tcp",
+  readyEvent: "connect",
+  dial: (remote, sourceAddress) =>
+    connect({
+      host: remote.host,
+      port: remote.port,
+      noDelay: true,
+      ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
+    }),
+  describe: () => undefined,
+  outgoing: (bytes, length) => (length === bytes.length ? bytes : bytes.subarray(0, length)),
+};
+
 /** One connection to an upstream with what the pool knows of it. */
 export class TcpConnection implements RequestCarrier {
   readonly #owner: ConnectionOwner;
+  readonly #dialler: StreamDialler;
   readonly #socket: Socket;
   readonly openedAt: number;
   state: "connecting" | "open" | "closed" = "connecting";
@@ -36,21 +67,18 @@ export class TcpConnection implements RequestCarrier {
     remote: UpstreamAddress,
     sourceAddress: string | undefined,
     now: number,
+    dialler: StreamDialler = PLAIN_TCP,
   ) {
     this.#owner = owner;
+    this.#dialler = dialler;
     this.openedAt = now;
     this.idleSince = now;
     const reader = new FrameReader((message) => {
       if (this.state === "open") owner.received(this, message);
     });
-    this.#socket = connect({
-      host: remote.host,
-      port: remote.port,
-      noDelay: true,
-      ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
-    });
+    this.#socket = dialler.dial(remote, sourceAddress);
     this.#socket
-      .on("connect", () => this.#connected())
+      .on(dialler.readyEvent, () => this.#connected())
       .on("data", (chunk) => reader.push(chunk))
       .on("drain", () => {
         this.blocked = false;
@@ -60,11 +88,12 @@ export class TcpConnection implements RequestCarrier {
       .on("close", () => this.#lost(undefined));
   }
 
-  /** Sends the first `length` octets, `id` in place of the first two. The octets may be reused at once. */
-  write(bytes: Uint8Array, length: number, id: number): void {
-    const frame = Buffer.allocUnsafe(length + 2);
-    frame.set(length === bytes.length ? bytes : bytes.subarray(0, length), 2);
-    writeU16(frame, 0, length);
+  /** Sends the query, `id` in place of the first two octets. The octets may be reused at once. */
+  write(bytes: Uint8Array, length: number, questionEnd: number, id: number): void {
+    const message = this.#dialler.outgoing(bytes, length, questionEnd);
+    const frame = Buffer.allocUnsafe(message.length + 2);
+    frame.set(message, 2);
+    writeU16(frame, 0, message.length);
     writeU16(frame, 2, id);
     if (!this.#socket.write(frame)) this.blocked = true;
   }

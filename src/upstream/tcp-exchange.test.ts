@@ -137,11 +137,13 @@ describe("TCP exchange", () => {
       asked.send(new Uint8Array(0));
       asked.answer({ message: { id: asked.message.id ^ 1 } });
       asked.answer({ message: { questions: [] } });
+      HONEST(asked);
     });
     const bench = new Bench({ remote: server.address });
-    assert.equal((await bench.ask()).kind, "mismatched");
+    assertAnswered(await bench.ask());
     assert.equal(bench.metrics.short.value, 2);
     assert.equal(bench.metrics.unknownId.value, 1);
+    assert.equal(bench.metrics.otherQuestion.value, 1);
   });
 
   describe("a connection that its peer closed", () => {
@@ -174,8 +176,8 @@ describe("TCP exchange", () => {
         assert.match(
           result.error.message,
           how === "by reset"
-            ? /^read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: connection reset by peer$/
-            : /^read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: EOF$/,
+            ? /^read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: read: connection reset by peer$/
+            : /^EOF$/,
         );
         assert.equal(bench.exchange.openConnections, 0);
       });
@@ -234,7 +236,7 @@ describe("TCP exchange", () => {
     for (const request of second) assertAnswered(await request.result());
   });
 
-  it("gives up after the read time-out, leaves the dead connection, and sends what else waits on it anew", async () => {
+  it("lets each query on a dead connection wait for its own time-out, and sends no other over it", async () => {
     const server = await serve(SILENT);
     const bench = new Bench({ remote: server.address });
     const silent = bench.send("silent.example.org.");
@@ -257,9 +259,43 @@ describe("TCP exchange", () => {
     assert.equal(result.error.fault, "timeout");
     assert.match(result.error.message, /^read tcp .*: i\/o timeout$/);
     const name = sharing[0]?.name ?? "";
-    const moved = later.find((_, index) => name === `later-${index}.example.org.`);
-    assert.ok(moved !== undefined);
-    assertAnswered(await moved.result());
+    const shares = later.find((_, index) => name === `later-${index}.example.org.`);
+    assert.ok(shares !== undefined);
+    assert.equal(shares.results.length, 0);
+    assertAnswered(await bench.ask("next.example.org."));
+    assert.notEqual(server.asked.at(-1)?.socket, asked?.socket);
+    bench.clock.advance(1_000);
+    assert.equal((await shares.result()).kind, "failed");
+    // Nothing was sent a second time.
+    assert.equal(server.asked.filter(({ name: other }) => other === name).length, 1);
+    assert.ok(bench.exchange.openConnections >= 1);
+  });
+
+  it("leaves idle connections that were last heard of before another fell silent", async () => {
+    const server = await serve(HONEST);
+    const bench = new Bench({ remote: server.address });
+    for (const request of [bench.send(), bench.send(), bench.send()]) assertAnswered(await request.result());
+    assert.equal(server.connections.length, 3);
+    server.script = SILENT;
+    const lost = bench.send();
+    await server.receives(4);
+    bench.clock.advance(2_101);
+    assert.equal((await lost.result()).kind, "failed");
+    assert.equal(bench.exchange.openConnections, 0);
+  });
+
+  it("gives a query no new time when its connection is closed under it", async () => {
+    const server = await serve(HONEST);
+    const bench = new Bench({ remote: server.address });
+    assertAnswered(await bench.ask());
+    server.script = SILENT;
+    const request = bench.send("moved.example.org.");
+    const [, asked] = await server.receives(2);
+    bench.clock.advance(1_500);
+    asked?.socket?.end();
+    await server.receives(3);
+    bench.clock.advance(601);
+    assert.equal((await request.result()).kind, "failed");
   });
 
   it("keeps a connection that answers others while one query waits in vain", async () => {
@@ -387,7 +423,7 @@ describe("TCP exchange", () => {
     const [socket] = server.connections;
     socket?.pause();
     const message = new Uint8Array(65_535);
-    for (let count = 0; count < 200; count++) connection.write(message, message.length, count);
+    for (let count = 0; count < 200; count++) connection.write(message, message.length, 17, count);
     await new Promise((resolve) => setImmediate(resolve));
     assert.equal(connection.blocked, true);
     socket?.resume();

@@ -1,20 +1,29 @@
 /**
- * Asking an upstream over TCP: connections stay open and carry several queries at a time (RFC 7766 sections 6.2.1 and
- * 7). A connection that breaks under a query because its peer had enough of it is no failure of the upstream.
+ * Asking an upstream over TCP, or TLS over TCP: connections stay open and carry several queries at a time (RFC 7766 sections
+ * 6.2.1 and 7). A connection that breaks under a query because its peer had enough of it is no failure of the upstream. One
+ * that says nothing is: each query on it waits for its own time-out, and goes to the next upstream then.
  */
 import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
 import { DialTimeout } from "./dial-timeout.ts";
-import { type Exchange, type ExchangeOptions, SHORTEST_MESSAGE, type UpstreamRequest } from "./exchange.ts";
+import {
+  type Exchange,
+  type ExchangeOptions,
+  isReply,
+  SHORTEST_MESSAGE,
+  type UpstreamRequest,
+} from "./exchange.ts";
 import { describeSystemError, ExchangeError, type ExchangeFault } from "./exchange-error.ts";
 import { IdTable } from "./id-table.ts";
-import { type ConnectionOwner, TcpConnection } from "./tcp-connection.ts";
+import { type ConnectionOwner, PLAIN_TCP, type StreamDialler, TcpConnection } from "./tcp-connection.ts";
 
 export interface TcpExchangeOptions extends ExchangeOptions {
   /** Connections kept while nothing is asked over them; 0 for no limit. */
   readonly maxIdle: number;
+  /** Plain TCP unless given. */
+  readonly dialler?: StreamDialler;
 }
 
 /** Connections that are opened before queries share one. */
@@ -31,7 +40,8 @@ export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 
 export class TcpExchange implements Exchange {
-  readonly protocol = "tcp";
+  readonly protocol: string;
+  readonly #dialler: StreamDialler;
   readonly #options: TcpExchangeOptions;
   readonly #pending = new IdTable<UpstreamRequest>(MAX_PENDING);
   /** Oldest first. */
@@ -54,6 +64,8 @@ export class TcpExchange implements Exchange {
 
   constructor(options: TcpExchangeOptions) {
     this.#options = options;
+    this.#dialler = options.dialler ?? PLAIN_TCP;
+    this.protocol = this.#dialler.protocol;
     this.#draw = () => options.random.unpredictable();
   }
 
@@ -90,16 +102,18 @@ export class TcpExchange implements Exchange {
       this.#refuse(request);
       return;
     }
-    const id = this.#pending.claim(request, this.#draw(), this.#draw);
+    const now = this.#options.clock.turnTime();
+    const id = this.#pending.claim(request, this.#draw(), this.#draw, now);
     request.id = id;
     request.carrier = connection;
     request.answersBefore = connection.answers;
     const patience = connection.state === "open" ? request.readTimeout : request.connectTimeout;
-    request.timeout = this.#options.wheel.schedule(patience, request);
+    if (request.retries === 0) request.deadline = now + patience;
+    request.timeout = this.#options.wheel.schedule(Math.max(request.deadline - now, 0), request);
     connection.inFlight++;
     // The rest of a transfer comes under the same id, which must not be another query's by then.
     if (isTransfer(request)) connection.retired = true;
-    connection.write(request.bytes, request.length, id);
+    connection.write(request.bytes, request.length, request.questionEnd, id);
   }
 
   /** The oldest idle connection, else a new one while there are few, else the one with the least to do. */
@@ -138,7 +152,7 @@ export class TcpExchange implements Exchange {
 
   #open(now: number): TcpConnection {
     const { remote, sourceAddress, wheel, clock } = this.#options;
-    const connection = new TcpConnection(this.#owner, remote, sourceAddress, now);
+    const connection = new TcpConnection(this.#owner, remote, sourceAddress, now, this.#dialler);
     this.#connections.push(connection);
     this.#dialTimers.set(
       connection,
@@ -150,9 +164,11 @@ export class TcpExchange implements Exchange {
 
   #connected(connection: TcpConnection): void {
     this.#endDial(connection);
-    const { wheel } = this.#options;
+    const { wheel, clock } = this.#options;
     for (const request of this.#pending.select((waiting) => waiting.carrier === connection)) {
+      if (request.retries > 0) continue;
       if (request.timeout !== undefined) wheel.cancel(request.timeout);
+      request.deadline = clock.turnTime() + request.readTimeout;
       request.timeout = wheel.schedule(request.readTimeout, request);
     }
     if (connection.inFlight === 0) this.#becomeIdle(connection);
@@ -173,9 +189,10 @@ export class TcpExchange implements Exchange {
       this.#options.metrics.unknownId.increment();
       return;
     }
+    if (!isReply(request, message, message.length, this.#options.metrics)) return;
     this.#release(request);
     if (--connection.inFlight === 0) this.#becomeIdle(connection);
-    request.deliver(message);
+    request.answered(message);
   }
 
   #timedOut(connection: TcpConnection, request: UpstreamRequest): void {
@@ -184,15 +201,25 @@ export class TcpExchange implements Exchange {
       ? `dial tcp ${this.#options.remote.text}: i/o timeout`
       : `read ${this.#way(connection)}: i/o timeout`;
     const silent = connection.answers === request.answersBefore;
+    // Nothing came since the query went: the connection is as good as dead. What else waits on it may be answered yet.
+    if (silent && connection.state === "open") this.#distrust(connection, request);
     this.#letGo(connection, request);
-    // Nothing came since the query went: the connection is dead, and whoever else waits on it waits in vain.
-    if (silent && connection.state === "open") this.#abandon(connection);
     request.failed(this.#error(dialling ? "connect" : "timeout", message));
   }
 
   #letGo(connection: TcpConnection, request: UpstreamRequest): void {
     this.#release(request);
     if (--connection.inFlight === 0 && connection.state === "open") this.#becomeIdle(connection);
+  }
+
+  /** No further query goes over a silent connection, nor over those that were last heard of before it fell silent. */
+  #distrust(silent: TcpConnection, request: UpstreamRequest): void {
+    silent.retired = true;
+    const sentAt = request.deadline - request.readTimeout;
+    for (const connection of [...this.#connections]) {
+      if (connection.inFlight === 0 && connection.state === "open" && connection.idleSince <= sentAt)
+        this.#drop(connection);
+    }
   }
 
   #dialTimedOut(connection: TcpConnection): void {
@@ -211,9 +238,14 @@ export class TcpExchange implements Exchange {
       this.#abandon(connection);
       return;
     }
-    const reason = cause === undefined ? "EOF" : describeSystemError(cause);
-    if (dialling) this.#fail(connection, "connect", `dial tcp ${text}: connect: ${reason}`, cause);
-    else this.#fail(connection, "broken", `read ${this.#way(connection)}: ${reason}`, cause);
+    const message =
+      cause === undefined
+        ? "EOF"
+        : (this.#dialler.describe(cause) ??
+          (dialling
+            ? `dial tcp ${text}: connect: ${describeSystemError(cause)}`
+            : `read ${this.#way(connection)}: read: ${describeSystemError(cause)}`));
+    this.#fail(connection, dialling ? "connect" : "broken", message, cause);
   }
 
   /** Closes a connection; what waited on it failed. */
@@ -228,7 +260,7 @@ export class TcpExchange implements Exchange {
     this.#drop(connection);
     for (const request of this.#takeBack((waiting) => waiting.carrier === connection)) {
       if (request.retries++ < MAX_RETRIES) this.#dispatch(request);
-      else request.failed(this.#error("broken", `read ${this.#way(connection)}: EOF`));
+      else request.failed(this.#error("broken", "EOF"));
     }
   }
 
@@ -279,7 +311,7 @@ export class TcpExchange implements Exchange {
   }
 
   #release(request: UpstreamRequest): void {
-    this.#pending.release(request.id);
+    this.#pending.release(request.id, this.#options.clock.turnTime() + request.readTimeout);
     if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
     request.timeout = undefined;
     request.carrier = undefined;

@@ -84,10 +84,41 @@ function behaves(cleanup: Cleanup): void {
       }
       asked.send(reply);
     });
-    const { exchange } = cleanup.bench({ remote: server.address });
+    const { exchange, metrics } = cleanup.bench({ remote: server.address });
     const request = new TestRequest("eXaMpLe.OrG.");
     exchange.send(request, 2_000);
     assert.equal((await request.result()).kind, "answered");
+    assert.equal(metrics.otherCase.value, 1);
+  });
+
+  it("takes an error without a question from a server that could not read it", async () => {
+    const server = await cleanup.serve((asked) =>
+      asked.send(changed(changed(asked.encode(), 5, 0), 3, 0x81).slice(0, 12)),
+    );
+    const { exchange } = cleanup.bench({ remote: server.address });
+    const request = new TestRequest();
+    exchange.send(request, 2_000);
+    assert.equal((await request.result()).kind, "answered");
+  });
+
+  it("gives no id again before a late answer to its last query could have come", async () => {
+    const server = await cleanup.serve(HONEST);
+    const { exchange, clock } = cleanup.bench({
+      remote: server.address,
+      random: { unpredictable: () => 5 },
+    });
+    const ask = async (): Promise<number> => {
+      const request = new TestRequest();
+      exchange.send(request, 2_000);
+      const { id } = request;
+      await request.result();
+      return id;
+    };
+    assert.equal(await ask(), 5);
+    clock.advance(1_999);
+    assert.notEqual(await ask(), 5);
+    clock.advance(1);
+    assert.equal(await ask(), 5);
   });
 
   describe("does not believe", () => {
@@ -98,28 +129,52 @@ function behaves(cleanup: Cleanup): void {
       "a message without QR": (asked) => asked.send(changed(asked.encode(), 2, 0x01)),
       "no question": (asked) => asked.answer({ message: { questions: [] } }),
       "a bare header": (asked) => asked.send(changed(asked.encode(), 5, 0).slice(0, 12)),
+      "another opcode": (asked) => asked.send(changed(asked.encode(), 2, 0x81 | (5 << 3))),
       "two questions": (asked) => {
         const { questions } = asked.message;
         asked.answer({ message: { questions: [...questions, ...questions] } });
       },
     };
     for (const [what, script] of Object.entries(lies)) {
-      it(`${what} under the right id`, async () => {
-        const server = await cleanup.serve(script);
-        const { exchange } = cleanup.bench({ remote: server.address });
+      it(`${what} under the right id, and waits for the right answer`, async () => {
+        const server = await cleanup.serve((asked) => {
+          script(asked);
+          HONEST(asked);
+        });
+        const { exchange, metrics } = cleanup.bench({ remote: server.address });
         const request = new TestRequest("example.org.");
         exchange.send(request, 2_000);
-        assert.equal((await request.result()).kind, "mismatched");
+        assert.equal((await request.result()).kind, "answered");
+        assert.equal(request.mismatches.length, 1);
+        assert.equal(metrics.otherQuestion.value, 1);
       });
     }
 
     it("a type that differs from the right one as a capital differs from its letter", async () => {
       // HTTPS is 65 and MINFO... 97 is 65 with the bit that ASCII case changes.
-      const server = await cleanup.serve((asked) => asked.send(changed(asked.encode(), 12 + 13 + 1, 97)));
+      const server = await cleanup.serve((asked) => {
+        asked.send(changed(asked.encode(), 12 + 13 + 1, 97));
+        asked.answer();
+      });
       const { exchange } = cleanup.bench({ remote: server.address });
       const request = new TestRequest("example.org.", "HTTPS");
       exchange.send(request, 2_000);
-      assert.equal((await request.result()).kind, "mismatched");
+      assert.equal((await request.result()).kind, "answered");
+      assert.equal(request.mismatches.length, 1);
+    });
+
+    it("another spelling where the query chose it at random", async () => {
+      const server = await cleanup.serve((asked) => {
+        asked.send(changed(asked.encode(), 13, 0x45));
+        HONEST(asked);
+      });
+      const { exchange, metrics } = cleanup.bench({ remote: server.address });
+      const request = new TestRequest("example.org.");
+      Object.defineProperty(request, "exactCase", { value: true });
+      exchange.send(request, 2_000);
+      assert.equal((await request.result()).kind, "answered");
+      assert.equal(request.mismatches.length, 1);
+      assert.equal(metrics.otherCase.value, 1);
     });
 
     it("a wrong id, and takes the right answer after it", async () => {
@@ -230,7 +285,10 @@ function behaves(cleanup: Cleanup): void {
       const result = await request.result();
       assert.ok(result.kind === "failed");
       assert.equal(result.error.fault, "broken");
-      assert.match(result.error.message, /^read udp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: connection refused$/);
+      assert.match(
+        result.error.message,
+        /^read udp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: read: connection refused$/,
+      );
     }
   });
 

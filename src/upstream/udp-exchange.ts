@@ -9,6 +9,7 @@ import { openDgramPort } from "./datagram-port.ts";
 import {
   type Exchange,
   type ExchangeOptions,
+  isReply,
   type RequestCarrier,
   SHORTEST_MESSAGE,
   type UpstreamRequest,
@@ -89,8 +90,9 @@ export class UdpExchange implements Exchange {
       this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
     }
     const channel = this.#channelFor(this.#place);
-    const id = this.#pending.claim(request, lot, this.#draw);
+    const id = this.#pending.claim(request, lot, this.#draw, turn);
     request.id = id;
+    request.readTimeout = readTimeout;
     request.carrier = channel;
     request.timeout = this.#options.wheel.schedule(readTimeout, request);
     channel.inFlight++;
@@ -121,10 +123,11 @@ export class UdpExchange implements Exchange {
       this.#options.metrics.unknownId.increment();
       return;
     }
+    if (!isReply(request, bytes, length, this.#options.metrics)) return;
     const reply = new Uint8Array(length);
     reply.set(length === bytes.length ? bytes : bytes.subarray(0, length));
     this.#release(request, channel);
-    request.deliver(reply);
+    request.answered(reply);
   }
 
   #timedOut(channel: UdpChannel, request: UpstreamRequest): void {
@@ -134,7 +137,7 @@ export class UdpExchange implements Exchange {
   }
 
   #failed(channel: UdpChannel, cause: Error, usable: boolean): void {
-    const message = `read ${this.#way(channel)}: ${describeSystemError(cause)}`;
+    const message = this.#describe(channel, cause);
     const requests = this.#pending.select((request) => request.carrier === channel);
     if (!usable) this.#drop(channel);
     this.#fail(requests, () => this.#error("broken", message, cause));
@@ -189,7 +192,7 @@ export class UdpExchange implements Exchange {
   }
 
   #release(request: UpstreamRequest, channel: RequestCarrier | undefined): void {
-    this.#pending.release(request.id);
+    this.#pending.release(request.id, this.#options.clock.turnTime() + request.readTimeout);
     if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
     request.timeout = undefined;
     request.carrier = undefined;
@@ -211,6 +214,15 @@ export class UdpExchange implements Exchange {
         ? this.#error("busy", `${this.#pending.size} queries wait for ${text} over udp already`)
         : this.#error("broken", `write udp ${text}: message too long`);
     queueMicrotask(() => request.failed(error));
+  }
+
+  /** In the words of Go, which name the system call twice. */
+  #describe(channel: UdpChannel, cause: Error): string {
+    const reason = describeSystemError(cause);
+    const call = "syscall" in cause ? cause.syscall : undefined;
+    if (call === "socket" || call === "bind" || call === "connect")
+      return `dial udp ${this.#options.remote.text}: ${call}: ${reason}`;
+    return `read ${this.#way(channel)}: read: ${reason}`;
   }
 
   #way(channel: UdpChannel): string {

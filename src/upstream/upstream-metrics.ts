@@ -17,6 +17,10 @@ export interface ExchangeMetrics {
   readonly short: CounterSlot;
   /** Messages thrown away: nobody waits for their id on the socket they came to. */
   readonly unknownId: CounterSlot;
+  /** Messages thrown away: they have the id of a query that waits, and answer another question. */
+  readonly otherQuestion: CounterSlot;
+  /** Replies that spell the question in another case; thrown away only where the case was chosen at random. */
+  readonly otherCase: CounterSlot;
 }
 
 /** The metrics of all upstreams of one plugin (CoreDNS facts 1.22). */
@@ -27,6 +31,7 @@ export class UpstreamMetrics {
   readonly #hits: CounterFamily;
   readonly #misses: CounterFamily;
   readonly #discarded: CounterFamily;
+  readonly #irregular: CounterFamily;
 
   /** @param proxyName the plugin's name */
   constructor(registry: MetricsRegistry, proxyName: string) {
@@ -54,8 +59,13 @@ export class UpstreamMetrics {
     });
     this.#discarded = registry.counter({
       name: "portolan_proxy_discarded_messages_total",
-      help: "Messages from an upstream's address that answer nothing: shorter than a header, or with an id nobody waits for.",
+      help: "Messages from an upstream's address that answer nothing: too short, with an id nobody waits for, or about another question.",
       labels: ["proxy_name", "to", "proto", "reason"],
+    });
+    this.#irregular = registry.counter({
+      name: "portolan_proxy_irregular_replies_total",
+      help: "Replies that were used although something in them is odd: the question in another case, octets after the last record, fewer additional records than claimed.",
+      labels: ["proxy_name", "to", "reason"],
     });
   }
 
@@ -66,7 +76,14 @@ export class UpstreamMetrics {
       misses: this.#misses.slot(name, to, protocol),
       short: this.#discarded.slot(name, to, protocol, "short"),
       unknownId: this.#discarded.slot(name, to, protocol, "id"),
+      otherQuestion: this.#discarded.slot(name, to, protocol, "question"),
+      otherCase: this.#irregular.slot(name, to, "case"),
     };
+  }
+
+  /** Replies whose counts and octets do not fit together. */
+  irregularLengths(to: string): CounterSlot {
+    return this.#irregular.slot(this.#proxyName, to, "length");
   }
 
   healthcheckFailures(to: string): CounterSlot {

@@ -37,7 +37,7 @@ async function bench(script: Script, options: Partial<PlainUpstreamOptions> = {}
     maxAge: 0,
     maxIdle: 0,
     probe: { domain: Name.root, recursionDesired: true, interval: 500 },
-    probeOverTcp: false,
+    onlyTcp: false,
     ...options,
   });
   cleanups.push(() => upstream.close());
@@ -104,7 +104,7 @@ describe("health", () => {
   });
 
   it("probes over TCP where queries go over TCP", async () => {
-    const { server, upstream } = await bench(HONEST, { probeOverTcp: true });
+    const { server, upstream } = await bench(HONEST, { onlyTcp: true });
     upstream.health.check();
     await until(() => !upstream.health.checking, "the check ends");
     assert.equal(server.asked[0]?.protocol, "tcp");

@@ -1,5 +1,6 @@
 import type { UpstreamAddress } from "./address.ts";
 import type { OpenDatagramPort } from "./datagram-port.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { Exchange, ExchangeOptions } from "./exchange.ts";
 import { HealthMonitor, type HealthProbe } from "./health-monitor.ts";
 import { TcpExchange } from "./tcp-exchange.ts";
@@ -13,7 +14,11 @@ export interface UpstreamParts {
   /** For queries that came over a stream. An upstream with one transport has the same exchange in both places. */
   readonly stream: Exchange;
   readonly health: HealthMonitor;
+  /** The same as {@link health} for an upstream with one transport. */
+  readonly streamHealth: HealthMonitor;
   readonly durations: RcodeDurations;
+  /** Replies whose counts and octets do not fit together. */
+  readonly irregular: CounterSlot;
 }
 
 /** Another server: how to ask it, and how it fares. */
@@ -22,18 +27,28 @@ export class Upstream {
   readonly datagram: Exchange;
   readonly stream: Exchange;
   readonly health: HealthMonitor;
+  readonly streamHealth: HealthMonitor;
   readonly durations: RcodeDurations;
+  readonly irregular: CounterSlot;
 
   constructor(parts: UpstreamParts) {
     this.address = parts.address;
     this.datagram = parts.datagram;
     this.stream = parts.stream;
     this.health = parts.health;
+    this.streamHealth = parts.streamHealth;
     this.durations = parts.durations;
+    this.irregular = parts.irregular;
+  }
+
+  /** How the transport fares that a query takes: one may work where the other does not. */
+  healthOver(stream: boolean): HealthMonitor {
+    return stream ? this.streamHealth : this.health;
   }
 
   close(): void {
     this.health.stop();
+    this.streamHealth.stop();
     this.datagram.close();
     this.stream.close();
   }
@@ -44,22 +59,24 @@ export interface PlainUpstreamOptions extends Omit<ExchangeOptions, "remote" | "
   /** Idle TCP connections kept; 0 for no limit. */
   readonly maxIdle: number;
   readonly probe: HealthProbe;
-  /** Probes go over TCP. */
-  readonly probeOverTcp: boolean;
+  /** All queries go over TCP, and so do all probes. */
+  readonly onlyTcp: boolean;
   readonly openPort?: OpenDatagramPort;
 }
 
 /** An upstream asked without encryption, over UDP and TCP. */
 export function plainUpstream(address: UpstreamAddress, options: PlainUpstreamOptions): Upstream {
-  const { metrics, probe, probeOverTcp } = options;
+  const { metrics, probe, onlyTcp } = options;
   const to = address.text;
   const datagram = new UdpExchange({ ...options, remote: address, metrics: metrics.exchange(to, "udp") });
   const stream = new TcpExchange({ ...options, remote: address, metrics: metrics.exchange(to, "tcp") });
-  const health = new HealthMonitor({
-    ...probe,
-    exchange: probeOverTcp ? stream : datagram,
-    clock: options.clock,
-    failures: metrics.healthcheckFailures(to),
-  });
-  return new Upstream({ address, datagram, stream, health, durations: metrics.durations(to) });
+  const failures = metrics.healthcheckFailures(to);
+  const { clock } = options;
+  const streamHealth = new HealthMonitor({ ...probe, exchange: stream, clock, failures });
+  const health = onlyTcp
+    ? streamHealth
+    : new HealthMonitor({ ...probe, exchange: datagram, clock, failures });
+  const durations = metrics.durations(to);
+  const irregular = metrics.irregularLengths(to);
+  return new Upstream({ address, datagram, stream, health, streamHealth, durations, irregular });
 }

@@ -19,6 +19,14 @@ export const question = (asked: Asked, change: Partial<Message["questions"][numb
 const otherId = (asked: Asked, n = 1): Partial<Message> => ({ id: (asked.message.id + n) & 0xffff });
 const cut = (octets: Uint8Array, missing: number): Uint8Array => octets.subarray(0, octets.length - missing);
 
+/** What answers another question is passed over: the query waits for the true answer (RFC 5452 section 9.1). */
+const thenTruth =
+  (lie: Script): Script =>
+  (asked) => {
+    lie(asked);
+    asked.send(say(asked, TRUTH));
+  };
+
 /** Sends from a socket that is not the upstream's. */
 function sendFromElsewhere(asked: Asked, octets: Uint8Array, address: string, then: () => void): void {
   const socket = createSocket("udp4");
@@ -53,40 +61,43 @@ export const OVER_UDP: Readonly<Record<string, Liar>> = {
     outcome: `NOERROR ${TRUTH}`,
   },
   name: {
-    does: "answers about another name",
-    script: (asked) => asked.send(say(asked, LIE, question(asked, { name: Name.parse("other.example.") }))),
-    outcome: "FORMERR",
+    does: "answers about another name, then the truth",
+    script: thenTruth((asked) =>
+      asked.send(say(asked, LIE, question(asked, { name: Name.parse("other.example.") }))),
+    ),
+    outcome: `NOERROR ${TRUTH}`,
   },
   type: {
-    does: "answers about another type",
-    script: (asked) => asked.send(say(asked, LIE, question(asked, { type: RecordType.AAAA }))),
-    outcome: "FORMERR",
+    does: "answers about another type, then the truth",
+    script: thenTruth((asked) => asked.send(say(asked, LIE, question(asked, { type: RecordType.AAAA })))),
+    outcome: `NOERROR ${TRUTH}`,
   },
   class: {
-    does: "answers about another class",
-    script: (asked) => asked.send(say(asked, LIE, question(asked, { class: 3 }))),
-    outcome: "FORMERR",
+    does: "answers about another class, then the truth",
+    script: thenTruth((asked) => asked.send(say(asked, LIE, question(asked, { class: 3 })))),
+    outcome: `NOERROR ${TRUTH}`,
   },
   "no-question": {
-    does: "answers without a question",
-    script: (asked) => asked.send(say(asked, LIE, { questions: [] })),
-    outcome: "FORMERR",
+    does: "answers without a question, then the truth",
+    script: thenTruth((asked) => asked.send(say(asked, LIE, { questions: [] }))),
+    outcome: `NOERROR ${TRUTH}`,
   },
   "two-questions": {
-    does: "answers about two names",
-    script: (asked) =>
+    does: "answers about two names, then the truth",
+    script: thenTruth((asked) =>
       asked.send(say(asked, LIE, { questions: [...asked.message.questions, ...asked.message.questions] })),
-    outcome: "FORMERR",
+    ),
+    outcome: `NOERROR ${TRUTH}`,
   },
   query: {
-    does: "sends a query back",
-    script: (asked) => asked.send(say(asked, LIE, { flags: Flag.RD })),
-    outcome: "FORMERR",
+    does: "sends a query back, then the truth",
+    script: thenTruth((asked) => asked.send(say(asked, LIE, { flags: Flag.RD }))),
+    outcome: `NOERROR ${TRUTH}`,
   },
   echo: {
-    does: "sends the query itself back",
-    script: (asked) => asked.send(asked.bytes),
-    outcome: "FORMERR",
+    does: "sends the query itself back, then the truth",
+    script: thenTruth((asked) => asked.send(asked.bytes)),
+    outcome: `NOERROR ${TRUTH}`,
   },
   port: {
     does: "is spoken for from another port",
@@ -124,12 +135,13 @@ export const OVER_UDP: Readonly<Record<string, Liar>> = {
     outcome: "SERVFAIL",
   },
   other: {
-    does: "sends another message altogether",
-    script: (asked) =>
+    does: "sends another message altogether, then the truth",
+    script: thenTruth((asked) =>
       asked.send(
         Buffer.concat([asked.bytes.subarray(0, 2), Buffer.from("8180000100ff00000000c00cc00c", "hex")]),
       ),
-    outcome: "FORMERR",
+    ),
+    outcome: `NOERROR ${TRUTH}`,
   },
   twice: {
     does: "answers twice, the second time a lie",
@@ -173,9 +185,11 @@ export const OVER_TCP: Readonly<Record<string, Liar>> = {
     outcome: "SERVFAIL",
   },
   name: {
-    does: "answers about another name",
-    script: (asked) => asked.send(say(asked, LIE, question(asked, { name: Name.parse("other.example.") }))),
-    outcome: "FORMERR",
+    does: "answers about another name, then the truth",
+    script: thenTruth((asked) =>
+      asked.send(say(asked, LIE, question(asked, { name: Name.parse("other.example.") }))),
+    ),
+    outcome: `NOERROR ${TRUTH}`,
   },
   cut: {
     does: "sends an answer cut off",

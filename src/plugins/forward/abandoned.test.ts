@@ -6,7 +6,7 @@ import type { PluginTest } from "../../plugin/testing.ts";
 import { HONEST, type Script, SILENT } from "../../upstream/fixtures/scripted-server.ts";
 import { TcpExchange } from "../../upstream/tcp-exchange.ts";
 import { UdpExchange } from "../../upstream/udp-exchange.ts";
-import { ForwardBench, forwarderOf } from "./fixtures/forward-bench.ts";
+import { ForwardBench, forwarderOf, withShortAddress } from "./fixtures/forward-bench.ts";
 
 const bench = new ForwardBench();
 afterEach(() => bench.stop());
@@ -46,7 +46,7 @@ describe("a query that is abandoned", () => {
   }
 
   it("between two rounds is asked no further", async () => {
-    const broken: Script = (asked) => asked.send(Buffer.concat([asked.encode(), Buffer.from("x")]));
+    const broken: Script = (asked) => asked.send(withShortAddress(asked));
     const server = await bench.server(broken);
     const test = await bench.start(`forward . ${server.text} {\nmax_fails 0\nmax_connect_attempts 0\n}`);
     const { query, outcome } = ask(test, "udp");

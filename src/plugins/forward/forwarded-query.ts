@@ -24,7 +24,7 @@ import {
   type Trace,
   type Waiter,
 } from "../../plugin/index.ts";
-import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
+import { isBareError, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
 import type { Policy } from "../../upstream/policy.ts";
@@ -62,6 +62,9 @@ export interface ForwardRules {
 export const TOTAL_TIME = 5_000;
 /** Milliseconds of rest after each round through the upstreams, from the third on: attempts that fail at once must not spin. */
 export const PAUSE = 100;
+
+/** Milliseconds: less would not do for servers far away, however short the time-out of an answer. */
+const LEAST_CONNECT_TIME = 1_000;
 
 export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
@@ -137,16 +140,14 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     }
   }
 
-  mismatched(octets: Uint8Array): void {
-    this.#observe(octets.length > 3 ? octetAt(octets, 3) & 0xf : Rcode.FORMERR);
+  override mismatched(message: Uint8Array, length: number): void {
     const { log } = this.#rules;
     if (log.debugEnabled) {
       const { name, type } = this.#query;
       log.debug(`Wrong reply from ${this.#upstream?.address.text} for id: ${this.id}, ${name} ${type}`);
-      for (const line of hexdump(octets)) log.debug(`debug: ${line}`);
+      for (const line of hexdump(message.subarray(0, length))) log.debug(`debug: ${line}`);
     }
-    this.#query.trace?.note("the reply answers another question");
-    this.#settle(this.#query.reply({ rcode: Rcode.FORMERR }));
+    this.#query.trace?.note("passes over a reply to another question");
   }
 
   failed(error: ExchangeError): void {
@@ -167,19 +168,22 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#upstream = upstream;
     this.#sentAt = now;
     this.#query.setMetadata("forward/upstream", upstream.address.text);
-    exchange.send(this, Math.min(readTimeout, this.#query.deadline - now), this.#deadline - now);
+    // A connection in the making is not waited for longer than an answer would be: there may be others to ask.
+    const connectTimeout = Math.min(Math.max(readTimeout, LEAST_CONNECT_TIME), this.#deadline - now);
+    exchange.send(this, Math.min(readTimeout, this.#query.deadline - now), connectTimeout);
   }
 
   /** Which upstream, and how the others fare. */
   #noteAsking(upstream: Upstream, trace: Trace): void {
     const { upstreams, maxFails } = this.#rules;
     const address = upstream.address.text;
-    const down = upstreams.filter(({ health }) => health.isDown(maxFails));
+    const down = upstreams.filter((each) => each.healthOver(this.#overStream).isDown(maxFails));
     const protocol = (this.#overStream ? upstream.stream : upstream.datagram).protocol;
     if (this.#sentAt === 0 && down.length > 0) {
-      const names = down.map((each) => `${each.address.text} (${each.health.fails} failed probes)`);
+      const fails = (each: Upstream): number => each.healthOver(this.#overStream).fails;
+      const names = down.map((each) => `${each.address.text} (${fails(each)} failed probes)`);
       trace.note(`${down.length} of ${upstreams.length} upstreams down: ${names.join(", ")}`, {
-        down: down.map((each) => ({ upstream: each.address.text, failedProbes: each.health.fails })),
+        down: down.map((each) => ({ upstream: each.address.text, failedProbes: fails(each) })),
       });
     }
     const why = this.#lastResort ? ", by lot, as all are down" : "";
@@ -195,7 +199,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
         this.#downInARow = 0;
       }
       const upstream = upstreams[this.#indexAt(this.#position++)];
-      if (upstream === undefined || !upstream.health.isDown(maxFails)) return upstream;
+      if (upstream === undefined || !upstream.healthOver(this.#overStream).isDown(maxFails)) return upstream;
       if (++this.#downInARow < upstreams.length) continue;
       this.#rules.countBroken();
       if (failfast) return undefined;
@@ -211,12 +215,20 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   #read(octets: Uint8Array): void {
-    const scanned = this.#scan(octets);
     const flags = readU16(octets, 2);
+    if (isBareError(octets, octets.length)) {
+      const bare = this.#query.reply({ rcode: flags & 0xf });
+      bare.flags = flags & PASSED_FLAGS;
+      this.#accept(bare);
+      return;
+    }
+    const scanned = this.#scan(octets);
     let reply: Reply;
     if (scanned === undefined) {
       reply = this.#query.reply({ truncated: true });
     } else {
+      scanned.encoded.checkData();
+      if (scanned.irregular) this.#upstream?.irregular.increment();
       reply = this.#query.reply({
         rcode: (flags & 0xf) | (scanned.extendedRcodeBits << 4),
         encoded: scanned.encoded,
@@ -230,7 +242,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   /** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (CoreDNS facts 1.22). */
   #scan(octets: Uint8Array): ScannedMessage | undefined {
     try {
-      return EncodedSections.scan(octets, octets.length);
+      return EncodedSections.scan(octets, octets.length, true);
     } catch (error) {
       if (this.#overStream || !(error instanceof WireError) || error.code !== "SHORT_INPUT") throw error;
       this.#query.trace?.note(`the reply of ${octets.length} octets is cut off`);
@@ -266,7 +278,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       `${error.message}, after ${(this.#rules.clock.turnTime() - this.#sentAt).toFixed(2)} ms`,
       { error: error.message },
     );
-    if (this.#rules.maxFails !== 0) this.#upstream?.health.check();
+    if (this.#rules.maxFails !== 0) this.#upstream?.healthOver(this.#overStream).check();
     this.#failedAttempts++;
     if (this.#lastResort) this.#settle(this.#giveUp());
     else this.#proceed();

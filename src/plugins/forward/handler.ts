@@ -93,7 +93,7 @@ export class Forwarder implements PluginInstance {
           recursionDesired: config.health_check?.form.recursionDesired ?? true,
           interval: Math.max(config.health_check?.duration ?? 500, SHORTEST_INTERVAL),
         },
-        probeOverTcp: config.force_tcp,
+        onlyTcp: config.force_tcp,
         openPort,
       }),
     );

@@ -4,7 +4,13 @@ import { Rcode } from "../../dns/index.ts";
 import { answering, records } from "../../plugin/testing.ts";
 import { HONEST, type Script, SILENT } from "../../upstream/fixtures/scripted-server.ts";
 import { until } from "../../upstream/fixtures/test-request.ts";
-import { deadAddress, ForwardBench, forwarderOf, metricLines } from "./fixtures/forward-bench.ts";
+import {
+  deadAddress,
+  ForwardBench,
+  forwarderOf,
+  metricLines,
+  withShortAddress,
+} from "./fixtures/forward-bench.ts";
 
 const bench = new ForwardBench();
 afterEach(() => bench.stop());
@@ -72,8 +78,7 @@ describe("when an upstream fails", () => {
   ];
   for (const [option, attempts] of budgets) {
     it(`${attempts} attempts are made with ${option === "" ? "two upstreams" : option}`, async () => {
-      // Octets after the last record: a failure without any waiting.
-      const broken: Script = (asked) => asked.send(Buffer.concat([asked.encode(), Buffer.from("x")]));
+      const broken: Script = (asked) => asked.send(withShortAddress(asked));
       const servers = [await bench.server(broken), await bench.server(broken)];
       const test = await bench.start(`forward . ${servers.map(({ text }) => text).join(" ")} {
         max_fails 0
@@ -89,7 +94,7 @@ describe("when an upstream fails", () => {
   }
 
   it("attempts without limit end after five seconds, and do not spin meanwhile", async () => {
-    const broken: Script = (asked) => asked.send(Buffer.concat([asked.encode(), Buffer.from("x")]));
+    const broken: Script = (asked) => asked.send(withShortAddress(asked));
     const server = await bench.server(broken);
     const test = await bench.start(`forward . ${server.text} {
       max_fails 0
