@@ -22,6 +22,7 @@ const CHUNKS = [
   { name: "dns", holds: /^(dns\/|lib\/(ip-address|nearest-word)\.)/ },
   { name: "core", holds: /^(lib|corefile|plugin|transports|server)\// },
   { name: "upstream", holds: /^upstream\// },
+  { name: "etcd", holds: /^etcd\// },
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },
 ];
 

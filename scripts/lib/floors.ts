@@ -19,6 +19,7 @@ export const FLOORS = [
   "plugin",
   "upstream",
   "zones",
+  "etcd",
   "kubernetes",
   "plugins",
   "transports",

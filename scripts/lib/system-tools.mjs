@@ -10,6 +10,8 @@ const DEBIAN_PACKAGES = new Map([
   ["unbound", "unbound"],
   ["dnsmasq", "dnsmasq-base"],
   ["kubectl", "kubernetes-client"],
+  ["etcd", "etcd-server"],
+  ["etcdctl", "etcd-client"],
 ]);
 
 /** Asked by Debian's packages whether the service that they bring may be started. */

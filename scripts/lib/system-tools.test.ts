@@ -12,7 +12,14 @@ test("finds tools in the folders of PATH", (t) => {
   chmodSync(join(root, "two/kdig"), 0o755);
   const path = `${join(root, "one")}:${join(root, "nowhere")}:${join(root, "two")}`;
   assert.deepEqual(missingTools(["dig", "kdig", "dnsperf", "nslookup"], path), ["dnsperf", "nslookup"]);
-  assert.deepEqual(missingTools(undefined, path), ["dnsperf", "unbound", "dnsmasq", "kubectl"]);
+  assert.deepEqual(missingTools(undefined, path), [
+    "dnsperf",
+    "unbound",
+    "dnsmasq",
+    "kubectl",
+    "etcd",
+    "etcdctl",
+  ]);
 });
 
 test("says why a test is skipped", () => {
@@ -45,12 +52,13 @@ function provide(t: TestContext, aptGet: string, system: { isRoot: boolean; dist
 }
 
 const RECORD = 'echo "$DEBIAN_FRONTEND $*" >> "$ROOT/calls"';
-const PACKAGES = "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base kubernetes-client";
+const PACKAGES =
+  "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base kubernetes-client etcd-server etcd-client";
 const HINT = `On Debian or Ubuntu: sudo apt-get install --no-install-recommends ${PACKAGES}`;
 
 test("installs what is missing on Debian as root", (t) => {
   const install =
-    'for tool in dig kdig dnsperf unbound dnsmasq kubectl; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
+    'for tool in dig kdig dnsperf unbound dnsmasq kubectl etcd etcdctl; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
   // No service may start while packages are installed, and the machine's own rule is as before when they are.
   const policy = '[ -x "$ROOT/policy-rc.d" ] && echo "services forbidden" >> "$ROOT/calls"';
   const { status, stdout, calls } = provide(t, `${RECORD}\n${policy}\n${install}`, {
@@ -60,7 +68,7 @@ test("installs what is missing on Debian as root", (t) => {
   assert.equal(status, 0);
   assert.match(
     stdout,
-    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base, kubernetes-client \.\.\. \d+\.\d s\n$/,
+    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base, kubernetes-client, etcd-server, etcd-client \.\.\. \d+\.\d s\n$/,
   );
   assert.deepEqual(calls, [
     "noninteractive update",
@@ -70,7 +78,7 @@ test("installs what is missing on Debian as root", (t) => {
 });
 
 test("says what to install where it must not or cannot", (t) => {
-  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq, kubectl. The tests that need them are skipped.\n${HINT}\n`;
+  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq, kubectl, etcd, etcdctl. The tests that need them are skipped.\n${HINT}\n`;
   assert.deepEqual(provide(t, RECORD, { isRoot: false, distribution: "debian" }), {
     status: 0,
     stdout: said,
@@ -98,7 +106,7 @@ test("a package that the distribution does not have costs only itself", (t) => {
   const install = [
     RECORD,
     'case "$*" in *kubernetes-client*) echo "Unable to locate package" >&2; exit 100;; update) exit 0;; esac',
-    'for tool in dig kdig dnsperf unbound dnsmasq; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done',
+    'for tool in dig kdig dnsperf unbound dnsmasq etcd etcdctl; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done',
   ];
   const { status, stdout, calls } = provide(t, install.join("\n"), { isRoot: true, distribution: "debian" });
   assert.equal(status, 0);

@@ -22,7 +22,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "file",
   "auto",
   "secondary",
-  "etcd",
   "grpc",
   "sign",
   "view",

@@ -1,0 +1,47 @@
+/** gRPC's numbers for what went wrong, as far as etcd uses them. */
+export const StatusCode = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
+  FAILED_PRECONDITION: 9,
+  OUT_OF_RANGE: 11,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
+} as const;
+
+/** etcd, or the way to it, said no. */
+export class EtcdError extends Error {
+  override readonly name = "EtcdError";
+  /** See {@link StatusCode}. */
+  readonly code: number;
+  /** The URL that was asked. */
+  readonly endpoint: string;
+
+  constructor(code: number, reason: string, endpoint: string) {
+    super(`${endpoint}: ${reason}`);
+    this.code = code;
+    this.endpoint = endpoint;
+  }
+
+  /** Nobody was reached: another endpoint may be. */
+  get isUnreachable(): boolean {
+    return this.code === StatusCode.UNAVAILABLE || this.code === StatusCode.DEADLINE_EXCEEDED;
+  }
+
+  /** The token is missing, too old, or from before a change of users. */
+  get wantsLogin(): boolean {
+    return (
+      this.code === StatusCode.UNAUTHENTICATED ||
+      /user name is empty|invalid auth token|revision in header is old/.test(this.message)
+    );
+  }
+
+  /** The revision that was asked for is no longer kept. */
+  get isCompacted(): boolean {
+    return this.code === StatusCode.OUT_OF_RANGE;
+  }
+}

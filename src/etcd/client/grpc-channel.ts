@@ -1,0 +1,235 @@
+/** gRPC over one HTTP/2 connection to one endpoint: as much of it as etcd's API needs. */
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type SecureClientSessionOptions,
+} from "node:http2";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { EtcdError, StatusCode } from "./etcd-error.ts";
+
+/** PEM texts. */
+export interface TlsFiles {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface GrpcChannelOptions {
+  /** `http://host:port` or `https://host:port`. */
+  readonly url: string;
+  readonly tls: TlsFiles | undefined;
+  readonly clock: Clock;
+}
+
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface StreamReceiver {
+  message(octets: Uint8Array): void;
+  /** Called once. */
+  ended(error: EtcdError): void;
+}
+
+export interface GrpcStream {
+  send(message: Uint8Array): void;
+  close(): void;
+}
+
+/** A message that is longer is not taken: pages of keys are far shorter. */
+const MAX_MESSAGE_OCTETS = 64 * 1024 * 1024;
+/** Between two signs of life, milliseconds. A connection that gives none is dead, whatever TCP says. */
+const PING_INTERVAL = 10_000;
+const FRAME_HEADER = 5;
+
+export class GrpcChannel {
+  readonly #options: GrpcChannelOptions;
+  #session: ClientHttp2Session | undefined;
+
+  constructor(options: GrpcChannelOptions) {
+    this.#options = options;
+  }
+
+  get url(): string {
+    return this.#options.url;
+  }
+
+  /**
+   * One message there, one back.
+   * @param timeout milliseconds
+   * @throws EtcdError
+   */
+  unary(path: string, message: Uint8Array, metadata: Metadata, timeout: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      let reply: Uint8Array | undefined;
+      const stream = this.#open(path, metadata, {
+        message: (octets) => {
+          reply ??= octets;
+        },
+        ended: (error) => {
+          timer.cancel();
+          if (error.code === StatusCode.OK && reply !== undefined) resolve(reply);
+          else reject(error);
+        },
+      });
+      const timer = this.#options.clock.after(timeout, () =>
+        stream.fail(StatusCode.DEADLINE_EXCEEDED, `no answer within ${timeout} ms`),
+      );
+      stream.end(message);
+    });
+  }
+
+  /** Messages in both directions until one side ends it. */
+  open(path: string, metadata: Metadata, receiver: StreamReceiver): GrpcStream {
+    return this.#open(path, metadata, receiver);
+  }
+
+  close(): void {
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+
+  #open(path: string, metadata: Metadata, receiver: StreamReceiver): Http2Stream {
+    const stream = this.#connected().request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      ...metadata,
+    });
+    return new Http2Stream(stream, this.url, receiver);
+  }
+
+  #connected(): ClientHttp2Session {
+    const known = this.#session;
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const { url, tls, clock } = this.#options;
+    const options: SecureClientSessionOptions = { ...tls };
+    const session = connect(url, options);
+    // Streams tell it to who waits; the session itself has nobody to tell.
+    session.on("error", () => undefined);
+    session.on("goaway", () => this.#forget(session));
+    session.on("close", () => this.#forget(session));
+    watchOver(session, clock);
+    this.#session = session;
+    return session;
+  }
+
+  #forget(session: ClientHttp2Session): void {
+    if (this.#session === session) this.#session = undefined;
+  }
+}
+
+/** Ends a connection on which nothing comes back. */
+function watchOver(session: ClientHttp2Session, clock: Clock): void {
+  let unanswered = 0;
+  const timer: Timer = clock.every(PING_INTERVAL, () => {
+    if (session.connecting || unanswered > 0) {
+      session.destroy(new Error("no sign of life"), constants.NGHTTP2_CANCEL);
+      return;
+    }
+    unanswered++;
+    session.ping(() => {
+      unanswered--;
+    });
+  });
+  session.on("close", () => timer.cancel());
+}
+
+class Http2Stream implements GrpcStream {
+  readonly #stream: ClientHttp2Stream;
+  readonly #url: string;
+  readonly #receiver: StreamReceiver;
+  #held: Buffer = Buffer.alloc(0);
+  #status: EtcdError | undefined;
+  #hasEnded = false;
+
+  constructor(stream: ClientHttp2Stream, url: string, receiver: StreamReceiver) {
+    this.#stream = stream;
+    this.#url = url;
+    this.#receiver = receiver;
+    stream.on("response", (headers) => this.#takeHeaders(headers));
+    stream.on("trailers", (headers) => this.#takeStatus(headers));
+    stream.on("data", (octets: Buffer) => this.#take(octets));
+    stream.on("error", (error) => this.#takeError(error));
+    stream.on("close", () => this.#end());
+  }
+
+  send(message: Uint8Array): void {
+    if (!this.#stream.writable) return;
+    this.#stream.write(frame(message));
+  }
+
+  end(message: Uint8Array): void {
+    this.#stream.end(frame(message));
+  }
+
+  fail(code: number, reason: string): void {
+    this.#status ??= new EtcdError(code, reason, this.#url);
+    this.close();
+  }
+
+  close(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #takeHeaders(headers: IncomingHttpHeaders): void {
+    const status = headers[":status"];
+    if (Number(status) !== 200 && headers["grpc-status"] === undefined) {
+      this.fail(StatusCode.UNAVAILABLE, `HTTP status ${status}: no etcd listens there`);
+    } else {
+      this.#takeStatus(headers);
+    }
+  }
+
+  #takeStatus(headers: IncomingHttpHeaders): void {
+    const code = headers["grpc-status"];
+    if (code === undefined) return;
+    this.#status ??= new EtcdError(Number(code), decodeReason(headers["grpc-message"]), this.#url);
+  }
+
+  #takeError(error: Error): void {
+    this.#status ??= new EtcdError(StatusCode.UNAVAILABLE, error.message, this.#url);
+  }
+
+  #take(octets: Buffer): void {
+    let held = this.#held.length === 0 ? octets : Buffer.concat([this.#held, octets]);
+    while (held.length >= FRAME_HEADER) {
+      const length = held.readUInt32BE(1);
+      if (held[0] !== 0 || length > MAX_MESSAGE_OCTETS) {
+        this.fail(StatusCode.UNKNOWN, "a message that is compressed or too long");
+        return;
+      }
+      if (held.length < FRAME_HEADER + length) break;
+      this.#receiver.message(held.subarray(FRAME_HEADER, FRAME_HEADER + length));
+      held = held.subarray(FRAME_HEADER + length);
+    }
+    this.#held = held;
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#receiver.ended(
+      this.#status ?? new EtcdError(StatusCode.UNAVAILABLE, "the connection ended", this.#url),
+    );
+  }
+}
+
+function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.alloc(FRAME_HEADER + message.length);
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, FRAME_HEADER);
+  return framed;
+}
+
+/** Percent signs stand for what does not fit into a header. */
+function decodeReason(text: string | string[] | undefined): string {
+  const reason = String(text ?? "no reason given");
+  try {
+    return decodeURIComponent(reason);
+  } catch {
+    return reason;
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * Some ranges of etcd's keys, kept here: listed once, then watched. A fault costs nothing of what is known; only when etcd has
+ * forgotten the changes in between is everything listed again, and applied as a difference.
+ */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
+import { MAX_RUN_OCTETS } from "../../lib/octet-arena.ts";
+import type { EtcdClient, Watch } from "../client/etcd-client.ts";
+import { EtcdError } from "../client/etcd-error.ts";
+import type { KeyRange, KeyValue, WatchReply } from "../client/messages.ts";
+import { KeyTree } from "./key-tree.ts";
+import { LeaseTable } from "./lease-table.ts";
+
+export interface KeyMirrorOptions {
+  readonly client: EtcdClient;
+  readonly ranges: readonly KeyRange[];
+  /** Which of the keys in the ranges are wanted. */
+  wants(key: string): boolean;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly random: { fraction(): number };
+  /** Octets that the keys may take; beyond, nothing is kept. */
+  readonly maxOctets: number;
+  /** Each value that etcd sends, also while listing. */
+  seen(key: string, value: Buffer): void;
+  /** The value of a key changed, or it is gone. Not called before the first listing is complete. */
+  changed(key: string): void;
+  /** A listing is complete, the first one or a later one. */
+  listed(): void;
+}
+
+/** Keys of one answer while listing: decoded and applied in a millisecond or two. */
+const PAGE = 500;
+const FIRST_WAIT = 200;
+const LONGEST_WAIT = 10_000;
+
+export type MirrorState = "listing" | "watching" | "away" | "too large";
+
+export class KeyMirror {
+  readonly tree = new KeyTree();
+  readonly leases: LeaseTable;
+  readonly #options: KeyMirrorOptions;
+  #state: MirrorState = "listing";
+  #isSynced = false;
+  /** For each range: everything up to here is in the tree. Empty where all has to be listed. */
+  #revisions: number[] = [];
+  #since: number;
+  #failures = 0;
+  #lastError = "";
+  #watch: Watch | undefined;
+  #pause: { readonly timer: Timer; readonly end: () => void } | undefined;
+  #isStopped = false;
+
+  constructor(options: KeyMirrorOptions) {
+    this.#options = options;
+    this.#since = options.clock.now();
+    this.leases = new LeaseTable({ clock: options.clock, ask: (id) => options.client.lease(id) });
+  }
+
+  get state(): MirrorState {
+    return this.#state;
+  }
+
+  /** Whether all keys are known: from the first listing on, for good. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  get revision(): number {
+    return Math.max(0, ...this.#revisions);
+  }
+
+  /** What went wrong last, empty while all is well. */
+  get lastError(): string {
+    return this.#lastError;
+  }
+
+  /** Milliseconds since the state changed. */
+  get age(): number {
+    return this.#options.clock.now() - this.#since;
+  }
+
+  /** Runs until {@link stop}. */
+  start(): void {
+    this.leases.start();
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.leases.stop();
+    this.#watch?.close();
+    this.#pause?.timer.cancel();
+    this.#pause?.end();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      try {
+        if (this.#revisions.length === 0) await this.#list();
+        if (this.#state === "too large") return;
+        await this.#follow();
+      } catch (error) {
+        if (this.#isStopped) return;
+        await this.#failed(error);
+      }
+    }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    if (!(error instanceof Error)) throw error;
+    if (error instanceof EtcdError && error.isCompacted) {
+      this.#revisions = [];
+      return;
+    }
+    if (this.#state !== "away") this.#options.log.warning(`etcd is away: ${error.message}`);
+    this.#enter("away", error.message);
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
+    this.#failures++;
+    await this.#wait((wait / 2) * (1 + this.#options.random.fraction()));
+  }
+
+  async #list(): Promise<void> {
+    const { client, ranges } = this.#options;
+    this.tree.beginListing();
+    let revision = 0;
+    for (const { from, to } of ranges) {
+      let next: Uint8Array | undefined = from;
+      while (next !== undefined && !this.#isStopped) {
+        const page = await client.range({
+          from: next,
+          ...(to !== undefined && { to }),
+          limit: PAGE,
+          revision,
+        });
+        // All pages show the state of the first one.
+        if (revision === 0) revision = page.revision;
+        for (const entry of page.entries) this.#set(entry);
+        if (this.#isTooLarge()) return;
+        const last = page.entries.at(-1);
+        next = page.more && last !== undefined ? Buffer.concat([last.key, new Uint8Array(1)]) : undefined;
+      }
+    }
+    if (this.#isStopped) return;
+    const portions = this.tree.sweep(2_000, (key, lease) => {
+      this.leases.release(lease);
+      if (this.#isSynced) this.#options.changed(key);
+    });
+    while (portions.next().done !== true) await nextTurn();
+    this.#revisions = ranges.map(() => revision);
+    this.#isSynced = true;
+    this.#options.listed();
+  }
+
+  #follow(): Promise<void> {
+    const { client, ranges } = this.#options;
+    return new Promise((resolve, reject) => {
+      const watched = ranges.map((range, index) => ({ range, revision: this.#revisions[index] ?? 0 }));
+      const begin = client.watch(watched, {
+        reply: (reply) => {
+          const error = this.#take(reply);
+          if (error === undefined) return;
+          reject(error);
+          this.#watch?.close();
+        },
+        ended: (error) => {
+          this.#watch = undefined;
+          if (this.#isStopped) resolve();
+          else reject(error);
+        },
+      });
+      begin.then((watch) => {
+        this.#watch = watch;
+        if (this.#isStopped) watch.close();
+      }, reject);
+    });
+  }
+
+  /** @returns why the watch cannot go on */
+  #take(reply: WatchReply): Error | undefined {
+    const { endpoint } = this.#options.client;
+    // gRPC's OUT_OF_RANGE stands for what cannot be followed from here, and has to be listed.
+    if (reply.compactRevision > 0) return new EtcdError(11, "the changes in between are forgotten", endpoint);
+    if (reply.canceled) return new EtcdError(1, reply.reason || "the watch was ended", endpoint);
+    const range = reply.watchId - 1;
+    if (reply.created) {
+      if (reply.revision < (this.#revisions[range] ?? 0))
+        return new EtcdError(11, "etcd went back in time", endpoint);
+      this.#enter("watching", "");
+    }
+    for (const event of reply.events) {
+      if (event.deleted) this.#delete(event.key);
+      else this.#set(event);
+    }
+    // Of a change that came in part, the whole is asked for again after a fault.
+    const last = reply.events.at(-1)?.modRevision;
+    this.#revisions[range] = last === undefined ? reply.revision : reply.isPart ? last - 1 : last;
+    return this.#isTooLarge() ? new Error("too large") : undefined;
+  }
+
+  #set({ key, value, lease }: KeyValue): void {
+    const options = this.#options;
+    const text = latin1(key);
+    if (!options.wants(text)) return;
+    if (value.length >= MAX_RUN_OCTETS || key.length >= MAX_KEY_OCTETS) {
+      options.log.warning(`key ${text.slice(0, 200)} is passed over: its value has ${value.length} octets`);
+      this.#delete(key);
+      return;
+    }
+    options.seen(text, Buffer.from(value.buffer, value.byteOffset, value.length));
+    const known = this.#isSynced ? this.tree.get(text) : undefined;
+    const isSame = known?.value.equals(value) ?? false;
+    const former = this.tree.leaseOf(key);
+    this.tree.set(key, value, this.leases.use(lease));
+    this.leases.release(former);
+    if (this.#isSynced && !isSame) options.changed(text);
+  }
+
+  #delete(key: Uint8Array): void {
+    const lease = this.tree.leaseOf(key);
+    if (!this.tree.delete(key)) return;
+    this.leases.release(lease);
+    this.#options.changed(latin1(key));
+  }
+
+  #isTooLarge(): boolean {
+    const { maxOctets, log } = this.#options;
+    if (this.tree.octets <= maxOctets) return false;
+    if (this.#state !== "too large") {
+      log.warning(
+        `the keys take more than ${maxOctets / 1024 / 1024} MiB: every query asks etcd from now on; serve fewer zones, or another path`,
+      );
+    }
+    this.#enter("too large", "");
+    this.#isSynced = false;
+    this.#isStopped = true;
+    this.leases.stop();
+    return true;
+  }
+
+  #enter(state: MirrorState, error: string): void {
+    this.#lastError = error;
+    if (state === "watching") {
+      if (this.#state === "away") this.#options.log.info("etcd is back");
+      this.#failures = 0;
+    }
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#since = this.#options.clock.now();
+  }
+
+  #wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.after(milliseconds, resolve);
+      this.#pause = { timer, end: resolve };
+    });
+  }
+}
+
+function latin1(octets: Uint8Array): string {
+  return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString("latin1");
+}
+
+/** No name leads to a longer one: 255 octets, each of which may take four as text, behind any sensible path. */
+const MAX_KEY_OCTETS = 4096;

@@ -1,0 +1,97 @@
+/**
+ * Many small runs of octets in a few large buffers: a store of a hundred thousand texts is then a handful of objects to the garbage
+ * collector. Blocks that are given back are used again for blocks of their size, so what is stored may change for ever.
+ */
+
+/** Where a block begins. Never negative. */
+export type BlockAddress = number;
+
+const CHUNK_BITS = 20;
+const CHUNK_OCTETS = 1 << CHUNK_BITS;
+const OFFSET_MASK = CHUNK_OCTETS - 1;
+/** Blocks are multiples of this. */
+const GRAIN = 16;
+/** The longest run that can be stored. */
+export const MAX_RUN_OCTETS = 1 << 16;
+
+export class OctetArena {
+  readonly #chunks: Buffer[] = [];
+  /** By size class: addresses of blocks that were given back. */
+  readonly #free: BlockAddress[][] = [];
+  #end = 0;
+  #used = 0;
+
+  /** Octets of all buffers. */
+  get reservedOctets(): number {
+    return this.#chunks.length * CHUNK_OCTETS;
+  }
+
+  /** Octets of all blocks in use, rounded as they are stored. */
+  get usedOctets(): number {
+    return this.#used;
+  }
+
+  /**
+   * Copies `octets` into a block.
+   * @throws RangeError for more than {@link MAX_RUN_OCTETS}
+   */
+  store(octets: Uint8Array): BlockAddress {
+    const size = blockSize(octets.length);
+    const address = this.#free[sizeClass(size)]?.pop() ?? this.#extend(size);
+    this.#used += size;
+    this.#chunk(address).set(octets, address & OFFSET_MASK);
+    return address;
+  }
+
+  /** Gives a block back. `length` is that of the octets stored in it. */
+  release(address: BlockAddress, length: number): void {
+    const size = blockSize(length);
+    const index = sizeClass(size);
+    this.#used -= size;
+    this.#free[index] ??= [];
+    this.#free[index].push(address);
+  }
+
+  /** The octets themselves, valid until the block is given back. */
+  view(address: BlockAddress, length: number): Buffer {
+    const start = address & OFFSET_MASK;
+    return this.#chunk(address).subarray(start, start + length);
+  }
+
+  /** Whether the octets of a block are those of `bytes` from `start` to `end`. */
+  equals(address: BlockAddress, length: number, bytes: Uint8Array, start: number, end: number): boolean {
+    if (end - start !== length) return false;
+    const chunk = this.#chunk(address);
+    const offset = address & OFFSET_MASK;
+    for (let at = 0; at < length; at++) if (chunk[offset + at] !== bytes[start + at]) return false;
+    return true;
+  }
+
+  #chunk(address: BlockAddress): Buffer {
+    const chunk = this.#chunks[Math.floor(address / CHUNK_OCTETS)];
+    if (chunk === undefined) throw new RangeError(`no block at ${address}`);
+    return chunk;
+  }
+
+  #extend(size: number): BlockAddress {
+    // A block does not cross the end of a chunk; what is left there is lost.
+    if ((this.#end & OFFSET_MASK) + size > CHUNK_OCTETS || this.#end >= this.reservedOctets) {
+      this.#end = this.reservedOctets;
+      this.#chunks.push(Buffer.alloc(CHUNK_OCTETS));
+    }
+    const address = this.#end;
+    this.#end += size;
+    return address;
+  }
+}
+
+/** Up to 1 KiB in steps of 16 octets, above in powers of two. */
+function blockSize(length: number): number {
+  if (length > MAX_RUN_OCTETS) throw new RangeError(`${length} octets are too many for one block`);
+  if (length <= 1024) return Math.max(GRAIN, (length + GRAIN - 1) & ~(GRAIN - 1));
+  return 1 << (32 - Math.clz32(length - 1));
+}
+
+function sizeClass(size: number): number {
+  return size <= 1024 ? size / GRAIN : 64 + (31 - Math.clz32(size)) - 10;
+}

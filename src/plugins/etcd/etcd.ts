@@ -1,0 +1,314 @@
+import { Name } from "../../dns/index.ts";
+import { EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
+import type { TlsFiles } from "../../etcd/client/grpc-channel.ts";
+import type { KeyRange } from "../../etcd/client/messages.ts";
+import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
+import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
+import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
+import {
+  type Handler,
+  type PluginInstance,
+  readTextFile,
+  SetupError,
+  type Site,
+  type Timer,
+} from "../../plugin/index.ts";
+import type { EtcdConfig } from "./config.ts";
+import { type AuthorityRules, EtcdHandler } from "./handler.ts";
+import type { ItemRules } from "./items.ts";
+import { EtcdMetrics } from "./metrics.ts";
+import { readSkydnsConfig } from "./skydns-config.ts";
+import { MirroredKeys, RemoteKeys } from "./sources.ts";
+import { StubZones } from "./stub-zones.ts";
+
+const DEFAULT_ENDPOINT = "http://localhost:2379";
+const DEFAULT_TTL = 300;
+const DEFAULT_PRIORITY = 10;
+const DEFAULT_MIN_TTL = 30;
+/** Milliseconds that etcd has for one answer. */
+const TIMEOUT = 5_000;
+/** Milliseconds that a reload waits for the first listing. */
+const WARM_UP = 5_000;
+const MAX_OCTETS = 128 * 1024 * 1024;
+/** Malformed values that are named in the log, of one listing and what comes behind it. */
+const MAX_COMPLAINTS = 10;
+/** Milliseconds in which failures of queries are said once. */
+const FAILURE_PAUSE = 5_000;
+
+/** One `etcd` directive: SkyDNS's records, kept here and followed as they change (CoreDNS facts 2.51). */
+export class Etcd implements PluginInstance {
+  readonly #config: EtcdConfig;
+  readonly #site: Site;
+  readonly #prefix: string;
+  readonly #rules: ItemRules;
+  readonly #authority: AuthorityRules = { minTtl: DEFAULT_MIN_TTL, hostmaster: undefined };
+  readonly #handler: EtcdHandler;
+  readonly #metrics: EtcdMetrics;
+  readonly #stubs: StubZones | undefined;
+  readonly #synced = Promise.withResolvers<void>();
+  #client: EtcdClient | undefined;
+  #mirror: KeyMirror | undefined;
+  #mirrored: MirroredKeys | undefined;
+  #remote: RemoteKeys | undefined;
+  #changedAt: number;
+  #complaints = 0;
+  #lastFailure = Number.NEGATIVE_INFINITY;
+  #local: { readonly name: Name; readonly target: Name } | undefined;
+  #touched: Name[] = [];
+  #round: Timer | undefined;
+
+  constructor(config: EtcdConfig, site: Site) {
+    this.#config = config;
+    this.#site = site;
+    this.#prefix = normalisePrefix(config.path);
+    this.#rules = {
+      ttl: DEFAULT_TTL,
+      priority: DEFAULT_PRIORITY,
+      minLease: config["min-lease-ttl"],
+      maxLease: config["max-lease-ttl"],
+    };
+    this.#metrics = new EtcdMetrics(site.metrics, config.zones);
+    this.#changedAt = seconds(site.clock.wallTime());
+    const [first] = config.zones.zones;
+    this.#stubs =
+      config.stubzones && !config.read_through && first !== undefined
+        ? new StubZones(site, this.#prefix, first)
+        : undefined;
+    this.#handler = new EtcdHandler({
+      zones: config.zones,
+      prefix: this.#prefix,
+      rules: this.#rules,
+      authority: this.#authority,
+      fallthrough: config.fallthrough,
+      source: () => this.#source(),
+      isKept: () => this.#isKept,
+      serial: () => (this.#isKept ? this.#changedAt : seconds(site.clock.wallTime())),
+      staleAnswer: () => this.#metrics.stale.increment(),
+      failed: (error) => this.#queryFailed(error),
+    });
+  }
+
+  readonly handle: Handler = (query, next) => {
+    const local = this.#local;
+    // SkyDNS's name for the host that it runs on.
+    if (local !== undefined && query.name.equals(local.name))
+      return this.#handler.handle(query.derive({ name: local.target }), next);
+    return this.#stubs?.ask(query) ?? this.#handler.handle(query, next);
+  };
+
+  async start(): Promise<void> {
+    const { endpoint, credentials, read_through: readThrough } = this.#config;
+    const { clock, log, random } = this.#site;
+    const client = new EtcdClient({
+      endpoints: endpoint?.urls ?? [DEFAULT_ENDPOINT],
+      tls: await this.#readTls(),
+      credentials: credentials?.login,
+      clock,
+      timeout: TIMEOUT,
+    });
+    this.#client = client;
+    this.#remote = new RemoteKeys(client);
+    if (readThrough) {
+      this.#synced.resolve();
+      return;
+    }
+    const wanted = this.#wantedKeys();
+    const mirror = new KeyMirror({
+      client,
+      ranges: this.#ranges(wanted),
+      wants: (key) => wanted.some((top) => key === top || key.startsWith(`${top}/`)),
+      clock,
+      log,
+      random,
+      maxOctets: MAX_OCTETS,
+      seen: (key, value) => this.#seen(key, value),
+      changed: (key) => this.#changed(key),
+      listed: () => this.#listed(),
+    });
+    this.#mirror = mirror;
+    this.#mirrored = new MirroredKeys(mirror);
+    this.#metrics.follow(mirror, clock);
+    mirror.start();
+  }
+
+  async warmUp(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = this.#site.clock.after(WARM_UP, resolve);
+    await Promise.race([promise, this.#synced.promise]);
+    timer.cancel();
+  }
+
+  /** What was known once is answered from, whatever becomes of etcd. */
+  ready(): boolean {
+    return this.#config.read_through || this.#mirror?.state === "too large" || this.#isKept;
+  }
+
+  describeState(): string[] {
+    const zone = this.#config.zones.zones[0] ?? Name.root;
+    const mirror = this.#mirror;
+    if (mirror === undefined) return [`${zone} etcd: every query asks ${this.#client?.endpoint ?? ""}`];
+    const { state, tree, age, lastError, revision } = mirror;
+    const since = `${Math.floor(age / 1000)}s`;
+    const keys = `${tree.size} keys at revision ${revision}`;
+    switch (state) {
+      case "watching":
+        return [`${zone} etcd: watching ${this.#client?.endpoint ?? ""}, ${keys}`];
+      case "away":
+        return [
+          mirror.isSynced
+            ? `${zone} etcd: away for ${since} (${lastError}); answering from the last known ${keys}`
+            : `${zone} etcd: away for ${since} (${lastError}); nothing is known yet`,
+        ];
+      case "too large":
+        return [`${zone} etcd: too many keys to keep; every query asks ${this.#client?.endpoint ?? ""}`];
+      case "listing":
+        return [`${zone} etcd: being listed`];
+    }
+  }
+
+  stop(): void {
+    this.#round?.cancel();
+    this.#synced.resolve();
+    this.#metrics.stop();
+    this.#mirror?.stop();
+    this.#client?.close();
+    this.#stubs?.stop();
+  }
+
+  get #isKept(): boolean {
+    return this.#mirror?.isSynced === true;
+  }
+
+  #source(): MirroredKeys | RemoteKeys {
+    if (this.#isKept && this.#mirrored !== undefined) return this.#mirrored;
+    if (this.#remote === undefined) throw new Error("etcd is not known yet");
+    this.#metrics.readThrough.increment();
+    return this.#remote;
+  }
+
+  /** The keys whose subtrees this directive answers from. A subtree in another one is not named twice. */
+  #wantedKeys(): string[] {
+    const zones = this.#config.zones.zones.map((zone) => keyOfName(this.#prefix, zone));
+    if (this.#config.skydns_config) zones.push(this.#configKey);
+    if (this.#stubs !== undefined) zones.push(this.#stubs.key);
+    return zones.filter(
+      (key, index) =>
+        zones.indexOf(key) === index && !zones.some((other) => key !== other && key.startsWith(`${other}/`)),
+    );
+  }
+
+  get #configKey(): string {
+    return `${this.#prefix}/config`;
+  }
+
+  #ranges(keys: readonly string[]): KeyRange[] {
+    return keys.map((key) =>
+      key === "" ? rangeBelow("") : { ...rangeBelow(key), from: Buffer.from(key, "latin1") },
+    );
+  }
+
+  #seen(key: string, value: Buffer): void {
+    if (key === this.#configKey) return;
+    try {
+      readServiceItem(key, value);
+    } catch (error) {
+      if (!(error instanceof ServiceItemError)) throw error;
+      this.#metrics.malformed.increment();
+      this.#complaints++;
+      if (this.#complaints > MAX_COMPLAINTS) return;
+      const more = this.#complaints === MAX_COMPLAINTS ? "; further ones are not named" : "";
+      this.#site.log.warning(`key is passed over: ${error.message}${more}`);
+    }
+  }
+
+  #listed(): void {
+    this.#complaints = 0;
+    this.#changedAt = seconds(this.#site.clock.wallTime());
+    this.#handler.forgetAnswers();
+    this.#stubs?.read((this.#mirror ?? unknown()).tree);
+    this.#readSkydnsConfig();
+    this.#synced.resolve();
+  }
+
+  #changed(key: string): void {
+    this.#changedAt = seconds(this.#site.clock.wallTime());
+    this.#handler.forgetAnswers();
+    if (key === this.#configKey) this.#readSkydnsConfig();
+    const stubs = this.#stubs;
+    if (stubs !== undefined && key.startsWith(`${stubs.key}/`)) stubs.read((this.#mirror ?? unknown()).tree);
+    const name = nameOfKey(this.#prefix, key);
+    const zone = name === undefined ? undefined : this.#config.zones.match(name);
+    if (name === undefined || zone === undefined) return;
+    // What stands below a name is shown at the name; that of the zone's apex grows old by itself, unless it is meant.
+    const parent = name.parent ?? name;
+    const isOfApex = parent.labelCount === zone.labelCount + 2 && parent.labelText(1) === "dns";
+    this.#touched.push(isOfApex ? zone : parent.isBelow(zone) ? parent : name);
+    this.#round ??= this.#site.clock.after(0, () => this.#forgetTouched());
+  }
+
+  #forgetTouched(): void {
+    this.#round = undefined;
+    const names = this.#touched;
+    this.#touched = [];
+    for (const { instance } of this.#site.block.plugins()) instance.forget?.(names);
+  }
+
+  #readSkydnsConfig(): void {
+    if (!this.#config.skydns_config) return;
+    const entry = this.#mirror?.tree.get(this.#configKey);
+    if (entry === undefined) return;
+    const { log } = this.#site;
+    try {
+      const read = readSkydnsConfig(entry.value.toString("utf8"));
+      this.#rules.ttl = read.ttl ?? DEFAULT_TTL;
+      this.#rules.priority = read.priority ?? DEFAULT_PRIORITY;
+      this.#authority.minTtl = read.minTtl ?? DEFAULT_MIN_TTL;
+      this.#authority.hostmaster = read.hostmaster;
+      const [zone] = this.#config.zones.zones;
+      this.#local =
+        read.local === undefined || zone === undefined
+          ? undefined
+          : { name: Name.fromLabels(["local", "dns"], zone), target: read.local };
+      for (const line of read.elsewhere) log.info(`${this.#configKey} sets ${line}`);
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      log.warning(`${this.#configKey} is passed over: ${error.message}`);
+    }
+  }
+
+  #queryFailed(error: Error): void {
+    const now = this.#site.clock.now();
+    if (now - this.#lastFailure < FAILURE_PAUSE) return;
+    this.#lastFailure = now;
+    this.#site.log.error(error.message);
+  }
+
+  /** One file is a CA, two are a certificate and its key, three are all of them. */
+  async #readTls(): Promise<TlsFiles | undefined> {
+    const files = this.#config.tls?.files;
+    if (files === undefined) return undefined;
+    const read = async (file: string): Promise<string> => {
+      try {
+        return await readTextFile(this.#site.resolvePath(file));
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        throw new SetupError(`tls: ${error.message}`);
+      }
+    };
+    const texts = await Promise.all(files.map(read));
+    const [cert, key, ca] = texts.length === 1 ? [undefined, undefined, texts[0]] : texts;
+    return {
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+    };
+  }
+}
+
+function unknown(): never {
+  throw new Error("etcd is not known yet");
+}
+
+function seconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
+}

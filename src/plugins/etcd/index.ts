@@ -1,0 +1,11 @@
+/** `etcd`: SkyDNS's records in etcd (CoreDNS facts 2.51). */
+import { definePlugin } from "../../plugin/index.ts";
+import { config } from "./config.ts";
+import { Etcd } from "./etcd.ts";
+
+export default definePlugin({
+  name: "etcd",
+  summary: "Answers from SkyDNS records in etcd.",
+  config,
+  create: (values, site) => new Etcd(values, site),
+});

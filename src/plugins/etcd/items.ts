@@ -1,0 +1,153 @@
+/** What etcd says of one name, wherever it is read from. */
+import type { Name } from "../../dns/name.ts";
+import { matchesPattern, nameOfKey, patternOfName } from "../../etcd/skydns/key-path.ts";
+import { readServiceItem, type ServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
+import { isIpv4Mapped } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../plugin/index.ts";
+
+/** One key's item, with what of it depends on the server filled in. */
+export interface Item extends ServiceItem {
+  readonly key: string;
+  /** What the item is to a query for addresses. An item that has no host, or text beside a host name, is `text`. */
+  readonly kind: "ipv4" | "ipv6" | "name" | "text";
+  /** The address in canonical text, where it is one. */
+  readonly address: string;
+}
+
+/** A key as it was read. */
+export interface KeyEntry {
+  readonly key: string;
+  readonly value: Buffer;
+  /** Milliseconds that its lease still runs, `Infinity` without one. */
+  readonly leaseLeft: number;
+}
+
+/** What was found for a name. */
+export type Reading =
+  | { readonly kind: "found"; readonly items: readonly Item[] }
+  | { readonly kind: "missing" }
+  | { readonly kind: "failed"; readonly error: Error };
+
+export const MISSING: Reading = { kind: "missing" };
+
+export interface ItemRules {
+  /** Seconds of an item that says nothing itself. */
+  ttl: number;
+  priority: number;
+  /** Milliseconds. */
+  readonly minLease: number;
+  readonly maxLease: number;
+}
+
+/** What came of the leases that were looked at. */
+export interface LeaseMarks {
+  /** An answer depends on the time. */
+  hasLease: boolean;
+  /** A lease was over. */
+  isStale: boolean;
+}
+
+/**
+ * Makes a reading of the keys that were found. A key with a value that is none spoils itself alone: only where nothing else is
+ * there does the question fail.
+ */
+export function readItems(entries: readonly KeyEntry[], rules: ItemRules, marks: LeaseMarks): Reading {
+  if (entries.length === 0) return MISSING;
+  const items: Item[] = [];
+  let problem: ServiceItemError | undefined;
+  for (const entry of entries) {
+    try {
+      items.push(itemOf(entry, rules, marks));
+    } catch (error) {
+      if (!(error instanceof ServiceItemError)) throw error;
+      problem ??= error;
+    }
+  }
+  if (items.length === 0 && problem !== undefined) return { kind: "failed", error: problem };
+  return { kind: "found", items: ofOneGroup(items) };
+}
+
+function itemOf({ key, value, leaseLeft }: KeyEntry, rules: ItemRules, marks: LeaseMarks): Item {
+  const item = readServiceItem(key, value);
+  const octets = item.host === "" ? undefined : parseIpAddress(item.host);
+  const isIpv4 = octets !== undefined && (octets.length === 4 || isIpv4Mapped(octets));
+  return {
+    ...item,
+    key,
+    kind: isIpv4
+      ? "ipv4"
+      : octets !== undefined
+        ? "ipv6"
+        : item.host !== "" && item.text === ""
+          ? "name"
+          : "text",
+    address:
+      octets === undefined ? "" : formatIpAddress(isIpv4 ? octets.subarray(octets.length - 4) : octets),
+    priority: item.priority === 0 ? rules.priority : item.priority,
+    ttl: ttlOf(item.ttl, leaseLeft, rules, marks),
+  };
+}
+
+/** Seconds: what the item says and what its lease leaves, whichever is less. */
+function ttlOf(own: number, leaseLeft: number, rules: ItemRules, marks: LeaseMarks): number {
+  if (leaseLeft === Number.POSITIVE_INFINITY) return own === 0 ? rules.ttl : own;
+  marks.hasLease = true;
+  if (leaseLeft < 0) marks.isStale = true;
+  const lease = Math.floor(Math.min(Math.max(leaseLeft, rules.minLease), rules.maxLease) / 1000);
+  return own === 0 ? lease : Math.min(own, lease);
+}
+
+/**
+ * Items of the same group as those with the shortest keys, and items without any; all of them where those have none, or several
+ * (kube-dns facts 3.6).
+ */
+function ofOneGroup(items: readonly Item[]): readonly Item[] {
+  if (items.every(({ group }) => group === "")) return items;
+  const shortest = Math.min(...items.map(({ key }) => depth(key)));
+  const groups = new Set(items.filter(({ key }) => depth(key) === shortest).map(({ group }) => group));
+  groups.delete("");
+  const [group] = groups;
+  if (group === undefined || groups.size > 1) return items;
+  return items.filter((item) => item.group === "" || item.group === group);
+}
+
+function depth(key: string): number {
+  return key.split("/").length;
+}
+
+/** Where keys come from: kept here, or read from etcd each time. */
+export interface KeySource<Result> {
+  below(key: string): Result;
+  exactly(key: string): Result;
+}
+
+export type Found = readonly KeyEntry[] | Promise<readonly KeyEntry[]>;
+
+/**
+ * The keys that stand for a name: all those below it, or where there are none its own; with wildcards, those that fit.
+ * @param exact its own alone
+ */
+export function findKeys(
+  source: KeySource<Found>,
+  prefix: string,
+  key: string,
+  name: Name,
+  exact: boolean,
+): Found {
+  const pattern = patternOfName(prefix, name);
+  const top = pattern?.top ?? key;
+  const fit = (entries: readonly KeyEntry[]) =>
+    pattern === undefined ? entries : entries.filter((entry) => matchesPattern(pattern, entry.key));
+  const orExactly = (entries: readonly KeyEntry[]): Found =>
+    entries.length > 0 ? fit(entries) : source.exactly(top);
+  if (exact) return source.exactly(top);
+  const below = source.below(top);
+  return below instanceof Promise ? below.then(orExactly) : orExactly(below);
+}
+
+/** The name that stands for an item as a target, labels taken off as it says. */
+export function targetOfItem(prefix: string, item: Item): Name | undefined {
+  const name = nameOfKey(prefix, item.key);
+  if (name === undefined || item.targetStrip <= 0 || item.targetStrip >= name.labelCount) return name;
+  return name.suffix(item.targetStrip);
+}
