@@ -118,8 +118,9 @@ class BatchedUdpTransport implements Transport, Reader {
     this.#ports = Array.from({ length: BATCH }, (_, slot) => new SlotPort(this, slot));
   }
 
-  share(): boolean {
-    return setReusePort(this.#sockets.libc, this.#fd);
+  share(on = true): boolean {
+    // A descriptor that was closed may be somebody else's by now.
+    return !this.#closed && setReusePort(this.#sockets.libc, this.#fd, on);
   }
 
   pause(): void {

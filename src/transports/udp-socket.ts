@@ -59,9 +59,9 @@ export function listenFailure({ host, port }: ListenTarget, errno: number): List
 }
 
 /**
- * Lets others that ask for it bind the same address from now on. Linux looks at the option when the other one binds, so a socket
+ * Lets others that ask for it bind the same address from now on, or no more. Linux looks at the option when the other one binds, so a socket
  * that was bound alone, and thereby found that the port was free, can be shared afterwards.
  */
-export function setReusePort(libc: Libc, fd: number): boolean {
-  return setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, 1) === 0;
+export function setReusePort(libc: Libc, fd: number, on: boolean): boolean {
+  return setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, on ? 1 : 0) === 0;
 }
