@@ -7,7 +7,8 @@ import { Rcode, rcodeName } from "../dns/numbers.ts";
 import { octetAt } from "../dns/octets.ts";
 import { A, AAAA } from "../dns/record-table.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
-import { type Exchange, UpstreamRequest } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import { exchangeOnce } from "./exchange-once.ts";
 
 /** IPv4 addresses first, then IPv6. Rejects when there is none. */
 export type HostLookup = (host: Name) => Promise<string[]>;
@@ -49,46 +50,9 @@ async function askInTurn(servers: readonly Exchange[], host: Name, type: number)
   return fault;
 }
 
-function ask(server: Exchange, host: Name, type: number): Promise<string[]> {
-  return new Promise((resolve, reject) => {
-    server.send(new AddressRequest(host, type, resolve, reject), LOOKUP_TIMEOUT, LOOKUP_TIMEOUT);
-  });
-}
-
-class AddressRequest extends UpstreamRequest {
-  readonly bytes: Uint8Array;
-  readonly questionEnd: number;
-  readonly #resolve: (addresses: string[]) => void;
-  readonly #reject: (error: Error) => void;
-
-  constructor(
-    host: Name,
-    type: number,
-    resolve: (addresses: string[]) => void,
-    reject: (error: Error) => void,
-  ) {
-    super();
-    this.bytes = encodeMessage(makeQuery({ name: host, type }));
-    this.questionEnd = this.bytes.length;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  get length(): number {
-    return this.bytes.length;
-  }
-
-  answered(reply: Uint8Array): void {
-    try {
-      this.#resolve(readAddresses(reply));
-    } catch (error) {
-      this.#reject(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  failed(error: Error): void {
-    this.#reject(error);
-  }
+async function ask(server: Exchange, host: Name, type: number): Promise<string[]> {
+  const query = encodeMessage(makeQuery({ name: host, type }));
+  return readAddresses(await exchangeOnce(server, query, query.length, LOOKUP_TIMEOUT));
 }
 
 function readAddresses(reply: Uint8Array): string[] {

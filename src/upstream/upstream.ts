@@ -1,6 +1,6 @@
+import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { OpenDatagramPort } from "./datagram-port.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { Exchange, ExchangeOptions } from "./exchange.ts";
 import { HealthMonitor, type HealthProbe } from "./health-monitor.ts";
 import { TcpExchange } from "./tcp-exchange.ts";

@@ -39,7 +39,6 @@ for (const [what, script] of [
             max_fails 0
             ${option}
           }`);
-          const started = test.clock.now();
           const slowest: number[] = [];
           // They come over 3 s, so that connections have queries of every age on them.
           const answers: Promise<unknown>[] = [];
@@ -66,7 +65,7 @@ for (const [what, script] of [
             return done;
           }, "all are answered");
           await all;
-          assert.ok(test.clock.now() > started);
+          assert.ok(Math.max(...slowest) < 4_200, `the slowest after ${Math.max(...slowest)} ms`);
           const asked = namesAt(silent);
           assert.equal(new Set(asked).size, asked.length, "nothing went twice to the silent one");
         });
