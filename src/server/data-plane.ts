@@ -10,6 +10,7 @@ import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
 import { fastestUdp } from "../transports/fastest-udp.ts";
+import { tcpSockets } from "../transports/tcp-socket.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import {
   type Configuration,
@@ -58,7 +59,9 @@ export class DataPlane {
     this.#listeners = new ListenerPool({
       clock: options.clock,
       metrics: options.metrics,
+      descriptors: options.machine.descriptors,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
+      tcpSockets,
       onError,
       onUnshared: (label, transport) =>
         log.warning(

@@ -1,5 +1,5 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
-import type { ServerKey } from "../corefile/server-key.ts";
+import type { Scheme, ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
@@ -31,6 +31,7 @@ export interface GenerationOptions {
 export interface ListenPoint {
   /** `dns://127.0.0.1:53`. */
   readonly label: string;
+  readonly scheme: Scheme;
   /** Empty for all addresses. */
   readonly host: string;
   readonly port: number;
@@ -190,7 +191,7 @@ export class Generation {
   #makeListenPoints(options: GenerationOptions, sockets: ReadonlyMap<string, number>): ListenPoint[] {
     const groups = new Map<
       string,
-      { host: string; port: number; members: { block: Block; route: Route }[] }
+      { scheme: Scheme; host: string; port: number; members: { block: Block; route: Route }[] }
     >();
     const onPanic = this.#panicObserver(options);
     for (const block of this.#blocks) {
@@ -207,13 +208,15 @@ export class Generation {
         for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
           const label = listenerLabel(key, host);
           const group = groups.get(label);
-          if (group === undefined) groups.set(label, { host, port: key.port, members: [{ block, route }] });
+          if (group === undefined)
+            groups.set(label, { scheme: key.scheme, host, port: key.port, members: [{ block, route }] });
           else group.members.push({ block, route });
         }
       }
     }
-    return [...groups].map(([label, { host, port, members }]) => ({
+    return [...groups].map(([label, { scheme, host, port, members }]) => ({
       label,
+      scheme,
       host,
       port,
       settings: (members.at(-1) as (typeof members)[number]).block.configured.settings,
