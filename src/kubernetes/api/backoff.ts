@@ -5,6 +5,8 @@ const FIRST_MS = 200;
 const LONGEST_MS = 30_000;
 /** A server that asks for more than this is not believed. */
 const MAX_RETRY_AFTER_MS = 60_000;
+/** Leads to waits of half a second or so. */
+const EASED_FAILURES = 2;
 
 export class Backoff {
   readonly #random: () => number;
@@ -22,6 +24,11 @@ export class Backoff {
 
   recovered(): void {
     this.#failures = 0;
+  }
+
+  /** What is known moves on in spite of the failures: the next waits are short ones again. */
+  ease(): void {
+    this.#failures = Math.min(this.#failures, EASED_FAILURES);
   }
 
   /**

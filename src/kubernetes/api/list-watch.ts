@@ -93,7 +93,9 @@ export class ListWatch<K extends Kind> {
 
   /** Tries again at once, if it waits after a failure: the API is there again. */
   wake(): void {
-    this.#wake?.();
+    if (this.#wake === undefined) return;
+    this.#recovery.ease();
+    this.#wake();
   }
 
   /** Resolves when nothing is going on any more. */
@@ -231,10 +233,12 @@ export class ListWatch<K extends Kind> {
     const from = this.#revision;
     this.#attempt = { ...this.#attempt, hasBegun: true };
     let events = 0;
+    let changes = 0;
     try {
       for await (const chunk of stream.chunks) {
         for (const event of stream.read(chunk)) {
           events++;
+          if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;
           const endOfList = this.#apply(event, listing, stream);
           if (endOfList === undefined || listing === undefined) continue;
           this.#listed(listing, endOfList);
@@ -252,6 +256,7 @@ export class ListWatch<K extends Kind> {
     } finally {
       stream.close();
       // Whatever ended it, the server was well.
+      if (changes > 0) this.#recovery.ease();
       if (watchingSince !== undefined) this.#recovery.ranFor(clock.now() - watchingSince);
     }
     if (listing !== undefined) throw new ApiContentError("the list ended before it was complete");

@@ -82,6 +82,11 @@ export class Recovery {
     this.#failures = 0;
   }
 
+  /** A watch told of changes before it failed, or the server is well for others: long waits would make what is known older than it need be. */
+  ease(): void {
+    this.#backoff.ease();
+  }
+
   /**
    * A watch ran its full time without a word. Of a quiet resource on a server without bookmarks that is nothing unusual.
    * @returns whether everything is to be listed again, to be sure

@@ -54,6 +54,8 @@ it("waits longer after each failure, up to a bound, and as long as a server asks
   assert.equal(Math.round(most.failed()), 200);
   assert.equal(Math.round(most.failed(5000)), 5200);
   assert.ok(most.failed(3_600_000) < 61_000);
+  least.ease();
+  assert.equal(least.failed(), 400);
   most.recovered();
   assert.equal(most.failures, 0);
 });
