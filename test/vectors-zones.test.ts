@@ -4,6 +4,6 @@
  */
 import { replayFiles } from "./support/vectors/replay-files.ts";
 
-const FILES = ["file"];
+const FILES = ["auto", "file"];
 
 replayFiles("zones", FILES);

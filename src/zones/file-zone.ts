@@ -37,14 +37,13 @@ export class FileZone {
   #checking: Promise<void> = Promise.resolve();
 
   constructor(options: FileZoneOptions) {
-    const { site, origin, file, service } = options;
+    const { site, origin, file } = options;
     this.#options = options;
     this.file = file;
     this.reload = options.reload;
     this.served = new ServedZone(origin);
     this.#source = new ZoneFileSource(file, this.served.apex, site.clock);
     this.#log = site.log;
-    service.table.add(this.served);
   }
 
   /**

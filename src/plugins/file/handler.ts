@@ -25,6 +25,7 @@ export class FileZones implements PluginInstance {
         (origin) => new FileZone({ service, site, origin, file: site.resolvePath(file), reload, byMtime }),
       ),
     );
+    for (const { served } of this.#zones) service.table.add(served);
   }
 
   /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */

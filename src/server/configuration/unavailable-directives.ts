@@ -19,7 +19,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "route53",
   "azure",
   "clouddns",
-  "auto",
   "secondary",
   "grpc",
   "sign",
