@@ -5,6 +5,7 @@
 import { isAbsolute, join } from "node:path";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
+import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
@@ -57,7 +58,7 @@ export class DataPlane {
     const { log } = options;
     const onError = (error: unknown): void => log.error(messageOf(error));
     this.#listeners = new ListenerPool({
-      clock: options.clock,
+      clock: new GuardedClock(options.clock, onError),
       metrics: options.metrics,
       descriptors: options.machine.descriptors,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
@@ -68,7 +69,7 @@ export class DataPlane {
           `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
         ),
     });
-    this.#http = new HttpEndpoints(onError);
+    this.#http = new HttpEndpoints({ onError, tcpSockets });
     this.#panics = options.metrics
       .counter({
         name: "coredns_panics_total",

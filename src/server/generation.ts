@@ -1,12 +1,14 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
 import type { Scheme, ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
+import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import type { PluginInstance } from "../plugin/define-plugin.ts";
 import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
 import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";
+import { PLUGIN_PANICS } from "./isolation/isolation.ts";
 import { buildChain, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
@@ -318,12 +320,19 @@ function makeSite(
             hosts.map((host) => listenerSite(listenerLabel(key, host), zones[index], options)),
           ),
   };
+  const log = options.site.processLog.child(`plugin/${plugin}`);
+  // Timers and what they begin belong to no query, so no link of the chain stands around them.
+  const onFault = (error: unknown): void => {
+    options.site.metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
+    log.error(`failed outside of a query: ${oneLine(error)}`);
+  };
   return {
     ...options.site,
+    clock: new GuardedClock(options.site.clock, onFault),
     feed,
     plugin,
     block: blockSite,
-    log: options.site.processLog.child(`plugin/${plugin}`),
+    log,
     resolvePath: (path) => options.joinPath(settings.root, path),
     shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
   };
@@ -338,6 +347,10 @@ function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => 
 function listenerSite(label: string, zone: Name | undefined, options: GenerationOptions): ListenerSite {
   if (zone === undefined) throw new RangeError("a key without zone");
   return { label, zone, address: () => options.addressOf(label) };
+}
+
+function oneLine(error: unknown): string {
+  return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
 }
 
 function messageOf(error: unknown): string {
