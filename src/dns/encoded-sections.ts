@@ -34,6 +34,17 @@ export interface AddressRun {
   readonly count: number;
 }
 
+/** What sections are made of; see the members of {@link EncodedSections}. */
+export interface SectionParts {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  /** Records in answer, authority and additional. */
+  readonly counts: readonly [number, number, number];
+  readonly recordStarts: Uint16Array;
+  readonly typeOffsets: Uint16Array;
+}
+
 export class EncodedSections {
   /** A message; what stands before `start` belongs to the message that was encoded and is not to be used. */
   readonly bytes: Uint8Array;
@@ -52,14 +63,7 @@ export class EncodedSections {
   readonly firstTypeOffset: number;
   #addressRuns: readonly AddressRun[] | undefined;
 
-  private constructor(parts: {
-    bytes: Uint8Array;
-    start: number;
-    end: number;
-    counts: readonly [number, number, number];
-    recordStarts: Uint16Array;
-    typeOffsets: Uint16Array;
-  }) {
+  private constructor(parts: SectionParts) {
     this.bytes = parts.bytes;
     this.start = parts.start;
     this.end = parts.end;
@@ -67,6 +71,11 @@ export class EncodedSections {
     this.recordStarts = parts.recordStarts;
     this.typeOffsets = parts.typeOffsets;
     this.firstTypeOffset = parts.typeOffsets[0] ?? 0;
+  }
+
+  /** Takes octets that the caller made: nothing is checked. */
+  static of(parts: SectionParts): EncodedSections {
+    return new EncodedSections(parts);
   }
 
   /** Sections without any record, for a question that ends at `start`. */
@@ -80,20 +89,6 @@ export class EncodedSections {
       recordStarts,
       typeOffsets: new Uint16Array(0),
     });
-  }
-
-  /**
-   * Takes octets that somebody else encoded, whose places are those of a message with a question that ends at `start`.
-   * @param counts records of answer, authority and additional section
-   */
-  static assembled(
-    bytes: Uint8Array,
-    start: number,
-    counts: readonly [number, number, number],
-    recordStarts: Uint16Array,
-    typeOffsets: Uint16Array,
-  ): EncodedSections {
-    return new EncodedSections({ bytes, start, end: bytes.length, counts, recordStarts, typeOffsets });
   }
 
   /**

@@ -178,6 +178,13 @@ export class Reply {
     else this.reencodeFor(query);
   }
 
+  /** Puts other octets in place of the records, encoded for the question of `query`, which this answers from now on. */
+  replaceEncoded(query: Asked, encoded: EncodedSections): void {
+    this.query = query;
+    this.#encoded = encoded;
+    this.#records = undefined;
+  }
+
   /** Encodes the records again for a query of another name: pointers to the question would lead astray. */
   reencodeFor(query: Asked): void {
     const { encoded, complete } = EncodedSections.encode(query.question, this.records);

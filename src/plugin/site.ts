@@ -82,6 +82,8 @@ export interface BlockSettings {
   idleTimeout: number;
   /** Queries on one TCP connection, -1 for no limit. */
   maxTcpQueries: number;
+  /** Codes of EDNS options that clients get back, besides those that every server sends back (`rewrite`). */
+  echoedOptions: number[];
 }
 
 /** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
@@ -97,6 +99,7 @@ export function defaultBlockSettings(): BlockSettings {
     writeTimeout: 5_000,
     idleTimeout: 10_000,
     maxTcpQueries: -1,
+    echoedOptions: [],
   };
 }
 
@@ -116,8 +119,6 @@ export interface Machine {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** How many threads the machine can run at one time: the processors that this process may use. */
   readonly parallelism: number;
-  /** Files and sockets that the process may have open at one time, `Infinity` where the system does not say. */
-  readonly descriptors: number;
 }
 
 /**

@@ -4,10 +4,8 @@ import { formatGoDuration } from "../../lib/duration.ts";
 import type { Logger } from "../../lib/log.ts";
 import { ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
 
-/** A trouble that lasts is mentioned again after so long; troubles that alternate each by itself. */
+/** A trouble that lasts is mentioned again after so long. */
 const REPEAT_MS = 60_000;
-/** Troubles that are known apart. Servers find ever new words, if they number their requests. */
-const MAX_TROUBLES = 16;
 
 export interface WatchLogOptions {
   readonly log: Logger;
@@ -19,10 +17,7 @@ export interface WatchLogOptions {
 export class WatchLog {
   readonly #options: WatchLogOptions;
   #lastWords = "";
-  /** When each trouble was mentioned last. */
-  readonly #saidAt = new Map<string, number>();
-  /** Whether the log says that the watch is lost. */
-  #isLossSaid = false;
+  #saidAt = 0;
   #lostAt: number | undefined;
   /** When the API was last heard of before the watch was lost. */
   #heardAt = 0;
@@ -63,11 +58,10 @@ export class WatchLog {
     // What an operator has decided to do without is mentioned once.
     const isLackExpected =
       subject.remedy !== undefined && error instanceof ApiStatusError && error.code === 404;
-    const isLasting = isLackExpected && words === this.#lastWords;
+    const isKnown = words === this.#lastWords && (isLackExpected || now - this.#saidAt < REPEAT_MS);
     this.#lastWords = words;
-    const saidAt = this.#saidAt.get(words);
-    if (isLasting || (saidAt !== undefined && now - saidAt < REPEAT_MS)) return;
-    this.#said(words, now);
+    if (isKnown) return;
+    this.#saidAt = now;
     const next = `next try in ${duration(delayMs)}`;
     log.warning(
       this.#wasWatching
@@ -81,9 +75,7 @@ export class WatchLog {
     const lostAt = this.#lostAt;
     this.#lostAt = undefined;
     this.#lastWords = "";
-    const isLossSaid = this.#isLossSaid;
-    this.#isLossSaid = false;
-    if (lostAt !== undefined && isLossSaid) {
+    if (lostAt !== undefined) {
       const now = clock.now();
       const after = duration(now - lostAt);
       log.info(
@@ -93,14 +85,6 @@ export class WatchLog {
       );
     }
     this.#wasWatching = true;
-  }
-
-  #said(words: string, now: number): void {
-    this.#isLossSaid = true;
-    this.#saidAt.delete(words);
-    const [oldest] = this.#saidAt.keys();
-    if (oldest !== undefined && this.#saidAt.size >= MAX_TROUBLES) this.#saidAt.delete(oldest);
-    this.#saidAt.set(words, now);
   }
 
   /** To the second. */

@@ -3,7 +3,6 @@ import type { Name } from "../../dns/name.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Staleness } from "./staleness.ts";
 
 /**
  * A line for each resource of the cluster: `cluster.local. services: watching, age 3s`.
@@ -16,20 +15,13 @@ export function describeCluster(
     zones,
     store,
     imports,
-    staleness,
-  }: {
-    zones: readonly Name[];
-    store: ClusterStore;
-    imports: ClusterStore | undefined;
-    staleness: Staleness;
-  },
+  }: { zones: readonly Name[]; store: ClusterStore; imports: ClusterStore | undefined },
   live: ApiSource | undefined,
   snapshot: string | undefined,
 ): string[] {
   const zone = zones.find((each) => !isReverseZone(each));
   const lines = live?.describe() ?? [...describeListed(store), ...describeListed(imports, "imported ")];
   if (snapshot !== undefined && !store.isSynced) lines.push(`answers: from the snapshot of ${snapshot}`);
-  lines.push(...staleness.describe());
   return lines.map((line) => `${zone} ${line}`);
 }
 

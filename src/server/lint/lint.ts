@@ -8,6 +8,7 @@ import { forwardLoop } from "./forward-loop.ts";
 import { Listeners } from "./listeners.ts";
 import { mixedBind } from "./mixed-bind.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
+import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintBlock, LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
@@ -27,6 +28,7 @@ export const lintRules: readonly LintRule[] = [
   clusterMissing,
   unusedPlugin,
   aclAllowsNothing,
+  rewriteLoop,
 ];
 
 export interface LintSubject {

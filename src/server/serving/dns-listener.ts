@@ -22,6 +22,8 @@ export interface ListenerService {
   readonly allClasses: boolean;
   /** Hears of queries that no block takes (`prometheus`). */
   readonly observer: PluginInstance | undefined;
+  /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
+  readonly echoedOptions?: ReadonlySet<number>;
   /** Counts queries that wait; the generation drains by it. */
   readonly inFlight: InFlight;
 }
@@ -67,7 +69,6 @@ const MAX_WAITING = 10_000;
 
 export class DnsListener implements Listener {
   readonly label: string;
-  readonly echoedOptions: ReadonlySet<number>;
   service: ListenerService;
   readonly #clock: Clock;
   readonly #counters: ListenerCounters;
@@ -81,11 +82,8 @@ export class DnsListener implements Listener {
     counters: ListenerCounters;
     onError: (error: unknown) => void;
     maxWaiting?: number;
-    /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
-    echoedOptions?: ReadonlySet<number>;
   }) {
     this.label = options.label;
-    this.echoedOptions = options.echoedOptions ?? ECHOED_OPTIONS;
     this.service = options.service;
     this.#clock = options.clock;
     this.#counters = options.counters;
@@ -95,6 +93,10 @@ export class DnsListener implements Listener {
       port.drop();
       query.abandon();
     });
+  }
+
+  get echoedOptions(): ReadonlySet<number> {
+    return this.service.echoedOptions ?? ECHOED_OPTIONS;
   }
 
   /** What a transport of this listener hands its messages to. */

@@ -156,10 +156,8 @@ export class ResourceRequests {
       }
       return { snapshot, start: Number(start) };
     }
-    const asked = Number(parameters.get("resourceVersion") ?? "0");
     const isExact = parameters.get("resourceVersionMatch") === "Exact";
-    if (asked > 0) this.#storage.requireReached(asked);
-    const revision = isExact ? asked : undefined;
+    const revision = isExact ? Number(parameters.get("resourceVersion")) : undefined;
     return { snapshot: this.#storage.snapshot(type, revision), start: 0 };
   }
 

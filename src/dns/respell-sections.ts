@@ -1,0 +1,274 @@
+/**
+ * The records of a reply for another question, and with other names, from octets to octets: nothing is decoded but names, one at a time,
+ * into a buffer that is used again and again.
+ */
+import { EncodedSections } from "./encoded-sections.ts";
+import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
+import { RecordType } from "./type-names.ts";
+import { WireName } from "./wire-name.ts";
+import { WireError } from "./wire-reader.ts";
+import { MAX_MESSAGE_OCTETS } from "./wire-writer.ts";
+
+/** What becomes of names; both change what they are given in place. */
+export interface NameChange {
+  owner(name: WireName): void;
+  /** The name that RDATA points to: the target of CNAME, DNAME, NS, PTR, MX, SRV and NAPTR, and the primary server of SOA. */
+  value(name: WireName): void;
+}
+
+/** What a question looks like: its name begins at octet 12. */
+export interface QuestionOctets {
+  readonly bytes: Uint8Array;
+  readonly nameEnd: number;
+}
+
+/** RDATA that holds names: octets and character strings in front of them, and what is to be done with them. */
+interface NameLayout {
+  readonly fixed: number;
+  readonly strings: number;
+  readonly names: number;
+  /** RFC 3597 section 4. */
+  readonly compressed: boolean;
+  /** Whether the first name is a value in the sense of {@link NameChange}. */
+  readonly isValue: boolean;
+}
+
+const layout = (
+  fixed: number,
+  names: number,
+  compressed: boolean,
+  isValue: boolean,
+  strings = 0,
+): NameLayout => ({ fixed, strings, names, compressed, isValue });
+
+/** Types whose RDATA may come with compressed names, those included where it must not. */
+const LAYOUTS: ReadonlyMap<number, NameLayout> = new Map([
+  [RecordType.NS, layout(0, 1, true, true)],
+  [RecordType.CNAME, layout(0, 1, true, true)],
+  [RecordType.PTR, layout(0, 1, true, true)],
+  [RecordType.SOA, layout(0, 2, true, true)],
+  [RecordType.MX, layout(2, 1, true, true)],
+  [RecordType.SRV, layout(6, 1, false, true)],
+  [RecordType.DNAME, layout(0, 1, false, true)],
+  [RecordType.NAPTR, layout(4, 1, false, true, 3)],
+  [RecordType.MD, layout(0, 1, true, false)],
+  [RecordType.MF, layout(0, 1, true, false)],
+  [RecordType.MB, layout(0, 1, true, false)],
+  [RecordType.MG, layout(0, 1, true, false)],
+  [RecordType.MR, layout(0, 1, true, false)],
+  [RecordType.MINFO, layout(0, 2, true, false)],
+  [RecordType.RP, layout(0, 2, false, false)],
+  [RecordType.AFSDB, layout(2, 1, false, false)],
+  [RecordType.RT, layout(2, 1, false, false)],
+  [RecordType.KX, layout(2, 1, false, false)],
+  [RecordType.PX, layout(2, 2, false, false)],
+  [RecordType.SIG, layout(18, 1, false, false)],
+  [RecordType.RRSIG, layout(18, 1, false, false)],
+  [RecordType.NXT, layout(0, 1, false, false)],
+  [RecordType.NSEC, layout(0, 1, false, false)],
+]);
+
+/** Labels that later names may point to. */
+const KNOWN_LABELS = 96;
+const MAX_POINTER = 0x3fff;
+const MAX_NAME_OCTETS = 255;
+const FIRST_CAPACITY = 2048;
+const NO_OCTETS: Uint8Array = new Uint8Array(0);
+
+/** Keeps its buffers from one reply to the next. */
+export class SectionsRespeller {
+  readonly #name = new WireName();
+  readonly #known = new Uint16Array(KNOWN_LABELS);
+  #knownCount = 0;
+  #out = new Uint8Array(FIRST_CAPACITY);
+  #at = 0;
+  /** What is read: in front of its start the question stands elsewhere. */
+  #source = NO_OCTETS;
+  #sourceStart = 0;
+  #askedBytes = NO_OCTETS;
+
+  /**
+   * @param asked the question that the sections were encoded for
+   * @param question the one to encode them for
+   * @param ttl what becomes of the TTL of a record, seconds; each keeps its own without
+   * @throws WireError for malformed names or RDATA, and for what no message has room for
+   */
+  respell(
+    sections: EncodedSections,
+    asked: QuestionOctets,
+    question: QuestionOctets,
+    change: NameChange | undefined,
+    ttl?: (seconds: number) => number,
+  ): EncodedSections {
+    this.#begin(sections, asked, question);
+    const start = this.#at;
+    const { count } = sections;
+    const recordStarts = new Uint16Array(count + 1);
+    const typeOffsets = new Uint16Array(count);
+    for (let index = 0; index < count; index++) {
+      recordStarts[index] = this.#at;
+      const from = sections.recordStarts[index] as number;
+      const typeAt = sections.typeOffsets[index] as number;
+      this.#readName(from, sections.end);
+      change?.owner(this.#name);
+      this.#writeName(true);
+      typeOffsets[index] = this.#at;
+      this.#record(sections, typeAt, change);
+      if (ttl !== undefined) {
+        const to = (typeOffsets[index] as number) + 4;
+        writeU32(this.#out, to, ttl(sections.ttlAt(index)));
+      }
+    }
+    recordStarts[count] = this.#at;
+    const bytes = this.#out.slice(0, this.#at);
+    this.#source = NO_OCTETS;
+    this.#askedBytes = NO_OCTETS;
+    const counts = [sections.answerCount, sections.authorityCount, sections.additionalCount] as const;
+    return EncodedSections.of({ bytes, start, end: this.#at, counts, recordStarts, typeOffsets });
+  }
+
+  #begin(sections: EncodedSections, asked: QuestionOctets, { bytes, nameEnd }: QuestionOctets): void {
+    this.#source = sections.bytes;
+    this.#sourceStart = sections.start;
+    this.#askedBytes = asked.bytes;
+    const end = nameEnd + 4;
+    this.#at = 0;
+    this.#knownCount = 0;
+    this.#reserve(end);
+    for (let at = 12; at < end; at++) this.#out[at] = octetAt(bytes, at);
+    this.#at = 12;
+    this.#remember(nameEnd - 12);
+    this.#at = end;
+  }
+
+  /** Type, class, TTL and RDATA. */
+  #record(sections: EncodedSections, typeAt: number, change: NameChange | undefined): void {
+    const { bytes } = sections;
+    const rdataAt = typeAt + 10;
+    const end = rdataAt + readU16(bytes, typeAt + 8);
+    this.#copy(bytes, typeAt, rdataAt);
+    const names = LAYOUTS.get(readU16(bytes, typeAt));
+    if (names === undefined || end === rdataAt) {
+      this.#copy(bytes, rdataAt, end);
+      return;
+    }
+    const lengthAt = this.#at - 2;
+    let at = rdataAt + names.fixed;
+    for (let string = 0; string < names.strings; string++) at += 1 + (bytes[at] ?? 0);
+    if (at > end) throw new WireError("SHORT_INPUT", at, "RDATA ends within its fields");
+    this.#copy(bytes, rdataAt, at);
+    for (let index = 0; index < names.names; index++) {
+      at = this.#readName(at, end);
+      if (index === 0 && names.isValue) change?.value(this.#name);
+      this.#writeName(names.compressed);
+    }
+    if (at > end) throw new WireError("SHORT_INPUT", at, "RDATA ends within a name");
+    this.#copy(bytes, at, end);
+    writeU16(this.#out, lengthAt, this.#at - lengthAt - 2);
+  }
+
+  /** Reads a name into the buffer for names. @returns where the octets behind it stand */
+  #readName(from: number, end: number): number {
+    const name = this.#name;
+    let bytes = this.#source;
+    let at = from;
+    let behind = -1;
+    let length = 0;
+    for (;;) {
+      const octet = bytes[at] ?? -1;
+      if (octet === 0) break;
+      if (octet >= 0xc0) {
+        const target = ((octet & 0x3f) << 8) | octetAt(bytes, at + 1);
+        if (behind < 0) behind = at + 2;
+        // Pointers lead backwards, so they come to an end.
+        if (target >= at || target < 12) throw new WireError("BAD_POINTER", at, "pointer leads nowhere");
+        at = target;
+        if (at < this.#sourceStart) bytes = this.#askedBytes;
+        continue;
+      }
+      if (octet < 0 || octet > 63 || length + octet + 2 > MAX_NAME_OCTETS)
+        throw new WireError("BAD_LABEL", at, "malformed name");
+      for (let index = 0; index <= octet; index++) name.octets[length + index] = octetAt(bytes, at + index);
+      length += octet + 1;
+      at += octet + 1;
+    }
+    name.octets[length] = 0;
+    name.length = length + 1;
+    const after = behind < 0 ? at + 1 : behind;
+    if (after > end) throw new WireError("SHORT_INPUT", at, "name runs past the end");
+    return after;
+  }
+
+  /** Writes the name of the buffer, as a pointer where its end stands already. */
+  #writeName(compressed: boolean): void {
+    const { octets, length } = this.#name;
+    this.#reserve(length);
+    let end = length;
+    let pointer = -1;
+    if (compressed) {
+      for (let at = 0; octetAt(octets, at) !== 0; at += octetAt(octets, at) + 1) {
+        pointer = this.#placeOfSuffix(at);
+        if (pointer < 0) continue;
+        end = at;
+        break;
+      }
+    }
+    const start = this.#at;
+    for (let index = 0; index < end; index++) this.#out[start + index] = octetAt(octets, index);
+    this.#remember(pointer < 0 ? length : end);
+    this.#at = start + end;
+    if (pointer < 0) return;
+    writeU16(this.#out, this.#at, 0xc000 | pointer);
+    this.#at += 2;
+  }
+
+  /** Where the labels from `at` on of the name in the buffer stand already, in any spelling; -1 if nowhere. */
+  #placeOfSuffix(at: number): number {
+    const { octets, length } = this.#name;
+    for (let index = 0; index < this.#knownCount; index++) {
+      const known = this.#known[index] as number;
+      let place = known;
+      let same = true;
+      for (let own = at; same && own < length; own++, place++) {
+        while (octetAt(this.#out, place) >= 0xc0 && isLabelStart(octets, at, own))
+          place = ((octetAt(this.#out, place) & 0x3f) << 8) | octetAt(this.#out, place + 1);
+        same = octetAt(FOLD, octetAt(octets, own)) === octetAt(FOLD, octetAt(this.#out, place));
+      }
+      if (same) return known;
+    }
+    return -1;
+  }
+
+  /** Notes the labels that begin within `length` octets from the place of writing on. */
+  #remember(length: number): void {
+    for (let at = this.#at; at < this.#at + length; ) {
+      const octet = octetAt(this.#out, at);
+      if (octet === 0 || at > MAX_POINTER || this.#knownCount === KNOWN_LABELS) return;
+      this.#known[this.#knownCount++] = at;
+      at += octet + 1;
+    }
+  }
+
+  #copy(bytes: Uint8Array, from: number, to: number): void {
+    this.#reserve(to - from);
+    for (let at = from; at < to; at++) this.#out[this.#at++] = octetAt(bytes, at);
+  }
+
+  /** Room for `length` octets, and a pointer, behind the place of writing. */
+  #reserve(length: number): void {
+    const needed = this.#at + length + 2;
+    if (needed > MAX_MESSAGE_OCTETS + 2)
+      throw new WireError("TOO_LARGE", this.#at, "message above 65535 octets once it is rewritten");
+    if (needed <= this.#out.length) return;
+    const larger = new Uint8Array(Math.max(needed, 2 * this.#out.length));
+    larger.set(this.#out);
+    this.#out = larger;
+  }
+}
+
+/** Whether a label of the name begins at `place`, seen from one that begins at `from`. */
+function isLabelStart(octets: Uint8Array, from: number, place: number): boolean {
+  let at = from;
+  while (at < place) at += octetAt(octets, at) + 1;
+  return at === place;
+}

@@ -1,0 +1,36 @@
+/** One name as octets that may be changed in place: what a name of a message becomes on its way into another. */
+import type { Name } from "./name.ts";
+import { FOLD, octetAt } from "./octets.ts";
+
+const MAX_NAME_OCTETS = 255;
+
+export class WireName {
+  /** The uncompressed name, root octet included; only the first {@link length} count. */
+  readonly octets: Uint8Array = new Uint8Array(MAX_NAME_OCTETS);
+  length = 0;
+
+  /** Where the labels of `ancestor` begin, if the name is `ancestor` or lies below; else -1. */
+  placeOf(ancestor: Uint8Array): number {
+    const place = this.length - ancestor.length;
+    if (place < 0) return -1;
+    for (let at = 0; at <= place; at += octetAt(this.octets, at) + 1) {
+      if (at !== place) continue;
+      for (let index = 0; index < ancestor.length; index++)
+        if (octetAt(FOLD, octetAt(this.octets, place + index)) !== octetAt(ancestor, index)) return -1;
+      return place;
+    }
+    return -1;
+  }
+
+  /** Puts `suffix`, an uncompressed name, in place of all labels from `place` on. A name that would become too long stays as it is. */
+  replaceFrom(place: number, suffix: Uint8Array): void {
+    if (place + suffix.length > MAX_NAME_OCTETS) return;
+    this.octets.set(suffix, place);
+    this.length = place + suffix.length;
+  }
+
+  set(name: Name): void {
+    this.octets.set(name.wire);
+    this.length = name.wire.length;
+  }
+}

@@ -1,0 +1,25 @@
+/** `rewrite`: other questions for the plugins behind, and other answers for the client (CoreDNS facts 2.32). */
+import { customDirective, definePlugin } from "../../plugin/index.ts";
+import { EdnsRule } from "./edns-rule.ts";
+import { parseRule } from "./parse-rule.ts";
+import { Rewriter } from "./rewriter.ts";
+
+export default definePlugin({
+  name: "rewrite",
+  summary: "Changes the names, types and options of queries, and puts their replies right again.",
+  config: customDirective(
+    {
+      usage: "[continue|stop] FIELD ARGS...",
+      options: [],
+    },
+    (occurrences, context) => {
+      const rules = occurrences.map((directive) => parseRule(directive, context));
+      const read = rules.filter((rule) => rule !== undefined);
+      return read.length < rules.length ? undefined : [read];
+    },
+  ),
+  configure(rules, settings) {
+    for (const rule of rules) if (rule instanceof EdnsRule) settings.echoedOptions.push(rule.code);
+  },
+  create: (rules) => ({ handle: new Rewriter(rules).handle }),
+});

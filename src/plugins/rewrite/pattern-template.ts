@@ -1,0 +1,51 @@
+import { compilePattern, type Pattern, PatternError, ValueProblem } from "../../plugin/index.ts";
+
+/** A regular expression, and what a text that it matches becomes: `{N}` stands for its group N. */
+export class PatternTemplate {
+  readonly #pattern: Pattern;
+  readonly #template: string;
+
+  constructor(pattern: Pattern, template: string) {
+    this.#pattern = pattern;
+    this.#template = template;
+  }
+
+  /** @returns the new text, `undefined` where the expression does not match */
+  rewrite(text: string): string | undefined {
+    const match = this.#pattern.match(text);
+    if (match === undefined) return undefined;
+    return this.#template.replace(
+      /\{(\d{1,5})\}/g,
+      (whole, group: string) => match.groups[Number(group)] ?? whole,
+    );
+  }
+}
+
+/**
+ * Reads an expression and its template.
+ * @param about begins the messages, empty for none
+ */
+export function parseTemplate(
+  expression: string,
+  template: string,
+  about: { readonly prefix?: string; readonly checkGroups?: boolean; readonly problem?: string } = {},
+): PatternTemplate | ValueProblem {
+  const { prefix = "", checkGroups = true, problem = "invalid regex matching pattern" } = about;
+  let pattern: Pattern;
+  try {
+    pattern = compilePattern(expression);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    const message = error.message.startsWith("regex pattern too long")
+      ? error.message
+      : `${problem}: ${expression}`;
+    return new ValueProblem(`${prefix}${message}`);
+  }
+  const used = new Set(Array.from(template.matchAll(/\{(\d{1,5})\}/g), ([, group]) => group));
+  if (checkGroups && used.size > pattern.groupCount) {
+    return new ValueProblem(
+      `${prefix}the rewrite regex pattern (${template}) uses more subexpressions than its corresponding matching regex pattern (${expression})`,
+    );
+  }
+  return new PatternTemplate(pattern, template);
+}

@@ -1,0 +1,161 @@
+/** The way back of a reply: the rules that applied, the last one first (CoreDNS facts 2.32). */
+import { CNAME, type Edns, Flag, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import { type NameChange, SectionsRespeller } from "../../dns/respell-sections.ts";
+import type { WireName } from "../../dns/wire-name.ts";
+import type { Outcome, Query, Reply } from "../../plugin/index.ts";
+import type { CnameTarget, ReplyChange } from "./rule.ts";
+
+export class ReplyChanges {
+  readonly #respeller = new SectionsRespeller();
+  readonly #names = new NamesOfRules();
+
+  /**
+   * @param query the query as it came to this plugin, whose question the reply gets back
+   * @param asked what the rules made of it
+   */
+  apply(
+    outcome: Outcome,
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[],
+  ): Outcome | Promise<Outcome> {
+    if (outcome.kind === "failed") return withFailureRcode(outcome, query, changes);
+    if (outcome.kind !== "reply") return outcome;
+    setOpt(outcome, query, asked, changes);
+    return this.#upTo(changes.length, outcome, query, asked, changes);
+  }
+
+  /** Applies the changes in front of `end`, from behind. */
+  #upTo(
+    end: number,
+    reply: Reply,
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[],
+  ): Outcome | Promise<Outcome> {
+    let start = end;
+    while (start > 0 && changes[start - 1]?.cname === undefined) start--;
+    const isLast = start === 0;
+    this.#change(reply, isLast ? query : asked, changes, start, end);
+    const target = isLast ? undefined : changes[start - 1]?.cname;
+    if (target === undefined) return reply;
+    const followed = this.#follow(reply, target, asked);
+    if (followed instanceof Promise)
+      return followed.then((other) => this.#upTo(start - 1, other, query, asked, changes));
+    return this.#upTo(start - 1, followed, query, asked, changes);
+  }
+
+  /** Changes rcode, TTLs and names by the rules from `start` to `end`, and makes it the reply to `question`. */
+  #change(reply: Reply, question: Query, changes: readonly ReplyChange[], start: number, end: number): void {
+    let changesNames = false;
+    let changesTtls = false;
+    for (let index = end - 1; index >= start; index--) {
+      const change = changes[index];
+      if (change?.rcode !== undefined) reply.rcode = change.rcode(reply.rcode);
+      changesNames ||= change?.owner !== undefined;
+      changesTtls ||= change?.ttl !== undefined;
+    }
+    if (changesTtls && reply.uniformTtl >= 0) {
+      reply.setUniformTtl(ttlBy(changes, start, end, reply.uniformTtl));
+      changesTtls = false;
+    }
+    const isMoved = reply.query.questionOwner !== question.questionOwner;
+    if (!changesNames && !changesTtls && !isMoved) return;
+    const names = changesNames ? this.#names.of(changes, start, end) : undefined;
+    const ttl = changesTtls ? (seconds: number) => ttlBy(changes, start, end, seconds) : undefined;
+    const encoded = this.#respeller.respell(reply.encoded, reply.query, question, names, ttl);
+    reply.replaceEncoded(question, encoded);
+    this.#names.clear();
+  }
+
+  /** Looks the target of an alias up anew where a rule has another one for it. */
+  #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Promise<Reply> {
+    if (!hasAlias(reply)) return reply;
+    const { answer } = reply;
+    for (const [index, record] of answer.entries()) {
+      const to = CNAME.is(record) ? target.newTarget(record.data.target) : undefined;
+      if (to === undefined) continue;
+      const aliases = [
+        ...answer.slice(0, index).filter((earlier) => CNAME.is(earlier)),
+        CNAME.create(record.name, record.ttl, { target: to }, record.class),
+      ];
+      asked.trace?.note(`the alias ${record.name} leads to ${to} now`, { target: `${to}` });
+      const outcome = asked.lookup(to, asked.type);
+      return outcome instanceof Promise
+        ? outcome.then((settled) => joined(reply, aliases, settled))
+        : joined(reply, aliases, outcome);
+    }
+    return reply;
+  }
+}
+
+/** The names of one reply on their way through several rules. */
+class NamesOfRules implements NameChange {
+  #changes: readonly ReplyChange[] = [];
+  #start = 0;
+  #end = 0;
+
+  of(changes: readonly ReplyChange[], start: number, end: number): this {
+    this.#changes = changes;
+    this.#start = start;
+    this.#end = end;
+    return this;
+  }
+
+  clear(): void {
+    this.#changes = [];
+  }
+
+  owner(name: WireName): void {
+    for (let index = this.#end - 1; index >= this.#start; index--) this.#changes[index]?.owner?.(name);
+  }
+
+  value(name: WireName): void {
+    for (let index = this.#end - 1; index >= this.#start; index--) this.#changes[index]?.value?.(name);
+  }
+}
+
+function ttlBy(changes: readonly ReplyChange[], start: number, end: number, seconds: number): number {
+  let ttl = seconds;
+  for (let index = end - 1; index >= start; index--) ttl = changes[index]?.ttl?.(ttl) ?? ttl;
+  return ttl;
+}
+
+/** An rcode rule answers a failure that it has another rcode for; the server answers all others. */
+function withFailureRcode(
+  failure: Extract<Outcome, { kind: "failed" }>,
+  query: Query,
+  changes: readonly ReplyChange[],
+): Outcome {
+  let { rcode } = failure;
+  for (let index = changes.length - 1; index >= 0; index--) rcode = changes[index]?.rcode?.(rcode) ?? rcode;
+  return rcode === failure.rcode ? failure : query.reply({ rcode });
+}
+
+/**
+ * The OPT of the reply. Options that a rule put into the query without `revert` are shown to a client that sent OPT, where the reply has no OPT of its own:
+ * CoreDNS makes that of the changed query.
+ */
+function setOpt(reply: Reply, query: Query, asked: Query, changes: readonly ReplyChange[]): void {
+  const { edns } = asked;
+  // Who sent no OPT understands none (RFC 6891 section 7), whatever was asked on its behalf.
+  if (!query.hasEdns && asked.hasEdns) reply.edns = undefined;
+  if (reply.edns !== undefined || !query.root.hasEdns || edns === undefined) return;
+  if (!changes.some(({ showsOptions }) => showsOptions)) return;
+  const options = edns.options.filter(({ code }) => query.echoedOptions.has(code));
+  reply.edns = { ...edns, options } satisfies Edns;
+}
+
+function hasAlias({ encoded }: Reply): boolean {
+  for (let index = 0; index < encoded.answerCount; index++)
+    if (encoded.typeAt(index) === RecordType.CNAME) return true;
+  return false;
+}
+
+/** A target that cannot be looked up leaves the reply as it was. */
+function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply {
+  if (outcome.kind !== "reply") return reply;
+  reply.replaceRecords({ answer: [...aliases, ...outcome.answer] });
+  reply.setFlag(Flag.TC, outcome.truncated);
+  return reply;
+}

@@ -1,0 +1,83 @@
+import { Rcode } from "../../dns/index.ts";
+import type { Handler, Next, Outcome, PluginInstance, Query } from "../../plugin/index.ts";
+import { NameText } from "./name-text.ts";
+import { ReplyChanges } from "./reply-changes.ts";
+import { type Applied, NOT_APPLIED, type ReplyChange, type RewriteRule } from "./rule.ts";
+
+/** All `rewrite` directives of a block, in their order. */
+export class Rewriter implements PluginInstance {
+  readonly #rules: readonly RewriteRule[];
+  readonly #name = new NameText();
+  readonly #changes: ReplyChanges;
+
+  constructor(rules: readonly RewriteRule[]) {
+    this.#rules = rules;
+    this.#changes = new ReplyChanges();
+  }
+
+  readonly handle: Handler = (query, next) => {
+    let asked = query;
+    let changes: ReplyChange[] | undefined;
+    this.#name.read(query.bytes, 12, query.nameEnd);
+    for (const rule of this.#rules) {
+      const applied = rule.apply(asked, this.#name);
+      if (applied === NOT_APPLIED) continue;
+      if (applied.invalid !== undefined) return this.#invalid(query, rule, applied.invalid);
+      if (query.trace !== undefined) note(query, rule, applied, asked);
+      if (applied.query !== asked) {
+        asked = applied.query;
+        this.#name.read(asked.bytes, 12, asked.nameEnd);
+      }
+      if (applied.reply !== undefined) {
+        changes ??= [];
+        changes.push(applied.reply);
+      }
+      if (!rule.continues && applied.passedOver !== true) break;
+    }
+    return this.#ask(query, asked, changes, next);
+  };
+
+  #ask(
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[] | undefined,
+    next: Next,
+  ): Outcome | Promise<Outcome> {
+    const outcome = next(asked);
+    if (asked === query && changes === undefined) return outcome;
+    const all = changes ?? NO_CHANGES;
+    if (outcome instanceof Promise)
+      return outcome.then((settled) => this.#changes.apply(settled, query, asked, all));
+    return this.#changes.apply(outcome, query, asked, all);
+  }
+
+  #invalid(query: Query, rule: RewriteRule, text: string): Outcome {
+    query.trace?.note(`'${rule.text}' makes a name of it that is none: '${text}'`, { rule: rule.text });
+    return query.fail(Rcode.SERVFAIL, new InvalidNameError(text));
+  }
+}
+
+const NO_CHANGES: readonly ReplyChange[] = [];
+
+/** A rule made something of a query's name that is no name: too long, or with an empty label. */
+export class InvalidNameError extends Error {
+  override readonly name = "InvalidNameError";
+  readonly text: string;
+
+  constructor(text: string) {
+    super(`invalid name after rewrite: ${text}`);
+    this.text = text;
+  }
+}
+
+function note(query: Query, rule: RewriteRule, applied: Applied, before: Query): void {
+  const { query: after } = applied;
+  const changes: string[] = [];
+  if (!after.name.equals(before.name)) changes.push(`the name ${before.name} becomes ${after.name}`);
+  if (applied.note !== undefined) changes.push(applied.note);
+  if (after !== before && changes.length === 0)
+    changes.push(after.name === before.name ? "EDNS options change" : "the name goes on in lower case");
+  if (applied.reply !== undefined && after === before) changes.push("its reply will be looked at");
+  const followed = rule.continues || applied.passedOver === true ? "; the next rule is asked" : "";
+  query.trace?.note(`'${rule.text}' matches: ${changes.join(", ")}${followed}`, { rule: rule.text });
+}
