@@ -92,6 +92,20 @@ export class EncodedSections {
   }
 
   /**
+   * Takes octets that somebody else encoded, whose places are those of a message with a question that ends at `start`.
+   * @param counts records of answer, authority and additional section
+   */
+  static assembled(
+    bytes: Uint8Array,
+    start: number,
+    counts: readonly [number, number, number],
+    recordStarts: Uint16Array,
+    typeOffsets: Uint16Array,
+  ): EncodedSections {
+    return new EncodedSections({ bytes, start, end: bytes.length, counts, recordStarts, typeOffsets });
+  }
+
+  /**
    * Encodes records for a question. The first record that would make the message larger than 65535 octets is left out
    * with all that follow, which `complete` in the result tells.
    * @throws RangeError or TypeError for data that its type has no octets for

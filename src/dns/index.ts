@@ -29,3 +29,13 @@ export { type ServiceParameter, ServiceParameterKey } from "./service-parameters
 export { parseRecordType, RecordType, type RecordTypeName, recordTypeName } from "./type-names.ts";
 export { WireError, type WireErrorCode, WireReader } from "./wire-reader.ts";
 export { WireWriter } from "./wire-writer.ts";
+export { formatZoneTextFault, type ZoneTextFault } from "./zone-text/fault.ts";
+export type { ZoneTextRecord, ZoneTextSink } from "./zone-text/parser.ts";
+export {
+  type ParsedZoneText,
+  parseZoneText,
+  type ReadZoneTextOptions,
+  readZoneText,
+  type ZoneTextFile,
+  type ZoneTextFiles,
+} from "./zone-text/read.ts";

@@ -67,6 +67,11 @@ export interface PluginInstance {
   started?(): void;
   /** Is it ready to answer? Asked by `ready`. */
   ready?(): boolean;
+  /**
+   * Has it become unfit to answer? Asked by `ready` each time, also of who was ready once: for what an operator has asked to count. Such
+   * a plugin is not {@link ready} either.
+   */
+  unfit?(): boolean;
   /** How it stands, for people: lines without the plugin's name. `ready` shows them to who asks for more than yes or no. */
   describeState?(): readonly string[];
   /** The process is about to stop, while everything still answers: wait here for lame ducks. */

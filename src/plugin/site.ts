@@ -119,6 +119,8 @@ export interface Machine {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** How many threads the machine can run at one time: the processors that this process may use. */
   readonly parallelism: number;
+  /** Files and sockets that the process may have open at one time, `Infinity` where the system does not say. */
+  readonly descriptors: number;
 }
 
 /**

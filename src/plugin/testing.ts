@@ -300,6 +300,7 @@ const TEST_MACHINE: Machine = {
   addresses: () => ["192.0.2.10"],
   environment: {},
   parallelism: 4,
+  descriptors: 1024,
 };
 
 function endpoint(address: string, port: number): FixedEndpoint {

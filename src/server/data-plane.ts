@@ -5,11 +5,13 @@
 import { isAbsolute, join } from "node:path";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
+import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
 import { fastestUdp } from "../transports/fastest-udp.ts";
+import { tcpSockets } from "../transports/tcp-socket.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import {
   type Configuration,
@@ -56,16 +58,18 @@ export class DataPlane {
     const { log } = options;
     const onError = (error: unknown): void => log.error(messageOf(error));
     this.#listeners = new ListenerPool({
-      clock: options.clock,
+      clock: new GuardedClock(options.clock, onError),
       metrics: options.metrics,
+      descriptors: options.machine.descriptors,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
+      tcpSockets,
       onError,
       onUnshared: (label, transport) =>
         log.warning(
           `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
         ),
     });
-    this.#http = new HttpEndpoints(onError);
+    this.#http = new HttpEndpoints({ onError, tcpSockets });
     this.#panics = options.metrics
       .counter({
         name: "coredns_panics_total",

@@ -1,6 +1,7 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
-import type { ServerKey } from "../corefile/server-key.ts";
+import type { Scheme, ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
+import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
@@ -8,6 +9,7 @@ import type { PluginInstance } from "../plugin/define-plugin.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
 import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
 import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";
+import { PLUGIN_PANICS } from "./isolation/isolation.ts";
 import { buildChain, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
@@ -32,6 +34,7 @@ export interface GenerationOptions {
 export interface ListenPoint {
   /** `dns://127.0.0.1:53`. */
   readonly label: string;
+  readonly scheme: Scheme;
   /** Empty for all addresses. */
   readonly host: string;
   readonly port: number;
@@ -191,7 +194,7 @@ export class Generation {
   #makeListenPoints(options: GenerationOptions, sockets: ReadonlyMap<string, number>): ListenPoint[] {
     const groups = new Map<
       string,
-      { host: string; port: number; members: { block: Block; route: Route }[] }
+      { scheme: Scheme; host: string; port: number; members: { block: Block; route: Route }[] }
     >();
     const onPanic = this.#panicObserver(options);
     for (const block of this.#blocks) {
@@ -208,13 +211,15 @@ export class Generation {
         for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
           const label = listenerLabel(key, host);
           const group = groups.get(label);
-          if (group === undefined) groups.set(label, { host, port: key.port, members: [{ block, route }] });
+          if (group === undefined)
+            groups.set(label, { scheme: key.scheme, host, port: key.port, members: [{ block, route }] });
           else group.members.push({ block, route });
         }
       }
     }
-    return [...groups].map(([label, { host, port, members }]) => ({
+    return [...groups].map(([label, { scheme, host, port, members }]) => ({
       label,
+      scheme,
       host,
       port,
       settings: (members.at(-1) as (typeof members)[number]).block.configured.settings,
@@ -320,12 +325,19 @@ function makeSite(
             hosts.map((host) => listenerSite(listenerLabel(key, host), zones[index], options)),
           ),
   };
+  const log = options.site.processLog.child(`plugin/${plugin}`);
+  // Timers and what they begin belong to no query, so no link of the chain stands around them.
+  const onFault = (error: unknown): void => {
+    options.site.metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
+    log.error(`failed outside of a query: ${oneLine(error)}`);
+  };
   return {
     ...options.site,
+    clock: new GuardedClock(options.site.clock, onFault),
     feed,
     plugin,
     block: blockSite,
-    log: options.site.processLog.child(`plugin/${plugin}`),
+    log,
     resolvePath: (path) => options.joinPath(settings.root, path),
     shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
   };
@@ -340,6 +352,10 @@ function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => 
 function listenerSite(label: string, zone: Name | undefined, options: GenerationOptions): ListenerSite {
   if (zone === undefined) throw new RangeError("a key without zone");
   return { label, zone, address: () => options.addressOf(label) };
+}
+
+function oneLine(error: unknown): string {
+  return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
 }
 
 function messageOf(error: unknown): string {

@@ -5,33 +5,57 @@
 import type { Clock } from "../lib/clock.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
-import { listenTcp, type TcpLimits } from "../transports/tcp.ts";
+import type { BlockSettings } from "../plugin/site.ts";
+import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
+import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import type { ListenPoint } from "./generation.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
+import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
+import { type ListenerPlace, type SchemeServer, schemeServer } from "./serving/schemes.ts";
 
 /** Where the first data plane listens, and which of its sockets the others can stand beside. */
 export interface ListenPlace {
   readonly port: number;
-  readonly udp: boolean;
-  readonly tcp: boolean;
-}
-
-interface OpenListener {
-  readonly listener: DnsListener;
-  readonly transports: readonly Transport[];
-  point: ListenPoint;
+  readonly shared: readonly TransportName[];
 }
 
 export interface ListenerPoolOptions {
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
+  /** Descriptors that the process may have open. */
+  readonly descriptors: number;
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
+  /** How listening TCP sockets are made. */
+  readonly tcpSockets: () => Promise<OpenTcpSocket>;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;
+}
+
+/** What is open for one label. It outlives configurations: of them it holds the settings in force and what `listener` serves, no more. */
+class OpenListener {
+  readonly host: string;
+  readonly listener: DnsListener;
+  settings: BlockSettings;
+  transports: readonly Transport[] = [];
+
+  constructor(listener: DnsListener, { host, settings }: ListenPoint) {
+    this.listener = listener;
+    this.host = host;
+    this.settings = settings;
+  }
+
+  serve({ service, settings }: ListenPoint): void {
+    this.listener.service = service;
+    this.settings = settings;
+  }
+
+  share(on: boolean): boolean {
+    return this.transports.map((transport) => transport.share?.(on) === true).every(Boolean);
+  }
 }
 
 export class ListenerPool {
@@ -39,6 +63,7 @@ export class ListenerPool {
   /** Listeners that no configuration wants, until their last answers are out. */
   readonly #retiring = new Map<string, Promise<void>>();
   readonly #unshared = new Set<string>();
+  readonly #budget = new ConnectionBudget();
   readonly #options: ListenerPoolOptions;
 
   constructor(options: ListenerPoolOptions) {
@@ -66,9 +91,8 @@ export class ListenerPool {
       const transports = this.#open.get(label)?.transports ?? [];
       const port = transports[0]?.port;
       if (sockets === 1 || port === undefined) continue;
-      const isShared = (name: TransportName): boolean =>
-        transports.some((transport) => transport.name === name && transport.share?.() === true);
-      places.set(label, { port, udp: isShared("udp"), tcp: isShared("tcp") });
+      const shared = transports.filter((transport) => transport.share?.() === true);
+      places.set(label, { port, shared: shared.map(({ name }) => name) });
     }
     return places;
   }
@@ -83,25 +107,49 @@ export class ListenerPool {
     points: readonly ListenPoint[],
     places?: ReadonlyMap<string, ListenPlace>,
   ): Promise<PreparedListeners> {
+    const planes = Math.max(1, ...points.map(({ sockets }) => sockets));
+    this.#budget.limits = {
+      ...this.#budget.limits,
+      maxConnections: connectionsWithin(this.#options.descriptors, planes),
+    };
+    const wanted = new Set(points.map(({ label }) => label));
     const opened: string[] = [];
+    /** Listeners that share their port with others until this is over. */
+    const lending = new Set<OpenListener>();
+    const endLending = (): void => {
+      for (const open of lending) open.share(false);
+    };
     try {
       for (const point of points) {
         const open = this.#open.get(point.label);
         if (open !== undefined) {
-          if (places === undefined && point.sockets > 1) this.#share({ label: point.label, ...open });
+          if (places === undefined && point.sockets > 1) this.#share(point.label, open);
           continue;
         }
         await this.#retiring.get(point.label);
-        this.#open.set(point.label, await this.#openPoint(point, places?.get(point.label)));
+        const isLent = this.#lendPort(point, wanted, lending);
+        const mine = await this.#openPoint(point, places?.get(point.label), isLent);
+        this.#open.set(point.label, mine);
+        if (isLent && point.sockets === 1) lending.add(mine);
         opened.push(point.label);
       }
     } catch (error) {
       await this.#close(opened);
+      endLending();
       throw error;
     }
     return {
-      commit: () => this.#commit(points),
-      rollBack: () => this.#close(opened),
+      commit: () => {
+        const close = this.#commit(points);
+        return async () => {
+          await close();
+          endLending();
+        };
+      },
+      rollBack: async () => {
+        await this.#close(opened);
+        endLending();
+      },
     };
   }
 
@@ -118,12 +166,7 @@ export class ListenerPool {
   /** @returns what closes the listeners that no configuration wants any more, to be called once they are idle */
   #commit(points: readonly ListenPoint[]): () => Promise<void> {
     const wanted = new Set(points.map((point) => point.label));
-    for (const point of points) {
-      const open = this.#open.get(point.label);
-      if (open === undefined) continue;
-      open.point = point;
-      open.listener.service = point.service;
-    }
+    for (const point of points) this.#open.get(point.label)?.serve(point);
     const transports: Transport[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     for (const [label, open] of this.#open) {
@@ -140,102 +183,69 @@ export class ListenerPool {
     };
   }
 
-  async #openPoint(point: ListenPoint, place: ListenPlace | undefined): Promise<OpenListener> {
-    const listener = new DnsListener({
-      label: point.label,
-      service: point.service,
-      clock: this.#options.clock,
-      counters: this.#counters(point.label),
-      onError: this.#options.onError,
-    });
-    const openers = this.#openers(point, listener, await this.#options.listenUdp());
-    if (place !== undefined) return { listener, point, transports: await openShared(openers, place) };
-    const transports = await withFreePort(point.port, (port) => openBoth(openers, port));
-    if (point.sockets === 1) return { listener, point, transports };
-    return { listener, point, transports: await makeShared(openers, transports) };
+  /**
+   * A port changes hands between the wildcard and addresses of its own (`bind`): whoever has it now, and is not wanted any more, lets the
+   * new listener stand beside it for as long as both are needed.
+   */
+  #lendPort(point: ListenPoint, wanted: ReadonlySet<string>, lending: Set<OpenListener>): boolean {
+    let isLent = false;
+    for (const [label, open] of this.#open) {
+      const takesSamePort = open.transports.some(({ port }) => port === point.port);
+      if (!takesSamePort || wanted.has(label) || isWildcard(open.host) === isWildcard(point.host)) continue;
+      if (open.share(true)) isLent = true;
+      lending.add(open);
+    }
+    return isLent;
   }
 
-  #openers(point: ListenPoint, listener: DnsListener, listenUdp: UdpListen): Openers {
-    const { clock, onError } = this.#options;
-    const { host } = point;
-    const turnedAway = this.#shed(point.label, "connection");
-    const cutOff = this.#cutOff(point.label);
-    const ignored = this.#ignored(point.label);
-    const limits = (): TcpLimits => {
-      const { settings } = this.#open.get(point.label)?.point ?? point;
-      return {
-        readTimeout: settings.readTimeout,
-        idleTimeout: settings.idleTimeout,
-        maxQueries: settings.maxTcpQueries,
-      };
-    };
+  async #openPoint(
+    point: ListenPoint,
+    place: ListenPlace | undefined,
+    isLent: boolean,
+  ): Promise<OpenListener> {
+    const { label, scheme, host, port, sockets } = point;
+    const listener = new DnsListener({
+      label,
+      service: point.service,
+      clock: this.#options.clock,
+      counters: listenerCounters(this.#options.metrics, label),
+      onError: this.#options.onError,
+    });
+    const open = new OpenListener(listener, point);
+    const opener = new PointSockets(await schemeServer(scheme), this.#placeOf(label, host, open));
+    if (place !== undefined) open.transports = await opener.openBeside(place);
+    else {
+      const alone = await withFreePort(port, (free) => opener.openAll(free, isLent));
+      open.transports = sockets === 1 ? alone : await opener.shareAll(alone);
+    }
+    return open;
+  }
+
+  /** Must not hold on to the listen point: sockets live on, and with it would its whole generation. */
+  #placeOf(label: string, host: string, open: OpenListener): ListenerPlace {
+    const { clock, metrics, listenUdp, tcpSockets, onError } = this.#options;
     return {
-      tcp: (port, reusePort) =>
-        listenTcp({ host, port }, listener.receiver("tcp"), {
-          clock,
-          limits,
-          reusePort,
-          onTurnedAway: () => turnedAway.increment(),
-        }),
-      udp: (port, reusePort) =>
-        listenUdp({ host, port }, listener.receiver("udp"), {
-          onSendError: onError,
-          onCutOff: () => cutOff.increment(),
-          onUnanswerable: () => ignored.increment(),
-          reusePort,
-        }),
+      label,
+      host,
+      settings: () => open.settings,
+      receiver: (transport) => open.listener.receiver(transport),
+      clock,
+      budget: this.#budget,
+      listenUdp,
+      tcpSockets,
+      counters: transportCounters(metrics, label),
+      onError,
     };
   }
 
   /** Lets the followers in on the sockets that are open. What cannot be shared any more stays with this data plane. */
-  #share({ label, transports }: { label: string; transports: readonly Transport[] }): void {
+  #share(label: string, { transports }: OpenListener): void {
     for (const transport of transports) {
       const key = `${transport.name} ${label}`;
       if (transport.share?.() === true || this.#unshared.has(key)) continue;
       this.#unshared.add(key);
       this.#options.onUnshared?.(label, transport.name);
     }
-  }
-
-  #counters(label: string): { shed: Counter; rejected: Counter; ignored: Counter } {
-    const { metrics } = this.#options;
-    const rejected = metrics.counter({
-      name: "portolan_dns_rejected_messages_total",
-      help: "Messages answered FORMERR or NOTIMP before any plugin saw them.",
-      labels: ["server"],
-    });
-    return {
-      shed: this.#shed(label, "waiting"),
-      rejected: rejected.slot(label),
-      ignored: this.#ignored(label),
-    };
-  }
-
-  #ignored(label: string): Counter {
-    const family = this.#options.metrics.counter({
-      name: "portolan_dns_ignored_messages_total",
-      help: "Messages passed over in silence: shorter than a header, replies, or sent from port 0.",
-      labels: ["server"],
-    });
-    return family.slot(label);
-  }
-
-  #cutOff(label: string): Counter {
-    const family = this.#options.metrics.counter({
-      name: "portolan_dns_cut_datagrams_total",
-      help: "Datagrams longer than the 4096 octets that there is room for, which are answered FORMERR.",
-      labels: ["server"],
-    });
-    return family.slot(label);
-  }
-
-  #shed(label: string, reason: string): Counter {
-    const family = this.#options.metrics.counter({
-      name: "portolan_dns_shed_total",
-      help: "Queries (reason waiting) and connections (reason connection) turned away because too many were open.",
-      labels: ["server", "reason"],
-    });
-    return family.slot(label, reason);
   }
 
   async #close(labels: readonly string[]): Promise<void> {
@@ -248,8 +258,6 @@ export class ListenerPool {
   }
 }
 
-type Counter = ReturnType<ReturnType<MetricsRegistry["counter"]>["slot"]>;
-
 export interface PreparedListeners {
   /** Serves the new configuration everywhere at once. The result closes sockets that are no longer wanted. */
   commit(): () => Promise<void>;
@@ -257,54 +265,68 @@ export interface PreparedListeners {
   rollBack(): Promise<void>;
 }
 
-/** How the sockets of one listen point are opened. */
-interface Openers {
-  tcp(port: number, reusePort: boolean): Promise<Transport>;
-  udp(port: number, reusePort: boolean): Promise<Transport>;
-}
+/** Opens the sockets of one listen point, all or none. */
+class PointSockets {
+  readonly #scheme: SchemeServer;
+  readonly #place: ListenerPlace;
 
-async function openBoth(openers: Openers, port: number): Promise<Transport[]> {
-  const tcp = await openers.tcp(port, false);
-  try {
-    return [await openers.udp(tcp.port, false), tcp];
-  } catch (error) {
-    await tcp.close();
-    throw error;
+  constructor(scheme: SchemeServer, place: ListenerPlace) {
+    this.#scheme = scheme;
+    this.#place = place;
   }
-}
 
-/** What others can stand beside: as it is, or opened again for that. The port is known to be free by now. */
-async function makeShared(openers: Openers, alone: readonly Transport[]): Promise<Transport[]> {
-  const open = new Set(alone);
-  try {
-    for (const transport of alone) {
-      if (transport.share?.() === true) continue;
-      open.delete(transport);
-      await transport.close();
-      const { name, port } = transport;
-      open.add(await (name === "udp" ? openers.udp(port, true) : openers.tcp(port, true)));
+  openAll(port: number, reusePort: boolean): Promise<Transport[]> {
+    return this.#openEach(this.#scheme.transports, port, reusePort);
+  }
+
+  /** The sockets of a further data plane. */
+  openBeside({ port, shared }: ListenPlace): Promise<Transport[]> {
+    return this.#openEach(shared, port, true);
+  }
+
+  /** What others can stand beside: as it is, or opened again for that. The port is known to be free by now. */
+  async shareAll(alone: readonly Transport[]): Promise<Transport[]> {
+    const open = new Set(alone);
+    try {
+      for (const transport of alone) {
+        if (transport.share?.() === true) continue;
+        open.delete(transport);
+        await transport.close();
+        open.add(
+          await this.#scheme.open(transport.name, { port: transport.port, reusePort: true }, this.#place),
+        );
+      }
+      return [...open];
+    } catch (error) {
+      await closeAll(open);
+      throw error;
     }
-    return [...open];
-  } catch (error) {
-    await Promise.all(Array.from(open, (transport) => transport.close()));
-    throw error;
+  }
+
+  async #openEach(names: readonly TransportName[], port: number, reusePort: boolean): Promise<Transport[]> {
+    const open: Transport[] = [];
+    try {
+      for (const name of names) {
+        const wish = { port: open[0]?.port ?? port, reusePort };
+        open.push(await this.#scheme.open(name, wish, this.#place));
+      }
+      return open;
+    } catch (error) {
+      await closeAll(open);
+      throw error;
+    }
   }
 }
 
-/** The sockets of a further data plane. */
-async function openShared(openers: Openers, { port, udp, tcp }: ListenPlace): Promise<Transport[]> {
-  const transports: Transport[] = [];
-  try {
-    if (udp) transports.push(await openers.udp(port, true));
-    if (tcp) transports.push(await openers.tcp(port, true));
-    return transports;
-  } catch (error) {
-    await Promise.all(transports.map((transport) => transport.close()));
-    throw error;
-  }
+async function closeAll(transports: Iterable<Transport>): Promise<void> {
+  await Promise.all(Array.from(transports, (transport) => transport.close()));
 }
 
-/** A free port that TCP got may be taken for UDP: then another one is tried. */
+function isWildcard(host: string): boolean {
+  return host === "" || host === "::" || host === "0.0.0.0";
+}
+
+/** A free port that the first socket got may be taken for the next: then another one is tried. */
 async function withFreePort(
   port: number,
   open: (port: number) => Promise<Transport[]>,

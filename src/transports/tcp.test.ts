@@ -3,6 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { FakeClock } from "../lib/clock.ts";
+import { FixedEndpoint } from "../plugin/endpoint.ts";
+import type { StreamLayer } from "./byte-stream-server.ts";
+import { ConnectionBudget } from "./connection-budget.ts";
 import { listenTcp } from "./tcp.ts";
 import type { MessageReceiver, ReplyPort, Transport } from "./transport.ts";
 
@@ -49,7 +52,7 @@ async function withLimit(
   const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
     clock: new FakeClock(),
     limits: () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 }),
-    maxConnections,
+    budget: new ConnectionBudget({ maxConnections }),
     onTurnedAway: () => turnedAway++,
   });
   try {
@@ -159,3 +162,126 @@ test("a client that reads no replies is taken no further message from than its s
     socket.destroy();
   });
 });
+
+test("replies that come later are not kept for a client that takes none: past the bound its connection is closed", async () => {
+  await withLimit(10, async (transport, receiver) => {
+    receiver.answers = false;
+    const socket = await connected(transport);
+    socket.pause();
+    socket.write(Buffer.concat(Array.from({ length: 256 }, () => MESSAGE)));
+    while (receiver.waiting.length < 256) await turn();
+    let sent = 0;
+    for (const port of receiver.waiting) {
+      if (port.parts?.isOpen !== true) break;
+      port.buffer(60_000);
+      port.send(60_000);
+      sent++;
+    }
+    // All 256 are 15 MB: half a megabyte may wait, and the kernel takes some.
+    assert.ok(sent < 200, `${sent} replies were taken`);
+    await once(socket.resume(), "close");
+  });
+});
+
+test("all clients together leave no more unread than the bound of the process", async () => {
+  const budget = new ConnectionBudget({ maxUnsentOfAll: 1024 * 1024 });
+  const receiver = new Answerer();
+  receiver.answers = false;
+  const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, { ...OPTIONS, budget });
+  try {
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => connected(transport)));
+    for (const socket of sockets) {
+      socket.on("error", () => undefined);
+      socket.pause();
+      socket.write(Buffer.concat(Array.from({ length: 200 }, () => MESSAGE)));
+    }
+    while (receiver.waiting.length < 20 * 200) await turn();
+    for (const port of receiver.waiting) {
+      port.buffer(60_000);
+      port.send(60_000);
+      assert.ok(budget.unsent <= 1024 * 1024 + 20 * 60_002, `${budget.unsent} octets`);
+    }
+    for (const socket of sockets) socket.destroy();
+  } finally {
+    await transport.close();
+  }
+});
+
+test("an answer of many messages waits for its client, and hears when it goes", async () => {
+  await withLimit(10, async (transport, receiver) => {
+    receiver.answers = false;
+    const socket = await connected(transport);
+    socket.pause();
+    socket.write(MESSAGE);
+    while (receiver.waiting.length < 1) await turn();
+    const port = receiver.waiting[0];
+    assert.ok(port?.parts !== undefined);
+    let sent = 0;
+    const send = (): boolean => {
+      sent++;
+      port.buffer(60_000).fill(7, 0, 60_000);
+      return port.parts?.sendPart(60_000) ?? false;
+    };
+    while (send());
+    let received = 0;
+    socket.on("data", (data: Buffer) => (received += data.length));
+    socket.resume();
+    await port.parts.drained();
+    assert.ok(send());
+    port.drop();
+    while (received < sent * 60_002) await turn();
+    socket.destroy();
+    while (port.parts.isOpen) await turn();
+    await port.parts.drained();
+  });
+});
+
+test("layers come first, may name another client, and have as long as a first message", async () => {
+  const clock = new FakeClock();
+  const receiver = new Answerer();
+  const clients: string[] = [];
+  const greeting: StreamLayer = {
+    enter(stream, proceed) {
+      stream.socket.once("data", (data) => {
+        stream.socket.unshift(data.subarray(1));
+        proceed({
+          ...stream,
+          client: new FixedEndpoint("192.0.2.7", data[0] ?? 0, Uint8Array.of(192, 0, 2, 7)),
+        });
+      });
+    },
+  };
+  const transport = await listenTcp(
+    { host: "127.0.0.1", port: 0 },
+    {
+      receive(bytes, length, port) {
+        clients.push(`${port.client.address} ${port.client.port}`);
+        receiver.receive(bytes, length, port);
+      },
+    },
+    { ...OPTIONS, clock, budget: new ConnectionBudget(), layers: () => [greeting] },
+  );
+  try {
+    const socket = await connected(transport);
+    socket.write(Buffer.concat([Uint8Array.of(9), MESSAGE]));
+    assert.deepEqual(await once(socket, "data"), [Buffer.from(MESSAGE)]);
+    assert.deepEqual(clients, ["192.0.2.7 9"]);
+    const silent = await connected(transport);
+    // The server has it when it answers the other.
+    await checkAnswered(socket);
+    clock.advance(1_000);
+    await once(silent.resume(), "close");
+    socket.destroy();
+  } finally {
+    await transport.close();
+  }
+});
+
+const OPTIONS = {
+  clock: new FakeClock(),
+  limits: () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 }),
+};
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

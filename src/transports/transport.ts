@@ -55,8 +55,9 @@ export interface Transport {
   /**
    * Lets further sockets of this user, in this process or another, listen on the same address and take their part of the messages.
    * Absent, or false, where that had to be decided when the socket was opened, and was not.
+   * @param on false: no more of them. Default true
    */
-  share?(): boolean;
+  share?(on?: boolean): boolean;
   /** Takes no new messages; those under way may still be answered. */
   pause(): void;
   /** Closes the socket and everything on it. */

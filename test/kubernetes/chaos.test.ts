@@ -26,7 +26,8 @@ const SEED = process.env.PORTOLAN_CHAOS_SEED;
 
 /** How long a round of chaos takes, and how soon after it everything has to be right. */
 const ROUND_MS = 1_000;
-const CATCH_UP_MS = 2_000;
+/** Usually a second. Where chaos hits one watch again and again its pauses grow, as they should, until another one wakes it. */
+const CATCH_UP_MS = 10_000;
 
 type Questions = ReturnType<RandomCluster["questions"]>;
 

@@ -1,12 +1,15 @@
 /** Requests to the API: connections, TLS, credentials, fail-over. What the answers mean is for others. */
-import type { Dispatcher } from "undici";
+import type { buildConnector, Dispatcher } from "undici";
 import type { Clock } from "../../lib/clock.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 import { ApiConnectionError, CredentialError, errorText } from "./api-error.ts";
 import type { ApiMetrics } from "./api-metrics.ts";
 import { decodeFailure } from "./codec.ts";
-import { CachedFile, type Credential, type Credentials, makeCredentials } from "./credentials.ts";
+import { ConnectionWatch } from "./connection-watch.ts";
+import type { Credential, Credentials } from "./credential.ts";
+import { CachedFile, makeCredentials } from "./credentials.ts";
 import { readWhole } from "./frames.ts";
+import { DEFAULT_TIMINGS, type ListWatchTimings } from "./list-watch-timings.ts";
 import type { Environment } from "./proxy.ts";
 import { RequestLimiter, type RequestLimits } from "./request-limiter.ts";
 
@@ -17,6 +20,7 @@ export interface ApiClientOptions {
   readonly limits: RequestLimits;
   readonly metrics: ApiMetrics;
   readonly userAgent: string;
+  readonly timings?: Partial<Pick<ListWatchTimings, "pingIntervalMs" | "connectionSilenceMs">>;
   /** Called each time that so many octets have come that it is worth to free those that were read. */
   readonly freeOctets?: () => void;
 }
@@ -25,12 +29,13 @@ export interface ApiResponse {
   readonly contentType: string;
   /** Throws ApiConnectionError where it breaks off, or the reason of the request's signal. */
   readonly body: AsyncIterable<Uint8Array>;
+  /** When the connection was last heard of, answers to pings included, by the clock's `now`; undefined where there are no pings. */
+  readonly connectionHeardAt: () => number | undefined;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The first probe of an idle connection: one whose other end is gone is noticed some ten seconds later. */
 const KEEP_ALIVE_MS = 15_000;
-const PING_INTERVAL_MS = 30_000;
 const MAX_FAILURE_SIZE = 64 * 1024;
 /** With twice as many, memory while everything is listed is 10 MB more; with half as many it is the same. */
 const FREE_EVERY = 1024 * 1024;
@@ -46,6 +51,7 @@ export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #credentials: Credentials;
   readonly #limiter: RequestLimiter;
+  readonly #connections: ConnectionWatch;
   readonly #authority: CachedFile | undefined;
   readonly #certificate: CachedFile | undefined;
   readonly #key: CachedFile | undefined;
@@ -62,6 +68,8 @@ export class ApiClient {
     this.#options = options;
     this.#credentials = makeCredentials(access.credentials, clock, environment);
     this.#limiter = new RequestLimiter(limits, clock);
+    const { connectionSilenceMs } = { ...DEFAULT_TIMINGS, ...options.timings };
+    this.#connections = new ConnectionWatch(clock, connectionSilenceMs);
     const cached = (material: Material | undefined) =>
       material === undefined ? undefined : new CachedFile(material, clock);
     this.#authority = cached(access.tls.authority);
@@ -125,6 +133,7 @@ export class ApiClient {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#limiter.stop();
+    this.#connections.stop();
     const all = [...this.#retired, ...(this.#dispatcher === undefined ? [] : [this.#dispatcher])];
     this.#dispatcher = undefined;
     await Promise.allSettled(all.map((dispatcher) => dispatcher.destroy(new Error("the client is stopped"))));
@@ -133,7 +142,10 @@ export class ApiClient {
   async #open(response: Dispatcher.ResponseData, server: string, signal: AbortSignal): Promise<ApiResponse> {
     const contentType = headerText(response.headers["content-type"]);
     const body = this.#guarded(response.body, server, signal);
-    if (response.statusCode === 200) return { contentType, body };
+    if (response.statusCode === 200) {
+      const { origin } = new URL(server);
+      return { contentType, body, connectionHeardAt: () => this.#connections.heardAt(origin) };
+    }
     if (response.statusCode === 401) this.#credentials.refused();
     const octets = await readWhole(body, MAX_FAILURE_SIZE).catch(() => new Uint8Array());
     const retryAfter = headerText(response.headers["retry-after"]);
@@ -200,10 +212,13 @@ export class ApiClient {
   }
 
   #makeDispatcher(
-    { Agent, ProxyAgent, Socks5ProxyAgent }: typeof import("undici"),
+    { Agent, buildConnector, ProxyAgent, Socks5ProxyAgent }: typeof import("undici"),
     identity: TlsIdentity,
   ): Dispatcher {
     const { tls, proxy, headers } = this.#options.access;
+    const { pingIntervalMs } = { ...DEFAULT_TIMINGS, ...this.#options.timings };
+    // Over HTTP/2 undici makes one field of those with the same name, and two groups to act for would be one group "a, b".
+    const allowH2 = new Set(headers.map(([name]) => name)).size === headers.length;
     const connect = {
       timeout: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -215,16 +230,28 @@ export class ApiClient {
       ...(tls.serverName !== undefined && { servername: tls.serverName }),
     };
     const options = {
-      // Over HTTP/2 undici makes one field of those with the same name, and two groups to act for would be one group "a, b".
-      allowH2: new Set(headers.map(([name]) => name)).size === headers.length,
+      allowH2,
       // Who waits for how long is for the watchdog of each request to say.
       headersTimeout: 0,
       bodyTimeout: 0,
-      h2Options: { pingInterval: PING_INTERVAL_MS },
+      h2Options: { pingInterval: pingIntervalMs },
     };
-    if (proxy === undefined) return new Agent({ ...options, connect });
+    if (proxy === undefined)
+      return new Agent({ ...options, connect: this.#watched(buildConnector({ ...connect, allowH2 })) });
     if (proxy.startsWith("socks5:")) return new Socks5ProxyAgent(proxy, { requestTls: connect });
     return new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+  }
+
+  /** Has every connection watched that is made. Through proxies undici makes them itself. */
+  #watched(connect: buildConnector.connector): buildConnector.connector {
+    return (options, callback) => {
+      connect(options, (...made) => {
+        const [error, socket] = made;
+        if (error === null && socket !== null)
+          this.#connections.add(socket, `${options.protocol}//${options.host}`);
+        callback(...made);
+      });
+    };
   }
 
   #retire(dispatcher: Dispatcher): void {

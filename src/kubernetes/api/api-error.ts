@@ -49,6 +49,17 @@ export class ApiSilenceError extends Error {
   }
 }
 
+/** Pings on a connection of HTTP/2 are not answered any more. */
+export class DeadConnectionError extends Error {
+  override readonly name = "DeadConnectionError";
+  readonly silenceMs: number;
+
+  constructor(silenceMs: number) {
+    super(`nothing came for ${Math.round(silenceMs / 1000)} s, not even answers to pings`);
+    this.silenceMs = silenceMs;
+  }
+}
+
 /** No credentials to be had: a token file that cannot be read, a program that fails. */
 export class CredentialError extends Error {
   override readonly name = "CredentialError";

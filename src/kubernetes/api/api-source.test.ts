@@ -291,7 +291,7 @@ describe("says what it waits for", () => {
     assert.equal(test.log.lines.length, 1);
     assert.match(test.log.lines[0] ?? "", /does not know who asks \(401 Unauthorized\)/);
     test.api.admits = () => true;
-    await test.synced();
+    await test.until(() => test.log.lines.length > 1);
     assert.match(test.log.lines.at(-1) ?? "", /^\[INFO\] watching: services, after /);
   });
 });

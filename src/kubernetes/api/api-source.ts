@@ -78,11 +78,12 @@ export class ApiSource {
   #isStopped = false;
 
   constructor(options: ApiSourceOptions) {
-    const { access, clock, environment, limits, memory, metrics, userAgent, store } = options;
+    const { access, clock, environment, limits, memory, metrics, timings, userAgent, store } = options;
     this.#options = options;
     const apiMetrics = new ApiMetrics(metrics);
     this.#client = new ApiClient({
       ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent },
+      ...(timings !== undefined && { timings }),
       ...(memory !== undefined && { freeOctets: () => memory.young() }),
     });
     this.#latency = new ProgrammingLatency(metrics, store, clock);
@@ -176,7 +177,10 @@ export class ApiSource {
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => {
+          const wasLost = watchLog.trouble !== undefined;
           watchLog.watching(plural);
+          if (!wasLost) return;
+          // The API is there again.
           for (const other of this.#watches) if (other.log !== watchLog) other.loop.wake();
         },
         unusable: (identity, problem) => this.#reportUnusable(identity, problem),

@@ -1,8 +1,12 @@
 /** How long to wait after failures: longer each time, and never the same for all replicas. */
 
 const FIRST_MS = 200;
-/** Names grow old meanwhile, and there are few replicas: others wait for up to half a minute. */
-const LONGEST_MS = 10_000;
+/** As long as client-go waits at the most. Whoever waits is woken as soon as another watch is well again. */
+const LONGEST_MS = 30_000;
+/** A server that asks for more than this is not believed. */
+const MAX_RETRY_AFTER_MS = 60_000;
+/** Leads to waits of half a second or so. */
+const EASED_FAILURES = 2;
 
 export class Backoff {
   readonly #random: () => number;
@@ -13,16 +17,16 @@ export class Backoff {
     this.#random = random;
   }
 
-  /** Failures since the last success. */
+  /** Failures since the server was last well for some time. */
   get failures(): number {
     return this.#failures;
   }
 
-  succeeded(): void {
+  recovered(): void {
     this.#failures = 0;
   }
 
-  /** The server lives, but it has yet to show that all is well: the next waits are short ones again. */
+  /** What is known moves on in spite of the failures: the next waits are short ones again. */
   ease(): void {
     this.#failures = Math.min(this.#failures, EASED_FAILURES);
   }
@@ -39,9 +43,3 @@ export class Backoff {
     return Math.max(full / 2, Math.min(atLeastMs, MAX_RETRY_AFTER_MS)) + (full / 2) * this.#random();
   }
 }
-
-/** A server that asks for more than this is not believed. */
-const MAX_RETRY_AFTER_MS = 60_000;
-
-/** Leads to waits of half a second or so, for a server that answers and breaks off again and again. */
-const EASED_FAILURES = 2;

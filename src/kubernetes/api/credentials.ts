@@ -1,25 +1,11 @@
-/** What goes along with each request to say who asks. */
+/** Credentials from each of the sources that there are. */
 import { readBoundedFile } from "../../lib/bounded-file.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CredentialSource, Material } from "./access.ts";
 import { CredentialError, errorText } from "./api-error.ts";
+import type { Credential, Credentials } from "./credential.ts";
 import { ExecCredentials } from "./exec-credentials.ts";
 import type { Environment } from "./proxy.ts";
-
-export interface Credential {
-  /** The value of the header `Authorization`. */
-  readonly authorization?: string;
-  /** PEM, where a program hands out a certificate of its own. */
-  readonly certificate?: string;
-  readonly key?: string;
-}
-
-export interface Credentials {
-  /** @throws CredentialError */
-  current(): Promise<Credential>;
-  /** The server would not have the last one. */
-  refused(): void;
-}
 
 export function makeCredentials(
   source: CredentialSource,

@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { member, textMember } from "../objects/json.ts";
 import type { ExecSettings } from "./access.ts";
 import { CredentialError, errorText } from "./api-error.ts";
-import type { Credential, Credentials } from "./credentials.ts";
+import type { Credential, Credentials } from "./credential.ts";
 import type { Environment } from "./proxy.ts";
 
 const TIMEOUT_MS = 60_000;

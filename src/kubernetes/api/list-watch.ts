@@ -9,20 +9,11 @@ import type { ReduceOptions } from "../objects/reduce.ts";
 import type { ClusterStore, Relist } from "../store/store.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiContentError, ApiSilenceError, ApiStatusError, type RequestSubject } from "./api-error.ts";
-import { Backoff } from "./backoff.ts";
-import {
-  acceptHeader,
-  decodeEvent,
-  decodePage,
-  formatOf,
-  type ObjectPage,
-  type WatchEvent,
-} from "./codec.ts";
-import { FrameSplitter, readWhole } from "./frames.ts";
+import type { ObjectPage, WatchEvent } from "./codec.ts";
 import { DEFAULT_TIMINGS, type ListWatchTimings } from "./list-watch-timings.ts";
-import { TextPool } from "./protobuf/text-pool.ts";
-import { pathOf, type Resource, type ResourcesOf } from "./resource.ts";
-import { SilenceGuard } from "./silence-guard.ts";
+import { type Attempt, Recovery } from "./recovery.ts";
+import type { ResourcesOf } from "./resource.ts";
+import { type PageRequest, ResourceRequests, type WatchStream } from "./resource-requests.ts";
 
 export interface ListWatchOptions<K extends Kind> {
   readonly resources: ResourcesOf<K>;
@@ -50,13 +41,7 @@ export interface ListWatchObserver<K extends Kind> {
   changed(object: ObjectOfKind[K], value: unknown): void;
 }
 
-/** The server is to end a watch after five to ten minutes, so that watches spread over its replicas. */
-const MIN_WATCH_SECONDS = 300;
-
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
-
-/** Watches refused one after the other before everything is listed again. */
-const FAILURES_UNTIL_RELIST = 3;
 
 /** How long to wait, at least, until a resource is asked for again that the server does not have. */
 const ABSENT_RETRY_MS = 30_000;
@@ -67,37 +52,39 @@ const OBJECTS_PER_TURN = 100;
 export class ListWatch<K extends Kind> {
   readonly #options: ListWatchOptions<K>;
   readonly #timings: ListWatchTimings;
-  readonly #backoff: Backoff;
+  readonly #recovery: Recovery;
+  readonly #requests: ResourceRequests<K>;
   readonly #stop = new AbortController();
-  readonly #texts = new TextPool();
-  #resource: Resource<K>;
-  /** The revision up to which everything is known; undefined before the first list and after a revision was forgotten. */
+  /** The revision up to which everything is known; undefined before the first list and where everything has to be listed again. */
   #revision: string | undefined;
-  /** Whether the server sends a list as the beginning of a watch: asked for until it refuses. */
-  #streamsLists = true;
-  /** How often a revision was forgotten since a watch last went well. */
-  #expiries = 0;
   /** Whether the last list was forgotten by the server before all of its pages were read: then all goes in one. */
   #pagesExpire = false;
-  #subject: RequestSubject;
+  /** Whether the server says now and then that a watch is up to date. */
+  #sendsBookmarks = false;
+  #attempt: Pick<Attempt, "way" | "hasBegun"> = { way: "list", hasBegun: false };
   #running: Promise<void> | undefined;
   #wake: (() => void) | undefined;
 
   constructor(options: ListWatchOptions<K>) {
+    const { clock, random } = options;
+    const timings = { ...DEFAULT_TIMINGS, ...options.timings };
     this.#options = options;
-    this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
-    this.#backoff = new Backoff(options.random);
-    this.#resource = options.resources[0];
-    this.#subject = this.#about("list");
+    this.#timings = timings;
+    this.#recovery = new Recovery(clock, random, timings);
+    this.#requests = new ResourceRequests(options.resources[0], {
+      ...options,
+      timings,
+      stop: this.#stop.signal,
+    });
   }
 
   get kind(): K {
-    return this.#resource.kind;
+    return this.#requests.resource.kind;
   }
 
   /** The resource that is asked for at present: `endpointslices`. */
   get plural(): string {
-    return this.#resource.plural;
+    return this.#requests.resource.plural;
   }
 
   start(): void {
@@ -107,7 +94,7 @@ export class ListWatch<K extends Kind> {
   /** Tries again at once, if it waits after a failure: the API is there again. */
   wake(): void {
     if (this.#wake === undefined) return;
-    this.#backoff.ease();
+    this.#recovery.ease();
     this.#wake();
   }
 
@@ -135,110 +122,75 @@ export class ListWatch<K extends Kind> {
   /** One step: a list, or a watch from its beginning to its end. */
   async #advance(): Promise<void> {
     if (this.#revision !== undefined) await this.#watch(this.#revision);
-    else if (this.#streamsLists) await this.#watchWithList();
+    else if (this.#recovery.streamsLists) await this.#watchWithList();
     else await this.#list();
   }
 
   async #recover(error: unknown): Promise<void> {
-    const { client, clock, observer } = this.#options;
-    if (error instanceof ApiStatusError && this.#hasForgotten(error)) this.#revision = undefined;
+    const { client, observer } = this.#options;
+    const attempt = { ...this.#attempt, revision: this.#revision };
+    const subject = this.#requests.about(attempt.way === "watch" ? "watch" : "list");
     if (error instanceof ApiSilenceError) client.abandonConnections();
-    if (this.#tryAnotherWay(error)) return;
-    // That a revision is forgotten is the way of the world, and says that the server is well; that it is again and again is not.
-    if (error instanceof ApiStatusError && error.isExpired && this.#expiries++ === 0) return;
-    const isAbsent = this.#isAbsent(error);
+    const isMissing = error instanceof ApiStatusError && error.code === 404;
+    if (isMissing && attempt.revision === undefined && this.#askForNext()) return;
     // What the server has not got is not waited for; what was there before stays known.
+    const isAbsent = isMissing && attempt.revision === undefined && subject.remedy !== undefined;
     if (isAbsent) this.#options.store.markListed(this.kind);
-    const delay = this.#backoff.failed(
-      isAbsent ? ABSENT_RETRY_MS : error instanceof ApiStatusError ? error.retryAfterMs : undefined,
-    );
-    observer.failed(error, this.#subject, delay);
-    const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
-    await this.#sleep(clock, delay, !isAskedFor);
-  }
-
-  /** Whether the server has no such resource, and that is nothing out of the ordinary. */
-  #isAbsent(error: unknown): boolean {
-    const { remedy } = this.#resource;
-    return (
-      remedy !== undefined &&
-      this.#revision === undefined &&
-      error instanceof ApiStatusError &&
-      error.code === 404
-    );
-  }
-
-  /** Whether the server knows nothing of the revision: it is too old, or from before etcd was restored from a backup. */
-  #hasForgotten(error: ApiStatusError): boolean {
-    return error.isExpired || (error.code === 504 && this.#backoff.failures >= FAILURES_UNTIL_RELIST);
-  }
-
-  /** Whether there is something else to ask for, at once. */
-  #tryAnotherWay(error: unknown): boolean {
-    const isRefusedStream =
-      this.#revision === undefined &&
-      this.#streamsLists &&
-      (error instanceof ApiSilenceError ||
-        (error instanceof ApiStatusError && (error.code === 400 || error.code === 422)));
-    if (isRefusedStream) {
-      this.#streamsLists = false;
-      return true;
+    const recourse = this.#recovery.after(error, attempt, isAbsent ? ABSENT_RETRY_MS : undefined);
+    if (recourse.listsAnew) {
+      this.#revision = undefined;
+      // What has been there is gone for a moment only, if a proxy says so; for good, if the server was renewed.
+      if (isMissing) this.#askForFirst();
     }
-    if (!(error instanceof ApiStatusError) || error.code !== 404) return false;
-    // What has been there is gone for a moment only, if a proxy says so; for good, if the server was renewed.
-    if (this.#revision !== undefined && this.#backoff.failures < FAILURES_UNTIL_RELIST) return false;
+    if (!recourse.isOrdinary) observer.failed(error, subject, recourse.delayMs);
+    if (recourse.delayMs === 0) return;
+    const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
+    await this.#sleep(recourse.delayMs, !isAskedFor);
+  }
+
+  /** @returns whether there is another resource to ask for */
+  #askForNext(): boolean {
     const { resources } = this.#options;
-    const wasServed = this.#revision !== undefined;
-    const next = wasServed ? undefined : resources[resources.indexOf(this.#resource) + 1];
+    const next = resources[resources.indexOf(this.#requests.resource) + 1];
+    if (next === undefined) {
+      this.#askForFirst();
+      return false;
+    }
+    this.#requests.resource = next;
     // Servers so old pass over what they do not know, and would send a list without end.
-    if (next !== undefined) this.#streamsLists = false;
-    this.#resource = next ?? resources[0];
-    this.#revision = undefined;
-    return next !== undefined;
+    this.#recovery.neverStream();
+    return true;
+  }
+
+  #askForFirst(): void {
+    const [first] = this.#options.resources;
+    if (first === this.#requests.resource) return;
+    this.#requests.resource = first;
+    this.#recovery.streamAgain();
   }
 
   /** Reads all pages, which are applied as they come, and deletes what none of them named. */
   async #list(): Promise<void> {
-    this.#subject = this.#about("list");
+    this.#attempt = { way: "list", hasBegun: false };
     const listing = this.#options.store.relist(this.kind);
-    const parameters = this.#parameters();
-    if (!this.#pagesExpire) parameters.set("limit", String(this.#resource.pageSize));
-    for (;;) {
-      const page = await this.#readPage(parameters);
+    const revision = this.#recovery.listRevision;
+    const isWhole = this.#pagesExpire;
+    let continueToken = "";
+    do {
+      const page = await this.#readPage({ revision, isWhole, continueToken });
       await this.#applyPage(page, listing);
-      if (page.continueToken === "") {
-        this.#listed(listing, page.resourceVersion);
-        return;
-      }
-      parameters.set("continue", page.continueToken);
-    }
+      ({ continueToken } = page);
+      if (continueToken === "") this.#listed(listing, page.resourceVersion);
+    } while (continueToken !== "");
   }
 
-  async #readPage(parameters: URLSearchParams): Promise<ObjectPage> {
+  async #readPage(request: PageRequest): Promise<ObjectPage> {
     try {
-      return await this.#readWholePage(parameters);
+      return await this.#requests.readPage(request);
     } catch (error) {
-      if (error instanceof ApiStatusError && error.isExpired && parameters.has("continue"))
+      if (error instanceof ApiStatusError && error.isExpired && request.continueToken !== "")
         this.#pagesExpire = true;
       throw error;
-    }
-  }
-
-  async #readWholePage(parameters: URLSearchParams): Promise<ObjectPage> {
-    const { client, clock } = this.#options;
-    const guard = new SilenceGuard(clock, this.#timings.listSilenceMs, this.#stop.signal);
-    try {
-      const { contentType, body } = await client.get(
-        this.#path(parameters),
-        acceptHeader(this.#resource),
-        guard.signal,
-        parameters.has("continue"),
-      );
-      guard.heard();
-      const format = formatOf(contentType);
-      return decodePage(await readWhole(heardBy(guard, body)), format, this.#resource, this.#texts);
-    } finally {
-      guard.stop();
     }
   }
 
@@ -258,84 +210,84 @@ export class ListWatch<K extends Kind> {
     this.#pagesExpire = false;
   }
 
-  /** A watch that begins with everything there is, each object on its own, and goes on from there. */
   async #watchWithList(): Promise<void> {
-    this.#subject = this.#about("list");
+    this.#attempt = { way: "streamedList", hasBegun: false };
     const listing = this.#options.store.relist(this.kind);
-    const parameters = this.#watchParameters();
-    parameters.set("sendInitialEvents", "true");
-    parameters.set("resourceVersionMatch", "NotOlderThan");
-    await this.#follow(parameters, listing);
+    const start = this.#options.clock.now();
+    const stream = await this.#requests.watchWithList(this.#recovery.listRevision);
+    await this.#follow(stream, start, listing);
   }
 
   async #watch(revision: string): Promise<void> {
-    this.#subject = this.#about("watch");
-    const parameters = this.#watchParameters();
-    parameters.set("resourceVersion", revision);
-    await this.#follow(parameters, undefined);
+    this.#attempt = { way: "watch", hasBegun: false };
+    const start = this.#options.clock.now();
+    await this.#follow(await this.#requests.watch(revision), start, undefined);
   }
 
-  async #follow(parameters: URLSearchParams, list: Relist<K> | undefined): Promise<void> {
-    const { client, clock, observer } = this.#options;
-    const { listSilenceMs, streamedListMs, watchSilenceMs, shortWatchMs } = this.#timings;
+  /** @param start when it was asked for */
+  async #follow(stream: WatchStream<K>, start: number, list: Relist<K> | undefined): Promise<void> {
+    const { clock } = this.#options;
+    const { streamedListMs, shortWatchMs } = this.#timings;
     let listing = list;
-    const patience = listing === undefined ? watchSilenceMs : listSilenceMs;
-    const guard = new SilenceGuard(clock, patience, this.#stop.signal);
-    const start = clock.now();
+    let watchingSince = listing === undefined ? this.#watching(stream) : undefined;
+    const from = this.#revision;
+    this.#attempt = { ...this.#attempt, hasBegun: true };
     let events = 0;
+    let changes = 0;
     try {
-      const { contentType, body } = await client.get(
-        this.#path(parameters),
-        acceptHeader(this.#resource),
-        guard.signal,
-      );
-      guard.heard();
-      const format = formatOf(contentType);
-      this.#backoff.ease();
-      const splitter = new FrameSplitter(format);
-      if (listing === undefined) observer.watching();
-      for await (const chunk of body) {
-        guard.heard();
-        for (const frame of splitter.push(chunk)) {
+      for await (const chunk of stream.chunks) {
+        for (const event of stream.read(chunk)) {
           events++;
-          const event = decodeEvent(frame, format, this.#resource, this.#texts);
-          const endOfList = this.#apply(event, listing);
+          if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;
+          const endOfList = this.#apply(event, listing, stream);
           if (endOfList === undefined || listing === undefined) continue;
           this.#listed(listing, endOfList);
           listing = undefined;
-          guard.wait(watchSilenceMs);
-          this.#subject = this.#about("watch");
-          observer.watching();
+          this.#attempt = { way: "watch", hasBegun: true };
+          watchingSince = this.#watching(stream);
         }
-        if (listing === undefined) this.#succeeded();
-        else if (clock.now() - start >= streamedListMs) {
-          // Where much changes it would never be silent.
-          this.#streamsLists = false;
-          throw new ApiContentError("a list as the beginning of a watch has no end: reading it page by page");
-        }
+        if (listing === undefined) continue;
+        // Where much changes it would never be silent.
+        if (clock.now() - start >= streamedListMs) throw new ApiContentError(ENDLESS_LIST);
         // Of a long list the next chunk is there already: queries come first.
-        else await eventLoopTurn();
+        await eventLoopTurn();
       }
-      if (splitter.isIncomplete) throw new ApiContentError("the watch ended in the middle of an event");
+      stream.requireComplete();
     } finally {
-      guard.stop();
+      stream.close();
       // Whatever ended it, the server was well.
-      if (listing === undefined && clock.now() - start >= shortWatchMs) this.#succeeded();
+      if (changes > 0) this.#recovery.ease();
+      if (watchingSince !== undefined) this.#recovery.ranFor(clock.now() - watchingSince);
     }
     if (listing !== undefined) throw new ApiContentError("the list ended before it was complete");
-    if (events === 0 && clock.now() - start < shortWatchMs) {
+    if (clock.now() - start < shortWatchMs)
       throw new ApiContentError("the watch ended as soon as it had begun");
-    }
-    this.#succeeded();
+    if (events === 0 && from !== undefined && this.#recovery.endedSilently(from)) this.#revision = undefined;
   }
 
-  #succeeded(): void {
-    this.#backoff.succeeded();
-    this.#expiries = 0;
+  /** A watch runs from now on. @returns since when */
+  #watching(stream: WatchStream<K>): number {
+    const { store, observer, clock } = this.#options;
+    this.#waitForEvents(stream);
+    // The server knows where to go on from: what is known is true as of now.
+    store.confirm(this.kind);
+    observer.watching();
+    return clock.now();
+  }
+
+  /** A server may live on and forget a watch. Where bookmarks are sent they are to come, else pings have to do. */
+  #waitForEvents(stream: WatchStream<K>): void {
+    const { watchSilenceMs } = this.#timings;
+    if (this.#sendsBookmarks) stream.waitForBookmarks(watchSilenceMs);
+    else stream.waitForEvents(watchSilenceMs);
   }
 
   /** @returns the revision of the list, when this event is its end */
-  #apply({ type, object }: WatchEvent, listing: Relist<K> | undefined): string | undefined {
+  #apply(
+    { type, object }: WatchEvent,
+    listing: Relist<K> | undefined,
+    stream: WatchStream<K>,
+  ): string | undefined {
     const { store } = this.#options;
     const metadata = member(object, "metadata");
     const revision = textMember(metadata, "resourceVersion");
@@ -350,6 +302,10 @@ export class ListWatch<K extends Kind> {
       case "BOOKMARK":
         if (textMember(member(metadata, "annotations"), INITIAL_EVENTS_END) === "true") return revision;
         store.confirm(this.kind);
+        if (!this.#sendsBookmarks) {
+          this.#sendsBookmarks = true;
+          this.#waitForEvents(stream);
+        }
         break;
       case "ERROR":
         throw object instanceof Error
@@ -364,14 +320,14 @@ export class ListWatch<K extends Kind> {
 
   #put(value: unknown, listing: Relist<K> | undefined): void {
     const { store, observer, reduce } = this.#options;
-    const reduced = this.#resource.reduce(value, reduce);
+    const reduced = this.#requests.resource.reduce(value, reduce);
     if ("problem" in reduced) {
       // As if it were not there: a server that starts afresh would not know what it was before either.
       const identity = identityOf(value);
       store.delete(this.kind, identity);
       if (reduced.isForeign) return;
       observer.unusable(
-        `${this.#resource.objectKind} ${identity.namespace}/${identity.name}`,
+        `${this.#requests.resource.objectKind} ${identity.namespace}/${identity.name}`,
         reduced.problem,
       );
       return;
@@ -382,38 +338,11 @@ export class ListWatch<K extends Kind> {
     } else listing.put(reduced.object);
   }
 
-  #watchParameters(): URLSearchParams {
-    const parameters = this.#parameters();
-    parameters.set("watch", "true");
-    parameters.set("allowWatchBookmarks", "true");
-    const seconds = Math.floor(MIN_WATCH_SECONDS * (1 + this.#options.random()));
-    parameters.set("timeoutSeconds", String(seconds));
-    return parameters;
-  }
-
-  #parameters(): URLSearchParams {
-    const { labelSelector } = this.#options;
-    const { fieldSelector } = this.#resource;
-    return new URLSearchParams({
-      ...(labelSelector !== "" && { labelSelector }),
-      ...(fieldSelector !== "" && { fieldSelector }),
-    });
-  }
-
-  #path(parameters: URLSearchParams): string {
-    return `${pathOf(this.#resource)}?${parameters}`;
-  }
-
-  #about(verb: RequestSubject["verb"]): RequestSubject {
-    const { plural, group, remedy } = this.#resource;
-    return { verb, resource: plural, group, remedy };
-  }
-
-  async #sleep(clock: Clock, delayMs: number, isWakeable: boolean): Promise<void> {
+  async #sleep(delayMs: number, isWakeable: boolean): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { signal } = this.#stop;
     const wake = () => resolve();
-    const timer = clock.after(delayMs, wake);
+    const timer = this.#options.clock.after(delayMs, wake);
     signal.addEventListener("abort", wake);
     if (isWakeable) this.#wake = wake;
     await promise;
@@ -428,16 +357,8 @@ function identityOf(value: unknown): Identity {
   return { namespace: textMember(metadata, "namespace"), name: textMember(metadata, "name") };
 }
 
-async function* heardBy(
-  guard: SilenceGuard,
-  body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const chunk of body) {
-    guard.heard();
-    yield chunk;
-  }
-}
-
 function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+const ENDLESS_LIST = "a list as the beginning of a watch has no end: reading it page by page";

@@ -9,6 +9,7 @@ export class SilenceGuard {
   readonly #outer: AbortSignal;
   #timer: Timer;
   #heardAt: number;
+  #otherwiseHeardAt: () => number | undefined = NEVER;
 
   constructor(clock: Clock, patienceMs: number, outer: AbortSignal) {
     this.#clock = clock;
@@ -29,9 +30,13 @@ export class SilenceGuard {
     this.#heardAt = this.#clock.now();
   }
 
-  /** From now on silence may last so long. */
-  wait(patienceMs: number): void {
+  /**
+   * From now on silence may last so long.
+   * @param otherwiseHeardAt when a sign of life came some other way, by the clock's `now`
+   */
+  wait(patienceMs: number, otherwiseHeardAt: () => number | undefined = NEVER): void {
     this.#patienceMs = patienceMs;
+    this.#otherwiseHeardAt = otherwiseHeardAt;
     this.#timer.cancel();
     this.#timer = this.#clock.every(patienceMs / 4, () => this.#look());
   }
@@ -44,7 +49,7 @@ export class SilenceGuard {
   }
 
   #look(): void {
-    const silence = this.#clock.now() - this.#heardAt;
+    const silence = this.#clock.now() - Math.max(this.#heardAt, this.#otherwiseHeardAt() ?? this.#heardAt);
     if (silence >= this.#patienceMs) this.#controller.abort(new ApiSilenceError(silence));
   }
 
@@ -52,3 +57,5 @@ export class SilenceGuard {
     this.#controller.abort(this.#outer.reason);
   };
 }
+
+const NEVER = (): undefined => undefined;

@@ -61,6 +61,32 @@ describe("the log of a watch", () => {
     );
   });
 
+  it("mentions troubles that alternate once a minute each, and how the watch is found again", () => {
+    watchedFor40Seconds();
+    for (let second = 0; second < 70; second++) {
+      watchLog.failed(second % 2 === 0 ? REFUSED : DENIED, WATCH, 1000);
+      if (second % 10 === 9) watchLog.watching("services");
+      clock.advance(1000);
+    }
+    const count = (words: string) => log.lines.filter((line) => line.includes(words)).length;
+    assert.deepEqual(
+      ["connection refused", "401 Unauthorized", "watching again"].map(count),
+      [2, 2, 2],
+      log.lines.join("\n"),
+    );
+  });
+
+  it("knows a bounded number of troubles apart", () => {
+    for (let number = 0; number < 10_000; number++) {
+      watchLog.failed(new ApiStatusError(500, "", `request ${number}`, undefined), LIST, 1);
+    }
+    log.lines.length = 0;
+    watchLog.failed(new ApiStatusError(500, "", "request 9999", undefined), LIST, 1);
+    assert.equal(log.lines.length, 0);
+    watchLog.failed(new ApiStatusError(500, "", "request 0", undefined), LIST, 1);
+    assert.equal(log.lines.length, 1);
+  });
+
   it("speaks of no age before the first list", () => {
     watchLog.failed(REFUSED, LIST, 150);
     clock.advance(5000);

@@ -4,8 +4,10 @@ import { formatGoDuration } from "../../lib/duration.ts";
 import type { Logger } from "../../lib/log.ts";
 import { ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
 
-/** A trouble that lasts is mentioned again after so long. */
+/** A trouble that lasts is mentioned again after so long; troubles that alternate each by itself. */
 const REPEAT_MS = 60_000;
+/** Troubles that are known apart. Servers find ever new words, if they number their requests. */
+const MAX_TROUBLES = 16;
 
 export interface WatchLogOptions {
   readonly log: Logger;
@@ -17,7 +19,10 @@ export interface WatchLogOptions {
 export class WatchLog {
   readonly #options: WatchLogOptions;
   #lastWords = "";
-  #saidAt = 0;
+  /** When each trouble was mentioned last. */
+  readonly #saidAt = new Map<string, number>();
+  /** Whether the log says that the watch is lost. */
+  #isLossSaid = false;
   #lostAt: number | undefined;
   /** When the API was last heard of before the watch was lost. */
   #heardAt = 0;
@@ -58,10 +63,11 @@ export class WatchLog {
     // What an operator has decided to do without is mentioned once.
     const isLackExpected =
       subject.remedy !== undefined && error instanceof ApiStatusError && error.code === 404;
-    const isKnown = words === this.#lastWords && (isLackExpected || now - this.#saidAt < REPEAT_MS);
+    const isLasting = isLackExpected && words === this.#lastWords;
     this.#lastWords = words;
-    if (isKnown) return;
-    this.#saidAt = now;
+    const saidAt = this.#saidAt.get(words);
+    if (isLasting || (saidAt !== undefined && now - saidAt < REPEAT_MS)) return;
+    this.#said(words, now);
     const next = `next try in ${duration(delayMs)}`;
     log.warning(
       this.#wasWatching
@@ -75,7 +81,9 @@ export class WatchLog {
     const lostAt = this.#lostAt;
     this.#lostAt = undefined;
     this.#lastWords = "";
-    if (lostAt !== undefined) {
+    const isLossSaid = this.#isLossSaid;
+    this.#isLossSaid = false;
+    if (lostAt !== undefined && isLossSaid) {
       const now = clock.now();
       const after = duration(now - lostAt);
       log.info(
@@ -85,6 +93,14 @@ export class WatchLog {
       );
     }
     this.#wasWatching = true;
+  }
+
+  #said(words: string, now: number): void {
+    this.#isLossSaid = true;
+    this.#saidAt.delete(words);
+    const [oldest] = this.#saidAt.keys();
+    if (oldest !== undefined && this.#saidAt.size >= MAX_TROUBLES) this.#saidAt.delete(oldest);
+    this.#saidAt.set(words, now);
   }
 
   /** To the second. */

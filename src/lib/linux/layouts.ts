@@ -7,6 +7,7 @@
 export const Linux = {
   AF_INET: 2,
   AF_INET6: 10,
+  SOCK_STREAM: 1,
   SOCK_DGRAM: 2,
   SOCK_NONBLOCK: 0x800,
   SOCK_CLOEXEC: 0x80000,

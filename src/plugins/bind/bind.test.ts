@@ -76,6 +76,7 @@ const machine: Machine = {
   addresses: () => [],
   environment: {},
   parallelism: 1,
+  descriptors: 1024,
 };
 
 function words(...texts: string[]): Token[] {

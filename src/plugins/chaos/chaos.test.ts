@@ -71,6 +71,7 @@ test("a machine without name is localhost", async () => {
     addresses: () => [],
     environment: {},
     parallelism: 1,
+    descriptors: 1024,
   };
   const answer = await PluginTest.of(chaos, "chaos", { site: { machine } }).ask({
     name: "id.server.",

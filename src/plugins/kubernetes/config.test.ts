@@ -44,6 +44,11 @@ describe("refuses", () => {
     ],
     ["arguments to a flag", [manifests, "noendpoints yes"], /Wrong argument count/],
     ["two arguments to tls", [manifests, "tls a b"], /Wrong argument count/],
+    [
+      "a staleness of nothing",
+      [manifests, "max_staleness 0s"],
+      /max_staleness '0s' is not a duration above 0/,
+    ],
     ["a strange timeout", [manifests, "startup_timeout soon"], /failed to parse startup_timeout/],
     ["a negative limit", [manifests, "apiserver_qps -1"], /apiserver_qps must be >= 0/],
     ["a limit that is no number", [manifests, "apiserver_burst x"], /invalid apiserver_burst "x"/],

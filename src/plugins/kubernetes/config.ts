@@ -70,6 +70,9 @@ export const config = directive({
     multicluster: option({ zones: zones() }),
     zonal: flag(),
     snapshot: single(text("a file")),
+    max_staleness: single(
+      duration({ min: 1, problem: (word) => `max_staleness '${word}' is not a duration above 0` }),
+    ),
     startup_timeout: single(
       duration({ min: 0, problem: (word) => `failed to parse startup_timeout: '${word}' is not a duration` }),
       5000,

@@ -28,6 +28,7 @@ import { KubernetesHandler } from "./handler.ts";
 import type { ClusterStores } from "./live-cluster.ts";
 import { provideClusterMetadata } from "./metadata.ts";
 import { MulticlusterZones } from "./multicluster.ts";
+import { Staleness } from "./staleness.ts";
 import { describeCluster } from "./state.ts";
 import { TouchedNames } from "./touched-names.ts";
 
@@ -123,6 +124,11 @@ export default definePlugin({
             ]),
     };
     const searchPaths = new ClientSearchPaths(answers);
+    const staleness = new Staleness({
+      stores: multicluster === undefined ? [store] : [store, multicluster.store],
+      maxMs: values.max_staleness,
+      log: site.log,
+    });
     return {
       handle:
         multicluster === undefined
@@ -130,9 +136,10 @@ export default definePlugin({
           : (query, next) =>
               (multicluster.owns(query.name, answers) ? multicluster.handler : handler).handle(query, next),
       ready: () => store.isSynced && multicluster?.store.isSynced !== false,
+      unfit: () => staleness.isStale(),
       describeState: () =>
         describeCluster(
-          { zones: values.zones.zones, store, imports: stores.imports },
+          { zones: values.zones.zones, store, imports: stores.imports, staleness },
           live,
           snapshot?.loadedFrom,
         ),

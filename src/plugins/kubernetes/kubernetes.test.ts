@@ -197,6 +197,7 @@ describe("kubernetes", () => {
         addresses: () => addresses,
         environment: {},
         parallelism: 1,
+        descriptors: 1024,
       };
       const plugin = await start([], ZONES, { site: { machine } });
       plugin.settings.listenHosts.push(...hosts);

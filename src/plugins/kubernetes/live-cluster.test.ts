@@ -119,6 +119,44 @@ describe("a live cluster", () => {
   });
 });
 
+describe("max_staleness", () => {
+  it("ends the readiness, says how old the data are, and begins it again", async () => {
+    const api = await startApi();
+    const plugin = make([`endpoint ${api.url}`, "max_staleness 5m", "noendpoints"]);
+    await plugin.start();
+    const [instance] = plugin.instances;
+    await api.close();
+    plugin.clock.advance(300_000);
+    assert.equal(instance?.unfit?.(), false);
+    plugin.clock.advance(12_000);
+    assert.equal(instance?.unfit?.(), true);
+    assert.equal((await plugin.ask(WEB)).answer.length, 1, "what is known is answered");
+    const warning = "what is known of namespaces is 5m12s old, and max_staleness is 5m0s";
+    assert.ok(plugin.log.lines.includes(`[WARNING] plugin/kubernetes: not ready: ${warning}`));
+    assert.equal(instance?.describeState?.().at(-1), `cluster.local. stale: ${warning}`);
+    assert.match(
+      (await plugin.metrics.expose()).body,
+      /portolan_kubernetes_data_age_seconds{zone="cluster.local.",resource="services"} 312/,
+    );
+    await api.open();
+    while (instance?.unfit?.()) {
+      plugin.clock.advance(100);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.match(plugin.log.lines.join("\n"), /plugin\/kubernetes: ready again: /);
+  });
+
+  it("is off by default", async () => {
+    const api = await startApi();
+    const plugin = make([`endpoint ${api.url}`]);
+    await plugin.start();
+    await api.close();
+    plugin.clock.advance(86_400_000);
+    assert.equal(plugin.instances[0]?.unfit?.(), false);
+    assert.equal(plugin.instances[0]?.ready?.(), true);
+  });
+});
+
 describe("without its cluster", () => {
   it("answers from the snapshot of an earlier run, though not that a name does not exist", async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-live-"));

@@ -3,6 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
+import type { Staleness } from "./staleness.ts";
 
 /**
  * A line for each resource of the cluster: `cluster.local. services: watching, age 3s`.
@@ -15,13 +16,20 @@ export function describeCluster(
     zones,
     store,
     imports,
-  }: { zones: readonly Name[]; store: ClusterStore; imports: ClusterStore | undefined },
+    staleness,
+  }: {
+    zones: readonly Name[];
+    store: ClusterStore;
+    imports: ClusterStore | undefined;
+    staleness: Staleness;
+  },
   live: ApiSource | undefined,
   snapshot: string | undefined,
 ): string[] {
   const zone = zones.find((each) => !isReverseZone(each));
   const lines = live?.describe() ?? [...describeListed(store), ...describeListed(imports, "imported ")];
   if (snapshot !== undefined && !store.isSynced) lines.push(`answers: from the snapshot of ${snapshot}`);
+  lines.push(...staleness.describe());
   return lines.map((line) => `${zone} ${line}`);
 }
 

@@ -38,6 +38,7 @@ test("a machine without name is localhost", async () => {
     addresses: () => [],
     environment: {},
     parallelism: 1,
+    descriptors: 1024,
   };
   const edns = await identify("nsid", { options: [ASKED] }, answering({}), { machine });
   assert.equal(identifierIn(edns), "localhost");

@@ -66,6 +66,17 @@ test("does not ask again who was ready once", async () => {
   assert.equal(kubernetes.state.asked, 1);
 });
 
+test("asks each time whether a plugin has become unfit", async () => {
+  const state = { unfit: false };
+  const instance = { ready: () => true, unfit: () => state.unfit };
+  const plugin = await started("ready", { neighbours: [{ name: "kubernetes", instance }] });
+  assert.equal(await probe(plugin), "200 OK");
+  state.unfit = true;
+  assert.equal(await probe(plugin), "503 kubernetes");
+  state.unfit = false;
+  assert.equal(await probe(plugin), "200 OK");
+});
+
 test("asks each time with continuously", async () => {
   const kubernetes = neighbour("kubernetes", { ready: true, asked: 0 });
   const plugin = await started("ready {\n monitor continuously\n}", { neighbours: [kubernetes] });

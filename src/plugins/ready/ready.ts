@@ -91,6 +91,10 @@ class ReadyBlock {
   notReady(): string[] {
     const names: string[] = [];
     for (const { name, instance } of this.#site.block.plugins()) {
+      if (instance.unfit?.()) {
+        names.push(name);
+        continue;
+      }
       if (instance.ready === undefined || this.#done.has(instance)) continue;
       if (!instance.ready()) names.push(name);
       else if (this.#untilReady) this.#done.add(instance);

@@ -7,7 +7,7 @@ import { canonicalDump } from "../../corefile/canonical-dump.ts";
 import { type Diagnostic, DiagnosticSink, formatDiagnostic } from "../../corefile/diagnostic.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
-import { resolveServerKeys, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
+import { resolveServerKeys, type ServerKey } from "../../corefile/server-key.ts";
 import type { Corefile, Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
@@ -17,6 +17,7 @@ import { lint } from "../lint/lint.ts";
 import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
 import { replacementNotes } from "../lint/replacements.ts";
 import { explainUnknownWords } from "../lint/unknown-words.ts";
+import { isServedScheme } from "../serving/schemes.ts";
 import { registryFor } from "./global-options.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -225,10 +226,8 @@ async function loadDefinition(
   }
 }
 
-const AVAILABLE_SCHEMES: ReadonlySet<Scheme> = new Set(["dns"]);
-
 function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
-  if (AVAILABLE_SCHEMES.has(key.scheme)) return;
+  if (isServedScheme(key.scheme)) return;
   report.error(
     "SCHEME_UNAVAILABLE",
     key.span,

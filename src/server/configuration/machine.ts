@@ -1,5 +1,6 @@
 /** The machine that the server runs on, as plugins may see it. */
 
+import { readFileSync } from "node:fs";
 import { availableParallelism, hostname, networkInterfaces } from "node:os";
 import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { Machine, Random } from "../../plugin/site.ts";
@@ -19,7 +20,18 @@ export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
     },
     environment,
     parallelism: availableParallelism(),
+    descriptors: descriptorLimit(),
   };
+}
+
+/** As Linux tells it of each process; Node raises the soft limit to what is allowed when it starts. */
+function descriptorLimit(): number {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1")) ?? [];
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Random numbers for two uses: cheap ones for balance, unpredictable ones drawn in bulk from the system. */

@@ -18,8 +18,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "route53",
   "azure",
   "clouddns",
-  "file",
-  "auto",
   "secondary",
   "grpc",
   "sign",

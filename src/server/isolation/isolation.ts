@@ -19,7 +19,7 @@ const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000,
 
 export const PLUGIN_PANICS = {
   name: "portolan_plugin_panics_total",
-  help: "Failures of plugins that do not come with the program: they threw, rejected, or returned what is no outcome.",
+  help: "Failures of added plugins (they threw, rejected, or returned what is no outcome), and of any plugin in its background work.",
   labels: ["plugin"],
 } as const;
 

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { get } from "node:http";
+import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { tcpSockets } from "../../transports/tcp-socket.ts";
 import { ListenError } from "../../transports/transport.ts";
 import { HttpEndpoints } from "./http-endpoints.ts";
 
@@ -22,7 +24,7 @@ const saying =
     void response.end(text);
 
 test("the first configuration answers before it is in force; a second only from then on", async () => {
-  const endpoints = new HttpEndpoints((error) => assert.fail(String(error)));
+  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
   const address = "127.0.0.1:0";
   const first = endpoints.prepare();
   const { port } = await first.serve(address, "/health", saying("one"));
@@ -38,7 +40,7 @@ test("the first configuration answers before it is in force; a second only from 
 });
 
 test("a refused configuration leaves no socket behind, and those in force as they were", async () => {
-  const endpoints = new HttpEndpoints(() => undefined);
+  const endpoints = new HttpEndpoints({ onError: () => undefined, tcpSockets });
   const [kept, added] = ["127.0.0.1:0", "127.0.0.2:0"];
   const first = endpoints.prepare();
   const { port } = await first.serve(kept, "/", saying("kept"));
@@ -54,7 +56,7 @@ test("a refused configuration leaves no socket behind, and those in force as the
 
 test("an address that is taken is an error that names it; a handler that throws is a 500", async () => {
   const errors: unknown[] = [];
-  const endpoints = new HttpEndpoints((error) => errors.push(error));
+  const endpoints = new HttpEndpoints({ onError: (error) => errors.push(error), tcpSockets });
   const prepared = endpoints.prepare();
   const { port } = await prepared.serve("127.0.0.1:0", "/", () => {
     throw new Error("as asked");
@@ -62,11 +64,48 @@ test("an address that is taken is an error that names it; a handler that throws 
   await prepared.commit();
   assert.match(await ask(port, "/"), /^500/);
   assert.equal(errors.length, 1);
-  const other = new HttpEndpoints(() => undefined);
+  const other = new HttpEndpoints({ onError: () => undefined, tcpSockets });
   await assert.rejects(
     other.prepare().serve(`127.0.0.1:${port}`, "/", saying("")),
     (error) =>
       error instanceof ListenError && error.code === "EADDRINUSE" && error.message.includes(String(port)),
   );
+  await endpoints.closeExcept(new Set());
+});
+
+test("an address changes from all to one and back, with no port in use and nobody else let in", async () => {
+  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const first = endpoints.prepare();
+  const { port } = await first.serve(":0", "/", saying("all"));
+  await first.commit();
+  // The port that the system chose stands in for one in a Corefile.
+  const known = endpoints.prepare();
+  await known.serve(`127.0.0.1:${port}`, "/", saying("one"));
+  await known.commit();
+  assert.equal(await ask(port, "/"), "200 one");
+  await assert.rejects(ask(port, "/", "127.0.0.2"), /ECONNREFUSED/);
+  const back = endpoints.prepare();
+  await back.serve(`:${port}`, "/", saying("all again"));
+  await back.commit();
+  assert.equal(await ask(port, "/", "127.0.0.2"), "200 all again");
+  const stranger = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  await assert.rejects(stranger.prepare().serve(`127.0.0.1:${port}`, "/", saying("")), ListenError);
+  await endpoints.closeExcept(new Set());
+});
+
+test("probes succeed beside 300 silent and 300 slow connections", async () => {
+  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const prepared = endpoints.prepare();
+  const { port } = await prepared.serve("127.0.0.1:0", "/health", saying("OK"));
+  await prepared.commit();
+  const hostile: Socket[] = [];
+  for (let n = 0; n < 600; n++) {
+    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+    if (n % 2 === 0) socket.write("GET /health HTTP/1.1\r\nX: ");
+    hostile.push(socket);
+    if (n % 60 === 59) assert.equal(await ask(port, "/health"), "200 OK");
+  }
+  for (let n = 0; n < 20; n++) assert.equal(await ask(port, "/health"), "200 OK");
+  for (const socket of hostile) socket.destroy();
   await endpoints.closeExcept(new Set());
 });

@@ -3,9 +3,12 @@
  * when the new configuration comes into force, so that no probe meets a closed port.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
+import { type BudgetedConnection, ConnectionBudget } from "../../transports/connection-budget.ts";
+import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "../../transports/tcp-socket.ts";
 import { errorCode, formatListenAddress, ListenError } from "../../transports/transport.ts";
 
 type Handlers = ReadonlyMap<string, HttpHandler>;
@@ -13,10 +16,10 @@ type Handlers = ReadonlyMap<string, HttpHandler>;
 /** All HTTP sockets of one server. */
 export class HttpEndpoints {
   readonly #sockets = new Map<string, HttpSocket>();
-  readonly #onError: (error: unknown) => void;
+  readonly #options: HttpEndpointOptions;
 
-  constructor(onError: (error: unknown) => void) {
-    this.#onError = onError;
+  constructor(options: HttpEndpointOptions) {
+    this.#options = options;
   }
 
   /** A place for the handlers of a configuration that is being made. */
@@ -27,9 +30,19 @@ export class HttpEndpoints {
   async open(address: string): Promise<HttpSocket> {
     const known = this.#sockets.get(address);
     if (known !== undefined) return known;
-    const socket = await HttpSocket.open(address, this.#onError);
-    this.#sockets.set(address, socket);
-    return socket;
+    const { onError, tcpSockets = async () => withoutSystemCalls } = this.#options;
+    const openSocket = await tcpSockets();
+    // From all addresses to one, or back: who has the port now lets the new one in until it is known which of them stays.
+    const { port } = splitAddress(address);
+    const lenders = [...this.#sockets.values()].filter((other) => other.port === port && other.share(true));
+    try {
+      const socket = await HttpSocket.open(address, openSocket, lenders.length > 0, onError);
+      this.#sockets.set(address, socket);
+      return socket;
+    } catch (error) {
+      for (const lender of lenders) lender.share(false);
+      throw error;
+    }
   }
 
   /** Puts handlers into force and closes the sockets that none is for. */
@@ -55,7 +68,14 @@ export class HttpEndpoints {
       closing.push(socket.close());
     }
     await Promise.all(closing);
+    for (const socket of this.#sockets.values()) socket.share(false);
   }
+}
+
+export interface HttpEndpointOptions {
+  readonly onError: (error: unknown) => void;
+  /** How listening sockets are made; Node's way unless given. */
+  readonly tcpSockets?: () => Promise<OpenTcpSocket>;
 }
 
 const NO_HANDLERS: Handlers = new Map();
@@ -83,8 +103,11 @@ export class PreparedHttp implements HttpService {
   }
 }
 
-/** Milliseconds; CoreDNS facts 2.18 and 2.22. */
-const HTTP_TIMEOUT = 5_000;
+/** Milliseconds that a connection may be idle between requests; CoreDNS facts 2.18 and 2.22. */
+const KEEP_ALIVE = 5_000;
+/** Milliseconds in which a request has to arrive: whoever opens connections and says nothing does not keep probes out for longer. */
+const REQUEST_TIMEOUT = 1_000;
+/** Past these the one that has been idle for the longest goes for a new one. */
 const MAX_HTTP_CONNECTIONS = 256;
 
 class HttpSocket {
@@ -94,40 +117,73 @@ class HttpSocket {
   /** False while only a configuration that is being made wants it. */
   inForce = false;
   readonly #server: Server;
+  readonly #socket: TcpSocket | undefined;
   readonly #onError: (error: unknown) => void;
+  readonly #budget = new ConnectionBudget({ maxConnections: MAX_HTTP_CONNECTIONS });
+  readonly #connections = new WeakMap<Socket, HttpConnection>();
 
-  private constructor(server: Server, onError: (error: unknown) => void) {
+  private constructor(server: Server, socket: TcpSocket | undefined, onError: (error: unknown) => void) {
     const { address, port } = server.address() as AddressInfo;
     this.host = address;
     this.port = port;
     this.#server = server;
+    this.#socket = socket;
     this.#onError = onError;
-    server.on("request", (request: IncomingMessage, response: ServerResponse) =>
-      this.#answer(request, response),
-    );
+    server.on("connection", (connection: Socket) => this.#accept(connection));
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+      const connection = this.#connections.get(request.socket);
+      if (connection !== undefined) {
+        this.#budget.heardFrom(connection);
+        connection.begin(response);
+      }
+      this.#answer(request, response);
+    });
     server.on("error", onError);
   }
 
-  static open(address: string, onError: (error: unknown) => void): Promise<HttpSocket> {
-    const separator = address.lastIndexOf(":");
-    const host = address.slice(0, separator).replace(/^\[|\]$/g, "");
-    const port = Number(address.slice(separator + 1));
+  /** @param beside sockets on the same port that let others in */
+  static open(
+    address: string,
+    openSocket: OpenTcpSocket,
+    beside: boolean,
+    onError: (error: unknown) => void,
+  ): Promise<HttpSocket> {
+    const { host, port } = splitAddress(address);
     const server = nodeHttp().createServer({
-      requestTimeout: HTTP_TIMEOUT,
-      headersTimeout: HTTP_TIMEOUT,
-      keepAliveTimeout: HTTP_TIMEOUT,
-      connectionsCheckingInterval: 1_000,
+      requestTimeout: REQUEST_TIMEOUT,
+      headersTimeout: REQUEST_TIMEOUT,
+      keepAliveTimeout: KEEP_ALIVE,
+      connectionsCheckingInterval: 250,
     });
-    server.maxConnections = MAX_HTTP_CONNECTIONS;
     return new Promise((resolve, reject) => {
-      server.once("error", (error) =>
-        reject(new ListenError(formatListenAddress("http", host, port), errorCode(error), error)),
-      );
-      server.listen({ port, exclusive: true, ...(host !== "" && { host }) }, () => {
-        server.removeAllListeners("error");
-        resolve(new HttpSocket(server, onError));
+      const refused = (error: Error): void =>
+        reject(new ListenError(formatListenAddress("http", host, port), errorCode(error), error));
+      const socket = isLiteral(host) ? openSocket({ host, port }, { reusePort: beside }) : undefined;
+      const target =
+        socket === undefined
+          ? { port, exclusive: true, reusePort: beside, ...(host !== "" && { host }) }
+          : { fd: socket.fd };
+      server.once("error", refused);
+      server.listen(target, () => {
+        server.removeListener("error", refused);
+        resolve(new HttpSocket(server, socket, onError));
       });
     });
+  }
+
+  /** Lets another of our sockets onto the port, or no more. */
+  share(on: boolean): boolean {
+    return this.#server.listening && this.#socket?.share(on) === true;
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new HttpConnection(socket);
+    if (!this.#budget.admit(connection)) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.set(socket, connection);
+    socket.on("close", () => this.#budget.forget(connection));
   }
 
   close(): Promise<void> {
@@ -152,4 +208,35 @@ class HttpSocket {
       response.end();
     }
   }
+}
+
+class HttpConnection implements BudgetedConnection {
+  awaitsAnswers = false;
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  begin(response: ServerResponse): void {
+    this.awaitsAnswers = true;
+    response.once("close", () => {
+      this.awaitsAnswers = false;
+    });
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}
+
+function splitAddress(address: string): { host: string; port: number } {
+  const separator = address.lastIndexOf(":");
+  const host = address.slice(0, separator).replace(/^\[|\]$/g, "");
+  return { host, port: Number(address.slice(separator + 1)) };
+}
+
+/** Names are left to Node, which looks them up. */
+function isLiteral(host: string): boolean {
+  return host === "" || parseScopedIpAddress(host) !== undefined;
 }

@@ -219,7 +219,6 @@ describe("reload", () => {
     assert.equal(app.server.dataPlanes, 4);
     assert.deepEqual(await app.ask("a.", 60), new Set(["192.0.2.2"]));
     assert.ok(((await app.counted())[FOLLOWER] ?? 0) > 10);
-    // The TCP socket was opened for one alone; the line is logged once.
     assert.equal(await askTcp(port, "a."), "192.0.2.2");
     await app.reload(corefile(2, "192.0.2.3"));
     assert.equal(app.server.dataPlanes, 2);
@@ -232,10 +231,11 @@ describe("reload", () => {
       const counted = await app.counted();
       return (counted[LEADER] ?? 0) + (counted[FOLLOWER] ?? 0) === 181;
     });
-    const unshared = app.log.lines.filter((line) => line.includes("stays with one thread"));
-    assert.deepEqual(unshared, [
-      "[WARNING] tcp of dns://:0 stays with one thread until the next start: it was opened for one alone",
-    ]);
+    // Sockets that were opened for one alone let the others in.
+    assert.ok(
+      !app.log.lines.some((line) => line.includes("stays with one thread")),
+      app.log.lines.join("\n"),
+    );
   });
 });
 

@@ -32,7 +32,8 @@ export interface ApiSimulatorOptions {
   readonly http2?: boolean;
   /**
    * Whether watches may begin with a list (`sendInitialEvents`). Default true; "unheard of" for servers before 1.19, which pass over what
-   * they do not know: all objects come, and nothing says where they end.
+   * they do not know: all objects come, and nothing says where they end. "without progress" for servers whose etcd (3.4 as Debian has it)
+   * cannot say how far a watch is: they begin well, and end in an error 500.
    */
   readonly streamsLists?: StreamedLists;
   /** Default true. */

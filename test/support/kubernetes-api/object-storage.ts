@@ -134,13 +134,18 @@ export class ObjectStorage {
     return () => this.#listeners.delete(listener);
   }
 
-  #requireKnown(revision: number): void {
-    if (revision < this.#compacted)
-      throw expired(`too old resource version: ${revision} (${this.#compacted})`);
+  /** @throws ApiError where a revision is still to come */
+  requireReached(revision: number): void {
     if (revision > this.#revision) {
       const message = `Too large resource version: ${revision}, current: ${this.#revision}`;
       throw new ApiError(504, "Timeout", message, 1);
     }
+  }
+
+  #requireKnown(revision: number): void {
+    if (revision < this.#compacted)
+      throw expired(`too old resource version: ${revision} (${this.#compacted})`);
+    this.requireReached(revision);
   }
 
   #change(type: ResourceType, before: ApiObject | undefined, object: ApiObject): ApiObject {

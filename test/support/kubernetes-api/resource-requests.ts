@@ -156,8 +156,10 @@ export class ResourceRequests {
       }
       return { snapshot, start: Number(start) };
     }
+    const asked = Number(parameters.get("resourceVersion") ?? "0");
     const isExact = parameters.get("resourceVersionMatch") === "Exact";
-    const revision = isExact ? Number(parameters.get("resourceVersion")) : undefined;
+    if (asked > 0) this.#storage.requireReached(asked);
+    const revision = isExact ? asked : undefined;
     return { snapshot: this.#storage.snapshot(type, revision), start: 0 };
   }
 

@@ -66,6 +66,11 @@ export class SourceTest implements AsyncDisposable {
     return new SourceTest(await ApiSimulator.start(options.simulator), options);
   }
 
+  /** As {@link prepare}, over an API that runs. */
+  static over(api: ApiSimulator, options: SourceTestOptions = {}): SourceTest {
+    return new SourceTest(api, options);
+  }
+
   /** Waits until something holds. A clock that stands still is moved on meanwhile. */
   async until(condition: () => boolean): Promise<void> {
     const deadline = Date.now() + PATIENCE_MS;

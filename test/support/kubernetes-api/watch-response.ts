@@ -6,7 +6,7 @@ import type { Change, ObjectStorage } from "./object-storage.ts";
 import { type ApiObject, apiVersionOf, type ResourceType, storageKey } from "./resource-types.ts";
 import type { Selection } from "./selection.ts";
 
-export type StreamedLists = boolean | "unheard of";
+export type StreamedLists = boolean | "unheard of" | "without progress";
 
 export interface WatchOptions {
   readonly storage: ObjectStorage;
@@ -35,8 +35,19 @@ export function answerWatch(exchange: Exchange, options: WatchOptions): void {
     const message = `ListOptions.meta.k8s.io "" is invalid: ${field}: Forbidden: ${field} is forbidden for watch`;
     throw new ApiError(422, "Invalid", message);
   }
+  if (wantsInitialEvents && options.streamsLists === "without progress") {
+    const message =
+      "etcd does not support requesting progress of watches, so the end of the list is never known";
+    exchange.head(200, { "content-type": contentType(options.format, true) });
+    exchange.write(
+      encodeEvent(options.format, type, "ERROR", new ApiError(500, "InternalError", message).toStatus()),
+    );
+    exchange.end();
+    return;
+  }
   const events: [event: string, object: Readonly<Record<string, unknown>> | ApiObject][] = [];
   if (from === "" || from === "0" || wantsInitialEvents) {
+    if (from !== "" && from !== "0") storage.requireReached(Number(from));
     const { objects } = storage.snapshot(type);
     for (const object of objects.filter(selects)) events.push(["ADDED", shown(object, type)]);
     if (wantsInitialEvents) events.push(["BOOKMARK", bookmark(options, { [INITIAL_EVENTS_END]: "true" })]);

@@ -1,0 +1,108 @@
+/**
+ * `$GENERATE START-STOP[/STEP] LHS [TTL] [CLASS] TYPE RHS`, as BIND has it: a line for each number, in which `$` stands for the number and
+ * `${OFFSET[,WIDTH[,BASE]]}` for another form of it. `\$` is a dollar sign.
+ */
+
+export interface GenerateRange {
+  readonly start: number;
+  readonly stop: number;
+  readonly step: number;
+}
+
+/** More lines than that are a slip of the pen: CoreDNS stops at the same number. */
+const MAX_LINES = 65_536;
+
+/** @returns what is wrong with it, for text that is no range */
+export function parseRange(text: string): GenerateRange | string {
+  const [, first, last, every] = /^(\d{1,10})-(\d{1,10})(?:\/(\d{1,10}))?$/.exec(text) ?? [];
+  if (first === undefined || last === undefined) return `not a range such as 1-10 or 1-10/2: "${text}"`;
+  const [start, stop, step] = [Number(first), Number(last), Number(every ?? 1)];
+  if (start > stop) return `a range must not end before it begins: "${text}"`;
+  if (step === 0) return `the step of a range must be 1 at least: "${text}"`;
+  if ((stop - start) / step >= MAX_LINES) return `a range of more than ${MAX_LINES} numbers: "${text}"`;
+  return { start, stop, step };
+}
+
+/** @returns what is wrong with the template, for one with a faulty form */
+export function compileTemplate(template: string): ((value: number) => string) | GenerateProblem {
+  const parts: (string | NumberForm)[] = [];
+  let literal = "";
+  for (let at = 0; at < template.length; at++) {
+    const character = template.charAt(at);
+    if (character === "\\") {
+      const next = template.charAt(at + 1);
+      literal += next === "$" ? "$" : character + next;
+      at++;
+    } else if (character !== "$") {
+      literal += character;
+    } else if (template.charAt(at + 1) === "$") {
+      literal += "$";
+      at++;
+    } else {
+      parts.push(literal);
+      literal = "";
+      if (template.charAt(at + 1) !== "{") {
+        parts.push(PLAIN);
+        continue;
+      }
+      const close = template.indexOf("}", at);
+      const form = close < 0 ? undefined : parseForm(template.slice(at + 2, close));
+      if (form === undefined) {
+        const text = template.slice(at, close < 0 ? at + 20 : close + 1);
+        return new GenerateProblem(`not a form such as \${0,3,d}: "${text}"`);
+      }
+      parts.push(form);
+      at = close;
+    }
+  }
+  parts.push(literal);
+  return (value) => {
+    let text = "";
+    for (const part of parts) text += typeof part === "string" ? part : formatNumber(value, part);
+    return text;
+  };
+}
+
+export class GenerateProblem {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+interface NumberForm {
+  readonly offset: number;
+  readonly width: number;
+  readonly base: string;
+}
+
+const PLAIN: NumberForm = { offset: 0, width: 0, base: "d" };
+
+function parseForm(text: string): NumberForm | undefined {
+  const [, offset, width, base] = /^(-?\d{1,9})(?:,(\d{1,3})(?:,([doxXnN]))?)?$/.exec(text) ?? [];
+  if (offset === undefined) return undefined;
+  return { offset: Number(offset), width: Number(width ?? 0), base: base ?? "d" };
+}
+
+const RADIX: Readonly<Record<string, number>> = { d: 10, o: 8, x: 16, X: 16 };
+
+function formatNumber(value: number, { offset, width, base }: NumberForm): string {
+  const number = value + offset;
+  const radix = RADIX[base];
+  if (radix === undefined) return nibbles(number, width, base === "N");
+  const digits = number.toString(radix).padStart(width, "0");
+  return base === "X" ? digits.toUpperCase() : digits;
+}
+
+/** The digits of the reverse tree of IPv6: least significant first, a dot between them, `width` counting both. */
+function nibbles(value: number, width: number, upper: boolean): string {
+  let rest = value;
+  let text = "";
+  do {
+    const digit = (rest & 15).toString(16);
+    text += text === "" ? digit : `.${digit}`;
+    rest = Math.floor(rest / 16);
+  } while (rest > 0 || text.length < width);
+  return upper ? text.toUpperCase() : text;
+}

@@ -1,0 +1,76 @@
+import { parseGoDuration } from "../../lib/duration.ts";
+import {
+  type ConfigSchema,
+  directive,
+  Fallthrough,
+  fallthrough,
+  flag,
+  ignored,
+  merged,
+  required,
+  single,
+  text,
+  type Value,
+  ValueProblem,
+  type ZoneList,
+  zones,
+} from "../../plugin/index.ts";
+
+export interface FileConfig {
+  readonly dbfile: string;
+  readonly zones: ZoneList;
+  /** Milliseconds, 0 for never. */
+  readonly reload: number | undefined;
+  readonly reload_by_mtime: boolean;
+  readonly fallthrough: Fallthrough;
+}
+
+/** Milliseconds between two looks at a file. */
+export const DEFAULT_RELOAD = 60_000;
+
+const reloadInterval: Value<number> = {
+  expected: "a duration such as 30s, or 0 for never",
+  parse(word) {
+    const milliseconds = word === "0" ? 0 : parseGoDuration(word);
+    if (milliseconds === undefined) return new ValueProblem(`time: invalid duration "${word}"`);
+    if (milliseconds < 0) return new ValueProblem(`invalid negative duration for reload '${word}'`);
+    return milliseconds;
+  },
+};
+
+export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
+  directive({
+    args: { dbfile: required(text("a path")), zones: zones() },
+    options: {
+      reload: single(reloadInterval),
+      reload_by_mtime: flag(),
+      fallthrough: fallthrough(),
+      upstream: ignored("names that a zone points to are always looked up through this server"),
+    },
+    occurrences: "each",
+  }),
+);
+
+/** What the lines of a block say together: some settings are one for all (CoreDNS facts 2.48). */
+export interface FileSettings {
+  readonly zones: readonly {
+    readonly file: string;
+    readonly zones: ZoneList;
+    readonly reload: number;
+    readonly byMtime: boolean;
+  }[];
+  readonly fallthrough: Fallthrough;
+}
+
+export function joinLines(lines: readonly FileConfig[]): FileSettings {
+  let reload = DEFAULT_RELOAD;
+  let byMtime = false;
+  let through = Fallthrough.none;
+  const joined = lines.map((line) => {
+    reload = line.reload ?? reload;
+    byMtime ||= line.reload_by_mtime;
+    if (line.fallthrough !== Fallthrough.none) through = line.fallthrough;
+    return { file: line.dbfile, zones: line.zones, reload, byMtime };
+  });
+  return { zones: joined, fallthrough: through };
+}

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+import { DROPPED, SetupError } from "../../plugin/index.ts";
+import { answering, ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
+import file from "./index.ts";
+
+let folder = "";
+let stamp = 1_700_000_000;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "portolan-file-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const HEAD = "$TTL 60\n@ SOA ns.other.test. h.other.test. SERIAL 4 3 2 1\n@ NS ns.other.test.\n";
+
+/** Writes a file with a time stamp of its own, as two writes in one second would leave the same. */
+function write(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  stamp += 10;
+  utimesSync(path, stamp, stamp);
+  return path;
+}
+
+function zone(serial: number, lines: string): string {
+  return `${HEAD.replace("SERIAL", String(serial))}${lines}\n`;
+}
+
+function serve(options = "", zones = "example.org") {
+  return PluginTest.of(file, `file ${join(folder, "db")} ${zones} {\n${options}\n}`);
+}
+
+async function addresses(running: ReturnType<typeof serve>, name = "www.example.org."): Promise<string[]> {
+  return (await running.ask({ name })).answer;
+}
+
+test("takes over a file with another serial, and tells the caches of the block", async () => {
+  write("db", zone(10, "www A 192.0.2.1"));
+  const forgotten: string[] = [];
+  const cache = {
+    name: "cache",
+    instance: { forget: (names: readonly unknown[]) => void forgotten.push(...names.map(String)) },
+  };
+  const running = PluginTest.of(file, `file ${join(folder, "db")} example.org {\n reload 1s\n}`, {
+    neighbours: [cache],
+  });
+  await running.start();
+  assert.deepEqual(await addresses(running), ["www.example.org. 60 IN A 192.0.2.1"]);
+  for (const serial of [11, 5, 0]) {
+    write("db", zone(serial, `www A 192.0.2.${serial + 2}`));
+    await running.clock.settle(1_000);
+    await until(() => running.log.lines.some((line) => line.includes(`with ${serial} SOA serial`)));
+    assert.deepEqual(await addresses(running), [`www.example.org. 60 IN A 192.0.2.${serial + 2}`]);
+  }
+  assert.ok(forgotten.includes("example.org."));
+  await running.stop();
+});
+
+test("keeps what it has when the serial is the same, unless reload_by_mtime is given", async () => {
+  for (const [options, expected] of [
+    ["reload 1s", "192.0.2.1"],
+    ["reload 1s\nreload_by_mtime", "192.0.2.2"],
+  ] as const) {
+    write("db", zone(10, "www A 192.0.2.1"));
+    const running = serve(options);
+    await running.start();
+    write("db", zone(10, "www A 192.0.2.2"));
+    await running.clock.settle(1_000);
+    await until(() => running.clock.pendingTimers > 0);
+    assert.deepEqual(await addresses(running), [`www.example.org. 60 IN A ${expected}`]);
+    await running.stop();
+  }
+});
+
+test("a file with faults keeps the old zone, and each fault is in the log with its place", async () => {
+  const path = write("db", zone(10, "www A 192.0.2.1"));
+  const running = serve("reload 1s");
+  await running.start();
+  write("db", zone(11, "www A 192.0.2.300\nx FOO bar"));
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("Parsing zone")));
+  const complaint = running.log.lines.find((line) => line.includes("Parsing zone")) ?? "";
+  assert.match(complaint, /db:4:7: not an IPv4 address: "192\.0\.2\.300"; .*db:5:3: "FOO" is no record type/);
+  assert.deepEqual(await addresses(running), ["www.example.org. 60 IN A 192.0.2.1"]);
+  unlinkSync(path);
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("no such file or directory")));
+  assert.deepEqual(await addresses(running), ["www.example.org. 60 IN A 192.0.2.1"]);
+  await running.stop();
+});
+
+test("a file that is not there yet is waited for, with SERVFAIL meanwhile", async () => {
+  const running = serve("reload 1s");
+  await running.start();
+  assert.match(
+    running.log.lines.join("\n"),
+    /Failed to open "open .*db: no such file or directory": trying again in 1s/,
+  );
+  const outcome = await running.outcome({ name: "www.example.org." });
+  assert.equal(outcome.kind === "failed" && outcome.rcode, 2);
+  write("db", zone(3, "www A 192.0.2.3"));
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("with 3 SOA serial")));
+  assert.deepEqual(await addresses(running), ["www.example.org. 60 IN A 192.0.2.3"]);
+  await running.stop();
+});
+
+for (const [title, text, message] of [
+  ["no SOA record", "$TTL 60\nwww A 192.0.2.1\n", /has no SOA record for origin example\.org\./],
+  ["an unclosed parenthesis", zone(1, "www TXT ( a"), /db:4:9: parenthesis is never closed/],
+  ["an unclosed quote", zone(1, 'www TXT "a'), /db:4:9: quoted text has no closing quote/],
+  ["a missing include", zone(1, "$INCLUDE nowhere"), /db:4:10: failed to open nowhere: ENOENT/],
+  ["an include of itself", zone(1, "$INCLUDE db"), /too deeply nested \$INCLUDE/],
+  ["an unknown directive", zone(1, "$FOO x"), /db:4:1: unknown directive \$FOO/],
+  ["a long label", zone(1, `${"a".repeat(64)} A 192.0.2.1`), /label longer than 63 octets/],
+] as const) {
+  test(`does not start with ${title}`, async () => {
+    write("db", text);
+    await assert.rejects(
+      serve().start(),
+      (error) => error instanceof SetupError && message.test(error.message),
+    );
+  });
+}
+
+test("does not start without the file where it is never looked for again", async () => {
+  await assert.rejects(serve("reload 0").start(), /open .*db: no such file or directory/);
+});
+
+test("what is strange but can be served is a warning", async () => {
+  write("db", zone(1, "a CNAME b\na TXT x\nelsewhere.test. A 192.0.2.1\nb CH TXT x"));
+  const running = serve();
+  await running.start();
+  const log = running.log.lines.join("\n");
+  assert.match(log, /db:5:1: warning: other data beside a CNAME record/);
+  assert.match(log, /db:6:1: warning: ignored: the name does not lie in example\.org\./);
+  assert.match(log, /db:7:1: warning: ignored: class CH in a zone of class IN/);
+  await running.stop();
+});
+
+test("names that do not exist may fall through, others may not", async () => {
+  write("db", zone(1, "www A 192.0.2.1\nx.ent A 192.0.2.2\nsub NS ns.other.test."));
+  const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.53") });
+  const running = serve("fallthrough");
+  await running.start();
+  for (const [name, falls] of [
+    ["nope.example.org.", true],
+    ["ent.example.org.", true],
+    ["www.example.org.", false],
+    ["a.sub.example.org.", false],
+  ] as const) {
+    const { answer } = await running.ask({ name, next, type: "TXT" });
+    assert.equal(answer.includes("elsewhere. 5 IN A 192.0.2.53"), falls, name);
+  }
+  await running.stop();
+});
+
+test("as the last plugin it refuses what lies in none of its zones; NOTIFY is dropped, transfers are refused", async () => {
+  write("db", zone(1, "www A 192.0.2.1"));
+  const running = serve();
+  await running.start();
+  const stray = await running.outcome({ name: "example.net." });
+  assert.equal(stray.kind === "failed" && stray.rcode, 5);
+  const transfer = await running.outcome({ name: "example.org.", type: "AXFR", transport: "tcp" });
+  assert.equal(transfer.kind === "failed" && transfer.rcode, 5);
+  assert.equal(await running.outcome({ name: "example.org.", type: "SOA", opcode: 4 }), DROPPED);
+  assert.match(running.log.lines.join("\n"), /Dropping notify from 192\.0\.2\.1 for example\.org\./);
+  await running.stop();
+});
+
+test("a zone can be copied with all of its records, the SOA first and last left to who copies", async () => {
+  write("db", zone(7, "www A 192.0.2.1\n*.w TXT w"));
+  const running = serve();
+  await running.start();
+  const source = running.instances[0]?.transferSource;
+  const [apex] = source?.transferZones ?? [];
+  const copy = apex && source?.transfer(apex);
+  assert.equal(copy?.soa.data.serial, 7);
+  assert.deepEqual(
+    Array.from(copy?.records() ?? [], ({ name, type }) => `${name} ${type}`),
+    ["example.org. 2", "www.example.org. 1", "*.w.example.org. 16"],
+  );
+  await running.stop();
+});
+
+for (const [text, message] of [
+  ["file", /unexpected line ending after 'file'/],
+  ["file db {\n reload x\n}", /time: invalid duration "x"/],
+  ["file db {\n reload -5s\n}", /invalid negative duration/],
+  ["file db {\n transfer to *\n}", /unknown property 'transfer'/],
+] as const) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => PluginTest.of(file, text),
+      (error) => error instanceof ConfigRefused && message.test(error.message),
+    );
+  });
+}

@@ -1,0 +1,57 @@
+import {
+  type Handler,
+  type PluginInstance,
+  SetupError,
+  type Site,
+  type TransferSource,
+} from "../../plugin/index.ts";
+import { FileZone, isMissing } from "../../zones/file-zone.ts";
+import { ZoneFileError } from "../../zones/zone-file.ts";
+import { ZoneService } from "../../zones/zone-service.ts";
+import { type FileConfig, joinLines } from "./config.ts";
+
+export class FileZones implements PluginInstance {
+  readonly handle: Handler;
+  readonly transferSource: TransferSource;
+  readonly #zones: readonly FileZone[];
+
+  constructor(lines: readonly FileConfig[], site: Site) {
+    const settings = joinLines(lines);
+    const service = new ZoneService(this, site, settings.fallthrough);
+    this.handle = service.handle;
+    this.transferSource = service;
+    this.#zones = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
+      zones.zones.map(
+        (origin) => new FileZone({ service, site, origin, file: site.resolvePath(file), reload, byMtime }),
+      ),
+    );
+    for (const { served } of this.#zones) service.table.add(served);
+  }
+
+  /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */
+  async start(): Promise<void> {
+    for (const zone of this.#zones) {
+      try {
+        await zone.load();
+      } catch (error) {
+        if (error instanceof ZoneFileError) throw new SetupError(error.message);
+        if (!isMissing(error) || zone.reload === 0) throw new SetupError(describe(error, zone.file));
+        zone.waitForFile();
+      }
+    }
+    for (const zone of this.#zones) zone.watch();
+  }
+
+  stop(): void {
+    for (const zone of this.#zones) zone.stop();
+  }
+
+  describeState(): readonly string[] {
+    return this.#zones.map((zone) => zone.describe());
+  }
+}
+
+function describe(error: unknown, file: string): string {
+  if (isMissing(error)) return `open ${file}: no such file or directory`;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,11 @@
+/** `file`: zones from master files (CoreDNS facts 2.48). */
+import { definePlugin } from "../../plugin/index.ts";
+import { fileConfig } from "./config.ts";
+import { FileZones } from "./handler.ts";
+
+export default definePlugin({
+  name: "file",
+  summary: "Serves zones from master files (RFC 1035).",
+  config: fileConfig,
+  create: (lines, site) => new FileZones(lines, site),
+});

@@ -1,0 +1,51 @@
+/** What listeners and their sockets count. */
+import type { CounterSlot } from "../../lib/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { ListenerCounters } from "./dns-listener.ts";
+import type { TransportCounters } from "./schemes.ts";
+
+/** @param label of the listener: `dns://:53` */
+export function listenerCounters(metrics: MetricsRegistry, label: string): ListenerCounters {
+  const rejected = metrics.counter({
+    name: "portolan_dns_rejected_messages_total",
+    help: "Messages answered FORMERR or NOTIMP before any plugin saw them.",
+    labels: ["server"],
+  });
+  return {
+    shed: shed(metrics, label, "waiting"),
+    rejected: rejected.slot(label),
+    ignored: ignored(metrics, label),
+  };
+}
+
+export function transportCounters(metrics: MetricsRegistry, label: string): TransportCounters {
+  const cutOff = metrics.counter({
+    name: "portolan_dns_cut_datagrams_total",
+    help: "Datagrams longer than the 4096 octets that there is room for, which are answered FORMERR.",
+    labels: ["server"],
+  });
+  return {
+    turnedAway: shed(metrics, label, "connection"),
+    unread: shed(metrics, label, "unread"),
+    unanswerable: ignored(metrics, label),
+    cutOff: cutOff.slot(label),
+  };
+}
+
+function ignored(metrics: MetricsRegistry, label: string): CounterSlot {
+  const family = metrics.counter({
+    name: "portolan_dns_ignored_messages_total",
+    help: "Messages passed over in silence: shorter than a header, replies, or sent from port 0.",
+    labels: ["server"],
+  });
+  return family.slot(label);
+}
+
+function shed(metrics: MetricsRegistry, label: string, reason: string): CounterSlot {
+  const family = metrics.counter({
+    name: "portolan_dns_shed_total",
+    help: "What was turned away or given up to stay within bounds: queries (reason waiting), connections because too many were open (connection) or because their clients did not read (unread).",
+    labels: ["server", "reason"],
+  });
+  return family.slot(label, reason);
+}

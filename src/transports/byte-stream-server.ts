@@ -1,0 +1,226 @@
+/**
+ * Listens for byte streams: accepts TCP connections within the budget, lets each pass its layers (a PROXY header, a TLS handshake), and
+ * hands it to whoever speaks the protocol on it (framed DNS, HTTP). All that holds for every such transport stands here: the address, the
+ * bound on connections, the time that a client has until its stream is ready, pause and close.
+ */
+import { createServer, type Server, type Socket } from "node:net";
+import type { Clock, Timer } from "../lib/clock.ts";
+import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
+import type { BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
+import { ReportedEndpoint } from "./endpoint.ts";
+import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "./tcp-socket.ts";
+import {
+  errorCode,
+  formatListenAddress,
+  ListenError,
+  type ListenTarget,
+  type Transport,
+} from "./transport.ts";
+import { NO_IPV6 } from "./udp.ts";
+
+/** One connection, as far as it has come. */
+export interface ByteStream {
+  /** Octets of the protocol: those of TCP, or those inside of TLS. */
+  readonly socket: Socket;
+  /** Who asks. A layer that learns of a client behind a proxy replaces it. */
+  readonly client: Endpoint;
+  readonly local: Endpoint;
+}
+
+/**
+ * What happens on a new connection before its first message. It calls `proceed` once, with the stream that it made of the one below, or
+ * destroys the socket. The server ends what takes too long.
+ */
+export interface StreamLayer {
+  enter(stream: ByteStream, proceed: (stream: ByteStream) => void): void;
+}
+
+/** Whoever speaks the protocol on a stream. */
+export interface StreamUser {
+  /** Whether a query is under way on it. */
+  readonly awaitsAnswers: boolean;
+  /** Takes nothing more from the client, and ends the stream when all that is under way has been answered. */
+  stopReading(): void;
+}
+
+export interface ByteStreamServerOptions {
+  readonly name: TransportName;
+  readonly clock: Clock;
+  readonly budget: ConnectionBudget;
+  /** Lowest first; asked anew for each connection, so that a reload changes them for open sockets too. */
+  readonly layers?: (() => readonly StreamLayer[]) | undefined;
+  /** Milliseconds from the connection until its layers are passed; asked anew for each connection. */
+  handshakeTimeout(): number;
+  /** Begins the protocol. `heardFrom` has to be called for each whole message. */
+  serve(stream: ByteStream, heardFrom: () => void): StreamUser;
+  /** As of `UdpOptions`. */
+  readonly reusePort?: boolean | undefined;
+  /** Makes the listening socket with options that Node has not; Node's own way unless given. */
+  readonly openSocket?: OpenTcpSocket | undefined;
+  /** Told of each connection closed because there are too many: a silent one, or the new one where there is none. */
+  readonly onTurnedAway?: (() => void) | undefined;
+}
+
+/**
+ * Opens a listening socket.
+ * @throws ListenError
+ */
+export async function listenForStreams(
+  target: ListenTarget,
+  options: ByteStreamServerOptions,
+): Promise<Transport> {
+  const server = new ByteStreamServer(options);
+  await server.listen(target);
+  return server;
+}
+
+class ByteStreamServer implements Transport {
+  readonly name: TransportName;
+  host = "";
+  port = 0;
+  readonly options: ByteStreamServerOptions;
+  readonly #server: Server;
+  readonly #connections = new Set<OpenConnection>();
+  #socket: TcpSocket | undefined;
+
+  constructor(options: ByteStreamServerOptions) {
+    this.name = options.name;
+    this.options = options;
+    // Half-open: a client that has no more to ask still gets the answers that are under way.
+    const halfOpen = { noDelay: true, pauseOnConnect: false, allowHalfOpen: true };
+    this.#server = createServer(halfOpen, (socket) => this.#accept(socket));
+  }
+
+  async listen(target: ListenTarget): Promise<void> {
+    const { reusePort = false, openSocket = withoutSystemCalls } = this.options;
+    this.#socket = openSocket(target, { reusePort });
+    if (this.#socket !== undefined) await this.#attempt(target, { fd: this.#socket.fd });
+    else await this.#listenByNode(target, reusePort);
+    // From here on an accept that fails (out of descriptors) passes by; the next one may succeed.
+    this.#server.on("error", () => undefined);
+    const address = this.#server.address();
+    if (address !== null && typeof address === "object") {
+      this.host = address.address;
+      this.port = address.port;
+    }
+  }
+
+  share(on = true): boolean {
+    // A descriptor that was closed may be somebody else's by now.
+    if (!this.#server.listening) return false;
+    return this.#socket?.share(on) ?? this.options.reusePort ?? false;
+  }
+
+  pause(): void {
+    this.#server.close();
+    for (const connection of this.#connections) connection.stopReading();
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      for (const connection of this.#connections) connection.destroy();
+    });
+  }
+
+  forget(connection: OpenConnection): void {
+    this.#connections.delete(connection);
+    this.options.budget.forget(connection);
+  }
+
+  async #listenByNode(target: ListenTarget, reusePort: boolean): Promise<void> {
+    const { host, port } = target;
+    const common = { port, exclusive: true, reusePort, ipv6Only: host !== "" };
+    if (host !== "") {
+      await this.#attempt(target, { ...common, host });
+      return;
+    }
+    await this.#attempt(target, { ...common, host: "::" }).catch((error: unknown) => {
+      if (!(error instanceof ListenError && NO_IPV6.has(error.code))) throw error;
+      return this.#attempt(target, { ...common, host: "0.0.0.0" });
+    });
+  }
+
+  #attempt({ host, port }: ListenTarget, options: object): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const refused = (error: Error): void =>
+        reject(new ListenError(formatListenAddress("tcp", host, port), errorCode(error), error));
+      this.#server.once("error", refused);
+      this.#server.listen(options, () => {
+        this.#server.removeListener("error", refused);
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new OpenConnection(socket, this);
+    if (!this.options.budget.admit(connection, this.options.onTurnedAway)) {
+      socket.destroy();
+      return;
+    }
+    this.#connections.add(connection);
+    connection.begin();
+  }
+}
+
+class OpenConnection implements BudgetedConnection {
+  readonly #socket: Socket;
+  readonly #server: ByteStreamServer;
+  #user: StreamUser | undefined;
+  #handshake: Timer | undefined;
+
+  constructor(socket: Socket, server: ByteStreamServer) {
+    this.#socket = socket;
+    this.#server = server;
+    // A broken connection closes itself; without a listener the process would end.
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#handshake?.cancel();
+      server.forget(this);
+    });
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#user?.awaitsAnswers ?? false;
+  }
+
+  begin(): void {
+    const { options } = this.#server;
+    const socket = this.#socket;
+    const stream: ByteStream = {
+      socket,
+      client: new ReportedEndpoint(socket.remoteAddress ?? "::", socket.remotePort ?? 0),
+      local: new ReportedEndpoint(socket.localAddress ?? "::", socket.localPort ?? 0),
+    };
+    const toPass = options.layers?.() ?? NO_LAYERS;
+    if (toPass.length > 0)
+      this.#handshake = options.clock.after(options.handshakeTimeout(), () => socket.destroy());
+    this.#pass(toPass, 0, stream);
+  }
+
+  stopReading(): void {
+    if (this.#user === undefined) this.destroy();
+    else this.#user.stopReading();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #pass(layers: readonly StreamLayer[], index: number, stream: ByteStream): void {
+    const layer = layers[index];
+    if (layer === undefined) this.#serve(stream);
+    else layer.enter(stream, (inner) => this.#pass(layers, index + 1, inner));
+  }
+
+  #serve(stream: ByteStream): void {
+    this.#handshake?.cancel();
+    this.#handshake = undefined;
+    if (this.#socket.destroyed) return;
+    const { options } = this.#server;
+    this.#user = options.serve(stream, () => options.budget.heardFrom(this));
+  }
+}
+
+const NO_LAYERS: readonly StreamLayer[] = [];

@@ -1,0 +1,117 @@
+/**
+ * What all stream connections of a data plane share: how many there may be, and how many octets they may hold in memory for clients that
+ * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: who opens
+ * connections and says nothing does not shut out others.
+ */
+
+/** A connection as the budget sees it. */
+export interface BudgetedConnection {
+  /** Whether a query of it is under way: such a connection is not closed for another one. */
+  readonly awaitsAnswers: boolean;
+  destroy(): void;
+}
+
+export interface ConnectionLimits {
+  /** Connections at one time. */
+  readonly maxConnections: number;
+  /** Octets that one client may leave unread. */
+  readonly maxUnsent: number;
+  /** Octets that all clients together may leave unread. */
+  readonly maxUnsentOfAll: number;
+}
+
+export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
+  maxConnections: 16_384,
+  maxUnsent: 512 * 1024,
+  maxUnsentOfAll: 32 * 1024 * 1024,
+};
+
+/** Connections looked at to find one that waits for no answer. */
+const MAX_LOOKED_AT = 64;
+
+/** Descriptors that connections leave to everything else: listeners, upstreams, files, the API of the cluster, probes. */
+const RESERVED_DESCRIPTORS = 128;
+
+/**
+ * How many connections a process may hold that has so many descriptors: three quarters of what is left when everything else has its own.
+ * @param planes data planes that share the process
+ */
+export function connectionsWithin(descriptors: number, planes: number): number {
+  const share = Math.floor((descriptors - RESERVED_DESCRIPTORS) * 0.75);
+  const ofAll = Math.min(DEFAULT_CONNECTION_LIMITS.maxConnections, Math.max(16, share));
+  return Math.max(4, Math.floor(ofAll / planes));
+}
+
+export class ConnectionBudget {
+  limits: ConnectionLimits;
+  /** Those not heard of for the longest time come first. */
+  readonly #connections = new Set<BudgetedConnection>();
+  /** Connections whose client is behind with reading. */
+  #behind = 0;
+  #unsent = 0;
+
+  constructor(limits: Partial<ConnectionLimits> = {}) {
+    this.limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Octets of replies that clients have left unread, as far as is known: each connection tells when it writes. */
+  get unsent(): number {
+    return this.#unsent;
+  }
+
+  /**
+   * Takes a new connection in.
+   * @param onTurnedAway told of each connection that had to go: a silent one, or the new one where there is none
+   * @returns false where the new one has to go
+   */
+  admit(connection: BudgetedConnection, onTurnedAway?: () => void): boolean {
+    while (this.#connections.size >= this.limits.maxConnections) {
+      onTurnedAway?.();
+      const silent = this.#longestSilent();
+      if (silent === undefined) return false;
+      this.forget(silent);
+      silent.destroy();
+    }
+    this.#connections.add(connection);
+    return true;
+  }
+
+  forget(connection: BudgetedConnection): void {
+    this.#connections.delete(connection);
+  }
+
+  /** A whole message has come. */
+  heardFrom(connection: BudgetedConnection): void {
+    if (this.#connections.delete(connection)) this.#connections.add(connection);
+  }
+
+  /** Octets of replies that a connection may leave unread before it is read no further: less where very many are behind. */
+  get unsentLimit(): number {
+    return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#behind));
+  }
+
+  /** Whether so many octets more are within the bound of the process. */
+  hasRoomFor(octets: number): boolean {
+    return this.#unsent + octets <= this.limits.maxUnsentOfAll;
+  }
+
+  /** A connection has so many octets unread in place of so many before. */
+  noteUnsent(before: number, now: number): void {
+    this.#unsent += now - before;
+    if (before === 0 && now > 0) this.#behind++;
+    else if (before > 0 && now === 0) this.#behind--;
+  }
+
+  #longestSilent(): BudgetedConnection | undefined {
+    let left = MAX_LOOKED_AT;
+    for (const connection of this.#connections) {
+      if (!connection.awaitsAnswers) return connection;
+      if (--left === 0) return undefined;
+    }
+    return undefined;
+  }
+}

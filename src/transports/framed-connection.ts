@@ -1,0 +1,281 @@
+/**
+ * DNS on a byte stream (RFC 7766, RFC 7858): messages behind two octets of length, pipelined, answered in whatever order the answers
+ * come. A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read.
+ */
+import type { Socket } from "node:net";
+import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
+import type { ByteStream, StreamUser } from "./byte-stream-server.ts";
+import type { ConnectionBudget } from "./connection-budget.ts";
+import type { MessageReceiver, PartPort, ReplyPort } from "./transport.ts";
+
+/** Read anew for each connection and message, so that a reload changes them for open sockets too. */
+export interface StreamLimits {
+  /** Milliseconds until the first message must be whole. */
+  readonly readTimeout: number;
+  /** Milliseconds until each further message must be whole. */
+  readonly idleTimeout: number;
+  /** Messages on one connection, -1 for no limit. */
+  readonly maxQueries: number;
+}
+
+export interface FramedOptions {
+  readonly clock: Clock;
+  readonly budget: ConnectionBudget;
+  readonly receiver: MessageReceiver;
+  limits(): StreamLimits;
+  /** Told of each connection that was closed because its client does not read its replies. */
+  readonly onUnread?: (() => void) | undefined;
+}
+
+/** Queries of one connection that may be under way before it is read no further. */
+const MAX_IN_FLIGHT = 256;
+const LENGTH_OCTETS = 2;
+
+export class FramedConnection implements StreamUser {
+  readonly client: Endpoint;
+  readonly local: Endpoint;
+  readonly #socket: Socket;
+  readonly #options: FramedOptions;
+  readonly #heardFrom: () => void;
+  #pending: Buffer = EMPTY;
+  #inFlight = 0;
+  #received = 0;
+  /** What comes from now on is not taken. */
+  #noMoreReads = false;
+  /** The client has closed its side. */
+  #hasEnded = false;
+  /** Octets that the budget knows to be unread. */
+  #unsent = 0;
+  /** The client was behind when the time was up last, and has taken nothing since. */
+  #isStuck = false;
+  #timer: Timer | undefined;
+  /** Whoever waits for the client to read. */
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor({ socket, client, local }: ByteStream, options: FramedOptions, heardFrom: () => void) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#heardFrom = heardFrom;
+    this.client = client;
+    this.local = local;
+    socket.on("data", (data) => this.#onData(data));
+    socket.on("end", () => {
+      this.#hasEnded = true;
+      this.#takeMessages();
+    });
+    socket.on("drain", () => {
+      this.#isStuck = false;
+      this.#noteUnsent(0);
+      this.#settleDrained();
+      this.#resume();
+    });
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      this.#timer?.cancel();
+      this.#noteUnsent(0);
+      this.#settleDrained();
+    });
+    this.#expectMessage(options.limits().readTimeout);
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#inFlight > 0;
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  stopReading(): void {
+    this.#noMoreReads = true;
+    this.#socket.pause();
+    this.#finishIfDone();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** `framed` begins with two octets of room for the length. */
+  sendFramed(framed: Uint8Array, length: number): void {
+    this.#inFlight--;
+    this.#write(framed, length);
+    this.#resume();
+    this.#finishIfDone();
+  }
+
+  /** As {@link sendFramed}, with more for the same query to follow. */
+  sendPart(framed: Uint8Array, length: number): boolean {
+    return this.#write(framed, length);
+  }
+
+  drained(): Promise<void> {
+    if (this.#socket.destroyed || this.#unsent === 0) return Promise.resolve();
+    this.#drained ??= Promise.withResolvers<void>();
+    return this.#drained.promise;
+  }
+
+  /** A query is settled without a message. */
+  dropped(): void {
+    this.#inFlight--;
+    this.#resume();
+    this.#finishIfDone();
+  }
+
+  /** @returns false where the client is behind with reading */
+  #write(framed: Uint8Array, length: number): boolean {
+    if (this.#socket.destroyed) return false;
+    const { budget, onUnread } = this.#options;
+    const octets = length + LENGTH_OCTETS;
+    const waiting = this.#socket.writableLength;
+    // A reply to a client that takes none is not kept for it: it may ask again when it reads.
+    if (waiting > 0 && (waiting > budget.unsentLimit || !budget.hasRoomFor(octets))) {
+      onUnread?.();
+      this.#socket.destroy();
+      return false;
+    }
+    writeU16(framed, 0, length);
+    const flowing = this.#socket.write(framed.subarray(0, octets));
+    this.#noteUnsent(flowing ? 0 : this.#socket.writableLength);
+    if (this.#hasTooMuchUnsent) this.#socket.pause();
+    return flowing;
+  }
+
+  #onData(data: Buffer): void {
+    this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
+    this.#takeMessages();
+  }
+
+  #takeMessages(): void {
+    const limits = this.#options.limits();
+    let at = 0;
+    const pending = this.#pending;
+    while (!this.#isBusy && pending.length - at >= LENGTH_OCTETS) {
+      const length = readU16(pending, at);
+      if (pending.length - at - LENGTH_OCTETS < length) break;
+      const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
+      at += LENGTH_OCTETS + length;
+      this.#received++;
+      this.#inFlight++;
+      if (limits.maxQueries >= 0 && this.#received >= limits.maxQueries) this.#noMoreReads = true;
+      this.#expectMessage(limits.idleTimeout);
+      this.#options.receiver.receive(message, length, new FramedReplyPort(this));
+    }
+    if (at > 0) this.#heardFrom();
+    // What is left is copied, so that a few octets do not hold on to a large chunk.
+    this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
+    if (this.#isBusy) this.#socket.pause();
+    this.#finishIfDone();
+  }
+
+  #resume(): void {
+    if (this.#isBusy || !this.#socket.isPaused()) return;
+    this.#socket.resume();
+    // Messages that had already arrived bring no further event.
+    if (holdsMessage(this.#pending)) setImmediate(() => this.#takeMessages());
+  }
+
+  /** Whether nothing more is taken from the client for now. */
+  get #isBusy(): boolean {
+    return this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#hasTooMuchUnsent;
+  }
+
+  get #hasTooMuchUnsent(): boolean {
+    return this.#unsent > 0 && this.#socket.writableLength > this.#options.budget.unsentLimit;
+  }
+
+  #noteUnsent(octets: number): void {
+    if (octets === this.#unsent) return;
+    this.#options.budget.noteUnsent(this.#unsent, octets);
+    this.#unsent = octets;
+  }
+
+  #settleDrained(): void {
+    this.#drained?.resolve();
+    this.#drained = undefined;
+  }
+
+  /** One deadline for a whole message: a client that sends it octet by octet gains no time. */
+  #expectMessage(timeout: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.after(timeout, () => {
+      // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
+      if (this.#inFlight === 0 || this.#isStuck) {
+        this.#socket.destroy();
+        return;
+      }
+      this.#isStuck = this.#unsent > 0;
+      this.#expectMessage(this.#options.limits().idleTimeout);
+    });
+  }
+
+  #finishIfDone(): void {
+    if (this.#inFlight > 0) return;
+    if (this.#noMoreReads || (this.#hasEnded && !holdsMessage(this.#pending))) this.#socket.end();
+  }
+}
+
+const EMPTY = Buffer.alloc(0);
+
+function holdsMessage(pending: Buffer): boolean {
+  return (
+    pending.length >= LENGTH_OCTETS &&
+    pending.length - LENGTH_OCTETS >= ((octetAt(pending, 0) << 8) | octetAt(pending, 1))
+  );
+}
+
+class FramedReplyPort implements ReplyPort, PartPort {
+  readonly #connection: FramedConnection;
+  #framed: Uint8Array = EMPTY;
+
+  constructor(connection: FramedConnection) {
+    this.#connection = connection;
+  }
+
+  get client(): Endpoint {
+    return this.#connection.client;
+  }
+
+  get local(): Endpoint {
+    return this.#connection.local;
+  }
+
+  get parts(): PartPort {
+    return this;
+  }
+
+  get isOpen(): boolean {
+    return this.#connection.isOpen;
+  }
+
+  keep(): ReplyPort {
+    return this;
+  }
+
+  buffer(size: number): Uint8Array {
+    this.#framed = Buffer.allocUnsafe(size + LENGTH_OCTETS);
+    return this.#framed.subarray(LENGTH_OCTETS);
+  }
+
+  send(length: number): void {
+    this.#connection.sendFramed(this.#framed, length);
+  }
+
+  sendPart(length: number): boolean {
+    return this.#connection.sendPart(this.#framed, length);
+  }
+
+  drained(): Promise<void> {
+    return this.#connection.drained();
+  }
+
+  drop(): void {
+    this.#connection.dropped();
+  }
+
+  abort(): void {
+    this.#connection.destroy();
+  }
+}

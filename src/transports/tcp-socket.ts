@@ -1,0 +1,79 @@
+/** Listening TCP sockets made by our own system calls, so that they can let others in on their port while they are open. */
+import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
+import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
+import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
+import { NO_IPV6 } from "./udp.ts";
+
+/** A bound socket, for `listen({ fd })`, whose owner closes it. */
+export interface TcpSocket {
+  readonly fd: number;
+  /**
+   * Lets sockets of this user that ask for it listen on an overlapping address from now on, or no more. Linux looks at the option when
+   * the other one binds, so a socket that was bound alone, and thereby found that the port was free, can be shared afterwards.
+   */
+  share(on: boolean): boolean;
+}
+
+/**
+ * @returns `undefined` where the system has no such way, and Node's own has to do
+ * @throws ListenError
+ */
+export type OpenTcpSocket = (
+  target: ListenTarget,
+  options: { readonly reusePort: boolean },
+) => TcpSocket | undefined;
+
+/** Leaves sockets to Node. */
+export const withoutSystemCalls: OpenTcpSocket = () => undefined;
+
+/** The way of this system. */
+export async function tcpSockets(): Promise<OpenTcpSocket> {
+  const libc = await loadLibc();
+  return libc === undefined ? withoutSystemCalls : (target, options) => openTcpSocket(libc, target, options);
+}
+
+function openTcpSocket(
+  libc: Libc,
+  target: ListenTarget,
+  options: { readonly reusePort: boolean },
+): TcpSocket {
+  const { host } = target;
+  if (host !== "") return bindTcpSocket(libc, target, host, options.reusePort);
+  try {
+    return bindTcpSocket(libc, target, "::", options.reusePort);
+  } catch (error) {
+    if (!(error instanceof ListenError && NO_IPV6.has(error.code))) throw error;
+    return bindTcpSocket(libc, target, "0.0.0.0", options.reusePort);
+  }
+}
+
+function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reusePort: boolean): TcpSocket {
+  const failure = (): ListenError => {
+    const errno = libc.errno();
+    const name = ERRNO_NAMES[errno] ?? `errno ${errno}`;
+    return new ListenError(formatListenAddress("tcp", target.host, target.port), name);
+  };
+  const parsed = parseHost(address);
+  if (parsed === undefined)
+    throw new ListenError(formatListenAddress("tcp", target.host, target.port), "EADDRNOTAVAIL");
+  const family = parsed.octets.length === 4 ? 4 : 6;
+  const domain = family === 4 ? Linux.AF_INET : Linux.AF_INET6;
+  const fd = libc.socket(domain, Linux.SOCK_STREAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
+  if (fd < 0) throw failure();
+  if (family === 6)
+    setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_V6ONLY, target.host === "" ? 0 : 1);
+  // Connections of a former process that are still being closed are no reason to refuse.
+  setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEADDR, 1);
+  const share = (on: boolean): boolean =>
+    setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, on ? 1 : 0) === 0;
+  if (reusePort) share(true);
+  const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+  const length = writeSocketAddress(name, 0, family, parsed.octets, target.port, parsed.scope);
+  if (libc.bind(fd, name, length) < 0) {
+    const error = failure();
+    libc.close(fd);
+    throw error;
+  }
+  return { fd, share };
+}

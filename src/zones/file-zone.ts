@@ -1,0 +1,135 @@
+/** A zone that is served from a file, which is looked at again and again. */
+import type { Name } from "../dns/name.ts";
+import { formatZoneTextFault } from "../dns/zone-text/fault.ts";
+import type { Timer } from "../lib/clock.ts";
+import { formatGoDuration } from "../lib/duration.ts";
+import type { Logger } from "../lib/log.ts";
+import type { Site } from "../plugin/site.ts";
+import { ServedZone } from "./served-zone.ts";
+import { ZoneFileError } from "./zone-file.ts";
+import { ZoneFileSource } from "./zone-file-source.ts";
+import type { ZoneService } from "./zone-service.ts";
+
+export interface FileZoneOptions {
+  readonly service: ZoneService;
+  readonly site: Site;
+  readonly origin: Name;
+  readonly file: string;
+  /** Milliseconds between two looks at the file, 0 for none. */
+  readonly reload: number;
+  /** A changed file is read whatever its serial. */
+  readonly byMtime: boolean;
+}
+
+/** A shorter interval would do nothing but look. Milliseconds. */
+const SHORTEST_RELOAD = 100;
+
+export class FileZone {
+  readonly served: ServedZone;
+  readonly file: string;
+  readonly reload: number;
+  readonly #options: FileZoneOptions;
+  readonly #source: ZoneFileSource;
+  readonly #log: Logger;
+  #timer: Timer | undefined;
+  #isStopped = false;
+  #complaint = "";
+  #checking: Promise<void> = Promise.resolve();
+
+  constructor(options: FileZoneOptions) {
+    const { site, origin, file } = options;
+    this.#options = options;
+    this.file = file;
+    this.reload = options.reload;
+    this.served = new ServedZone(origin);
+    this.#source = new ZoneFileSource(file, this.served.apex, site.clock);
+    this.#log = site.log;
+  }
+
+  /**
+   * Reads the file for the first time.
+   * @throws ZoneFileError, or the error of the file system
+   */
+  async load(): Promise<void> {
+    const read = await this.#source.read();
+    if (read === undefined || this.#isStopped) return;
+    for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
+    this.#options.service.replace(this.served, read.zone);
+  }
+
+  /** Says that there is nothing to be served yet. */
+  waitForFile(): void {
+    this.#complaint = missing(this.file);
+    this.#log.warning(
+      `Failed to open "${this.#complaint}": trying again in ${formatGoDuration(this.reload)}`,
+    );
+  }
+
+  /** Begins to look at the file. */
+  watch(): void {
+    if (this.reload === 0 || this.#isStopped) return;
+    this.#timer = this.#options.site.clock.after(Math.max(this.reload, SHORTEST_RELOAD), () => {
+      void this.check().then(() => this.watch());
+    });
+  }
+
+  /** Looks at the file at once, and takes over what it says. */
+  check(): Promise<void> {
+    this.#checking = this.#checking.then(() => this.#check());
+    return this.#checking;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  describe(): string {
+    const { zone, spelled } = this.served;
+    if (zone === undefined) return `${spelled} not loaded: ${this.#complaint}`;
+    const trouble = this.#complaint === "" ? "" : `, the file cannot be taken over: ${this.#complaint}`;
+    return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${trouble}`;
+  }
+
+  async #check(): Promise<void> {
+    if (this.#isStopped || !(await this.#source.hasChanged())) return;
+    const { byMtime, service } = this.#options;
+    const { zone: current, spelled } = this.served;
+    try {
+      const read = await this.#source.read(byMtime ? undefined : current?.serial);
+      if (this.#isStopped) return;
+      this.#complaint = "";
+      if (read === undefined) return;
+      for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
+      service.replace(this.served, read.zone);
+      this.#log.info(
+        `Successfully reloaded zone "${spelled}" in "${this.file}" with ${read.zone.serial} SOA serial`,
+      );
+    } catch (error) {
+      if (!this.#isStopped) this.#complain(error);
+    }
+  }
+
+  /** Once, until the reason changes: the zone as it was stays in force. */
+  #complain(error: unknown): void {
+    const reason = isMissing(error)
+      ? missing(this.file)
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    if (reason === this.#complaint) return;
+    this.#complaint = reason;
+    const { spelled } = this.served;
+    if (error instanceof ZoneFileError) this.#log.error(`Parsing zone "${spelled}": ${reason}`);
+    else this.#log.error(`Failed to open zone "${spelled}" in "${this.file}": ${reason}`);
+  }
+}
+
+function missing(file: string): string {
+  return `open ${file}: no such file or directory`;
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

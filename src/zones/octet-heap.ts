@@ -1,0 +1,50 @@
+/** Octets of many small things in one buffer. Places are numbers and stay valid while the buffer grows. */
+export class OctetHeap {
+  bytes: Uint8Array;
+  #used = 0;
+  /** Octets that nothing refers to any more. */
+  garbage = 0;
+
+  constructor(capacity = 512) {
+    this.bytes = new Uint8Array(capacity);
+  }
+
+  /** @returns where `length` octets are free to be written */
+  allocate(length: number): number {
+    const at = this.#used;
+    this.#used = at + length;
+    if (this.#used > this.bytes.length) this.#grow();
+    return at;
+  }
+
+  /** Whether an allocation of `length` at `at` is the last one, which may be extended. */
+  isLast(at: number, length: number): boolean {
+    return at + length === this.#used;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** Octets of memory. */
+  get size(): number {
+    return this.bytes.length;
+  }
+
+  #grow(): void {
+    // Half as much again: twice would leave half of a large zone's buffer unused.
+    const grown = new Uint8Array(Math.max(this.#used, this.bytes.length + (this.bytes.length >>> 1)));
+    grown.set(this.bytes);
+    this.bytes = grown;
+  }
+}
+
+/** A typed array half as long again, with the same beginning. */
+export function grown<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+  array: T,
+  make: (length: number) => T,
+): T {
+  const larger = make(Math.max(8, array.length + (array.length >>> 1)));
+  larger.set(array);
+  return larger;
+}

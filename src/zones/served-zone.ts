@@ -1,0 +1,22 @@
+/** A zone that a plugin serves: the records in force, and who wants to know of others. */
+import type { Name } from "../dns/name.ts";
+import type { Query } from "../plugin/query.ts";
+import type { Zone } from "./zone.ts";
+
+export class ServedZone {
+  /** In lower case. */
+  readonly apex: Name;
+  /** As people write it: logs say it so. */
+  readonly spelled: Name;
+  /** `undefined` until it was loaded. */
+  zone: Zone | undefined;
+  /** A copy that nobody confirmed for longer than its SOA record allows is no longer served. */
+  isExpired = false;
+  /** Told of NOTIFY; without it NOTIFY is dropped. */
+  notified: ((query: Query) => void) | undefined;
+
+  constructor(apex: Name) {
+    this.apex = apex.toLowerCase();
+    this.spelled = apex;
+  }
+}

@@ -1,0 +1,86 @@
+/** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
+import { stat } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
+import type { Name } from "../dns/name.ts";
+import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
+import { openRegularFile } from "../lib/bounded-file.ts";
+import type { Clock } from "../lib/clock.ts";
+import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
+
+/** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
+const MAX_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
+/** FAT keeps even seconds; all other file systems are finer. Milliseconds. */
+const COARSEST_TIMESTAMP = 2_000;
+
+export class ZoneFileSource {
+  readonly file: string;
+  readonly origin: Name;
+  readonly #clock: Clock;
+  /** What each file looked like when it was opened last; empty while the zone has to be read whatever they look like. */
+  #stamps = new Map<string, string>();
+
+  constructor(file: string, origin: Name, clock: Clock) {
+    this.file = file;
+    this.origin = origin;
+    this.#clock = clock;
+  }
+
+  /** Whether a file differs from what was read, or cannot be looked at. */
+  async hasChanged(): Promise<boolean> {
+    if (this.#stamps.size === 0) return true;
+    for (const [path, stamp] of this.#stamps) {
+      try {
+        if (stampOf(await stat(path, { bigint: true })) !== stamp) return true;
+      } catch {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** What was read was no zone, or was not taken: the same files are read again. */
+  forget(): void {
+    this.#stamps.clear();
+  }
+
+  /**
+   * Reads the zone.
+   * @param knownSerial nothing is read behind an SOA record with it
+   * @returns `undefined` where the file has this serial
+   * @throws ZoneFileError, or the error of the file system
+   */
+  async read(knownSerial?: number): Promise<ReadZone | undefined> {
+    const stamps = new Map<string, string>();
+    let isSettled = true;
+    const files: ZoneTextFiles = {
+      open: async (file, includedFrom) => {
+        const path =
+          includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
+        const { file: handle, status } = await openRegularFile(path, MAX_FILE_OCTETS);
+        stamps.set(path, stampOf(status));
+        // A second write in the same tick of the file system's clock would leave the stamp as it is.
+        if (this.#clock.wallTime() - Number(status.mtimeMs) < COARSEST_TIMESTAMP) isSettled = false;
+        return {
+          file: path,
+          text: {
+            read: async (target) => (await handle.read(target, 0, target.length)).bytesRead,
+            close: () => handle.close(),
+          },
+        };
+      },
+    };
+    this.#stamps.clear();
+    try {
+      return await readZoneFile({ file: this.file, origin: this.origin, files, knownSerial });
+    } catch (error) {
+      if (error instanceof SameSerial) return undefined;
+      throw error;
+    } finally {
+      if (isSettled) this.#stamps = stamps;
+    }
+  }
+}
+
+function stampOf(status: { readonly [K in "dev" | "ino" | "size" | "mtimeNs" | "ctimeNs"]: bigint }): string {
+  return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(":");
+}

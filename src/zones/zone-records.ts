@@ -1,0 +1,358 @@
+/**
+ * The records of a zone: RRsets hang on the nodes of its names. An RRset is a number; its data stand one after the other in a buffer of
+ * octets, each behind its length. Nothing here is an object per record, so that the garbage collector has nothing to walk.
+ */
+import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
+import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
+import { RecordType } from "../dns/type-names.ts";
+import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
+import { grown, OctetHeap } from "./octet-heap.ts";
+import { foldNames } from "./rdata-names.ts";
+
+export const NO_RRSET = -1;
+
+/** What became of a record that was to be added. */
+export const Added = { NEW: 0, DUPLICATE: 1, OUT_OF_ZONE: 2, TOO_LARGE: 3 } as const;
+export type AddedResult = (typeof Added)[keyof typeof Added];
+
+/** No message holds more. */
+const MAX_RRSET_OCTETS = 65_535;
+/** RDATA stands behind its length. */
+const LENGTH_OCTETS = 2;
+
+const int32 = (length: number): Int32Array => new Int32Array(length);
+const uint32 = (length: number): Uint32Array => new Uint32Array(length);
+const uint16 = (length: number): Uint16Array => new Uint16Array(length);
+const uint8 = (length: number): Uint8Array => new Uint8Array(length);
+
+export class ZoneRecords {
+  /** The apex in lower case. */
+  readonly apex: Name;
+  readonly heap: OctetHeap = new OctetHeap();
+  readonly names: NameTree = new NameTree(this.heap);
+  #types = uint16(8);
+  /** For RRSIG the type that is covered: signatures of each type are an RRset of their own. */
+  #covered = uint16(8);
+  #ttls = uint32(8);
+  #next = int32(8);
+  #data = uint32(8);
+  #sizes = uint16(8);
+  #counts = uint16(8);
+  /** 1 where the data have room up to the next power of two. */
+  #padded = uint8(8);
+  #used = 0;
+  #free = NO_RRSET;
+  #recordCount = 0;
+  readonly #incoming = new Uint8Array(MAX_RRSET_OCTETS);
+  readonly #starts = new Uint8Array(128);
+
+  constructor(apex: Name) {
+    this.apex = apex.toLowerCase();
+  }
+
+  get recordCount(): number {
+    return this.#recordCount;
+  }
+
+  /** Octets of memory. */
+  get size(): number {
+    return this.heap.size + this.names.size + this.#types.length * 21;
+  }
+
+  /** The node of a name, made if need be; NO_NODE for names that do not lie in the zone. */
+  nodeFor(owner: Uint8Array, length: number, make: boolean): number {
+    return this.#node(owner, 0, length, make);
+  }
+
+  /** The node of the name that stands at `bytes[at]`. */
+  nodeAt(bytes: Uint8Array, at: number, length: number): number {
+    return this.#node(bytes, at, length, false);
+  }
+
+  #node(bytes: Uint8Array, from: number, length: number, make: boolean): number {
+    const apex = this.apex.wire;
+    const below = length - apex.length;
+    if (below < 0) return NO_NODE;
+    for (let at = 0; at < apex.length; at++) {
+      if (octetAt(FOLD, octetAt(bytes, from + below + at)) !== apex[at]) return NO_NODE;
+    }
+    const starts = this.#starts;
+    let count = 0;
+    let at = 0;
+    for (; at < below; at += octetAt(bytes, from + at) + 1) starts[count++] = at;
+    if (at !== below) return NO_NODE;
+    let node = APEX;
+    while (count > 0 && node !== NO_NODE) {
+      const label = from + octetAt(starts, --count);
+      node = make ? this.names.childOrNew(node, bytes, label) : this.names.child(node, bytes, label);
+    }
+    return node;
+  }
+
+  /** Whether the uncompressed name at `bytes[at]` is the apex or lies below it. */
+  liesInZone(bytes: Uint8Array, at: number, length: number): boolean {
+    const apex = this.apex.wire;
+    let start = 0;
+    while (length - start > apex.length) start += octetAt(bytes, at + start) + 1;
+    if (length - start !== apex.length) return false;
+    for (let index = 0; index < apex.length; index++) {
+      if (octetAt(FOLD, octetAt(bytes, at + start + index)) !== apex[index]) return false;
+    }
+    return true;
+  }
+
+  /** The name of a node, for people and for records as values. */
+  nodeName(node: number): Name {
+    if (node === APEX) return this.apex;
+    const wire = new Uint8Array(MAX_NAME_OCTETS);
+    const end = this.names.writeLabels(node, wire, 0);
+    wire.set(this.apex.wire, end);
+    return Name.fromCheckedWire(wire.slice(0, end + this.apex.wire.length));
+  }
+
+  /** The RRset of a type at a node. For signatures see {@link signatures}. */
+  rrset(node: number, type: number): number {
+    let rrset = this.names.firstRrset(node);
+    while (rrset >= 0 && this.#types[rrset] !== type) rrset = this.#next[rrset] as number;
+    return rrset;
+  }
+
+  /** The signatures over the RRset of a type at a node. */
+  signatures(node: number, covered: number): number {
+    let rrset = this.names.firstRrset(node);
+    while (rrset >= 0 && (this.#types[rrset] !== RecordType.RRSIG || this.#covered[rrset] !== covered)) {
+      rrset = this.#next[rrset] as number;
+    }
+    return rrset;
+  }
+
+  first(node: number): number {
+    return this.names.firstRrset(node);
+  }
+
+  next(rrset: number): number {
+    return this.#next[rrset] as number;
+  }
+
+  type(rrset: number): number {
+    return this.#types[rrset] as number;
+  }
+
+  /** The type that signatures cover, 0 for other RRsets. */
+  covered(rrset: number): number {
+    return this.#covered[rrset] as number;
+  }
+
+  /** Seconds. */
+  ttl(rrset: number): number {
+    return this.#ttls[rrset] as number;
+  }
+
+  /** Records of the RRset. */
+  count(rrset: number): number {
+    return this.#counts[rrset] as number;
+  }
+
+  /** Where the first record stands in the heap: its length in two octets, then RDATA; the next one follows. */
+  data(rrset: number): number {
+    return this.#data[rrset] as number;
+  }
+
+  dataSize(rrset: number): number {
+    return this.#sizes[rrset] as number;
+  }
+
+  /** Adds a record. Where TTLs of an RRset differ, the smallest counts for all (RFC 2181 section 5.2). */
+  add(
+    owner: Uint8Array,
+    ownerLength: number,
+    type: number,
+    ttl: number,
+    rdata: Uint8Array,
+    length: number,
+  ): AddedResult {
+    if (length > MAX_RRSET_OCTETS - LENGTH_OCTETS) return Added.TOO_LARGE;
+    const node = this.nodeFor(owner, ownerLength, true);
+    if (node === NO_NODE) return Added.OUT_OF_ZONE;
+    const incoming = this.#take(type, rdata, length);
+    const covered = coveredType(type, incoming);
+    let last = NO_RRSET;
+    let rrset = this.names.firstRrset(node);
+    while (rrset >= 0 && (this.#types[rrset] !== type || this.#covered[rrset] !== covered)) {
+      last = rrset;
+      rrset = this.#next[rrset] as number;
+    }
+    if (rrset < 0) {
+      const made = this.#newRrset(type, covered, ttl);
+      if (last === NO_RRSET) this.names.setFirstRrset(node, made);
+      else this.#next[last] = made;
+      const at = this.heap.allocate(LENGTH_OCTETS + length);
+      this.#put(at, incoming, length);
+      this.#data[made] = at;
+      this.#sizes[made] = LENGTH_OCTETS + length;
+      this.#counts[made] = 1;
+      this.#recordCount++;
+      return Added.NEW;
+    }
+    if (ttl < (this.#ttls[rrset] as number)) this.#ttls[rrset] = ttl;
+    if (this.#find(rrset, incoming, length) >= 0) return Added.DUPLICATE;
+    const size = this.#sizes[rrset] as number;
+    const needed = size + LENGTH_OCTETS + length;
+    if (needed > MAX_RRSET_OCTETS) return Added.TOO_LARGE;
+    const at = this.#makeRoom(rrset, size, needed);
+    this.#put(at + size, incoming, length);
+    this.#sizes[rrset] = needed;
+    this.#counts[rrset] = (this.#counts[rrset] as number) + 1;
+    this.#recordCount++;
+    return Added.NEW;
+  }
+
+  /** @returns false where there was no such record */
+  remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {
+    const node = this.nodeFor(owner, ownerLength, false);
+    if (node === NO_NODE) return false;
+    const incoming = this.#take(type, rdata, length);
+    const covered = coveredType(type, incoming);
+    let before = NO_RRSET;
+    let rrset = this.names.firstRrset(node);
+    while (rrset >= 0 && (this.#types[rrset] !== type || this.#covered[rrset] !== covered)) {
+      before = rrset;
+      rrset = this.#next[rrset] as number;
+    }
+    const at = rrset < 0 ? -1 : this.#find(rrset, incoming, length);
+    if (at < 0) return false;
+    const { bytes } = this.heap;
+    const start = this.#data[rrset] as number;
+    const size = this.#sizes[rrset] as number;
+    const removed = LENGTH_OCTETS + length;
+    this.#recordCount--;
+    if (this.#counts[rrset] === 1) {
+      this.#unlink(node, rrset, before);
+      return true;
+    }
+    const room = this.#capacity(rrset);
+    bytes.copyWithin(at, at + removed, start + size);
+    this.#sizes[rrset] = size - removed;
+    this.#counts[rrset] = (this.#counts[rrset] as number) - 1;
+    // Without padding the capacity is the size: what lies behind it is lost.
+    this.heap.garbage += room - this.#capacity(rrset);
+    return true;
+  }
+
+  setTtl(rrset: number, ttl: number): void {
+    this.#ttls[rrset] = ttl;
+  }
+
+  /** All RRsets of a node go. */
+  clearNode(node: number): void {
+    for (let rrset = this.names.firstRrset(node); rrset >= 0; rrset = this.names.firstRrset(node)) {
+      this.#recordCount -= this.#counts[rrset] as number;
+      this.#unlink(node, rrset, NO_RRSET);
+      if (!this.names.exists(node)) return;
+    }
+  }
+
+  /** Takes an RRset with all of its records away. */
+  removeRrset(node: number, rrset: number): void {
+    let before = NO_RRSET;
+    for (let at = this.names.firstRrset(node); at !== rrset; at = this.#next[at] as number) before = at;
+    this.#recordCount -= this.#counts[rrset] as number;
+    this.#unlink(node, rrset, before);
+  }
+
+  /** Where the record stands within its RRset's data, -1 for nowhere. `rdata` is in lower case where that counts. */
+  #find(rrset: number, rdata: Uint8Array, length: number): number {
+    const { bytes } = this.heap;
+    let at = this.#data[rrset] as number;
+    const end = at + (this.#sizes[rrset] as number);
+    while (at < end) {
+      const there = readU16(bytes, at);
+      if (there === length) {
+        let index = 0;
+        while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[index]) index++;
+        if (index === length) return at;
+      }
+      at += LENGTH_OCTETS + there;
+    }
+    return -1;
+  }
+
+  #take(type: number, rdata: Uint8Array, length: number): Uint8Array {
+    const incoming = this.#incoming;
+    for (let at = 0; at < length; at++) incoming[at] = octetAt(rdata, at);
+    if (length > 0) foldNames(type, incoming, 0);
+    return incoming;
+  }
+
+  #put(at: number, rdata: Uint8Array, length: number): void {
+    const { bytes } = this.heap;
+    writeU16(bytes, at, length);
+    for (let index = 0; index < length; index++) bytes[at + LENGTH_OCTETS + index] = octetAt(rdata, index);
+  }
+
+  #capacity(rrset: number): number {
+    const size = this.#sizes[rrset] as number;
+    return this.#padded[rrset] === 1 ? powerOfTwo(size) : size;
+  }
+
+  /** Gives an RRset room for `needed` octets, and returns where it stands now. */
+  #makeRoom(rrset: number, size: number, needed: number): number {
+    const at = this.#data[rrset] as number;
+    const room = this.#capacity(rrset);
+    if (needed <= room) return at;
+    if (this.#padded[rrset] === 0 && this.heap.isLast(at, size)) {
+      this.heap.allocate(needed - size);
+      return at;
+    }
+    const moved = this.heap.allocate(powerOfTwo(needed));
+    this.heap.bytes.copyWithin(moved, at, at + size);
+    this.heap.garbage += room;
+    this.#padded[rrset] = 1;
+    this.#data[rrset] = moved;
+    return moved;
+  }
+
+  #newRrset(type: number, covered: number, ttl: number): number {
+    let rrset = this.#free;
+    if (rrset !== NO_RRSET) this.#free = this.#next[rrset] as number;
+    else {
+      if (this.#used === this.#types.length) this.#grow();
+      rrset = this.#used++;
+    }
+    this.#types[rrset] = type;
+    this.#covered[rrset] = covered;
+    this.#ttls[rrset] = ttl;
+    this.#next[rrset] = NO_RRSET;
+    this.#padded[rrset] = 0;
+    return rrset;
+  }
+
+  #grow(): void {
+    this.#types = grown(this.#types, uint16);
+    this.#covered = grown(this.#covered, uint16);
+    this.#ttls = grown(this.#ttls, uint32);
+    this.#next = grown(this.#next, int32);
+    this.#data = grown(this.#data, uint32);
+    this.#sizes = grown(this.#sizes, uint16);
+    this.#counts = grown(this.#counts, uint16);
+    this.#padded = grown(this.#padded, uint8);
+  }
+
+  #unlink(node: number, rrset: number, before: number): void {
+    const next = this.#next[rrset] as number;
+    if (before === NO_RRSET) this.names.setFirstRrset(node, next);
+    else this.#next[before] = next;
+    this.heap.garbage += this.#capacity(rrset);
+    this.#next[rrset] = this.#free;
+    this.#free = rrset;
+    this.names.prune(node);
+  }
+}
+
+function coveredType(type: number, rdata: Uint8Array): number {
+  return type === RecordType.RRSIG ? readU16(rdata, 0) : 0;
+}
+
+function powerOfTwo(size: number): number {
+  return 1 << (32 - Math.clz32(size - 1));
+}

@@ -1,0 +1,98 @@
+/** A zone as it is served: its records, and what proves that names do not exist. */
+import type { Name } from "../dns/name.ts";
+import { readU32 } from "../dns/octets.ts";
+import { RecordType } from "../dns/type-names.ts";
+import { APEX } from "./name-tree.ts";
+import { NodeOrder } from "./node-order.ts";
+import { nameLength } from "./rdata-names.ts";
+import { Added, type AddedResult, NO_RRSET, ZoneRecords } from "./zone-records.ts";
+
+export class Zone {
+  readonly records: ZoneRecords;
+  /** NSEC3 records and their signatures: their owners are hashes and no names of the zone (RFC 5155 section 7.2.8). */
+  readonly hashed: ZoneRecords;
+  /** Nodes with NSEC, in canonical order. */
+  readonly nsec: NodeOrder;
+  /** Nodes of {@link hashed}, in the order of their hashes. */
+  readonly nsec3: NodeOrder;
+
+  constructor(apex: Name) {
+    this.records = new ZoneRecords(apex);
+    this.hashed = new ZoneRecords(apex);
+    this.nsec = new NodeOrder(this.records, RecordType.NSEC);
+    this.nsec3 = new NodeOrder(this.hashed, RecordType.NSEC3);
+  }
+
+  get apex(): Name {
+    return this.records.apex;
+  }
+
+  /** The SOA's RRset; NO_RRSET while there is none. */
+  get soa(): number {
+    return this.records.rrset(APEX, RecordType.SOA);
+  }
+
+  get hasSoa(): boolean {
+    return this.soa !== NO_RRSET;
+  }
+
+  /** The five numbers of the SOA record, whose RDATA begin with two names. */
+  soaNumber(index: 0 | 1 | 2 | 3 | 4): number {
+    const { bytes } = this.records.heap;
+    let at = this.records.data(this.soa) + 2;
+    at += nameLength(bytes, at);
+    at += nameLength(bytes, at);
+    return readU32(bytes, at + 4 * index);
+  }
+
+  get serial(): number {
+    return this.soaNumber(0);
+  }
+
+  /** Seconds for which a denial holds (RFC 2308 section 5). */
+  get negativeTtl(): number {
+    return Math.min(this.records.ttl(this.soa), this.soaNumber(4));
+  }
+
+  get recordCount(): number {
+    return this.records.recordCount + this.hashed.recordCount;
+  }
+
+  /** Octets of memory. */
+  get size(): number {
+    return this.records.size + this.hashed.size + this.nsec.size + this.nsec3.size;
+  }
+
+  /** RDATA are uncompressed. A second SOA takes the place of the first. */
+  add(
+    owner: Uint8Array,
+    ownerLength: number,
+    type: number,
+    ttl: number,
+    rdata: Uint8Array,
+    length: number,
+  ): AddedResult {
+    if (type === RecordType.SOA) {
+      const node = this.records.nodeFor(owner, ownerLength, false);
+      if (node !== APEX) return Added.OUT_OF_ZONE;
+      if (this.hasSoa) this.records.removeRrset(APEX, this.soa);
+    }
+    return this.#store(type, rdata).add(owner, ownerLength, type, ttl, rdata, length);
+  }
+
+  remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {
+    return this.#store(type, rdata).remove(owner, ownerLength, type, rdata, length);
+  }
+
+  /** Puts what denials need into order; to be called after changes of many records. */
+  async order(pause?: () => Promise<void>): Promise<void> {
+    await this.nsec.build(pause);
+    await this.nsec3.build(pause);
+  }
+
+  #store(type: number, rdata: Uint8Array): ZoneRecords {
+    if (type === RecordType.NSEC3) return this.hashed;
+    if (type !== RecordType.RRSIG) return this.records;
+    return (((rdata[0] ?? 0) << 8) | (rdata[1] ?? 0)) === RecordType.NSEC3 ? this.hashed : this.records;
+  }
+}
