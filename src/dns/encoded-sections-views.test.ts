@@ -121,6 +121,6 @@ describe("EncodedSections.addressRuns", () => {
       decodeMessage(message).answer.map((record) => record.data),
       [{ address: "192.0.2.2" }, { address: "192.0.2.2" }],
     );
-    assert.equal(encoded.addressRuns, encoded.addressRuns);
+    assert.equal(encoded.runTable, encoded.runTable);
   });
 });

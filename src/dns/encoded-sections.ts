@@ -6,6 +6,7 @@
  * question has the same name (in any spelling): the prefix before `start` is replaced, its length is not. Names that point
  * to the question, in RDATA too, come out in the spelling of the question at hand (RFC 4343 section 4.1 allows it).
  */
+import { type AddressRun, addressRunsOf, findAddressRuns, RUN_NUMBERS } from "./address-runs.ts";
 import { HEADER_OCTETS, type Question } from "./message.ts";
 import type { Name } from "./name.ts";
 import { copyOctets, octetAt, readU16, readU32 } from "./octets.ts";
@@ -23,15 +24,9 @@ export interface RecordSections {
 
 export const NO_SECTIONS: RecordSections = { answer: [], authority: [], additional: [] };
 
-/** A run of A or AAAA records of one owner, whose addresses may change places within the encoded octets. */
-export interface AddressRun {
-  /** Offset of the first address. */
-  readonly first: number;
-  /** Octets from one address to the next. */
-  readonly stride: number;
-  /** 4 or 16. */
-  readonly size: number;
-  readonly count: number;
+/** Whoever lent sections, and may use their octets for other ones once they are back. */
+export interface SectionsLender {
+  takeBack(): void;
 }
 
 /** What sections are made of; see the members of {@link EncodedSections}. */
@@ -61,7 +56,10 @@ export class EncodedSections {
   readonly typeOffsets: Uint16Array;
   /** The first of them, 0 without records: most answers are one record, and the table is memory that has to be waited for. */
   readonly firstTypeOffset: number;
-  #addressRuns: readonly AddressRun[] | undefined;
+  /** Present while the sections are lent: see {@link keep}. */
+  lender: SectionsLender | undefined;
+  #runTable: Uint16Array | undefined;
+  #runCount = 0;
 
   private constructor(parts: SectionParts) {
     this.bytes = parts.bytes;
@@ -253,7 +251,7 @@ export class EncodedSections {
   checkData(): void {
     const { bytes, typeOffsets } = this;
     let reader: WireReader | undefined;
-    for (let index = 0; index < typeOffsets.length; index++) {
+    for (let index = 0; index < this.count; index++) {
       const at = octetAt16(typeOffsets, index);
       const type = readU16(bytes, at);
       const length = readU16(bytes, at + 8);
@@ -268,6 +266,33 @@ export class EncodedSections {
       reader.checkName();
       if (reader.offset !== at + 10 + length) throw reader.bad("RDATA is not one name");
     }
+  }
+
+  /**
+   * Sections to be filled again and again by who lends them: see {@link lendRuns}. `bytes`, `recordStarts` and `typeOffsets` are as long as
+   * the largest message, so only `count` says how many records there are.
+   */
+  static forLending(octets: number, records: number): EncodedSections {
+    return new EncodedSections({
+      bytes: new Uint8Array(octets),
+      start: 0,
+      end: 0,
+      counts: [0, 0, 0],
+      recordStarts: new Uint16Array(records + 1),
+      typeOffsets: new Uint16Array(records),
+    });
+  }
+
+  /** For the lender, who has written everything else as a {@link LentSections}: see {@link runTable}, of which `count` count. */
+  lendRuns(table: Uint16Array, count: number): void {
+    this.#runTable = table;
+    this.#runCount = count;
+  }
+
+  /** They stay as they are from now on: the lender makes others for its next message. */
+  keep(): this {
+    this.lender = undefined;
+    return this;
   }
 
   get count(): number {
@@ -296,7 +321,7 @@ export class EncodedSections {
   /** The smallest TTL of all records; `ceiling` when there is none or all are larger. Seconds. */
   minimalTtl(ceiling: number): number {
     let least = ceiling;
-    for (let index = 0; index < this.typeOffsets.length; index++) least = Math.min(least, this.ttlAt(index));
+    for (let index = 0; index < this.count; index++) least = Math.min(least, this.ttlAt(index));
     return least;
   }
 
@@ -329,6 +354,15 @@ export class EncodedSections {
   /** The same octets with the answer section alone. */
   answerOnly(): EncodedSections {
     if (this.count === this.answerCount) return this;
+    if (this.lender !== undefined) {
+      // Nobody else has them.
+      const filled = this as LentSections;
+      filled.end = octetAt16(this.recordStarts, this.answerCount);
+      filled.authorityCount = 0;
+      filled.additionalCount = 0;
+      this.#runTable = undefined;
+      return this;
+    }
     return new EncodedSections({
       bytes: this.bytes,
       start: this.start,
@@ -339,12 +373,28 @@ export class EncodedSections {
     });
   }
 
-  /** Runs of two and more addresses, found at the first call and kept. */
+  /** Runs of two and more addresses. */
   get addressRuns(): readonly AddressRun[] {
-    this.#addressRuns ??= findAddressRuns(this);
-    return this.#addressRuns;
+    return addressRunsOf(this.runTable, this.runCount);
+  }
+
+  /** The same as rows of a table, of which the first {@link runCount} count: found at the first call and kept. */
+  get runTable(): Uint16Array {
+    if (this.#runTable === undefined) {
+      this.#runTable = Uint16Array.from(findAddressRuns(this));
+      this.#runCount = this.#runTable.length / RUN_NUMBERS;
+    }
+    return this.#runTable;
+  }
+
+  get runCount(): number {
+    // Has them found.
+    return this.runTable.length === 0 ? 0 : this.#runCount;
   }
 }
+
+/** What a lender may change, as long as nobody has them. */
+export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };
 
 export interface ScannedMessage {
   readonly encoded: EncodedSections;
@@ -397,37 +447,4 @@ function encodeWithoutOpt(
   // Names that must not be compressed, and were, need more room than they had.
   if (!complete) throw new WireError("TOO_LARGE", length, "message above 65535 octets once it is rewritten");
   return encoded;
-}
-
-function findAddressRuns(sections: EncodedSections): AddressRun[] {
-  const runs: AddressRun[] = [];
-  const { bytes, typeOffsets, recordStarts } = sections;
-  const boundaries = [sections.answerCount, sections.answerCount + sections.authorityCount, sections.count];
-  let index = 0;
-  for (const boundary of boundaries) {
-    while (index < boundary) {
-      const first = index;
-      const type = sections.typeAt(first);
-      const size = type === RecordType.A ? 4 : type === RecordType.AAAA ? 16 : 0;
-      const stride = octetAt16(recordStarts, first + 1) - octetAt16(recordStarts, first);
-      index++;
-      if (size === 0 || readU16(bytes, octetAt16(typeOffsets, first) + 8) !== size) continue;
-      while (index < boundary && sameHead(sections, first, index, stride)) index++;
-      if (index - first > 1)
-        runs.push({ first: octetAt16(typeOffsets, first) + 10, stride, size, count: index - first });
-    }
-  }
-  return runs;
-}
-
-/** Two records that have the same octets but for TTL and RDATA are of one RRset: equal pointers name equal owners. */
-function sameHead(sections: EncodedSections, one: number, other: number, stride: number): boolean {
-  const { bytes, recordStarts, typeOffsets } = sections;
-  const oneStart = octetAt16(recordStarts, one);
-  const otherStart = octetAt16(recordStarts, other);
-  if (octetAt16(recordStarts, other + 1) - otherStart !== stride) return false;
-  const head = octetAt16(typeOffsets, one) - oneStart;
-  if (octetAt16(typeOffsets, other) - otherStart !== head) return false;
-  for (let at = 0; at < head + 4; at++) if (bytes[oneStart + at] !== bytes[otherStart + at]) return false;
-  return readU16(bytes, otherStart + head + 8) === readU16(bytes, oneStart + head + 8);
 }

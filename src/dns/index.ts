@@ -2,14 +2,10 @@
  * `portolan/dns`: the DNS protocol without I/O. Names, records and their table, messages, EDNS; wire format and
  * presentation form both ways.
  */
+export type { AddressRun } from "./address-runs.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./edns.ts";
-export {
-  type AddressRun,
-  EncodedSections,
-  type RecordSections,
-  type ScannedMessage,
-} from "./encoded-sections.ts";
+export { EncodedSections, type RecordSections, type ScannedMessage } from "./encoded-sections.ts";
 export { decodeMessage, encodeMessage, type Message, makeQuery, type Question } from "./message.ts";
 export { Name, NameError } from "./name.ts";
 export { className, Flag, Opcode, parseClass, parseRcode, Rcode, RecordClass, rcodeName } from "./numbers.ts";

@@ -121,6 +121,8 @@ export class Reply {
    */
   get records(): RecordSections {
     const { bytes, questionEnd } = this.query;
+    // Values may lean on the octets.
+    this.#encoded?.keep();
     this.#records ??= withTtl(
       this.#encoded?.decode(bytes.subarray(12, questionEnd)) ?? NO_SECTIONS,
       this.#ttl,
@@ -153,14 +155,34 @@ export class Reply {
     else this.#records = undefined;
   }
 
-  /** The records as octets for the query's own question; records that no message can hold are left out and TC is set. */
+  /**
+   * The records as octets for the query's own question; records that no message can hold are left out and TC is set. They stay as they are
+   * for as long as anybody holds them.
+   */
   get encoded(): EncodedSections {
+    return this.sections.keep();
+  }
+
+  /**
+   * As {@link encoded}, for who looks at them while the reply passes and holds on to nothing: the cache lends the octets of a hit, and has
+   * them back once the reply is sent. That spares a copy for each query.
+   */
+  get sections(): EncodedSections {
     if (this.#encoded === undefined) {
       const { encoded, complete } = EncodedSections.encode(this.query.question, this.records);
       if (!complete) this.flags |= Flag.TC;
       this.#encoded = encoded;
     }
     return this.#encoded;
+  }
+
+  /** It is sent or dropped, and nobody looks at it again: what was lent goes back. */
+  release(): void {
+    const lender = this.#encoded?.lender;
+    if (lender === undefined) return;
+    this.#encoded = undefined;
+    this.#records ??= NO_SECTIONS;
+    lender.takeBack();
   }
 
   /**
@@ -203,9 +225,9 @@ export class Reply {
   get size(): number {
     const { root } = this.query;
     if (this.edns !== undefined)
-      return this.encoded.end + OPT_FIXED_OCTETS + optionsLength(this.edns.options);
-    if (!root.hasEdns) return this.encoded.end;
-    return this.encoded.end + OPT_FIXED_OCTETS + optionsLength(echoedOptions(root));
+      return this.sections.end + OPT_FIXED_OCTETS + optionsLength(this.edns.options);
+    if (!root.hasEdns) return this.sections.end;
+    return this.sections.end + OPT_FIXED_OCTETS + optionsLength(echoedOptions(root));
   }
 
   /** The same answer for another query with an equal question, with a shell of its own. */

@@ -28,7 +28,7 @@ export function responseType(reply: Reply, wallTime: number): ResponseType {
   if (query.opcode === Opcode.UPDATE) return "UPDATE";
   if (query.opcode === Opcode.NOTIFY || query.type === RecordType.AXFR || query.type === RecordType.IXFR)
     return "META";
-  const sections = reply.encoded;
+  const sections = reply.sections;
   if (query.dnssecOk && hasExpiredSignature(sections, wallTime)) return "OTHERERROR";
   if (sections.answerCount > 0 && rcode === Rcode.NOERROR) return "NOERROR";
   if (sections.answerCount > 0 && rcode === Rcode.NXDOMAIN) return "OTHERERROR";
@@ -46,7 +46,7 @@ export function responseClass(type: ResponseType): ResponseClass {
 
 /** TTL of a whole message in seconds: 5 for errors and for messages without records, else the smallest one. */
 export function minimalTtl(reply: Reply, type: ResponseType, ceiling = 3600): number {
-  const sections = reply.encoded;
+  const sections = reply.sections;
   if (sections.count === 0 || (type !== "NOERROR" && type !== "NXDOMAIN" && type !== "NODATA")) return 5;
   return sections.minimalTtl(ceiling);
 }

@@ -6,6 +6,7 @@ import { parseRecordType } from "../../dns/type-names.ts";
 import { formatGoDuration, parseGoDuration } from "../../lib/duration.ts";
 import { parseIpAddress, parseScopedIpAddress } from "../../lib/ip-address.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
+import { formatOctetCount, parseOctetCount } from "../../lib/octet-count.ts";
 import type { ConfigContext } from "./schema.ts";
 
 /** Turns a word into a value, or says why it cannot. */
@@ -67,6 +68,20 @@ export function duration(rules: RangeRules & { readonly bareSeconds?: boolean } 
       if (/^\d+$/.test(word) && word !== "0")
         return new ValueProblem(`duration '${word}' has no unit`, `${word}s`);
       return new ValueProblem(`'${word}' is not ${expected}`);
+    },
+  };
+}
+
+/** An amount of memory in octets, such as `64Mi`. */
+export function octetCount(rules: RangeRules = {}): Value<number> {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = rules;
+  const expected = `an amount of memory such as 64Mi${rangeWords(rules, formatOctetCount)}`;
+  return {
+    expected,
+    parse(word) {
+      const value = parseOctetCount(word) ?? Number.NaN;
+      if (value >= min && value <= max) return value;
+      return new ValueProblem(rules.problem?.(word) ?? `'${word}' is not ${expected}`);
     },
   };
 }

@@ -1,44 +1,63 @@
 /** The two caches side by side, and which of their answers a query gets (CoreDNS facts 2.35). */
 import type { Name } from "../../dns/name.ts";
+import { NameSet } from "../../dns/name-set.ts";
+import { Flag } from "../../dns/numbers.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Random } from "../../plugin/site.ts";
-import { CacheEntry } from "./entry.ts";
-import { EntryStore } from "./entry-store.ts";
+import { EntrySlab } from "./entry-slab.ts";
+import { MAX_WILDCARD_OCTETS } from "./entry-writer.ts";
+import { type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import type { PendingQuery } from "./pending-query.ts";
 import { QuestionHasher } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
+import { cacheBounds } from "./slab-bounds.ts";
 import type { Verdict } from "./verdict.ts";
 
 export class AnswerStore {
-  readonly success: EntryStore;
-  readonly denial: EntryStore;
+  readonly success: EntrySlab;
+  readonly denial: EntrySlab;
   readonly #hasher: QuestionHasher;
   readonly #settings: CacheSettings;
+  readonly #clock: Clock;
   readonly #staleWindowMs: number;
   readonly #preferPositive: boolean;
+  /** What is still to be forgotten, the oldest first. */
+  readonly #forgetting: Forgetting[] = [];
+  #timer: Timer | undefined;
 
-  constructor(settings: CacheSettings, random: Random) {
+  constructor(settings: CacheSettings, random: Random, clock: Clock) {
     this.#settings = settings;
+    this.#clock = clock;
     this.#staleWindowMs = settings.stale?.windowMs ?? 0;
     this.#preferPositive = settings.stale?.preferPositive ?? false;
     this.#hasher = new QuestionHasher(random.unpredictable(), random.unpredictable());
-    const fraction = (): number => random.fraction();
-    this.success = new EntryStore(settings.success.capacity, fraction);
-    this.denial = new EntryStore(settings.denial.capacity, fraction);
+    const bounds = cacheBounds(settings.success.capacity, settings.denial.capacity, settings.memory);
+    this.success = new EntrySlab(bounds.success, false, random.unpredictable());
+    this.denial = new EntrySlab(bounds.denial, true, random.unpredictable());
   }
 
   hash(query: Query, traits: number): number {
     return this.#hasher.hash(query, traits);
   }
 
-  /** The answer to give at `now`: a valid one, or with `serve_stale` one that is past its end. */
-  find(hash: number, traits: number, query: Query, now: number): CacheEntry | undefined {
-    const denial = this.denial.find(hash, traits, query);
-    const success = this.success.find(hash, traits, query);
-    const usableSuccess = success !== undefined && this.#isUsable(success, now) ? success : undefined;
-    if (denial === undefined || !this.#isUsable(denial, now)) return usableSuccess;
-    return denial.error && usableSuccess !== undefined ? usableSuccess : denial;
+  /** The slab that an answer came out of. */
+  slabOf({ denial }: KeptAnswer): EntrySlab {
+    return denial ? this.denial : this.success;
+  }
+
+  /**
+   * The answer to give at `now`: a valid one, or with `serve_stale` one that is past its end. It holds until the next call: see
+   * {@link KeptAnswer.held}.
+   */
+  find(hash: number, traits: number, query: Query, now: number): KeptAnswer | undefined {
+    const denial = this.#usable(this.denial, hash, traits, query, now);
+    const success = this.#usable(this.success, hash, traits, query, now);
+    if (denial < 0) return success < 0 ? undefined : this.success.read(success);
+    return success >= 0 && this.denial.isError(denial)
+      ? this.success.read(success)
+      : this.denial.read(denial);
   }
 
   /**
@@ -50,40 +69,143 @@ export class AnswerStore {
     reply: Reply,
     verdict: Verdict,
     now: number,
-    predecessor: CacheEntry | undefined,
+    predecessor: KeptAnswer | undefined,
   ): void {
     const { asked, hash, traits, counters } = pending;
-    if (!verdict.storable || verdict.ttl <= 0) return;
+    if (!verdict.storable) return;
     if (!verdict.sameQuestion) {
       counters.drops.increment();
       return;
     }
+    if (verdict.ttl <= 0) return;
     const { except } = verdict.denial ? this.#settings.denial : this.#settings.success;
     if (except.contains(asked.name)) return;
-    const entry = new CacheEntry(pending, asked, reply, verdict, now);
-    if (predecessor !== undefined) entry.inheritHits(predecessor);
     const denial = this.denial.find(hash, traits, asked);
     const success = this.success.find(hash, traits, asked);
-    if (this.#preferPositive && !entry.answers && success?.answers === true && this.#isUsable(success, now))
+    if (
+      this.#preferPositive &&
+      !verdict.answers &&
+      success >= 0 &&
+      this.success.isAnswer(success) &&
+      this.#isUsable(this.success, success, now)
+    )
       return;
-    if (entry.denial) {
-      counters.denialEvictions.add(this.denial.put(entry, denial));
-      // What is said not to exist must not come back when the denial expires. An error says nothing about the data.
-      if (success !== undefined && !entry.error) this.success.remove(success);
-    } else {
-      counters.successEvictions.add(this.success.put(entry, success));
-      if (denial !== undefined) this.denial.remove(denial);
-    }
+    const error = verdict.type === "SERVERERROR";
+    const slab = verdict.denial ? this.denial : this.success;
+    const evictions = verdict.denial ? counters.denialEvictions : counters.successEvictions;
+    const hits = predecessor === undefined ? undefined : this.slabOf(predecessor).hitsOf(predecessor);
+    evictions.add(
+      slab.put(
+        pending,
+        {
+          asked,
+          sections: reply.encoded,
+          rcode: reply.rcode,
+          flags: reply.flags & (Flag.RA | Flag.AD),
+          ttl: verdict.ttl,
+          expiresAt: now + verdict.ttl * 1000,
+          error,
+          answers: verdict.answers,
+          wildcard: wildcardOf(asked),
+          hits,
+        },
+        verdict.denial ? denial : success,
+      ),
+    );
+    if (!verdict.denial) this.#removeFound(this.denial, hash, traits, asked);
+    // What is said not to exist must not come back when the denial expires. An error says nothing about the data.
+    else if (!error) this.#removeFound(this.success, hash, traits, asked);
   }
 
-  /** Forgets the answers for these names and for all below them. Returns how many there were. */
+  /**
+   * Forgets the answers for these names and for all below them. Those that there is no time for in this turn of the event loop are not found
+   * from now on, and go in portions.
+   * @returns how many went at once
+   */
   dropAtOrBelow(names: readonly Name[]): number {
-    return this.success.dropAtOrBelow(names) + this.denial.dropAtOrBelow(names);
+    const forgetting: Forgetting = {
+      names: new NameSet(names),
+      left: [...names],
+      successSerial: this.success.nextSerial,
+      denialSerial: this.denial.nextSerial,
+    };
+    this.#forgetting.push(forgetting);
+    const dropped = this.#timer === undefined ? this.#forgetSome() : 0;
+    if (this.#forgetting.length > 0) this.#forgetMoreLater();
+    return dropped;
   }
 
-  #isUsable(entry: CacheEntry, now: number): boolean {
-    if (now < entry.expiresAt) return true;
-    // An error that is over is no data that could be better than none.
-    return !entry.error && now < entry.expiresAt + this.#staleWindowMs;
+  stop(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
+
+  #removeFound(slab: EntrySlab, hash: number, traits: number, asked: Query): void {
+    const unit = slab.find(hash, traits, asked);
+    if (unit >= 0) slab.removeAt(unit);
+  }
+
+  #usable(slab: EntrySlab, hash: number, traits: number, query: Query, now: number): number {
+    const unit = slab.find(hash, traits, query);
+    if (unit < 0 || !this.#isUsable(slab, unit, now)) return -1;
+    return this.#forgetting.length > 0 && this.#isForgotten(slab, unit, query) ? -1 : unit;
+  }
+
+  #isUsable(slab: EntrySlab, unit: number, now: number): boolean {
+    const expiresAt = slab.expiresAt(unit);
+    if (now < expiresAt) return true;
+    // An error that is over is no data that could be better than none.
+    return now < expiresAt + this.#staleWindowMs && !slab.isError(unit);
+  }
+
+  #isForgotten(slab: EntrySlab, unit: number, query: Query): boolean {
+    const serial = slab.serialOf(unit);
+    return this.#forgetting.some(({ names, successSerial, denialSerial }) => {
+      const since = slab === this.success ? successSerial : denialSerial;
+      return ((serial - since) | 0) < 0 && names.covers(query.name);
+    });
+  }
+
+  /** As many as fit into a turn. */
+  #forgetSome(): number {
+    let dropped = 0;
+    let looked = 0;
+    for (let first = this.#forgetting[0]; first !== undefined; first = this.#forgetting[0]) {
+      for (let name = first.left.at(-1); name !== undefined; name = first.left.at(-1)) {
+        dropped += this.success.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
+        dropped += this.denial.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
+        if (dropped >= FORGOTTEN_IN_TURN) return dropped;
+        first.left.pop();
+        if (++looked >= FORGOTTEN_IN_TURN) return dropped;
+      }
+      this.#forgetting.shift();
+    }
+    return dropped;
+  }
+
+  #forgetMoreLater(): void {
+    this.#timer ??= this.#clock.after(0, () => {
+      this.#timer = undefined;
+      this.#forgetSome();
+      if (this.#forgetting.length > 0) this.#forgetMoreLater();
+    });
+  }
+}
+
+/** Answers to names that are outdated. What is stored from now on is none of them. */
+interface Forgetting {
+  readonly names: NameSet;
+  /** Names whose answers have not all gone. */
+  readonly left: Name[];
+  /** The first that each slab gave afterwards. */
+  readonly successSerial: number;
+  readonly denialSerial: number;
+}
+
+/** A millisecond's worth. */
+const FORGOTTEN_IN_TURN = 5_000;
+
+function wildcardOf(asked: Query): Uint8Array | undefined {
+  const text = asked.metadataValue(WILDCARD_LABEL);
+  return text === undefined ? undefined : new TextEncoder().encode(text).subarray(0, MAX_WILDCARD_OCTETS);
 }

@@ -7,8 +7,8 @@ import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
-import type { CacheEntry } from "./entry.ts";
 import { type Flight, FlightTable, type Landing } from "./flights.ts";
+import type { KeptAnswer } from "./kept-answer.ts";
 import type { PendingQuery } from "./pending-query.ts";
 import type { CacheSettings } from "./settings.ts";
 import { judge, type Verdict } from "./verdict.ts";
@@ -46,7 +46,7 @@ export class ChainAsker {
    * A better answer than an expired one, if there is one in time.
    * @param entry the expired one; what comes late still takes its place
    */
-  verify(pending: PendingQuery, entry: CacheEntry): Reply | undefined | Promise<Reply | undefined> {
+  verify(pending: PendingQuery, entry: KeptAnswer): Reply | undefined | Promise<Reply | undefined> {
     const flight = this.#joinable(pending);
     if (flight === undefined) {
       const landing = this.#ask(pending, entry);
@@ -67,14 +67,15 @@ export class ChainAsker {
   }
 
   /** Renews an entry while nobody waits. One at a time for each entry, and not soon after a failure. */
-  renew(pending: PendingQuery, entry: CacheEntry): void {
+  renew(pending: PendingQuery, entry: KeptAnswer): void {
+    const slab = this.#store.slabOf(entry);
     const renewed = ({ outcome }: Landing): void => {
-      entry.refreshing = false;
+      slab.setRefreshing(entry, false);
       // No client is there to be told of it, and so no other plugin hears of it.
       if (outcome.kind === "failed" && outcome.error instanceof UnusableReplyError)
         this.#log.error(outcome.error.message);
     };
-    entry.refreshing = true;
+    slab.setRefreshing(entry, true);
     const landing = this.#ask(pending, entry);
     if (landing instanceof Promise) void landing.then(renewed);
     else renewed(landing);
@@ -128,7 +129,7 @@ export class ChainAsker {
   }
 
   /** Never throws nor rejects, as far as `next` keeps its word. */
-  #ask(pending: PendingQuery, predecessor: CacheEntry | undefined): Landing | Promise<Landing> {
+  #ask(pending: PendingQuery, predecessor: KeptAnswer | undefined): Landing | Promise<Landing> {
     const outcome = pending.next(pending.asked);
     if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
     const flight = this.#flights.add(pending);
@@ -143,7 +144,7 @@ export class ChainAsker {
   #land(
     outcome: Outcome,
     pending: PendingQuery,
-    predecessor: CacheEntry | undefined,
+    predecessor: KeptAnswer | undefined,
     flight: Flight | undefined,
   ): Landing {
     try {
@@ -157,7 +158,7 @@ export class ChainAsker {
   #receive(
     outcome: Outcome,
     pending: PendingQuery,
-    predecessor: CacheEntry | undefined,
+    predecessor: KeptAnswer | undefined,
     flight: Flight | undefined,
   ): Landing {
     const now = this.#clock.turnTime();
@@ -166,7 +167,10 @@ export class ChainAsker {
         ? judge(outcome, pending.asked, this.#settings, this.#clock.wallTime())
         : undefined;
     const succeeds = predecessor === undefined || this.#succeeds(verdict, predecessor);
-    if (!succeeds) predecessor.retryAt = now + (this.#settings.stale?.failureRecheckMs ?? 0);
+    if (!succeeds) {
+      const retryAt = now + (this.#settings.stale?.failureRecheckMs ?? 0);
+      this.#store.slabOf(predecessor).setRetryAt(predecessor, retryAt);
+    }
     if (outcome.kind !== "reply" || verdict === undefined) return failed(outcome);
     const isSeen = pending.asked.trace?.leavesNoMark !== true;
     if (succeeds && isSeen && flight?.storable !== false && !this.#stopped)
@@ -179,12 +183,12 @@ export class ChainAsker {
   }
 
   /** May the reply take the place of that entry? */
-  #succeeds(verdict: Verdict | undefined, entry: CacheEntry): boolean {
+  #succeeds(verdict: Verdict | undefined, entry: KeptAnswer): boolean {
     if (verdict === undefined || !verdict.sound) return false;
     return verdict.answers || !entry.answers || this.#settings.stale?.preferPositive !== true;
   }
 
-  #successor(landing: Landing, entry: CacheEntry, pending: PendingQuery, own: boolean): Reply | undefined {
+  #successor(landing: Landing, entry: KeptAnswer, pending: PendingQuery, own: boolean): Reply | undefined {
     if (!this.#succeeds(landing.verdict, entry)) return undefined;
     const outcome = own ? ownOutcome(landing, pending) : sharedOutcome(landing, pending);
     return outcome.kind === "reply" ? outcome : undefined;

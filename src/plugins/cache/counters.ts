@@ -17,6 +17,16 @@ export interface CacheCounters {
   readonly denialEvictions: CounterSlot;
   readonly successEntries: GaugeSlot;
   readonly denialEntries: GaugeSlot;
+  readonly successMemory: GaugeSlot;
+  readonly denialMemory: GaugeSlot;
+}
+
+/** What one of the two caches holds. */
+export interface Holding {
+  /** Entries. */
+  readonly size: number;
+  /** Octets of memory. */
+  readonly octetsTouched: number;
 }
 
 /** Names and labels are those of CoreDNS (facts 2.35). */
@@ -52,16 +62,19 @@ export class CacheMetrics {
   }
 
   /** All listeners and views that were seen answer from the same entries. */
-  setEntries(success: number, denial: number): void {
-    for (const { successEntries, denialEntries } of this.#known.values()) {
-      successEntries.set(success);
-      denialEntries.set(denial);
+  setHoldings(success: Holding, denial: Holding): void {
+    for (const counters of this.#known.values()) {
+      counters.successEntries.set(success.size);
+      counters.denialEntries.set(denial.size);
+      counters.successMemory.set(success.octetsTouched);
+      counters.denialMemory.set(denial.octetsTouched);
     }
   }
 
   #resolve(server: string, view: string): CacheCounters {
     const zones = this.#zones;
-    const { requests, hits, misses, prefetches, drops, servedStale, evictions, entries } = this.#families;
+    const { requests, hits, misses, prefetches, drops, servedStale, evictions, entries, memory } =
+      this.#families;
     return {
       requests: requests.slot(server, zones, view),
       successHits: hits.slot(server, "success", zones, view),
@@ -74,6 +87,8 @@ export class CacheMetrics {
       denialEvictions: evictions.slot(server, "denial", zones, view),
       successEntries: entries.slot(server, "success", zones, view),
       denialEntries: entries.slot(server, "denial", zones, view),
+      successMemory: memory.slot(server, "success", zones, view),
+      denialMemory: memory.slot(server, "denial", zones, view),
     };
   }
 }
@@ -87,6 +102,7 @@ interface Families {
   readonly servedStale: CounterFamily;
   readonly evictions: CounterFamily;
   readonly entries: GaugeFamily;
+  readonly memory: GaugeFamily;
 }
 
 const LABELS = ["server", "zones", "view"];
@@ -106,6 +122,12 @@ function declareFamilies(metrics: MetricsRegistry): Families {
     entries: metrics.gauge({
       name: "coredns_cache_entries",
       help: "Answers that are kept.",
+      acrossThreads: "sum",
+      labels: LABELS_WITH_TYPE,
+    }),
+    memory: metrics.gauge({
+      name: "portolan_memory_cache_bytes",
+      help: "Memory that the cache has taken.",
       acrossThreads: "sum",
       labels: LABELS_WITH_TYPE,
     }),

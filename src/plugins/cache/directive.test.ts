@@ -31,6 +31,7 @@ const DEFAULTS = {
   prefetch: undefined,
   stale: undefined,
   keepTtl: false,
+  memory: undefined,
 };
 
 const STALE = {
@@ -75,6 +76,9 @@ const ACCEPTED: readonly (readonly [string, object])[] = [
   ["cache {\n servfail 5m\n}", { servfailTtl: 300 }],
   ["cache {\n servfail 1500ms\n}", { servfailTtl: 1 }],
   ["cache {\n keepttl\n}", { keepTtl: true }],
+  ["cache {\n memory 64Mi\n}", { memory: 67_108_864 }],
+  ["cache {\n memory 1900000\n}", { memory: 1_900_000 }],
+  ["cache {\n success 99999999999\n}", { success: { ...DEFAULTS.success, capacity: 16_777_216 } }],
   [
     "cache {\n disable success\n disable denial a.example b.example\n disable denial c.example\n}",
     {
@@ -157,6 +161,14 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   ],
   ["cache {\n disable\n}", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending after 'disable'/],
   ["cache {\n disable sucess\n}", "PLUGIN_BAD_VALUE", /unknown value 'sucess'[\s\S]*did you mean 'success'/],
+  ["cache {\n memory\n}", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending after 'memory'/],
+  ["cache {\n memory lots\n}", "PLUGIN_BAD_VALUE", /'lots' is not an amount of memory such as 64Mi/],
+  [
+    "cache {\n memory 1Mi\n}",
+    "CACHE_MEMORY_TOO_SMALL",
+    /Corefile:3:2: error: memory 1Mi is too little for tables of these capacities and an answer of 64 KiB[\s\S]*\d+Ki or more/,
+  ],
+  ["cache {\n success 1000000\n memory 32Mi\n}", "CACHE_MEMORY_TOO_SMALL", /\d+Ki or more/],
   ["cache {\n keepttl on\n}", "PLUGIN_ARGUMENT_UNEXPECTED", /expected no arguments after 'keepttl'/],
   [
     "cache {\n serve_stale verfy\n}",

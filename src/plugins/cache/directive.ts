@@ -1,7 +1,9 @@
 /** The grammar of `cache` (CoreDNS facts 2.35). */
+import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import { Name } from "../../dns/name.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
+import { formatOctetCount } from "../../lib/octet-count.ts";
 import {
   type Argument,
   type ArgumentCursor,
@@ -18,11 +20,13 @@ import {
   choice,
   duration,
   integer,
+  octetCount,
   percentage,
   type Value,
   ValueProblem,
 } from "../../plugin/config/values.ts";
 import type { ZoneList } from "../../plugin/zones.ts";
+import { effectiveCapacity, smallestMemory } from "./slab-bounds.ts";
 
 /** One directive as it was read; durations in milliseconds. */
 export interface CacheDirective {
@@ -38,6 +42,8 @@ export interface CacheDirective {
   readonly servfail: number;
   readonly disable: readonly { readonly kind: "success" | "denial"; readonly zones: ZoneList }[];
   readonly keepttl: boolean;
+  /** Octets. */
+  readonly memory: number | undefined;
 }
 
 export interface CapacityOption {
@@ -85,8 +91,10 @@ export const cacheDirective = directive({
     servfail: single(servfailDuration(), 5000),
     disable: optionList({ kind: required(choice(["success", "denial"])), zones: zones([Name.root]) }),
     keepttl: flag(),
+    memory: single(octetCount()),
   },
   check(config, report, at) {
+    checkMemory(config, report, at);
     if (config.serve_stale_policy === undefined || config.serve_stale !== undefined) return;
     report.error(
       "CACHE_POLICY_WITHOUT_STALE",
@@ -98,6 +106,22 @@ export const cacheDirective = directive({
     );
   },
 });
+
+function checkMemory(
+  { memory, success, denial }: Pick<CacheDirective, "memory" | "success" | "denial">,
+  report: DiagnosticSink,
+  at: (option: string) => Span,
+): void {
+  if (memory === undefined) return;
+  const least = smallestMemory(effectiveCapacity(success?.capacity), effectiveCapacity(denial?.capacity));
+  if (memory >= least) return;
+  report.error(
+    "CACHE_MEMORY_TOO_SMALL",
+    at("memory"),
+    `memory ${formatOctetCount(memory)} is too little for tables of these capacities and an answer of 64 KiB`,
+    { expected: `${formatOctetCount(least)} or more` },
+  );
+}
 
 function capacityOption(): Option<CapacityOption | undefined> {
   return option({

@@ -10,8 +10,8 @@ import { Reply } from "../../plugin/reply.ts";
 import type { Site } from "../../plugin/site.ts";
 import { AnswerStore } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
-import { type CacheCounters, CacheMetrics } from "./counters.ts";
-import { type CacheEntry, type EntryKey, WILDCARD_LABEL } from "./entry.ts";
+import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";
+import { type EntryKey, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import { PendingQuery, wantsAuthenticData } from "./pending-query.ts";
 import { answerTraits } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
@@ -27,11 +27,11 @@ export class CacheHandler {
   constructor(settings: CacheSettings, site: Pick<Site, "clock" | "log" | "metrics" | "random">) {
     this.#settings = settings;
     this.#clock = site.clock;
-    this.store = new AnswerStore(settings, site.random);
+    this.store = new AnswerStore(settings, site.random, site.clock);
     this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
     this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
     this.#forgetCollector = site.metrics.onCollect(() =>
-      this.#metrics.setEntries(this.store.success.size, this.store.denial.size),
+      this.#metrics.setHoldings(this.store.success, this.store.denial),
     );
   }
 
@@ -47,12 +47,17 @@ export class CacheHandler {
     if (query.trace?.leavesNoMark === true) return this.#answerUnseen(entry, query, next, now, counters);
     counters.requests.increment();
     (entry.denial ? counters.denialHits : counters.successHits).increment();
-    if (now >= entry.expiresAt) return this.#answerStale(entry, query, next, now, counters);
-    if (this.#settings.prefetch !== undefined) this.#considerPrefetch(entry, query, next, now, counters);
+    if (now >= entry.expiresAt) return this.#answerStale(entry.held(), query, next, now, counters);
+    if (this.#isToBePrefetched(entry, now)) {
+      // What is asked in the background may bring about other searches before this one is answered.
+      const held = entry.held();
+      this.#renew(held, query, next, now, counters);
+      return this.#keptReply(held, query, now);
+    }
     return this.#keptReply(entry, query, now);
   }
 
-  #keptReply(entry: CacheEntry, query: Query, now: number): Reply {
+  #keptReply(entry: KeptAnswer, query: Query, now: number): Reply {
     const remaining = entry.remainingTtl(now);
     query.trace?.note(`kept for ${entry.ttl - remaining} s, good for ${remaining} s more`, {
       age: entry.ttl - remaining,
@@ -72,8 +77,9 @@ export class CacheHandler {
 
   stop(): void {
     this.#asker.stop();
+    this.store.stop();
     this.#forgetCollector();
-    this.#metrics.setEntries(0, 0);
+    this.#metrics.setHoldings(NOTHING, NOTHING);
   }
 
   /** Reading the clock takes as long as the rest of a hit. A query fresh from its listener was stamped a moment ago. */
@@ -94,28 +100,29 @@ export class CacheHandler {
 
   /** What a client would get now, without hits, renewals or anything else that a client brings about. */
   #answerUnseen(
-    entry: CacheEntry,
+    entry: KeptAnswer,
     query: Query,
     next: Next,
     now: number,
     counters: CacheCounters,
   ): Outcome | Promise<Outcome> {
     if (now < entry.expiresAt) return this.#keptReply(entry, query, now);
+    const held = entry.held();
     const expired = Math.floor((now - entry.expiresAt) / 1000);
-    const isVerified = this.#settings.stale?.verify === true && now >= entry.retryAt;
+    const isVerified = this.#settings.stale?.verify === true && now >= this.#retryAt(entry);
     query.trace?.note(
       `expired ${expired} s ago; ${isVerified ? "a fresh answer is asked for first" : "given all the same"}`,
       { stale: true, expired },
     );
-    const stale = () => replyFrom(entry, query, this.#settings.stale?.responseTtl ?? 0);
+    const stale = () => replyFrom(held, query, this.#settings.stale?.responseTtl ?? 0);
     if (!isVerified) return stale();
-    const fresh = this.#asker.answerUnseen(PendingQuery.forClient(query, next, entry, counters));
+    const fresh = this.#asker.answerUnseen(PendingQuery.forClient(query, next, held, counters));
     const chosen = (outcome: Outcome) => (outcome.kind === "reply" ? outcome : stale());
     return fresh instanceof Promise ? fresh.then(chosen) : chosen(fresh);
   }
 
   #answerStale(
-    entry: CacheEntry,
+    entry: KeptAnswer,
     query: Query,
     next: Next,
     now: number,
@@ -123,30 +130,33 @@ export class CacheHandler {
   ): Outcome | Promise<Outcome> {
     const verify = this.#settings.stale?.verify === true;
     if (!verify) this.#renew(entry, query, next, now, counters);
-    if (!verify || now < entry.retryAt) return this.#staleReply(entry, query, counters);
+    if (!verify || now < this.#retryAt(entry)) return this.#staleReply(entry, query, counters);
     const fresh = this.#asker.verify(PendingQuery.forClient(query, next, entry, counters), entry);
     if (!(fresh instanceof Promise)) return fresh ?? this.#staleReply(entry, query, counters);
     return fresh.then((reply) => reply ?? this.#staleReply(entry, query, counters));
   }
 
-  #staleReply(entry: CacheEntry, query: Query, counters: CacheCounters): Reply {
+  #staleReply(entry: KeptAnswer, query: Query, counters: CacheCounters): Reply {
     counters.servedStale.increment();
     query.trace?.note("expired, given all the same", { stale: true });
     return replyFrom(entry, query, this.#settings.stale?.responseTtl ?? 0);
   }
 
-  #considerPrefetch(entry: CacheEntry, query: Query, next: Next, now: number, counters: CacheCounters): void {
+  #isToBePrefetched(entry: KeptAnswer, now: number): boolean {
     const { prefetch } = this.#settings;
-    if (prefetch === undefined) return;
-    entry.hits = now - entry.lastHitAt > prefetch.windowMs ? 1 : entry.hits + 1;
-    entry.lastHitAt = now;
-    if (entry.hits < prefetch.amount) return;
-    if (entry.remainingTtl(now) <= Math.ceil((prefetch.percentage * entry.ttl) / 100))
-      this.#renew(entry, query, next, now, counters);
+    if (prefetch === undefined) return false;
+    const hits = this.store.slabOf(entry).countHit(entry.unit, now, prefetch.windowMs);
+    return (
+      hits >= prefetch.amount && entry.remainingTtl(now) <= Math.ceil((prefetch.percentage * entry.ttl) / 100)
+    );
   }
 
-  #renew(entry: CacheEntry, query: Query, next: Next, now: number, counters: CacheCounters): void {
-    if (entry.refreshing || now < entry.retryAt) return;
+  #retryAt(entry: KeptAnswer): number {
+    return this.store.slabOf(entry).retryAt(entry);
+  }
+
+  #renew(entry: KeptAnswer, query: Query, next: Next, now: number, counters: CacheCounters): void {
+    if (this.store.slabOf(entry).isRefreshing(entry) || now < this.#retryAt(entry)) return;
     const pending = PendingQuery.inBackground(query, next, entry, counters, this.#clock.turnTime());
     if (pending === undefined) return;
     counters.prefetches.increment();
@@ -155,10 +165,12 @@ export class CacheHandler {
   }
 }
 
-function replyFrom(entry: CacheEntry, query: Query, ttl: number): Reply {
+const NOTHING: Holding = { size: 0, octetsTouched: 0 };
+
+function replyFrom(entry: KeptAnswer, query: Query, ttl: number): Reply {
   if (entry.wildcard !== undefined) query.setMetadata(WILDCARD_LABEL, entry.wildcard);
   const flags = wantsAuthenticData(query, entry.traits) ? entry.flags : entry.flags & ~Flag.AD;
-  return Reply.fromEncoded(query, entry.encoded, entry.rcode, flags | Flag.AA, ttl);
+  return Reply.fromEncoded(query, entry.sections, entry.rcode, flags | Flag.AA, ttl);
 }
 
 function isTransfer(type: number): boolean {

@@ -4,7 +4,7 @@ import { writeU16 } from "../../dns/octets.ts";
 import type { Next } from "../../plugin/handler.ts";
 import { Query } from "../../plugin/query.ts";
 import type { CacheCounters } from "./counters.ts";
-import type { EntryKey } from "./entry.ts";
+import type { EntryKey } from "./kept-answer.ts";
 import { TRAIT_DO } from "./question-hash.ts";
 
 export class PendingQuery implements EntryKey {

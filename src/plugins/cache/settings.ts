@@ -2,6 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { ZoneList } from "../../plugin/zones.ts";
 import type { CacheDirective, CapacityOption } from "./directive.ts";
+import { effectiveCapacity } from "./slab-bounds.ts";
 
 export interface CacheSettings {
   readonly zones: ZoneList;
@@ -13,6 +14,8 @@ export interface CacheSettings {
   readonly stale: StaleSettings | undefined;
   /** Whether answers show the TTL that they came with until they expire. */
   readonly keepTtl: boolean;
+  /** Octets for both caches together; `undefined` for a usual amount. */
+  readonly memory: number | undefined;
 }
 
 /** Seconds. */
@@ -62,30 +65,23 @@ export function settingsOf(directive: CacheDirective): CacheSettings {
     prefetch: prefetchSettings(directive),
     stale: staleSettings(directive),
     keepTtl: directive.keepttl,
+    memory: directive.memory,
   };
 }
 
 const DEFAULT_SUCCESS_TTL = 3600;
 const DEFAULT_DENIAL_TTL = 1800;
 const DEFAULT_MIN_TTL = 5;
-const DEFAULT_CAPACITY = 10_000;
 const DEFAULT_STALE_WINDOW_MS = 3_600_000;
 
 function storeSettings(option: CapacityOption | undefined, maxTtl: number, except: ZoneList): StoreSettings {
   return {
-    capacity: effectiveCapacity(option?.capacity ?? DEFAULT_CAPACITY),
+    capacity: effectiveCapacity(option?.capacity),
     maxTtl: option?.ttl ?? maxTtl,
     minTtl: option?.minttl ?? DEFAULT_MIN_TTL,
     except,
   };
 }
-
-/** The capacity of 256 shards that share what was asked for and have 4 entries at the least, as CoreDNS counts it. */
-function effectiveCapacity(asked: number): number {
-  return SHARDS * Math.max(Math.floor(asked / SHARDS), 4);
-}
-
-const SHARDS = 256;
 
 function prefetchSettings({ prefetch }: CacheDirective): PrefetchSettings | undefined {
   if (prefetch === undefined || prefetch.amount === 0) return undefined;

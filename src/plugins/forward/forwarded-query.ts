@@ -364,7 +364,7 @@ const PAUSING: RequestCarrier = {
 };
 
 function isNodata(reply: Reply): boolean {
-  return reply.rcode === Rcode.NOERROR && !reply.truncated && reply.encoded.answerCount === 0;
+  return reply.rcode === Rcode.NOERROR && !reply.truncated && reply.sections.answerCount === 0;
 }
 
 /** OPT of the reply. Where it holds no options nothing in it is of use, as the server fits the rest to the client. */

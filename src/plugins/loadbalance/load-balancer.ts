@@ -52,7 +52,8 @@ export class LoadBalancer implements PluginInstance {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return outcome;
     query.trace?.note("addresses change places");
-    if (this.#preferred.length > 0 && addressCount(outcome.encoded) > 1) this.#balanceWithPreference(outcome);
+    if (this.#preferred.length > 0 && addressCount(outcome.sections) > 1)
+      this.#balanceWithPreference(outcome);
     else this.#policy.balance(outcome);
     return outcome;
   };

@@ -11,7 +11,7 @@ export class RoundRobin implements Policy {
   }
 
   balance(reply: Reply): void {
-    const { encoded } = reply;
+    const { sections: encoded } = reply;
     // Most answers are one record, and looking at it would be a wait for memory.
     if (encoded.count < 2) return;
     const addresses = addressesToShuffle(encoded);

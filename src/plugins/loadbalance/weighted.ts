@@ -14,7 +14,7 @@ export class Weighted implements Policy {
   }
 
   balance(reply: Reply): void {
-    if (addressCount(reply.encoded) > 1) this.balanceRecords(reply);
+    if (addressCount(reply.sections) > 1) this.balanceRecords(reply);
   }
 
   balanceRecords(reply: Reply): void {

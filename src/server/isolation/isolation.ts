@@ -190,7 +190,7 @@ function checkedOutcome(outcome: unknown, query: Query): Outcome {
     // Records that cannot be written show here, where it is known whose they are.
     if (!isRcode(outcome.rcode)) throw new TypeError("handler returned a faulty reply");
     try {
-      if (outcome.encoded.count < 0) throw new RangeError("count of records");
+      if (outcome.sections.count < 0) throw new RangeError("count of records");
     } catch (error) {
       throw new TypeError(`handler returned records that cannot be written: ${oneLine(error)}`, {
         cause: error,

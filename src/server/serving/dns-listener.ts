@@ -231,6 +231,7 @@ export class DnsListener implements Listener {
     const length = writeReply(query, reply, port);
     port.describe?.(reply);
     port.send(length);
+    reply.release();
   }
 
   #reject(verdict: (typeof Admission)[keyof typeof Admission], bytes: Uint8Array, port: ReplyPort): void {

@@ -2,6 +2,8 @@
  * The last step of every answer: header and question of the client, the records, OPT, all within what the client takes
  * (CoreDNS facts 1.15). The client's own question is repeated whatever plugins made of it on the way.
  */
+
+import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
 import { type EdnsOption, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
@@ -28,7 +30,7 @@ export interface ReplyBuffers {
  */
 export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): number {
   reply.answerFor(query);
-  const sections = reply.encoded;
+  const { sections } = reply;
   const { bytes, seals } = query;
   const room = seals === undefined ? 0 : roomOf(seals);
   const limit = sizeLimit(query) - room;
@@ -106,17 +108,20 @@ function copySections(sections: EncodedSections, start: number, end: number, out
 /** Puts the addresses of each RRset in random order: two change places every other time, more are shuffled evenly. */
 function shuffleAddresses(sections: EncodedSections, end: number, out: Uint8Array, seed: number): void {
   let state = seed | 0;
-  for (const run of sections.addressRuns) {
+  const { runTable: runs, runCount } = sections;
+  for (let run = 0; run < runCount * RUN_NUMBERS; run += RUN_NUMBERS) {
+    const first = runs[run + RunField.FIRST] ?? 0;
+    const stride = runs[run + RunField.STRIDE] ?? 0;
+    const size = runs[run + RunField.SIZE] ?? 0;
     // Of a run cut off by truncation only the part that is sent may be touched.
-    const count = Math.min(run.count, Math.floor((end - run.first - run.size) / run.stride) + 1);
+    const count = Math.min(runs[run + RunField.COUNT] ?? 0, Math.floor((end - first - size) / stride) + 1);
     for (let last = count - 1; last > 0; last--) {
       // xorshift32 (Marsaglia): good enough to spread load, and it needs no object.
       state ^= state << 13;
       state ^= state >>> 17;
       state ^= state << 5;
       const other = (state >>> 0) % (last + 1);
-      if (other !== last)
-        swapOctets(out, run.first + other * run.stride, run.first + last * run.stride, run.size);
+      if (other !== last) swapOctets(out, first + other * stride, first + last * stride, size);
     }
   }
 }

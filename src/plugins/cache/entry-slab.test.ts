@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EncodedSections, Name } from "../../dns/index.ts";
+import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
+import type { Query } from "../../plugin/index.ts";
+import { makeTestQuery, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
+import { EntrySlab } from "./entry-slab.ts";
+import type { EntryContent } from "./entry-writer.ts";
+import { CacheHandler } from "./handler.ts";
+import cache from "./index.ts";
+import { answerTraits, QuestionHasher, TRAIT_CD, TRAIT_DO } from "./question-hash.ts";
+import { settingsOf } from "./settings.ts";
+
+/** Few hashes, so that entries meet. */
+const HASHES = 64;
+
+function slabOf(capacity: number, regions = 8): EntrySlab {
+  return new EntrySlab({ capacity, regions }, false, 0x1234_5678);
+}
+
+function contentFor(query: Query, octets = 0): EntryContent {
+  const data = `\\# ${octets} ${"00".repeat(octets)}`;
+  return contentOf(query, `${query.name} 300 IN TYPE65280 ${data}`);
+}
+
+function contentOf(query: Query, ...answer: string[]): EntryContent {
+  return {
+    asked: query,
+    sections: query.reply({ answer: records(...answer) }).encoded,
+    rcode: 0,
+    flags: 0,
+    ttl: 300,
+    expiresAt: 300_000,
+    error: false,
+    answers: true,
+    wildcard: undefined,
+    hits: undefined,
+  };
+}
+
+function hashOf(query: Query): number {
+  return query.name.hash % HASHES;
+}
+
+function put(slab: EntrySlab, query: Query, content = contentFor(query)): number {
+  return slab.put({ hash: hashOf(query), traits: 0 }, content, find(slab, query));
+}
+
+function find(slab: EntrySlab, query: Query): number {
+  return slab.find(hashOf(query), 0, query);
+}
+
+function numbered(count: number, prefix = "host"): Query[] {
+  return Array.from({ length: count }, (_, index) =>
+    makeTestQuery({ name: `${prefix}-${index}.example.org.` }),
+  );
+}
+
+test("what was put is found, until it is removed, whatever shares its hash", () => {
+  const slab = slabOf(3000);
+  const queries = numbered(1500);
+  for (const query of queries) assert.equal(put(slab, query), 0);
+  for (const query of queries)
+    assert.equal(slab.read(find(slab, query)).sections.ownerAt(0).toString(), `${query.name}`);
+  for (const [index, query] of queries.entries()) if (index % 3 !== 0) slab.removeAt(find(slab, query));
+  for (const [index, query] of queries.entries()) assert.equal(find(slab, query) >= 0, index % 3 === 0);
+  assert.equal(slab.size, 500);
+  for (const query of queries) if (find(slab, query) >= 0) slab.removeAt(find(slab, query));
+  assert.equal(slab.size, 0);
+  assert.equal(slab.octets, 0);
+});
+
+test("an equal hash does not make an equal question", () => {
+  const slab = slabOf(100);
+  const query = makeTestQuery({ name: "www.example.org." });
+  put(slab, query);
+  const found = (question: QuestionOptions, traits = 0): boolean =>
+    slab.find(hashOf(query), traits, makeTestQuery(question)) >= 0;
+  assert.ok(found({ name: "WWW.EXAMPLE.org." }));
+  assert.ok(!found({ name: "www.example.org.", type: "AAAA" }));
+  assert.ok(!found({ name: "www.example.org.", class: 3 }));
+  assert.ok(!found({ name: "www.example.org." }, TRAIT_DO));
+  assert.ok(!found({ name: "wwv.example.org." }));
+  assert.ok(!found({ name: "example.org." }));
+  assert.ok(!found({ name: "www.example.org.x." }));
+  assert.ok(!found({ name: "www.example\\.org." }));
+});
+
+test("an entry that takes the place of another throws nobody out", () => {
+  const slab = slabOf(2);
+  const [one, two] = numbered(2);
+  assert.ok(one !== undefined && two !== undefined);
+  put(slab, one);
+  put(slab, two);
+  assert.equal(put(slab, one), 0);
+  assert.equal(put(slab, one, contentFor(one, 500)), 0, "nor does a larger one");
+  assert.equal(slab.size, 2);
+  assert.equal(slab.read(find(slab, one)).sections.end, one.questionEnd + 12 + 500);
+});
+
+test("a mark of an entry is worth nothing once it was replaced or removed", () => {
+  const slab = slabOf(10);
+  const [query] = numbered(1);
+  assert.ok(query !== undefined);
+  put(slab, query);
+  const first = slab.read(find(slab, query)).held();
+  assert.ok(slab.has(first));
+  slab.setRetryAt(first, 1000);
+  slab.setRefreshing(first, true);
+  assert.equal(slab.retryAt(first), 1000);
+  put(slab, query);
+  const second = slab.read(find(slab, query)).held();
+  assert.ok(!slab.has(first) && slab.has(second));
+  assert.equal(slab.retryAt(second), Number.NEGATIVE_INFINITY);
+  assert.ok(!slab.isRefreshing(second));
+  slab.remove(first);
+  assert.ok(slab.has(second));
+  slab.remove(second);
+  assert.ok(!slab.has(second));
+});
+
+test("in a full table what is asked for stays, and the newest too", () => {
+  const slab = slabOf(100);
+  const popular = numbered(20, "popular");
+  for (const query of popular) put(slab, query);
+  let evicted = 0;
+  for (const query of numbered(2000)) {
+    for (const asked of popular) slab.read(find(slab, asked));
+    evicted += put(slab, query);
+    assert.ok(find(slab, query) >= 0);
+  }
+  assert.equal(slab.size, 100);
+  assert.equal(evicted, 2000 - 80);
+  for (const query of popular) assert.ok(find(slab, query) >= 0);
+});
+
+test("large answers take the room of several, and leave those alone that are asked for", () => {
+  const slab = slabOf(1024, 16);
+  const popular = numbered(50, "popular");
+  for (const query of popular) put(slab, query);
+  let evicted = 0;
+  for (const query of numbered(200)) {
+    for (const asked of popular) slab.read(find(slab, asked));
+    evicted += put(slab, query, contentFor(query, 65_000));
+    assert.ok(find(slab, query) >= 0);
+  }
+  assert.ok(slab.octets <= slab.maxOctets);
+  assert.equal(slab.maxOctets, 16 * REGION_OCTETS);
+  assert.equal(slab.size + evicted, 250);
+  assert.ok(slab.size >= 50 + 14, `${slab.size}`);
+  for (const query of popular) assert.ok(find(slab, query) >= 0);
+});
+
+test("one answer of 64 KiB of the smallest records fits into the least memory that there can be", () => {
+  const slab = slabOf(1024, 1);
+  const [query, other] = numbered(2);
+  assert.ok(query !== undefined && other !== undefined);
+  const bytes = new Uint8Array(65_535);
+  bytes.set(query.bytes.subarray(0, query.questionEnd));
+  const count = Math.floor((65_535 - query.questionEnd) / 11);
+  bytes[6] = count >> 8;
+  bytes[7] = count;
+  for (let index = 0; index < count; index++) bytes[query.questionEnd + 11 * index + 2] = 1;
+  const { encoded } = EncodedSections.scan(bytes, query.questionEnd + 11 * count);
+  put(slab, other);
+  assert.equal(put(slab, query, { ...contentFor(query), sections: encoded }), 1);
+  const { sections } = slab.read(find(slab, query));
+  assert.equal(sections.count, count);
+  assert.deepEqual(
+    sections.bytes.subarray(query.questionEnd, encoded.end),
+    bytes.subarray(query.questionEnd, encoded.end),
+  );
+  assert.deepEqual(sections.recordStarts.subarray(0, count + 1), encoded.recordStarts);
+  assert.deepEqual(sections.typeOffsets.subarray(0, count), encoded.typeOffsets);
+  assert.equal(put(slab, other), 1);
+});
+
+test("thousands of types of one name push out each other, not other names", () => {
+  const slab = slabOf(1000);
+  for (const query of numbered(100)) put(slab, query);
+  for (let type = 1; type <= 2000; type++) {
+    const query = makeTestQuery({ name: "types.example.org.", type: `TYPE${type}` });
+    put(slab, query, contentOf(query, "types.example.org. 300 IN TXT x"));
+  }
+  assert.ok(slab.size < 100 + 65, `${slab.size}`);
+  assert.ok(numbered(100).filter((query) => find(slab, query) >= 0).length > 90);
+});
+
+test("a name of 255 octets and 127 labels is kept, and so are thousands that differ in each", () => {
+  const slab = slabOf(1024);
+  let evicted = 0;
+  const nameOf = (index: number): string =>
+    Array.from({ length: 127 }, (_, label) => "abcdefghij"[(index >> (label % 12)) & 1] ?? "a").join(".");
+  for (let index = 0; index < 1500; index++) {
+    const query = makeTestQuery({ name: `${nameOf(index)}.` });
+    evicted += put(slab, query);
+    assert.ok(find(slab, query) >= 0);
+  }
+  assert.equal(slab.size + evicted, 1500);
+  assert.ok(slab.size > 100);
+});
+
+test("dropping a name takes what is below with it, and nothing else", () => {
+  const slab = slabOf(100);
+  const names = ["a.b.c.", "b.c.", "x.b.c.", "xb.c.", "c.", "b.c.d.", "B.C."];
+  const queries = names.map((name, index) => makeTestQuery({ name, type: index === 6 ? "AAAA" : "A" }));
+  for (const query of queries) put(slab, query);
+  assert.equal(slab.dropAtOrBelow(Name.parse("B.c."), 1000), 4);
+  assert.equal(slab.dropAtOrBelow(Name.parse("nothing."), 1000), 0);
+  const left = queries.filter((query) => find(slab, query) >= 0);
+  assert.deepEqual(
+    left.map(({ name }) => String(name)),
+    ["xb.c.", "c.", "b.c.d."],
+  );
+});
+
+test("names are dropped in portions", () => {
+  const slab = slabOf(5000, 16);
+  for (const query of numbered(4000)) put(slab, query);
+  assert.equal(slab.dropAtOrBelow(Name.parse("example.org."), 1500), 1500);
+  assert.equal(slab.size, 2500);
+  assert.equal(slab.dropAtOrBelow(Name.root, 1500), 1500);
+  assert.equal(slab.dropAtOrBelow(Name.parse("org."), 1500), 1000);
+  assert.equal(slab.octets, 0);
+});
+
+test("thirty thousand names keep the cache at its capacity", async () => {
+  const running = PluginTest.of(cache, "cache {\n success 5000\n}");
+  const [config] = running.configs;
+  assert.ok(config !== undefined);
+  const handler = new CacheHandler(settingsOf(config), {
+    clock: running.clock,
+    log: running.log,
+    metrics: running.metrics,
+    random: { fraction: () => 0, unpredictable: () => 12345 },
+  });
+  const sections = makeTestQuery({ name: "host-000000.example.org." }).reply({
+    answer: records("host-000000.example.org. 300 IN A 192.0.2.1"),
+  }).encoded;
+  for (let count = 0; count < 30_000; count++) {
+    const query = running.query({ name: `host-${String(count).padStart(6, "0")}.example.org.` });
+    await handler.handle(query, (asked) => asked.reply({ encoded: sections }));
+  }
+  assert.equal(handler.store.success.size, 4864);
+  assert.ok(handler.store.success.octetsTouched < 2_500_000, `${handler.store.success.octetsTouched}`);
+  const evictions = running.metrics
+    .counter({
+      name: "coredns_cache_evictions_total",
+      help: "-",
+      labels: ["server", "type", "zones", "view"],
+    })
+    .slot("dns://:53", "success", ".", "");
+  assert.equal(evictions.value, 30_000 - 4864);
+});
+
+test("what is forgotten is not found any more, however many turns of the event loop it takes", async () => {
+  const running = PluginTest.of(cache, "cache {\n success 20000\n}");
+  const [config] = running.configs;
+  assert.ok(config !== undefined);
+  const handler = new CacheHandler(settingsOf(config), {
+    clock: running.clock,
+    log: running.log,
+    metrics: running.metrics,
+    random: { fraction: () => 0, unpredictable: () => 12345 },
+  });
+  const ask = (name: string) => {
+    let asked = 0;
+    void handler.handle(running.query({ name }), (query) => {
+      asked++;
+      return query.reply({ answer: records(`${query.name} 300 IN A 192.0.2.1`) });
+    });
+    return asked > 0 ? "asked" : "kept";
+  };
+  for (let index = 0; index < 12_000; index++) assert.equal(ask(`host-${index}.example.org.`), "asked");
+  assert.equal(ask("other.example."), "asked");
+  const dropped = handler.drop([Name.parse("example.org.")]);
+  assert.ok(dropped > 0 && dropped < 12_000);
+  assert.equal(handler.drop([Name.parse("other.example.")]), 0, "waits for its turn");
+  assert.equal(ask("other.example."), "asked");
+  assert.equal(ask("host-0.example.org."), "asked");
+  assert.equal(ask("host-11999.example.org."), "asked");
+  assert.equal(ask("host-11999.example.org."), "kept");
+  await running.clock.settle(10);
+  assert.ok(handler.store.success.size <= 3);
+  handler.stop();
+  assert.equal(running.clock.pendingTimers, 0);
+});
+
+test("the hash ignores case and tells names, types, classes, DO and CD apart", () => {
+  const hasher = new QuestionHasher(1, 2);
+  const hash = (name: string, type = "A", traits = 0, recordClass = 1): number =>
+    hasher.hash(makeTestQuery({ name, type, class: recordClass }), traits);
+  assert.equal(hash("www.example.org."), hash("WWW.exAMPLE.Org."));
+  const hashes = [
+    ...["a.", "aa.", "aaa.", "aaaa.", "aaaaa.", ".", "a.a.", "a.aa."].map((name) => hash(name)),
+    hash("a.", "AAAA"),
+    hash("a.", "A", TRAIT_DO),
+    hash("a.", "A", TRAIT_CD),
+    hash("a.", "A", TRAIT_CD | TRAIT_DO),
+    hash("a.", "A", 0, 3),
+    new QuestionHasher(1, 3).hash(makeTestQuery({ name: "a." }), 0),
+    new QuestionHasher(3, 2).hash(makeTestQuery({ name: "a." }), 0),
+  ];
+  assert.equal(new Set(hashes).size, hashes.length);
+  assert.equal(answerTraits(makeTestQuery({ name: "a.", flags: 0x10, edns: { dnssecOk: true } })), 3);
+});
+
+test("the hash spreads names that differ in a digit over all buckets", () => {
+  const hasher = new QuestionHasher(0x1234_5678, 0x9abc_def0);
+  const buckets = new Uint32Array(256);
+  const queries = numbered(25_600);
+  for (const query of queries) {
+    const bucket = hasher.hash(query, 0) & 255;
+    buckets[bucket] = (buckets[bucket] ?? 0) + 1;
+  }
+  // Poisson with a mean of 100: six deviations to each side.
+  assert.ok(Math.min(...buckets) > 40 && Math.max(...buckets) < 160, `${Math.min(...buckets)}`);
+});

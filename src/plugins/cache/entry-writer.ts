@@ -1,0 +1,139 @@
+/** Writes an answer into its block. */
+import type { EncodedSections } from "../../dns/encoded-sections.ts";
+import { FOLD } from "../../dns/octets.ts";
+import { type BlockMemory, orderFor, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import type { Asked } from "../../plugin/asked.ts";
+import {
+  entryOctets,
+  Head,
+  Key,
+  MESSAGE_OCTETS,
+  NAME_START,
+  NEVER,
+  tableStart,
+  wildcardStart,
+} from "./entry-layout.ts";
+import type { EntryKey } from "./kept-answer.ts";
+
+/** What an entry is made of. */
+export interface EntryContent {
+  readonly asked: Asked;
+  /** For the question that was asked. */
+  readonly sections: EncodedSections;
+  readonly rcode: number;
+  /** RA and AD. */
+  readonly flags: number;
+  /** Seconds. */
+  readonly ttl: number;
+  /** `Clock.now()`, milliseconds. */
+  readonly expiresAt: number;
+  readonly error: boolean;
+  readonly answers: boolean;
+  /** Metadata in UTF-8. */
+  readonly wildcard: Uint8Array | undefined;
+  /** Those of the answer that it renews. */
+  readonly hits: Hits | undefined;
+}
+
+/** How often an answer was asked for. */
+export interface Hits {
+  /** In close succession. */
+  readonly count: number;
+  /** `Clock.now()`, milliseconds. */
+  readonly lastAt: number;
+}
+
+/** Milliseconds from `origin` to `time`, as far as 32 bits reach: 24 days. */
+export function relative(time: number, origin: number): number {
+  return Math.max(NEVER + 1, Math.min(0x7fff_ffff, Math.round(time - origin)));
+}
+
+/** The order of the block that an entry takes. */
+export function entryOrder({ sections, wildcard }: EntryContent): number {
+  return orderFor(
+    entryOctets({
+      end: sections.end,
+      records: sections.count,
+      runs: sections.runCount,
+      wildcard: wildcard?.length ?? 0,
+    }),
+  );
+}
+
+/** Links of the name tree stay as they are. */
+export function writeEntry(
+  { words, octets }: BlockMemory,
+  floats: Float64Array,
+  unit: number,
+  key: EntryKey,
+  serial: number,
+  content: EntryContent,
+): void {
+  const { asked, sections, wildcard, hits } = content;
+  const { end, count, answerCount, authorityCount, additionalCount } = sections;
+  const head = unit * UNIT_WORDS;
+  words[head + Head.HASH] = key.hash;
+  words[head + Head.SERIAL] = serial;
+  words[head + Head.KEY] =
+    asked.nameEnd |
+    (key.traits << Key.TRAITS_SHIFT) |
+    ((content.rcode & Key.RCODE) << Key.RCODE_SHIFT) |
+    (content.error ? Key.ERROR : 0) |
+    (content.answers ? Key.ANSWERS : 0) |
+    (wildcard === undefined ? 0 : Key.WILDCARD);
+  words[head + Head.FLAGS_RUNS] = content.flags | (sections.runCount << 16);
+  words[head + Head.END_ADDITIONALS] = end | (additionalCount << 16);
+  words[head + Head.ANSWERS_AUTHORITIES] = answerCount | (authorityCount << 16);
+  words[head + Head.TTL] = content.ttl;
+  words[head + Head.HITS_TYPE] = (sections.firstTypeOffset << 16) | (hits?.count ?? 0);
+  floats[(head + Head.EXPIRES) >> 1] = content.expiresAt;
+  words[head + Head.LAST_HIT] = hits === undefined ? NEVER : relative(hits.lastAt, content.expiresAt);
+  words[head + Head.RETRY] = NEVER;
+  writeMessage(octets, unit * UNIT_OCTETS + MESSAGE_OCTETS, asked, sections);
+  if (count > 1) writeTables(words, head, sections);
+  if (wildcard !== undefined) {
+    const at = head + wildcardStart(end, count, sections.runCount);
+    words[at] = wildcard.length;
+    octets.set(wildcard, 4 * (at + 1));
+  }
+}
+
+function writeMessage(
+  octets: Uint8Array,
+  message: number,
+  { bytes, nameEnd, type, class: recordClass }: Asked,
+  { bytes: records, start, end }: EncodedSections,
+): void {
+  for (let at = NAME_START; at < nameEnd; at++) octets[message + at] = FOLD[bytes[at] as number] as number;
+  const question = message + nameEnd;
+  octets[question] = type >>> 8;
+  octets[question + 1] = type;
+  octets[question + 2] = recordClass >>> 8;
+  octets[question + 3] = recordClass;
+  for (let at = start; at < end; at++) octets[message + at] = records[at] as number;
+}
+
+function writeTables(words: Int32Array, head: number, sections: EncodedSections): void {
+  const { count, end, recordStarts, typeOffsets, runTable, runCount } = sections;
+  let at = head + tableStart(end);
+  for (let record = 0; record < count; record++)
+    words[at++] = (recordStarts[record] as number) | ((typeOffsets[record] as number) << 16);
+  for (let number = 0; number < 4 * runCount; number += 2)
+    words[at++] = (runTable[number] as number) | ((runTable[number + 1] as number) << 16);
+}
+
+/** The metadata of an entry that has some. */
+export function readWildcard({ words, octets }: BlockMemory, unit: number): string {
+  const head = unit * UNIT_WORDS;
+  const end = (words[head + Head.END_ADDITIONALS] as number) & 0xffff;
+  const additionals = (words[head + Head.END_ADDITIONALS] as number) >>> 16;
+  const both = words[head + Head.ANSWERS_AUTHORITIES] as number;
+  const records = (both & 0xffff) + (both >>> 16) + additionals;
+  const runs = (words[head + Head.FLAGS_RUNS] as number) >>> 16;
+  const at = 4 * (head + wildcardStart(end, records, runs));
+  const length = words[at / 4] as number;
+  return new TextDecoder().decode(octets.slice(at + 4, at + 4 + length));
+}
+
+/** Metadata longer than this is cut: names are no longer. */
+export const MAX_WILDCARD_OCTETS = 4096;

@@ -1,0 +1,351 @@
+/**
+ * Entries by name, so that those at and below a name are found without a look at the others. A node stands for an ancestor of names, by
+ * nothing but its hash: names that share one by chance share a node, and who looks for entries compares their names anyway. Not every
+ * ancestor has a node: below the sixth label the distances grow, so that a reverse name of IPv6 with its 34 labels makes 11 nodes at
+ * the most and not 33.
+ */
+import { FOLD } from "../../dns/octets.ts";
+import type { BlockMemory } from "../../lib/slab/block-memory.ts";
+import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import { roundUp, type SharedParts } from "../../lib/slab/shared-parts.ts";
+import { Head, Key, NAME_START } from "./entry-layout.ts";
+
+/** Numbers of labels of which ancestors have nodes. */
+const DEPTHS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96];
+const MAX_LABELS = 127;
+
+/** Words of a node. */
+const HASH = 0;
+const PARENT = 1;
+const FIRST_CHILD = 2;
+const NEXT = 3;
+const PREVIOUS = 4;
+const FIRST_ENTRY = 5;
+const NEXT_IN_BUCKET = 6;
+const NODE_WORDS = 8;
+
+const ROOT = 0;
+const NONE = -1;
+
+/** Words of the part `control`. */
+const FREE = 0;
+const FRESH = 1;
+
+/** Entries whose names share a bucket: what is asked for thousands of types of one name has the oldest pushed out. */
+const MAX_OF_NAME = 64;
+
+export class NameTree {
+  readonly #blocks: BlockMemory;
+  readonly #maxNodes: number;
+  readonly #control: Int32Array;
+  readonly #nodes: Int32Array;
+  /** First node of each bucket plus one, by hash and parent. */
+  readonly #nodeBuckets: Int32Array;
+  /** First entry of each bucket plus one, by the hash of the whole name. */
+  readonly #nameBuckets: Int32Array;
+  readonly #multiplier: number;
+  readonly #seed: number;
+  /** Of the name looked at last: the hash of its last n labels. */
+  readonly #hashes = new Int32Array(MAX_LABELS + 1);
+  readonly #starts = new Uint8Array(MAX_LABELS + 1);
+
+  /** Takes a secret: strangers choose the names. */
+  constructor(parts: SharedParts, blocks: BlockMemory, capacity: number, secret: number) {
+    this.#blocks = blocks;
+    this.#maxNodes = maxNodes(capacity);
+    this.#control = parts.int32(2);
+    this.#nodes = parts.int32(NODE_WORDS * this.#maxNodes);
+    this.#nodeBuckets = parts.int32(bucketsFor(this.#maxNodes));
+    this.#nameBuckets = parts.int32(bucketsFor(capacity));
+    this.#multiplier = (secret ^ 0x5bd1_e995) | 1;
+    this.#seed = Math.imul(secret, 0x9e37_79b1);
+  }
+
+  static octetsFor(capacity: number): number {
+    const nodes = maxNodes(capacity);
+    return (
+      roundUp(8) +
+      roundUp(4 * NODE_WORDS * nodes) +
+      roundUp(4 * bucketsFor(nodes)) +
+      roundUp(4 * bucketsFor(capacity))
+    );
+  }
+
+  /** Forgets everything. Who made the buffer calls it once. */
+  clear(): void {
+    this.#nodeBuckets.fill(0);
+    this.#nameBuckets.fill(0);
+    this.#nodes.fill(NONE, 0, NODE_WORDS);
+    this.#control[FREE] = NONE;
+    this.#control[FRESH] = ROOT + 1;
+  }
+
+  /** Octets of the nodes that were ever in use. */
+  get octetsTouched(): number {
+    return (this.#control[FRESH] as number) * NODE_WORDS * 4;
+  }
+
+  /** Links an entry whose name is written. False when there is no node for it any more: others must go first. */
+  link(unit: number): boolean {
+    const labels = this.#hashEntry(unit);
+    const node = this.#nodeAbove(labels);
+    if (node === NONE) return false;
+    const { words } = this.#blocks;
+    const head = unit * UNIT_WORDS;
+    const next = this.#get(node, FIRST_ENTRY);
+    words[head + Head.NODE] = node;
+    words[head + Head.NEXT_OF_NODE] = next;
+    words[head + Head.PREVIOUS_OF_NODE] = NONE;
+    if (next !== NONE) words[next * UNIT_WORDS + Head.PREVIOUS_OF_NODE] = unit;
+    this.#set(node, FIRST_ENTRY, unit);
+    const bucket = this.#bucketOfName(labels);
+    words[head + Head.NEXT_OF_NAME] = this.#nameBuckets[bucket] as number;
+    this.#nameBuckets[bucket] = unit + 1;
+    return true;
+  }
+
+  /** Takes an entry out. */
+  unlink(unit: number): void {
+    const { words } = this.#blocks;
+    const head = unit * UNIT_WORDS;
+    const node = words[head + Head.NODE] as number;
+    const next = words[head + Head.NEXT_OF_NODE] as number;
+    const previous = words[head + Head.PREVIOUS_OF_NODE] as number;
+    if (previous === NONE) this.#set(node, FIRST_ENTRY, next);
+    else words[previous * UNIT_WORDS + Head.NEXT_OF_NODE] = next;
+    if (next !== NONE) words[next * UNIT_WORDS + Head.PREVIOUS_OF_NODE] = previous;
+    this.#prune(node);
+
+    const bucket = this.#bucketOfName(this.#hashEntry(unit));
+    const following = words[head + Head.NEXT_OF_NAME] as number;
+    let link = this.#nameBuckets[bucket] as number;
+    if (link === unit + 1) {
+      this.#nameBuckets[bucket] = following;
+      return;
+    }
+    while (link !== 0) {
+      const at = (link - 1) * UNIT_WORDS + Head.NEXT_OF_NAME;
+      link = words[at] as number;
+      if (link === unit + 1) {
+        words[at] = following;
+        return;
+      }
+    }
+  }
+
+  /** The entry that must go before another one for the same name comes, -1 for none. */
+  surplusFor(name: Uint8Array, start: number): number {
+    let link = this.#nameBuckets[this.#bucketOfName(this.#hash(name, start))] as number;
+    for (let count = 1; link !== 0; count++) {
+      if (count === MAX_OF_NAME) return link - 1;
+      link = this.#blocks.words[(link - 1) * UNIT_WORDS + Head.NEXT_OF_NAME] as number;
+    }
+    return NONE;
+  }
+
+  /**
+   * Finds entries for a name and for all names below it.
+   * @param name in wire form and lower case
+   * @param found takes their units
+   * @returns how many there are; with as many as `found` can take there may be more
+   */
+  collect(name: Uint8Array, found: Int32Array): number {
+    const labels = this.#hash(name, 0);
+    let count = 0;
+    if (labels > 0) {
+      let link = this.#nameBuckets[this.#bucketOfName(labels)] as number;
+      while (link !== 0 && count < found.length) {
+        if (this.#endsIn(link - 1, name, true)) found[count++] = link - 1;
+        link = this.#blocks.words[(link - 1) * UNIT_WORDS + Head.NEXT_OF_NAME] as number;
+      }
+    }
+    const top = this.#known(labels);
+    return top === NONE ? count : this.#collectBelow(top, name, labels === 0, found, count);
+  }
+
+  #collectBelow(top: number, name: Uint8Array, all: boolean, found: Int32Array, first: number): number {
+    let count = first;
+    let node = top;
+    for (;;) {
+      let entry = this.#get(node, FIRST_ENTRY);
+      while (entry !== NONE) {
+        if (count === found.length) return count;
+        if (all || this.#endsIn(entry, name, false)) found[count++] = entry;
+        entry = this.#blocks.words[entry * UNIT_WORDS + Head.NEXT_OF_NODE] as number;
+      }
+      const child = this.#get(node, FIRST_CHILD);
+      if (child !== NONE) {
+        node = child;
+        continue;
+      }
+      while (node !== top && this.#get(node, NEXT) === NONE) node = this.#get(node, PARENT);
+      if (node === top) return count;
+      node = this.#get(node, NEXT);
+    }
+  }
+
+  /** Whether the entry's name is that name, or else lies below it. */
+  #endsIn(unit: number, name: Uint8Array, whole: boolean): boolean {
+    const { words, octets } = this.#blocks;
+    const start = (unit + 1) * UNIT_OCTETS;
+    const length = ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.NAME_END) - NAME_START;
+    if (whole ? length !== name.length : length <= name.length) return false;
+    let at = start;
+    const tail = start + length - name.length;
+    while (at < tail) at += (octets[at] as number) + 1;
+    if (at !== tail) return false;
+    for (let index = 0; index < name.length; index++) if (octets[at + index] !== name[index]) return false;
+    return true;
+  }
+
+  /** The nearest node that covers a name of so many labels, as it was hashed last. */
+  #known(labels: number): number {
+    let node = ROOT;
+    for (let index = 1; index < DEPTHS.length; index++) {
+      const depth = DEPTHS[index] as number;
+      if (depth > labels) break;
+      node = this.#child(node, this.#hashes[depth] as number);
+      if (node === NONE) return NONE;
+    }
+    return node;
+  }
+
+  /** The node of the nearest ancestor that has one. Makes what is missing; -1 when there is none left. */
+  #nodeAbove(labels: number): number {
+    let node = ROOT;
+    for (let index = 1; index < DEPTHS.length; index++) {
+      const depth = DEPTHS[index] as number;
+      if (depth >= labels) break;
+      const hash = this.#hashes[depth] as number;
+      const known = this.#child(node, hash);
+      const child = known === NONE ? this.#add(node, hash) : known;
+      if (child === NONE) {
+        this.#prune(node);
+        return NONE;
+      }
+      node = child;
+    }
+    return node;
+  }
+
+  #child(parent: number, hash: number): number {
+    let link = this.#nodeBuckets[this.#bucketOfNode(parent, hash)] as number;
+    while (link !== 0) {
+      const node = link - 1;
+      if (this.#get(node, HASH) === hash && this.#get(node, PARENT) === parent) return node;
+      link = this.#get(node, NEXT_IN_BUCKET);
+    }
+    return NONE;
+  }
+
+  #add(parent: number, hash: number): number {
+    let node = this.#control[FREE] as number;
+    if (node !== NONE) this.#control[FREE] = this.#get(node, NEXT);
+    else {
+      node = this.#control[FRESH] as number;
+      if (node === this.#maxNodes) return NONE;
+      this.#control[FRESH] = node + 1;
+    }
+    const next = this.#get(parent, FIRST_CHILD);
+    const bucket = this.#bucketOfNode(parent, hash);
+    this.#set(node, HASH, hash);
+    this.#set(node, PARENT, parent);
+    this.#set(node, FIRST_CHILD, NONE);
+    this.#set(node, NEXT, next);
+    this.#set(node, PREVIOUS, NONE);
+    this.#set(node, FIRST_ENTRY, NONE);
+    this.#set(node, NEXT_IN_BUCKET, this.#nodeBuckets[bucket] as number);
+    if (next !== NONE) this.#set(next, PREVIOUS, node);
+    this.#set(parent, FIRST_CHILD, node);
+    this.#nodeBuckets[bucket] = node + 1;
+    return node;
+  }
+
+  /** Frees a node that nothing hangs on any more, and those above it. */
+  #prune(from: number): void {
+    let node = from;
+    while (node !== ROOT && this.#get(node, FIRST_ENTRY) === NONE && this.#get(node, FIRST_CHILD) === NONE) {
+      const parent = this.#get(node, PARENT);
+      const next = this.#get(node, NEXT);
+      const previous = this.#get(node, PREVIOUS);
+      if (previous === NONE) this.#set(parent, FIRST_CHILD, next);
+      else this.#set(previous, NEXT, next);
+      if (next !== NONE) this.#set(next, PREVIOUS, previous);
+      this.#unlinkFromBucket(node, this.#bucketOfNode(parent, this.#get(node, HASH)));
+      this.#set(node, NEXT, this.#control[FREE] as number);
+      this.#control[FREE] = node;
+      node = parent;
+    }
+  }
+
+  #unlinkFromBucket(node: number, bucket: number): void {
+    const following = this.#get(node, NEXT_IN_BUCKET);
+    let link = this.#nodeBuckets[bucket] as number;
+    if (link === node + 1) {
+      this.#nodeBuckets[bucket] = following;
+      return;
+    }
+    while (link !== 0) {
+      const other = link - 1;
+      link = this.#get(other, NEXT_IN_BUCKET);
+      if (link === node + 1) this.#set(other, NEXT_IN_BUCKET, following);
+    }
+  }
+
+  #hashEntry(unit: number): number {
+    return this.#hash(this.#blocks.octets, (unit + 1) * UNIT_OCTETS);
+  }
+
+  /** Hashes a name and all its ancestors in one pass from its end. Returns its number of labels. */
+  #hash(octets: Uint8Array, start: number): number {
+    const starts = this.#starts;
+    const multiplier = this.#multiplier | 0;
+    let labels = 0;
+    let end = start;
+    for (let length = octets[end] as number; length !== 0; length = octets[end] as number) {
+      starts[labels++] = end - start;
+      end += length + 1;
+    }
+    let hash = this.#seed | 0;
+    for (let label = labels - 1; label >= 0; label--) {
+      const first = start + (starts[label] as number);
+      for (let at = first; at < end; at++) {
+        hash = Math.imul(hash ^ (FOLD[octets[at] as number] as number), multiplier);
+        hash = (hash << 13) | (hash >>> 19);
+      }
+      end = first;
+      this.#hashes[labels - label] = hash;
+    }
+    return labels;
+  }
+
+  #bucketOfName(labels: number): number {
+    return this.#spread(labels === 0 ? 0 : (this.#hashes[labels] as number)) & (this.#nameBuckets.length - 1);
+  }
+
+  #bucketOfNode(parent: number, hash: number): number {
+    return this.#spread(hash ^ Math.imul(parent, 0x9e37_79b1)) & (this.#nodeBuckets.length - 1);
+  }
+
+  #spread(hash: number): number {
+    const mixed = Math.imul(hash ^ (hash >>> 15), 0x2c1b_3c6d);
+    return mixed ^ (mixed >>> 13);
+  }
+
+  #get(node: number, field: number): number {
+    return this.#nodes[node * NODE_WORDS + field] as number;
+  }
+
+  #set(node: number, field: number, value: number): void {
+    this.#nodes[node * NODE_WORDS + field] = value;
+  }
+}
+
+/** Most names share their ancestors; those that do not push each other out. */
+function maxNodes(capacity: number): number {
+  return capacity + 1024;
+}
+
+function bucketsFor(entries: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(2, entries)));
+}

@@ -1,0 +1,61 @@
+/** How much memory the two caches take at the most, and what the least is that they can do with. */
+import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
+import { type SlabBounds, slabOctets } from "./entry-slab.ts";
+
+/**
+ * The capacity of 256 shards that share what was asked for and have 4 entries at the least, as CoreDNS counts it.
+ * @param asked entries
+ */
+export function effectiveCapacity(asked: number = DEFAULT_CAPACITY): number {
+  return SHARDS * Math.max(Math.floor(Math.min(asked, MOST_ENTRIES) / SHARDS), 4);
+}
+
+const DEFAULT_CAPACITY = 10_000;
+const SHARDS = 256;
+/** Tables of more would not fit into a buffer. */
+const MOST_ENTRIES = 1 << 24;
+
+export interface CacheBounds {
+  readonly success: SlabBounds;
+  readonly denial: SlabBounds;
+}
+
+/**
+ * @param success capacity of the cache for successes, in entries
+ * @param memory octets for both caches together, with all that belongs to them; `undefined` for a usual amount
+ */
+export function cacheBounds(success: number, denial: number, memory: number | undefined): CacheBounds {
+  if (memory === undefined) {
+    return {
+      success: { capacity: success, regions: usualRegions(success) },
+      denial: { capacity: denial, regions: usualRegions(denial) },
+    };
+  }
+  const spare = Math.max(0, memory - smallestMemory(success, denial));
+  const each = slabOctets({ capacity: 1, regions: 2 }) - slabOctets({ capacity: 1, regions: 1 });
+  const more = Math.floor(spare / each);
+  const share = Math.round((more * success) / (success + denial));
+  return {
+    success: { capacity: success, regions: Math.min(1 + share, MOST_REGIONS) },
+    denial: { capacity: denial, regions: Math.min(1 + more - share, MOST_REGIONS) },
+  };
+}
+
+/** Octets for tables of that capacity, and one answer of 64 KiB in each of the two caches. */
+export function smallestMemory(success: number, denial: number): number {
+  return slabOctets({ capacity: success, regions: 1 }) + slabOctets({ capacity: denial, regions: 1 });
+}
+
+/**
+ * Memory for answers that are larger than most. Usual ones take 128 to 512 octets; the bound is for who fills the cache with answers of
+ * 64 KiB, and memory that nobody fills is not taken.
+ */
+function usualRegions(capacity: number): number {
+  return Math.ceil(Math.min(capacity * OCTETS_PER_ENTRY, MOST_OCTETS) / REGION_OCTETS);
+}
+
+const OCTETS_PER_ENTRY = 2048;
+/** For one cache, without `memory` in the Corefile. */
+const MOST_OCTETS = 1024 ** 3;
+/** 4 GiB: places are numbers of 30 bits. */
+const MOST_REGIONS = 4 * (1024 ** 3 / REGION_OCTETS);
