@@ -29,6 +29,12 @@ export interface ZoneTransfer {
   readonly soa: StartOfAuthority;
   /** All records but the SOA, made as they are asked for: a zone of any size takes the memory of one record. */
   records(): Iterable<ResourceRecord>;
+  /**
+   * What changed since an older state, as RFC 1995 section 4 has it between the first and the last SOA record: for each step the SOA record
+   * before and what went, the SOA record after and what came. `undefined` where that is not known any more, or a copy of the zone is
+   * smaller. Without this method a copy is always sent.
+   */
+  changesSince?(serial: number): Iterable<ResourceRecord> | undefined;
 }
 
 /** The zone is served, but cannot be copied yet. */
@@ -44,14 +50,15 @@ export class ZoneNotLoadedError extends Error {
 
 /**
  * The records of the answer to AXFR, or to IXFR from somebody who has the state `knownSerial`: everything between two SOA records, or
- * the SOA record alone for who is up to date (RFC 1995 section 2). There are no differences to send: a complete zone is a valid answer
- * to IXFR.
+ * the SOA record alone for who is up to date (RFC 1995 section 2). Where the differences are not known, a complete zone is a valid
+ * answer to IXFR.
  */
 export function* transferRecords(transfer: ZoneTransfer, knownSerial?: number): Generator<ResourceRecord> {
   const { soa } = transfer;
   yield soa;
   if (knownSerial !== undefined && isAsNew(knownSerial, soa.data.serial)) return;
-  yield* transfer.records();
+  const changes = knownSerial === undefined ? undefined : transfer.changesSince?.(knownSerial);
+  yield* changes ?? transfer.records();
   yield soa;
 }
 

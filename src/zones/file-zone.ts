@@ -54,7 +54,7 @@ export class FileZone {
     const read = await this.#source.read();
     if (read === undefined || this.#isStopped) return;
     for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
-    this.#options.service.replace(this.served, read.zone);
+    await this.#options.service.replace(this.served, read.zone);
   }
 
   /** Says that there is nothing to be served yet. */
@@ -102,7 +102,7 @@ export class FileZone {
       this.#complaint = "";
       if (read === undefined) return;
       for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
-      service.replace(this.served, read.zone);
+      await service.replace(this.served, read.zone);
       this.#log.info(
         `Successfully reloaded zone "${spelled}" in "${this.file}" with ${read.zone.serial} SOA serial`,
       );

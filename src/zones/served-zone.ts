@@ -1,7 +1,9 @@
 /** A zone that a plugin serves: the records in force, and who wants to know of others. */
 import type { Name } from "../dns/name.ts";
+import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Zone } from "./zone.ts";
+import { ZoneJournal } from "./zone-journal.ts";
 
 export class ServedZone {
   /** In lower case. */
@@ -10,10 +12,12 @@ export class ServedZone {
   readonly spelled: Name;
   /** `undefined` until it was loaded. */
   zone: Zone | undefined;
+  /** The way to {@link zone} from earlier states. */
+  readonly journal: ZoneJournal = new ZoneJournal();
   /** A copy that nobody confirmed for longer than its SOA record allows is no longer served. */
   isExpired = false;
   /** Told of NOTIFY; without it NOTIFY is dropped. */
-  notified: ((query: Query) => void) | undefined;
+  notified: ((query: Query) => Outcome) | undefined;
 
   constructor(apex: Name) {
     this.apex = apex.toLowerCase();

@@ -239,17 +239,21 @@ export class ZoneRecords {
     return true;
   }
 
-  setTtl(rrset: number, ttl: number): void {
-    this.#ttls[rrset] = ttl;
-  }
-
-  /** All RRsets of a node go. */
-  clearNode(node: number): void {
-    for (let rrset = this.names.firstRrset(node); rrset >= 0; rrset = this.names.firstRrset(node)) {
-      this.#recordCount -= this.#counts[rrset] as number;
-      this.#unlink(node, rrset, NO_RRSET);
-      if (!this.names.exists(node)) return;
-    }
+  /** Whether there is such a record with this TTL. RDATA stand at `rdata[at]`, names in it in lower case. */
+  holds(
+    owner: Uint8Array,
+    ownerLength: number,
+    type: number,
+    ttl: number,
+    rdata: Uint8Array,
+    at: number,
+    length: number,
+  ): boolean {
+    const node = this.nodeFor(owner, ownerLength, false);
+    if (node === NO_NODE) return false;
+    const rrset =
+      type === RecordType.RRSIG ? this.signatures(node, readU16(rdata, at)) : this.rrset(node, type);
+    return rrset >= 0 && this.#ttls[rrset] === ttl && this.#find(rrset, rdata, length, at) >= 0;
   }
 
   /** Takes an RRset with all of its records away. */
@@ -261,7 +265,7 @@ export class ZoneRecords {
   }
 
   /** Where the record stands within its RRset's data, -1 for nowhere. `rdata` is in lower case where that counts. */
-  #find(rrset: number, rdata: Uint8Array, length: number): number {
+  #find(rrset: number, rdata: Uint8Array, length: number, from = 0): number {
     const { bytes } = this.heap;
     let at = this.#data[rrset] as number;
     const end = at + (this.#sizes[rrset] as number);
@@ -269,7 +273,7 @@ export class ZoneRecords {
       const there = readU16(bytes, at);
       if (there === length) {
         let index = 0;
-        while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[index]) index++;
+        while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[from + index]) index++;
         if (index === length) return at;
       }
       at += LENGTH_OCTETS + there;

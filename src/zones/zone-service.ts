@@ -1,4 +1,5 @@
 /** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (CoreDNS facts 2.48 to 2.50). */
+import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../dns/name.ts";
 import { Opcode, Rcode } from "../dns/numbers.ts";
 import { RecordType } from "../dns/type-names.ts";
@@ -16,6 +17,7 @@ import { NO_NODE } from "./name-tree.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
 import { Found, ZoneAnswers } from "./zone-answers.ts";
+import { differenceOf, journalLimit } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
 import { copyOfZone } from "./zone-transfer.ts";
 
@@ -87,8 +89,15 @@ export class ZoneService implements TransferSource {
     return outcome;
   }
 
-  /** Puts other records of a zone into force. */
-  replace(served: ServedZone, zone: Zone): void {
+  /** Puts other records of a zone into force, with what changed noted where somebody hands out copies. */
+  async replace(served: ServedZone, zone: Zone): Promise<void> {
+    const former = served.zone;
+    if (former !== undefined && this.#listeners.size > 0) {
+      const limit = journalLimit(zone);
+      const difference = await differenceOf(former, zone, limit, nextTurn);
+      if (difference === undefined) served.journal.clear();
+      else served.journal.add(difference, limit);
+    }
     served.zone = zone;
     served.isExpired = false;
     const label = served.apex.toString();
@@ -115,7 +124,8 @@ export class ZoneService implements TransferSource {
     const served = this.table.get(apex);
     if (served === undefined) return undefined;
     if (served.zone === undefined || served.isExpired) throw new ZoneNotLoadedError(apex);
-    return copyOfZone(served.zone);
+    const { journal, zone } = served;
+    return { ...copyOfZone(zone), changesSince: (serial) => journal.since(serial, zone.serial) };
   }
 
   onZoneChange(listener: (apex: Name) => void): () => void {
@@ -128,8 +138,7 @@ export class ZoneService implements TransferSource {
       this.#log.info(`Dropping notify from ${query.client.address} for ${served.spelled}`);
       return DROPPED;
     }
-    served.notified(query);
-    return DROPPED;
+    return served.notified(query);
   }
 
   #isLastInChain(): boolean {
@@ -147,3 +156,7 @@ const FOUND_WORDS: Readonly<Record<number, string>> = {
   [Found.DELEGATION]: "the name is delegated",
   [Found.ALIAS]: "the name is an alias",
 };
+
+async function nextTurn(): Promise<void> {
+  await nextImmediate();
+}

@@ -6,16 +6,20 @@ import type { ResourceRecord } from "../dns/record-kind.ts";
 import { SOA } from "../dns/record-table.ts";
 import { dataFromWire } from "../dns/resource-record.ts";
 import { RecordType } from "../dns/type-names.ts";
-import type { ZoneTransfer } from "../plugin/transfer.ts";
+import type { StartOfAuthority, ZoneTransfer } from "../plugin/transfer.ts";
 import { APEX } from "./name-tree.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
 /** @param zone must not change while it is copied */
 export function copyOfZone(zone: Zone): ZoneTransfer {
+  return { soa: soaRecord(zone), records: () => recordsOf(zone) };
+}
+
+export function soaRecord(zone: Zone): StartOfAuthority {
   const [soa] = rrsetRecords(zone.records, zone.apex, zone.soa);
   if (soa === undefined || !SOA.is(soa)) throw new RangeError(`zone ${zone.apex} has no SOA record`);
-  return { soa, records: () => recordsOf(zone) };
+  return soa;
 }
 
 function* recordsOf(zone: Zone): Generator<ResourceRecord> {

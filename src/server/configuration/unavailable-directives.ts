@@ -14,7 +14,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "dnssec",
   "tls",
   "template",
-  "transfer",
   "route53",
   "azure",
   "clouddns",

@@ -1,0 +1,153 @@
+import { type Name, Rcode, RecordType, type ResourceRecord, SOA } from "../../dns/index.ts";
+import {
+  type CounterFamily,
+  type Handler,
+  type Next,
+  type Outcome,
+  type PlacedPlugin,
+  type PluginInstance,
+  parseScopedIpAddress,
+  type Query,
+  ReplyStream,
+  type Site,
+  transferRecords,
+  type ZoneTransfer,
+} from "../../plugin/index.ts";
+import type { TransferConfig } from "./config.ts";
+import { transferMessages } from "./messages.ts";
+import { Notifier } from "./notifier.ts";
+
+/** Zones, and who may have them. */
+interface Permission {
+  readonly zone: Name;
+  readonly everybody: boolean;
+  /** Addresses as octets in text. */
+  readonly clients: ReadonlySet<string>;
+  readonly notified: readonly { readonly host: string; readonly port: number }[];
+  readonly source: string | undefined;
+}
+
+export class ZoneTransfers implements PluginInstance {
+  readonly #site: Site;
+  readonly #permissions: readonly Permission[];
+  readonly #notifier: Notifier;
+  readonly #transfers: CounterFamily;
+  #ends: (() => void)[] = [];
+
+  constructor(lines: readonly TransferConfig[], site: Site) {
+    this.#site = site;
+    // The longest zone that matches counts; of two equal ones the first.
+    this.#permissions = lines
+      .flatMap(permissionsOf)
+      .sort((one, other) => other.zone.labelCount - one.zone.labelCount);
+    this.#notifier = new Notifier(site);
+    this.#transfers = site.metrics.counter({
+      name: "portolan_transfer_out_total",
+      help: "Zone transfers that were asked for, by what became of them.",
+      labels: ["zone", "result"],
+    });
+  }
+
+  readonly handle: Handler = (query, next) => {
+    if (query.type !== RecordType.AXFR && query.type !== RecordType.IXFR) return next(query);
+    return this.#transfer(query, next);
+  };
+
+  started(): void {
+    // Each data plane has the same zones: one of them speaks for all.
+    if (this.#site.feed.role !== "leader") return;
+    for (const { instance } of this.#site.block.plugins()) {
+      const source = instance.transferSource;
+      if (source === undefined) continue;
+      this.#ends.push(source.onZoneChange((apex) => this.#notify(apex)));
+      for (const apex of source.transferZones) this.#notify(apex);
+    }
+  }
+
+  stop(): void {
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    this.#notifier.stop();
+  }
+
+  #notify(apex: Name): void {
+    const permission = this.#permissionFor(apex);
+    for (const address of permission?.notified ?? [])
+      this.#notifier.notify(apex, address, permission?.source);
+  }
+
+  #permissionFor(name: Name): Permission | undefined {
+    return this.#permissions.find(({ zone }) => name.isAtOrBelow(zone));
+  }
+
+  #transfer(query: Query, next: Next): Outcome | Promise<Outcome> {
+    const isIncremental = query.type === RecordType.IXFR;
+    if (!query.overStream && !isIncremental) return query.fail(Rcode.REFUSED);
+    const permission = this.#permissionFor(query.name);
+    if (permission === undefined) return next(query);
+    const label = query.name.toLowerCase().toString();
+    if (!permission.everybody && !permission.clients.has(query.client.octets.join("."))) {
+      query.trace?.note(`${query.client.address} may not have the zone`);
+      this.#transfers.slot(permission.zone.toString(), "refused").increment();
+      return query.reply({ rcode: Rcode.REFUSED });
+    }
+    const known = isIncremental ? knownSerial(query) : undefined;
+    if (known === MALFORMED) return query.fail(Rcode.SERVFAIL);
+    let found: ZoneTransfer | undefined;
+    try {
+      found = copyFrom(this.#site.block.plugins(), query.name);
+    } catch (error) {
+      this.#transfers.slot(label, "failed").increment();
+      return query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
+    }
+    if (found === undefined) return next(query);
+    const { soa } = found;
+    // RFC 1995 section 2: over UDP the SOA record alone says whether to come back over TCP.
+    if (!query.overStream) return query.reply({ authoritative: true, answer: [soa] });
+    this.#transfers.slot(label, isIncremental ? "ixfr" : "axfr").increment();
+    // Serial 0 is what somebody says who has nothing (CoreDNS facts 2.41).
+    const records = transferRecords(found, known === 0 ? undefined : known);
+    return new ReplyStream(transferMessages(query, records, this.#logger(query, soa.data.serial)));
+  }
+
+  #logger(query: Query, serial: number): (count: number) => void {
+    const { log } = this.#site;
+    const zone = query.name;
+    const { address } = query.client;
+    return (count) => {
+      if (count === 1)
+        log.info(
+          `Outgoing noop, incremental transfer for up to date zone "${zone}" to ${address} for ${serial} SOA serial`,
+        );
+      else
+        log.info(
+          `Outgoing transfer of ${count} records of zone "${zone}" to ${address} for ${serial} SOA serial`,
+        );
+    };
+  }
+}
+
+function permissionsOf({ zones, to, source }: TransferConfig): Permission[] {
+  const addresses = to.flatMap(({ address }) => address);
+  const notified = addresses.filter((address) => address !== "*");
+  const clients = new Set(notified.map(({ host }) => parseScopedIpAddress(host)?.octets.join(".") ?? ""));
+  const everybody = addresses.includes("*");
+  return zones.zones.map((zone) => ({ zone: zone.toLowerCase(), everybody, clients, notified, source }));
+}
+
+function copyFrom(plugins: readonly PlacedPlugin[], apex: Name): ZoneTransfer | undefined {
+  for (const { instance } of plugins) {
+    const transfer = instance.transferSource?.transfer(apex);
+    if (transfer !== undefined) return transfer;
+  }
+  return undefined;
+}
+
+const MALFORMED = -1;
+
+/** RFC 1995 section 3: the SOA record that the client has stands in the authority section. */
+function knownSerial(query: Query): number {
+  const [soa, ...others]: readonly ResourceRecord[] = query.decode().authority;
+  if (soa === undefined || others.length > 0 || !SOA.is(soa)) return MALFORMED;
+  return soa.data.serial;
+}

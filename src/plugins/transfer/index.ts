@@ -1,0 +1,11 @@
+/** `transfer`: hands out copies of zones, and says when they changed (CoreDNS facts 2.41). */
+import { definePlugin } from "../../plugin/index.ts";
+import { transferConfig } from "./config.ts";
+import { ZoneTransfers } from "./handler.ts";
+
+export default definePlugin({
+  name: "transfer",
+  summary: "Hands out zones to secondary servers (AXFR, IXFR), and notifies them of changes.",
+  config: transferConfig,
+  create: (lines, site) => new ZoneTransfers(lines, site),
+});

@@ -1,0 +1,118 @@
+/** NOTIFY to secondary servers (RFC 1996): once a change, over UDP, and again where nobody says that it arrived. */
+import {
+  decodeMessage,
+  encodeMessage,
+  Flag,
+  makeQuery,
+  type Name,
+  Opcode,
+  Rcode,
+  RecordClass,
+  RecordType,
+  rcodeName,
+} from "../../dns/index.ts";
+import type { Timer } from "../../lib/clock.ts";
+import { type Site, TimeoutWheel } from "../../plugin/index.ts";
+import { upstreamAddress } from "../../upstream/address.ts";
+import { exchangeOnce } from "../../upstream/exchange-once.ts";
+import { UdpExchange } from "../../upstream/udp-exchange.ts";
+import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
+
+const TRIES = 3;
+/** Milliseconds that a secondary may take to say that it heard. */
+const TIMEOUT = 2_000;
+/** Changes of a cluster come by the hundred: they are told of once in this time. Milliseconds. */
+const GATHER = 500;
+/** Milliseconds without use after which a socket closes. */
+const EXPIRE = 10_000;
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export class Notifier {
+  readonly #site: Site;
+  readonly #wheel: TimeoutWheel;
+  readonly #metrics: UpstreamMetrics;
+  readonly #exchanges = new Map<string, UdpExchange>();
+  /** By zone and address. */
+  readonly #pending = new Map<string, Timer>();
+  #isStopped = false;
+
+  constructor(site: Site) {
+    this.#site = site;
+    this.#wheel = new TimeoutWheel(site.clock, 50);
+    this.#metrics = new UpstreamMetrics(site.metrics, "transfer");
+  }
+
+  /** Tells an address that the zone changed, soon. */
+  notify(apex: Name, target: Target, source: string | undefined): void {
+    const key = `${apex} ${target.host} ${target.port}`;
+    if (this.#isStopped || this.#pending.has(key)) return;
+    this.#pending.set(
+      key,
+      this.#site.clock.after(GATHER, () => {
+        this.#pending.delete(key);
+        void this.#send(apex, target, source);
+      }),
+    );
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    for (const timer of this.#pending.values()) timer.cancel();
+    this.#pending.clear();
+    for (const exchange of this.#exchanges.values()) exchange.close();
+    this.#exchanges.clear();
+    this.#wheel.clear();
+  }
+
+  /** Never rejects. */
+  async #send(apex: Name, target: Target, source: string | undefined): Promise<void> {
+    const exchange = this.#exchange(target, source);
+    if (exchange === undefined) return;
+    const message = makeQuery(
+      { name: apex, type: RecordType.SOA, class: RecordClass.IN },
+      { id: this.#site.random.unpredictable() & 0xffff, flags: Flag.AA },
+    );
+    const bytes = encodeMessage({ ...message, opcode: Opcode.NOTIFY });
+    let reason = "";
+    for (let attempt = 0; attempt < TRIES && !this.#isStopped; attempt++) {
+      try {
+        const reply = await exchangeOnce(exchange, bytes, 12 + apex.wire.length + 4, TIMEOUT);
+        const { rcode } = decodeMessage(reply);
+        if (rcode === Rcode.NOERROR) return;
+        reason = `rcode was ${rcodeName(rcode)}`;
+      } catch (error) {
+        reason = error instanceof Error ? error.message : String(error);
+      }
+    }
+    if (!this.#isStopped) {
+      const to = upstreamAddress(target.host, target.port)?.text ?? target.host;
+      this.#site.log.warning(`notify for zone "${apex}" was not accepted by "${to}": ${reason}`);
+    }
+  }
+
+  #exchange(target: Target, sourceAddress: string | undefined): UdpExchange | undefined {
+    const remote = upstreamAddress(target.host, target.port);
+    if (remote === undefined) return undefined;
+    const key = `${remote.key} ${sourceAddress ?? ""}`;
+    let exchange = this.#exchanges.get(key);
+    if (exchange === undefined) {
+      const { clock, random } = this.#site;
+      exchange = new UdpExchange({
+        remote,
+        sourceAddress,
+        clock,
+        random,
+        wheel: this.#wheel,
+        metrics: this.#metrics.exchange(remote.text, "udp"),
+        expire: EXPIRE,
+        maxAge: 0,
+      });
+      this.#exchanges.set(key, exchange);
+    }
+    return exchange;
+  }
+}

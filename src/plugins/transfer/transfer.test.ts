@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { test } from "node:test";
+import { decodeMessage, encodeMessage, Name, type ResourceRecord, SOA } from "../../dns/index.ts";
+import { type PlacedPlugin, type TransferSource, ZoneNotLoadedError } from "../../plugin/index.ts";
+import {
+  ConfigRefused,
+  makeTestQuery,
+  PluginTest,
+  records,
+  recordText,
+  until,
+} from "../../plugin/testing.ts";
+import transfer from "./index.ts";
+
+const apex = Name.parse("example.org.");
+
+function soa(serial: number) {
+  return SOA.create(apex, 60, {
+    primary: apex,
+    mailbox: apex,
+    serial,
+    refresh: 1,
+    retry: 1,
+    expire: 1,
+    minimum: 1,
+  });
+}
+
+class Source implements TransferSource {
+  readonly transferZones = [apex];
+  readonly listeners = new Set<(apex: Name) => void>();
+  size = 1;
+  loaded = true;
+
+  transfer(name: Name) {
+    if (!name.equals(apex)) return undefined;
+    if (!this.loaded) throw new ZoneNotLoadedError(apex);
+    const all = Array.from({ length: this.size }, (_, index) => `h${index}.example.org. 60 IN A 192.0.2.1`);
+    return {
+      soa: soa(8),
+      records: () => records("example.org. 60 IN NS a.", ...all),
+      changesSince: (serial: number): ResourceRecord[] | undefined =>
+        serial === 7
+          ? [
+              soa(7),
+              ...records("a.example.org. 60 IN A 192.0.2.1"),
+              soa(8),
+              ...records("b.example.org. 60 IN A 192.0.2.1"),
+            ]
+          : undefined,
+    };
+  }
+
+  onZoneChange(listener: (apex: Name) => void): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+}
+
+function serve(options: string, source = new Source()) {
+  const neighbours: PlacedPlugin[] = [{ name: "file", instance: { transferSource: source } }];
+  return {
+    source,
+    running: PluginTest.of(transfer, `transfer example.org {\n${options}\n}`, { neighbours }),
+  };
+}
+
+/** Owner and type of each record, a list for each message; or the rcode where nothing is transferred. */
+async function ask(
+  running: ReturnType<typeof serve>["running"],
+  type: string,
+  {
+    serial,
+    client = "192.0.2.1",
+    transport = "tcp",
+    name = "example.org.",
+  }: { serial?: number; client?: string; transport?: "tcp" | "udp"; name?: string } = {},
+): Promise<string[][] | number> {
+  const query = queryWith(type, serial, client, transport, name);
+  const outcome = await running.chain((asked) => asked.fail(9))(query);
+  if (outcome.kind === "failed") return outcome.rcode;
+  if (outcome.kind === "reply") return outcome.rcode === 0 ? [outcome.answer.map(short)] : outcome.rcode;
+  if (outcome.kind === "dropped") return -1;
+  const messages: string[][] = [];
+  for (let part = await outcome.parts.next(); part.done !== true; part = await outcome.parts.next()) {
+    assert.equal(part.value.authoritative, true);
+    assert.ok(part.value.size <= 17_000);
+    messages.push(part.value.answer.map(short));
+  }
+  return messages;
+}
+
+function queryWith(
+  type: string,
+  serial: number | undefined,
+  client: string,
+  transport: "tcp" | "udp",
+  name: string,
+) {
+  const query = makeTestQuery({ name, type, client, transport });
+  if (serial === undefined) return query;
+  const bytes = encodeMessage({ ...query.decode(), authority: [soa(serial)] });
+  return Object.assign(makeTestQuery({ name, type, client, transport }), { bytes, length: bytes.length });
+}
+
+function short(record: ResourceRecord): string {
+  const [name, , , type] = recordText(record).split(" ");
+  return SOA.is(record) ? `SOA ${record.data.serial}` : `${name} ${type}`;
+}
+
+test("AXFR is the zone between two SOA records, in as many messages as it takes", async () => {
+  const { running, source } = serve("to *");
+  assert.deepEqual(await ask(running, "AXFR"), [["SOA 8", "example.org. NS", "h0.example.org. A", "SOA 8"]]);
+  assert.match(
+    running.log.lines.join("\n"),
+    /Outgoing transfer of 4 records of zone "example\.org\." to 192\.0\.2\.1 for 8 SOA serial/,
+  );
+  source.size = 3_000;
+  const messages = await ask(running, "AXFR");
+  assert.ok(Array.isArray(messages) && messages.length > 3);
+  assert.equal(messages.flat().length, 3_003);
+  assert.equal(messages.flat().at(-1), "SOA 8");
+});
+
+for (const [serial, expected] of [
+  [8, [["SOA 8"]]],
+  [9, [["SOA 8"]]],
+  [7, [["SOA 8", "SOA 7", "a.example.org. A", "SOA 8", "b.example.org. A", "SOA 8"]]],
+  [6, [["SOA 8", "example.org. NS", "h0.example.org. A", "SOA 8"]]],
+  [0, [["SOA 8", "example.org. NS", "h0.example.org. A", "SOA 8"]]],
+] as const) {
+  test(`IXFR from serial ${serial}`, async () => {
+    assert.deepEqual(await ask(serve("to *").running, "IXFR", { serial }), expected);
+  });
+}
+
+test("over UDP, IXFR is the SOA record and AXFR is refused", async () => {
+  const { running } = serve("to *");
+  assert.deepEqual(await ask(running, "IXFR", { serial: 6, transport: "udp" }), [["SOA 8"]]);
+  assert.equal(await ask(running, "AXFR", { transport: "udp" }), 5);
+});
+
+test("who may not have the zone is refused, what is none goes on, what is malformed or not loaded fails", async () => {
+  const { running, source } = serve("to 192.0.2.7 2001:db8::7");
+  assert.equal(await ask(running, "AXFR"), 5);
+  assert.equal(await ask(running, "IXFR", { serial: 8, transport: "udp" }), 5);
+  assert.ok(Array.isArray(await ask(running, "AXFR", { client: "2001:db8:0::7" })));
+  assert.equal(await ask(running, "AXFR", { client: "192.0.2.7", name: "sub.example.org." }), 9);
+  assert.equal(await ask(running, "AXFR", { client: "192.0.2.7", name: "example.net." }), 9);
+  assert.equal(await ask(running, "IXFR", { client: "192.0.2.7" }), 2);
+  source.loaded = false;
+  assert.equal(await ask(running, "AXFR", { client: "192.0.2.7" }), 2);
+  const { body } = await running.metrics.expose();
+  assert.match(body, /^portolan_transfer_out_total\{zone="example\.org\.",result="refused"\} 2$/m);
+});
+
+test("other queries go on", async () => {
+  assert.equal(await ask(serve("to *").running, "SOA"), 9);
+});
+
+test("NOTIFY goes out at the start and at a change, and a refusal is tried three times and logged", async () => {
+  const secondary = createSocket("udp4");
+  secondary.bind(0, "127.0.0.1");
+  await once(secondary, "listening");
+  const seen: string[] = [];
+  let rcode = 0;
+  secondary.on("message", (octets, from) => {
+    const message = decodeMessage(octets);
+    seen.push(`${message.opcode} ${message.questions[0]?.name} ${message.questions[0]?.type}`);
+    secondary.send(
+      encodeMessage({ ...message, flags: message.flags | 0x8000, rcode }),
+      from.port,
+      from.address,
+    );
+  });
+  const { running, source } = serve(`to 127.0.0.1:${secondary.address().port}`);
+  await running.start();
+  await running.clock.settle(500);
+  await until(() => seen.length === 1);
+  assert.equal(seen[0], "4 example.org. 6");
+  rcode = 5;
+  for (let change = 0; change < 20; change++) for (const listener of source.listeners) listener(apex);
+  await running.clock.settle(500);
+  await until(() => running.log.lines.some((line) => line.includes("was not accepted")));
+  assert.equal(seen.length, 4);
+  assert.match(
+    running.log.lines.join("\n"),
+    /notify for zone "example\.org\." was not accepted by "127\.0\.0\.1:\d+": rcode was REFUSED/,
+  );
+  await running.stop();
+  assert.equal(source.listeners.size, 0);
+  secondary.close();
+});
+
+for (const [text, message] of [
+  ["transfer", /'to' is required/],
+  ["transfer {\n to\n}", /unexpected line ending after 'to'/],
+  ["transfer {\n to xyz\n}", /must specify an IP address: `xyz'/],
+  ["transfer {\n to *\n foo\n}", /unknown property 'foo'/],
+  ["transfer {\n to *\n source x\n}", /invalid source address "x"/],
+] as const) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => PluginTest.of(transfer, text),
+      (error) => error instanceof ConfigRefused && message.test(error.message),
+    );
+  });
+}

@@ -1,0 +1,125 @@
+/** What changed from one state of a zone to the next, for secondaries that have an older one (IXFR, RFC 1995). */
+
+import { readU16 } from "../dns/octets.ts";
+import type { ResourceRecord } from "../dns/record-kind.ts";
+import { RecordType } from "../dns/type-names.ts";
+import { isAsNew } from "../plugin/transfer.ts";
+import { APEX } from "./name-tree.ts";
+import { nameLength } from "./rdata-names.ts";
+import { RecordLog } from "./record-log.ts";
+import type { Zone } from "./zone.ts";
+import type { ZoneRecords } from "./zone-records.ts";
+import { soaRecord } from "./zone-transfer.ts";
+
+export interface ZoneDifference {
+  readonly before: ResourceRecord;
+  readonly after: ResourceRecord;
+  readonly fromSerial: number;
+  readonly toSerial: number;
+  /** Without the SOA records. */
+  readonly removed: RecordLog;
+  readonly added: RecordLog;
+}
+
+/** Nodes of a portion: about two milliseconds. */
+const PORTION = 2_000;
+
+/**
+ * Compares two states of a zone.
+ * @param limit octets above which the difference is of no use
+ * @returns `undefined` where it is larger, or the later state has no newer serial
+ */
+export async function differenceOf(
+  before: Zone,
+  after: Zone,
+  limit: number,
+  pause: () => Promise<void>,
+): Promise<ZoneDifference | undefined> {
+  const [fromSerial, toSerial] = [before.serial, after.serial];
+  if (isAsNew(fromSerial, toSerial)) return undefined;
+  const removed = new RecordLog();
+  const added = new RecordLog();
+  for (const [from, to, log] of [
+    [before.records, after.records, removed],
+    [before.hashed, after.hashed, removed],
+    [after.records, before.records, added],
+    [after.hashed, before.hashed, added],
+  ] as const) {
+    if (!(await logMissing(from, to, log, () => removed.size + added.size > limit, pause))) return undefined;
+  }
+  return { before: soaRecord(before), after: soaRecord(after), fromSerial, toSerial, removed, added };
+}
+
+/** Notes the records of `from` that `to` has not. @returns false when that became too much */
+async function logMissing(
+  from: ZoneRecords,
+  to: ZoneRecords,
+  log: RecordLog,
+  isTooMuch: () => boolean,
+  pause: () => Promise<void>,
+): Promise<boolean> {
+  const owner = new Uint8Array(256);
+  for (let node = APEX; node < from.names.limit; node++) {
+    if (node % PORTION === PORTION - 1) await pause();
+    if (from.first(node) < 0) continue;
+    owner.set(from.apex.wire, from.names.writeLabels(node, owner, 0));
+    const ownerLength = nameLength(owner, 0);
+    for (let rrset = from.first(node); rrset >= 0; rrset = from.next(rrset)) {
+      const type = from.type(rrset);
+      if (type === RecordType.SOA) continue;
+      const ttl = from.ttl(rrset);
+      const { bytes } = from.heap;
+      let at = from.data(rrset);
+      for (let left = from.count(rrset); left > 0; left--) {
+        const length = readU16(bytes, at);
+        if (!to.holds(owner, ownerLength, type, ttl, bytes, at + 2, length))
+          log.add(owner, ownerLength, type, ttl, bytes, at + 2, length);
+        at += 2 + length;
+      }
+    }
+    if (isTooMuch()) return false;
+  }
+  return true;
+}
+
+/** The last differences of a zone, as many as a bound in octets allows. */
+export class ZoneJournal {
+  #differences: ZoneDifference[] = [];
+
+  /** Octets of memory. */
+  get size(): number {
+    return this.#differences.reduce((sum, { removed, added }) => sum + removed.size + added.size, 0);
+  }
+
+  /** @param limit octets for all of them */
+  add(difference: ZoneDifference, limit: number): void {
+    if (this.#differences.at(-1)?.toSerial !== difference.fromSerial) this.clear();
+    this.#differences.push(difference);
+    while (this.size > limit) this.#differences.shift();
+  }
+
+  clear(): void {
+    this.#differences = [];
+  }
+
+  /** The steps from a serial to `current`, as the records of IXFR between the first and the last SOA record. */
+  since(serial: number, current: number): Iterable<ResourceRecord> | undefined {
+    const first = this.#differences.findIndex(({ fromSerial }) => fromSerial === serial);
+    if (first < 0 || this.#differences.at(-1)?.toSerial !== current) return undefined;
+    return stepsOf(this.#differences.slice(first));
+  }
+}
+
+function* stepsOf(differences: readonly ZoneDifference[]): Generator<ResourceRecord> {
+  for (const { before, after, removed, added } of differences) {
+    yield before;
+    yield* removed.records();
+    yield after;
+    yield* added.records();
+  }
+}
+
+/** Octets that a journal may have: more than half of the zone would not be worth sending. */
+export function journalLimit(zone: Zone): number {
+  return Math.max(64 * 1024, zone.size / 2);
+}
