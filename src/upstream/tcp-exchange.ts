@@ -7,6 +7,7 @@ import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
+import type { ConnectBackOff } from "./connect-back-off.ts";
 import { DialTimeout } from "./dial-timeout.ts";
 import {
   type Exchange,
@@ -24,6 +25,8 @@ export interface TcpExchangeOptions extends ExchangeOptions {
   readonly maxIdle: number;
   /** Plain TCP unless given. */
   readonly dialler?: StreamDialler;
+  /** For connections that cost more than their packets. */
+  readonly backOff?: ConnectBackOff;
 }
 
 /** Connections that are opened before queries share one. */
@@ -132,7 +135,8 @@ export class TcpExchange implements Exchange {
       if (least === undefined || connection.inFlight < least.inFlight) least = connection;
     }
     const wanted = this.#pipelineDepth === 1 ? MAX_CONNECTIONS : SHARED_CONNECTIONS;
-    if (usable < wanted && this.#connections.length < MAX_CONNECTIONS) {
+    const mayOpen = this.#options.backOff?.refusal(now) === undefined;
+    if (usable < wanted && this.#connections.length < MAX_CONNECTIONS && mayOpen) {
       this.#options.metrics.misses.increment();
       return this.#open(now);
     }
@@ -164,6 +168,7 @@ export class TcpExchange implements Exchange {
 
   #connected(connection: TcpConnection): void {
     this.#endDial(connection);
+    this.#options.backOff?.succeeded();
     const { wheel, clock } = this.#options;
     for (const request of this.#pending.select((waiting) => waiting.carrier === connection)) {
       if (request.retries > 0) continue;
@@ -251,6 +256,7 @@ export class TcpExchange implements Exchange {
   /** Closes a connection; what waited on it failed. */
   #fail(connection: TcpConnection, fault: ExchangeFault, message: string, cause?: Error): void {
     this.#drop(connection);
+    if (fault === "connect") this.#options.backOff?.failed(this.#options.clock.now(), message);
     for (const request of this.#takeBack((waiting) => waiting.carrier === connection))
       request.failed(this.#error(fault, message, cause));
   }
@@ -319,9 +325,12 @@ export class TcpExchange implements Exchange {
 
   #refuse(request: UpstreamRequest): void {
     const { text } = this.#options.remote;
+    const refusal = this.#options.backOff?.refusal(this.#options.clock.now());
     const error = this.#closed
       ? this.#error("closed", `${text} is not used any more`)
-      : this.#error("busy", `${this.#pending.size} queries wait for ${text} over tcp already`);
+      : refusal !== undefined && !this.#pending.isFull
+        ? this.#error("connect", refusal)
+        : this.#error("busy", `${this.#pending.size} queries wait for ${text} over tcp already`);
     queueMicrotask(() => request.failed(error));
   }
 

@@ -41,6 +41,11 @@ export class Upstream {
     this.irregular = parts.irregular;
   }
 
+  /** Whether there is but one transport, which is encrypted or a stream: nothing is cut to fit a datagram. */
+  get hasOneTransport(): boolean {
+    return this.datagram === this.stream;
+  }
+
   /** How the transport fares that a query takes: one may work where the other does not. */
   healthOver(stream: boolean): HealthMonitor {
     return stream ? this.streamHealth : this.health;

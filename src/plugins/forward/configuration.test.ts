@@ -122,6 +122,30 @@ describe("the configuration of forward", () => {
     ]);
   });
 
+  it("knows encrypted upstreams by their scheme, with their usual ports", () => {
+    const { to } = configOf(
+      "forward . tls://9.9.9.9%dns.quad9.net tls://[2620:fe::fe]%dns.quad9.net:8853 tls://2620:fe::9 https://1.1.1.1 https://[::1]:8443/q TLS://dns.quad9.net https://dns.google/dns-query tls:///etc/resolv.conf",
+    );
+    assert.deepEqual(
+      to.map((word) => [
+        word.scheme,
+        word.kind === "address" ? word.address.text : `? ${word.text}`,
+        word.serverName,
+        word.path,
+      ]),
+      [
+        ["tls", "9.9.9.9:853", "dns.quad9.net", "/dns-query"],
+        ["tls", "[2620:fe::fe]:8853", "dns.quad9.net", "/dns-query"],
+        ["tls", "[2620:fe::9]:853", undefined, "/dns-query"],
+        ["https", "1.1.1.1:443", undefined, "/dns-query"],
+        ["https", "[::1]:8443", undefined, "/q"],
+        ["tls", "? dns.quad9.net", undefined, "/dns-query"],
+        ["https", "? dns.google", undefined, "/dns-query"],
+        ["tls", "? /etc/resolv.conf", undefined, "/dns-query"],
+      ],
+    );
+  });
+
   it("makes one handler of each directive", () => {
     const test = PluginTest.of(forward, "forward a.example 192.0.2.1\nforward . 192.0.2.2");
     assert.equal(test.instances.length, 2);
@@ -155,26 +179,32 @@ describe("the configuration of forward", () => {
       "forward . quic://192.0.2.1",
       /'quic' is not supported as a destination protocol in forward: 192\.0\.2\.1/,
     ],
-    ["forward . tls://9.9.9.9", /tls:\/\/ upstreams are not in this version yet: use dns:\/\/9\.9\.9\.9/],
+    ["forward . tls://192.0.2.1:0", /port 0 is no place to send queries to: 'tls:\/\/192\.0\.2\.1:0'/],
+    ["forward . tls://", /not an IP address, file, or valid domain: "tls:\/\/"/],
+    ["forward . https://192.0.2.256/dns-query", /not an IP address, file, or valid domain: "https:/],
+    ["forward . https://192.0.2.1/ä", /'\/ä' is not a path of an HTTPS upstream/],
     [
-      "forward . tls://9.9.9.9%dns.quad9.net:853",
-      /tls:\/\/ upstreams are not in this version yet: use dns:\/\/9\.9\.9\.9\n/,
-    ],
-    ["forward . https://1.1.1.1", /https:\/\/ upstreams are not in this version yet: use dns:\/\/1\.1\.1\.1/],
-    [
-      "forward . 192.0.2.1 { tls }",
-      /'tls': tls:\/\/ upstreams are not in this version yet/,
-      "PLUGIN_NOT_YET",
+      "forward . tls://192.0.2.1 { tls a b c d }",
+      /maximum of three arguments allowed for TLS config, found 4/,
     ],
     [
-      "forward . 192.0.2.1 { tls_servername dns.example.org }",
-      /'tls_servername': tls:\/\/ upstreams are not in this version yet/,
-      "PLUGIN_NOT_YET",
+      "forward . tls://192.0.2.1 { tls_servername }",
+      /unexpected line ending after 'tls_servername'/,
+      "PLUGIN_ARGUMENT_MISSING",
     ],
     [
-      "forward . 192.0.2.1 { doh_method GET }",
-      /'doh_method': https:\/\/ upstreams are not in this version yet/,
-      "PLUGIN_NOT_YET",
+      "forward . tls://192.0.2.1%a.example { tls_servername b.example }",
+      /both forward \('b\.example'\) and proxy level \('a\.example'\) TLS servernames are set for upstream proxy 'tls:\/\/192\.0\.2\.1:853'/,
+    ],
+    ["forward . https://192.0.2.1 { doh_method PUT }", /doh_method must be either POST or GET/],
+    [
+      "forward . https://a.example { bootstrap a.example b.example }",
+      /bootstrap: 'b\.example' is not an IP address/,
+    ],
+    [
+      "forward . https://a.example { bootstrap a.example }",
+      /unexpected line ending after 'a\.example'/,
+      "PLUGIN_ARGUMENT_MISSING",
     ],
     ["forward . 192.0.2.1 { except }", /unexpected line ending after 'except'/, "PLUGIN_ARGUMENT_MISSING"],
     [

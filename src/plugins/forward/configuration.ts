@@ -13,7 +13,6 @@ import {
   INVALID,
   integer,
   ipAddress,
-  type Option,
   option,
   optionList,
   parseZones,
@@ -21,6 +20,7 @@ import {
   required,
   rest,
   single,
+  text,
   type Value,
   ValueProblem,
   type ZoneList,
@@ -140,23 +140,19 @@ function count(name: string): Value<number> {
   });
 }
 
-/** Options that belong to upstreams which are still to come. */
-function notYet(upstreams: string): Option<undefined> {
-  return {
-    read(lines, context) {
-      for (const line of lines) {
-        context.report.error(
-          "PLUGIN_NOT_YET",
-          line.name.span,
-          `'${line.name.text}': ${upstreams} upstreams are not in this version yet`,
-          { expected: "upstreams asked over UDP and TCP" },
-        );
-      }
-      return lines.length === 0 ? undefined : INVALID;
-    },
-    usage: "VALUE...",
-  };
-}
+/** Files as they stand there: a CA; a certificate and its key; all three. */
+const tlsFiles: Argument<readonly string[]> = {
+  read(cursor, label) {
+    const files = rest(text("a file")).read(cursor, label);
+    if (files === INVALID || files.length <= 3) return files;
+    const problem = `maximum of three arguments allowed for TLS config, found ${files.length}`;
+    cursor.context.report.error("PLUGIN_BAD_VALUE", cursor.owner.span, problem, {
+      expected: "a CA, or a certificate and its key, or all three",
+    });
+    return INVALID;
+  },
+  usage: () => "[CERT KEY [CA]] | [CA]",
+};
 
 const args = { from: fromZone, to: targets };
 
@@ -174,9 +170,12 @@ const options = {
   max_fails: single(count("max_fails"), 2),
   /** Absent: twice the number of upstreams. */
   max_connect_attempts: single(count("max_connect_attempts")),
-  doh_method: notYet("https://"),
-  tls: notYet("tls://"),
-  tls_servername: notYet("tls://"),
+  doh_method: single(
+    choice(["GET", "POST"], { problem: () => "doh_method must be either POST or GET" }),
+    "POST",
+  ),
+  tls: option({ files: tlsFiles }),
+  tls_servername: single(text("the name in the certificate of the upstreams")),
   policy: single(choice(POLICY_NAMES, { problem: (word) => `unknown policy '${word}'` }), "random"),
   health_check: option({ duration: required(span("health_check")), form: probeForm }),
   max_concurrent: single(count("max_concurrent"), 0),
@@ -186,19 +185,36 @@ const options = {
   failover: optionList({ rcode: rest(failoverRcode, 1) }),
   source_address: single(ipAddress((word) => `source_address: '${word}' is not an IP address`)),
   resolver: optionList({ address: rest(hostPort(53), 1) }),
+  bootstrap: optionList({
+    host: required(domain),
+    address: rest(
+      ipAddress((word) => `bootstrap: '${word}' is not an IP address`),
+      1,
+    ),
+  }),
 };
 
 export const forwardDirective = directive({
   args,
   options,
   occurrences: "each",
-  check({ max_age: maxAge, expire }, report, at) {
-    if (maxAge === 0 || maxAge >= expire) return;
-    report.error(
-      "PLUGIN_BAD_VALUE",
-      at("max_age"),
-      `max_age (${formatGoDuration(maxAge)}) must not be less than expire (${formatGoDuration(expire)})`,
-    );
+  check({ max_age: maxAge, expire, to, tls_servername: serverName }, report, at) {
+    if (maxAge !== 0 && maxAge < expire) {
+      report.error(
+        "PLUGIN_BAD_VALUE",
+        at("max_age"),
+        `max_age (${formatGoDuration(maxAge)}) must not be less than expire (${formatGoDuration(expire)})`,
+      );
+    }
+    for (const word of to) {
+      if (serverName === undefined || word.serverName === undefined) continue;
+      const place = `${word.scheme}://${word.kind === "address" ? word.address.text : word.text}`;
+      report.error(
+        "PLUGIN_BAD_VALUE",
+        at("tls_servername"),
+        `both forward ('${serverName}') and proxy level ('${word.serverName}') TLS servernames are set for upstream proxy '${place}'`,
+      );
+    }
   },
 });
 

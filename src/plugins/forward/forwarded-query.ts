@@ -3,6 +3,7 @@
 import { readOptions } from "../../dns/edns.ts";
 import {
   type Edns,
+  EdnsOptionCode,
   EncodedSections,
   Flag,
   Rcode,
@@ -234,7 +235,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
         encoded: scanned.encoded,
       });
       reply.flags = flags & PASSED_FLAGS;
-      reply.edns = readEdns(octets, scanned, this.#query);
+      reply.edns = readEdns(octets, scanned, this.#query, this.#upstream?.hasOneTransport === true);
     }
     this.#accept(reply);
   }
@@ -244,19 +245,24 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     try {
       return EncodedSections.scan(octets, octets.length, true);
     } catch (error) {
-      if (this.#overStream || !(error instanceof WireError) || error.code !== "SHORT_INPUT") throw error;
+      if (this.#isOverStream || !(error instanceof WireError) || error.code !== "SHORT_INPUT") throw error;
       this.#query.trace?.note(`the reply of ${octets.length} octets is cut off`);
       return undefined;
     }
+  }
+
+  get #isOverStream(): boolean {
+    return this.#overStream || this.#upstream?.hasOneTransport === true;
   }
 
   #accept(reply: Reply): void {
     const { rcode } = reply;
     const { failover, nextRcodes, nextOnNodata, preferUdp, upstreams } = this.#rules;
     this.#observe(rcode);
-    if (preferUdp && reply.truncated && !this.#overStream && this.#upstream !== undefined) {
+    const upstream = this.#upstream;
+    if (preferUdp && reply.truncated && !this.#overStream && upstream?.hasOneTransport === false) {
       this.#overStream = true;
-      this.#ask(this.#upstream, this.#rules.clock.turnTime());
+      this.#ask(upstream, this.#rules.clock.turnTime());
       return;
     }
     if (failover.has(rcode) && ++this.#failoverReplies < upstreams.length) {
@@ -337,7 +343,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   #malformed(cause: WireError): ExchangeError {
     const to = this.#upstream?.address.text ?? "";
-    const protocol = this.#overStream ? "tcp" : "udp";
+    const protocol = (this.#overStream ? this.#upstream?.stream : this.#upstream?.datagram)?.protocol ?? "";
     return new ExchangeError("malformed", protocol, to, `reply from ${to}: ${cause.message}`, { cause });
   }
 }
@@ -367,16 +373,22 @@ function isNodata(reply: Reply): boolean {
   return reply.rcode === Rcode.NOERROR && !reply.truncated && reply.sections.answerCount === 0;
 }
 
-/** OPT of the reply. Where it holds no options nothing in it is of use, as the server fits the rest to the client. */
-function readEdns(octets: Uint8Array, { optOffset }: ScannedMessage, query: Query): Edns | undefined {
+/** OPT of the reply. Padding is between two servers and no further (RFC 7830 section 3). Where it holds no options nothing in it is of use, as the server fits the rest to the client. */
+function readEdns(
+  octets: Uint8Array,
+  { optOffset }: ScannedMessage,
+  query: Query,
+  isEncrypted: boolean,
+): Edns | undefined {
   if (optOffset < 0) return undefined;
   const length = readU16(octets, optOffset + 8);
   if (length === 0 && query.root.hasEdns) return PLAIN_EDNS;
+  const options = readOptions(new WireReader(octets, optOffset + 10), length);
   return {
     udpSize: readU16(octets, optOffset + 2),
     version: octetAt(octets, optOffset + 5),
     dnssecOk: (octetAt(octets, optOffset + 6) & 0x80) !== 0,
-    options: readOptions(new WireReader(octets, optOffset + 10), length),
+    options: isEncrypted ? options.filter(({ code }) => code !== EdnsOptionCode.PADDING) : options,
   };
 }
 

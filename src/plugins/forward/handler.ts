@@ -1,9 +1,12 @@
 import { Name, Rcode } from "../../dns/index.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
 import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
-import { ZoneList } from "../../plugin/index.ts";
+import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
+import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
+import type { TlsMaterial } from "../../upstream/encrypted/tls-client.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
 import { makePolicy } from "../../upstream/policy.ts";
 import { UdpExchange } from "../../upstream/udp-exchange.ts";
@@ -11,7 +14,9 @@ import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
 import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 import type { ForwardConfig } from "./configuration.ts";
 import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
-import { resolveTargets } from "./targets.ts";
+import { type Place, resolveTargets } from "./targets.ts";
+
+type MakeEncrypted = ReturnType<typeof encryptedUpstreams>;
 
 /** One `forward` directive: sends the queries of its zone to other servers (CoreDNS facts 2.53). */
 export class Forwarder implements PluginInstance {
@@ -75,28 +80,32 @@ export class Forwarder implements PluginInstance {
   async start(): Promise<void> {
     const config = this.#config;
     const { clock, log, random } = this.#site;
-    const addresses = await this.#resolveTargets();
+    const places = await this.#resolveTargets();
+    const encrypted = await this.#loadEncryption(places);
     const nextIsForward = this.#nextIsForward();
     const openPort = await fastestDatagramPorts(this.#site.machine.environment);
-    const upstreams = addresses.map((address) =>
-      plainUpstream(address, {
-        clock,
-        random,
-        wheel: this.#wheel,
-        metrics: this.#metrics,
-        sourceAddress: config.source_address,
-        expire: config.expire,
-        maxAge: config.max_age,
-        maxIdle: config.max_idle_conns,
-        probe: {
-          domain: config.health_check?.form.domain ?? Name.root,
-          recursionDesired: config.health_check?.form.recursionDesired ?? true,
-          interval: Math.max(config.health_check?.duration ?? 500, SHORTEST_INTERVAL),
-        },
-        onlyTcp: config.force_tcp,
-        openPort,
-      }),
-    );
+    const common = {
+      clock,
+      random,
+      wheel: this.#wheel,
+      metrics: this.#metrics,
+      sourceAddress: config.source_address,
+      expire: config.expire,
+      maxAge: config.max_age,
+      maxIdle: config.max_idle_conns,
+      probe: {
+        domain: config.health_check?.form.domain ?? Name.root,
+        recursionDesired: config.health_check?.form.recursionDesired ?? true,
+        interval: Math.max(config.health_check?.duration ?? 500, SHORTEST_INTERVAL),
+      },
+    };
+    const upstreams = places.map((place) => {
+      const { scheme } = place;
+      if (encrypted === undefined || scheme === "dns")
+        return plainUpstream(place.address, { ...common, onlyTcp: config.force_tcp, openPort });
+      const serverName = config.tls_servername ?? place.serverName;
+      return encrypted({ ...place, scheme, serverName }, { ...common, method: config.doh_method });
+    });
     this.#rules = {
       upstreams,
       policy: makePolicy(config.policy, random),
@@ -140,7 +149,36 @@ export class Forwarder implements PluginInstance {
     return place >= 0 && handlers[place + 1]?.name === this.#site.plugin;
   }
 
-  async #resolveTargets() {
+  /** `undefined` where nothing is encrypted: then nothing of TLS is loaded. */
+  async #loadEncryption(places: readonly Place[]): Promise<MakeEncrypted | undefined> {
+    if (places.every(({ scheme }) => scheme === "dns")) return undefined;
+    const material = await this.#readTlsFiles();
+    const { encryptedUpstreams } = await import("../../upstream/encrypted/encrypted-upstream.ts");
+    try {
+      return encryptedUpstreams(material);
+    } catch (error) {
+      throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  async #readTlsFiles(): Promise<TlsMaterial> {
+    const texts = await Promise.all(
+      (this.#config.tls?.files ?? []).map(async (file) => {
+        try {
+          return await readTextFile(this.#site.resolvePath(file));
+        } catch (error) {
+          throw new SetupError(
+            `tls: error reading ${file}: ${error instanceof Error ? error.message : String(error)}`,
+          );
+        }
+      }),
+    );
+    if (texts.length === 1) return { authorities: texts[0] };
+    const [certificate, key, authorities] = texts;
+    return { certificate, key, authorities };
+  }
+
+  async #resolveTargets(): Promise<Place[]> {
     const { resolver, to, source_address: sourceAddress, expire } = this.#config;
     const servers = resolver
       .flatMap((line) => line.address)
@@ -161,10 +199,19 @@ export class Forwarder implements PluginInstance {
       });
     const lookup: HostLookup = servers.length === 0 ? systemLookup : lookupThrough(servers);
     try {
-      return await resolveTargets(to, lookup);
+      return await resolveTargets(to, lookup, this.#bootstrap());
     } finally {
       for (const server of servers) server.close();
     }
+  }
+
+  #bootstrap(): Map<string, string[]> {
+    const addresses = new Map<string, string[]>();
+    for (const { host, address } of this.#config.bootstrap) {
+      const name = host.toLowerCase().toString();
+      addresses.set(name, [...(addresses.get(name) ?? []), ...address]);
+    }
+    return addresses;
   }
 }
 

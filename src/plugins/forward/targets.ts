@@ -6,96 +6,138 @@ import { type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts
 import type { HostLookup } from "../../upstream/host-lookup.ts";
 import { DNS_PORT, parseNameservers } from "../../upstream/resolv-conf.ts";
 
-export type Target =
-  | { readonly kind: "address"; readonly address: UpstreamAddress }
-  /** A file like /etc/resolv.conf or the name of a host: only the machine can tell which. */
-  | { readonly kind: "file or host"; readonly text: string };
+export type TargetScheme = "dns" | "tls" | "https";
+
+interface TargetWay {
+  readonly scheme: TargetScheme;
+  /** `tls://9.9.9.9%dns.quad9.net`: the name in the certificate of this upstream. */
+  readonly serverName: string | undefined;
+  /** Of `https://` only. */
+  readonly path: string;
+}
+
+export type Target = TargetWay &
+  (
+    | { readonly kind: "address"; readonly address: UpstreamAddress }
+    /** A file like /etc/resolv.conf or the name of a host: only the machine can tell which. */
+    | { readonly kind: "file or host"; readonly text: string }
+  );
+
+/** A server to ask. */
+export interface Place extends TargetWay {
+  readonly address: UpstreamAddress;
+  /** What HTTP requests name as the host. */
+  readonly authority: string;
+}
 
 /** How many TO words may stand in one directive; files and host names may stand for more addresses. */
 export const MAX_TARGETS = 15;
+/** What CoreDNS asks for, and RFC 8484 has in its examples. */
+const DEFAULT_PATH = "/dns-query";
+
+const PORTS: Readonly<Record<TargetScheme, number>> = { dns: DNS_PORT, tls: 853, https: 443 };
 
 export const target: Value<Target> = {
   expected: "an IP address with or without port, a file like /etc/resolv.conf, or a host name",
   parse(word) {
-    const [, scheme, rest = word] = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/.exec(word) ?? [];
-    const problem = schemeProblem(scheme?.toLowerCase(), rest);
-    if (problem !== undefined) return problem;
-    const place = parseHostPort(rest, DNS_PORT);
+    const [, prefix, rest = word] = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/.exec(word) ?? [];
+    const scheme = prefix?.toLowerCase() ?? "dns";
+    if (scheme !== "dns" && scheme !== "tls" && scheme !== "https")
+      return new ValueProblem(`'${scheme}' is not supported as a destination protocol in forward: ${rest}`);
+    const { text, serverName, path } = partsOf(scheme, rest);
+    const place = parseHostPort(text, PORTS[scheme]);
     const address = place === undefined ? undefined : upstreamAddress(place.host, place.port);
     if (address?.port === 0) return new ValueProblem(`port 0 is no place to send queries to: '${word}'`);
-    if (address !== undefined) return { kind: "address", address };
+    if (path !== undefined && !/^\/[\x21-\x7e]*$/.test(path))
+      return new ValueProblem(`'${path}' is not a path of an HTTPS upstream: '${word}'`);
+    const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
+    if (address !== undefined) return { ...way, kind: "address", address };
     // Digits and dots are a mistyped address, not a name that somebody could look up.
-    if (rest === "" || /^[\d.]+(:\d*)?$/.test(rest)) return new ValueProblem(notATarget(word));
-    return { kind: "file or host", text: rest };
+    if (text === "" || /^[\d.]+(:\d*)?$/.test(text)) return new ValueProblem(notATarget(word));
+    return { ...way, kind: "file or host", text };
   },
 };
 
+function partsOf(
+  scheme: TargetScheme,
+  rest: string,
+): { readonly text: string; readonly serverName: string | undefined; readonly path: string | undefined } {
+  // A percent sign of plain DNS begins the zone of a link-local address, and a slash at the front a file.
+  if (scheme === "dns" || rest.startsWith("/")) return { text: rest, serverName: undefined, path: undefined };
+  const [, host = rest, path] = (scheme === "https" ? /^([^/]*)(\/.*)?$/.exec(rest) : undefined) ?? [];
+  const serverName = /%([^:\]/]+)/.exec(host)?.[1];
+  return { text: host.replace(/%[^:\]/]+/, ""), serverName, path };
+}
+
+/** Addresses of hosts in TO that are not to be looked up; keys are names in lower case with a dot at the end. */
+export type Bootstrap = ReadonlyMap<string, readonly string[]>;
+
 /**
- * The addresses that the words stand for, each once, in their order.
+ * The servers that the words stand for, each once, in their order.
  * @throws SetupError
  */
 export async function resolveTargets(
   targets: readonly Target[],
   lookup: HostLookup,
-): Promise<UpstreamAddress[]> {
-  const resolved = await Promise.all(targets.map((word) => addressesOf(word, lookup)));
-  const addresses = new Map<string, UpstreamAddress>();
-  for (const address of resolved.flat()) if (!addresses.has(address.key)) addresses.set(address.key, address);
-  if (addresses.size === 0) {
+  bootstrap: Bootstrap = new Map(),
+): Promise<Place[]> {
+  const resolved = await Promise.all(targets.map((word) => placesOf(word, lookup, bootstrap)));
+  const places = new Map<string, Place>();
+  for (const place of resolved.flat()) {
+    const key = `${place.scheme}://${place.address.key}${place.path}`;
+    if (!places.has(key)) places.set(key, place);
+  }
+  if (places.size === 0) {
     const files = targets.flatMap((word) => (word.kind === "address" ? [] : word.text)).join(", ");
     throw new SetupError(`no valid upstream addresses found: no nameserver line in ${files}`);
   }
-  return [...addresses.values()];
+  return [...places.values()];
 }
 
-/** Words with a scheme are refused here; `tls` and `https` get their own meaning once there are such upstreams. */
-function schemeProblem(scheme: string | undefined, rest: string): ValueProblem | undefined {
-  switch (scheme) {
-    case undefined:
-    case "dns":
-      return undefined;
-    case "tls":
-    case "https":
-      return new ValueProblem(
-        `${scheme}:// upstreams are not in this version yet: use dns://${hostOf(rest)}`,
-      );
-    default:
-      return new ValueProblem(`'${scheme}' is not supported as a destination protocol in forward: ${rest}`);
-  }
-}
-
-/** The host alone: a port of TLS or HTTPS does not answer plain DNS. */
-function hostOf(rest: string): string {
-  const withoutServerName = rest.replace(/%[^:\]]*(?=:\d+$|$)/, "");
-  return parseHostPort(withoutServerName, DNS_PORT)?.host ?? rest;
-}
-
-async function addressesOf(word: Target, lookup: HostLookup): Promise<UpstreamAddress[]> {
-  if (word.kind === "address") return [word.address];
+async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap): Promise<Place[]> {
+  const { scheme, serverName, path } = word;
+  const at = (address: UpstreamAddress): Place => ({
+    address,
+    scheme,
+    serverName,
+    path,
+    authority: address.text,
+  });
+  if (word.kind === "address") return [at(word.address)];
   const { text } = word;
+  const usualPort = PORTS[scheme];
   let problem: string;
   let asFile = "";
   try {
-    return parseNameservers(await readTextFile(text));
+    const found = parseNameservers(await readTextFile(text));
+    return found.flatMap(({ host }) => upstreamAddress(host, usualPort) ?? []).map(at);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     problem = error.message;
     // Who names a file that is there means the file, and would look for the fault in DNS.
     if (!("code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))) asFile = ` (${problem})`;
   }
-  const [, host = text, port = String(DNS_PORT)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
+  const [, host = text, port = String(usualPort)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
   const name = hostName(host);
   if (name === undefined || Number(port) < 1 || Number(port) > 0xffff)
     throw new SetupError(`${notATarget(text)} (${problem})`);
-  let found: string[];
+  let found = bootstrap.get(name.toLowerCase().toString());
   try {
-    found = await lookup(name);
+    found ??= await lookup(name);
   } catch (error) {
     throw new SetupError(
       `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
     );
   }
-  return found.flatMap((ip) => upstreamAddress(ip, Number(port)) ?? []);
+  const spelled = host.replace(/\.$/, "");
+  return found
+    .flatMap((ip) => upstreamAddress(ip, Number(port)) ?? [])
+    .map((address) => ({
+      ...at(address),
+      // Who is named has to prove the name.
+      serverName: serverName ?? spelled,
+      authority: Number(port) === usualPort ? spelled : `${spelled}:${port}`,
+    }));
 }
 
 /** Letters, digits, hyphens and underscores: what a path with a slash in it is not. */

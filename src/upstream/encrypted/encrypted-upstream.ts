@@ -1,0 +1,87 @@
+/** Upstreams over TLS and HTTPS. This room is loaded for a configuration that names one, and not before. */
+import type { SecureContext } from "node:tls";
+import type { UpstreamAddress } from "../address.ts";
+import { ConnectBackOff } from "../connect-back-off.ts";
+import type { Exchange, ExchangeOptions } from "../exchange.ts";
+import { HealthMonitor, type HealthProbe } from "../health-monitor.ts";
+import { TcpExchange } from "../tcp-exchange.ts";
+import { Upstream } from "../upstream.ts";
+import type { UpstreamMetrics } from "../upstream-metrics.ts";
+import { type DohMethod, HttpsExchange } from "./https-exchange.ts";
+import { clientContext, TlsClient, TlsDialler, type TlsMaterial } from "./tls-client.ts";
+
+/** Where an encrypted upstream is, and who it has to prove to be. */
+export interface EncryptedPlace {
+  readonly address: UpstreamAddress;
+  readonly scheme: "tls" | "https";
+  /** The name in its certificate; its address without it. */
+  readonly serverName: string | undefined;
+  /** What HTTP requests name as the host, with the port if it is not 443. */
+  readonly authority: string;
+  readonly path: string;
+}
+
+export interface EncryptedUpstreamOptions extends Omit<ExchangeOptions, "remote" | "metrics"> {
+  readonly metrics: UpstreamMetrics;
+  /** Idle connections kept; 0 for no limit. */
+  readonly maxIdle: number;
+  readonly method: DohMethod;
+  readonly probe: HealthProbe;
+}
+
+type InContext = EncryptedUpstreamOptions & { readonly context: SecureContext };
+
+/**
+ * Makes upstreams that share what is trusted and shown.
+ * @throws Error with a message for the operator when certificates or keys are no good
+ */
+export function encryptedUpstreams(
+  material: TlsMaterial,
+): (place: EncryptedPlace, options: EncryptedUpstreamOptions) => Upstream {
+  const context = clientContext(material);
+  return (place, options) => encryptedUpstream(place, { ...options, context });
+}
+
+/** Asked over its one transport whatever the client uses, probes included: there is no other way to it. */
+function encryptedUpstream(place: EncryptedPlace, options: InContext): Upstream {
+  const { address } = place;
+  const { metrics, clock } = options;
+  const to = address.text;
+  const exchange = place.scheme === "tls" ? tlsExchange(place, options) : httpsExchange(place, options);
+  const failures = metrics.healthcheckFailures(to);
+  const health = new HealthMonitor({ ...options.probe, exchange, clock, failures });
+  return new Upstream({
+    address,
+    datagram: exchange,
+    stream: exchange,
+    health,
+    streamHealth: health,
+    durations: metrics.durations(to),
+    irregular: metrics.irregularLengths(to),
+  });
+}
+
+function tlsExchange({ address, serverName }: EncryptedPlace, options: InContext): Exchange {
+  const client = new TlsClient({ context: options.context, serverName });
+  const dialler = new TlsDialler(client);
+  return new TcpExchange({
+    ...options,
+    remote: address,
+    metrics: options.metrics.exchange(address.text, dialler.protocol),
+    dialler,
+    backOff: new ConnectBackOff(options.random),
+  });
+}
+
+function httpsExchange(place: EncryptedPlace, options: InContext): Exchange {
+  const { address, serverName, authority, path } = place;
+  return new HttpsExchange({
+    ...options,
+    remote: address,
+    metrics: options.metrics.exchange(address.text, "https"),
+    client: new TlsClient({ context: options.context, serverName, protocols: ["h2"] }),
+    authority,
+    path,
+    backOff: new ConnectBackOff(options.random),
+  });
+}

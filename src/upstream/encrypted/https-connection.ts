@@ -1,0 +1,151 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { TLSSocket } from "node:tls";
+import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import type { UpstreamAddress } from "../address.ts";
+import { describeSystemError } from "../exchange-error.ts";
+import type { HttpsQuery } from "./https-query.ts";
+import { describeTlsError } from "./tls-words.ts";
+
+export interface HttpsConnectionOwner {
+  connected(connection: HttpsConnection): void;
+  /** Called once, unless the owner closed the connection. */
+  lost(connection: HttpsConnection, reason: string, queries: readonly HttpsQuery[]): void;
+}
+
+/** Milliseconds for TCP, TLS and the first frames. */
+const LONGEST_HANDSHAKE = 10_000;
+
+const NO_HTTP2 = "the server does not speak HTTP/2";
+
+/** One HTTP/2 connection to an upstream with what the exchange knows of it. */
+export class HttpsConnection implements TimeoutTarget {
+  readonly #owner: HttpsConnectionOwner;
+  readonly #remote: UpstreamAddress;
+  readonly #session: ClientHttp2Session;
+  readonly #queries = new Set<HttpsQuery>();
+  readonly #wheel: TimeoutWheel;
+  readonly openedAt: number;
+  /** `Clock.now()` when the last query ended. */
+  idleSince: number;
+  isOpen = false;
+  /** It ended, and its queries are told of that together. */
+  isLost = false;
+  /** Gets no further queries. */
+  isRetired = false;
+  /** Grows with everything that comes from the server. */
+  heard = 0;
+  #handshake: TimeoutHandle | undefined;
+  #fault: Error | undefined;
+
+  constructor(
+    owner: HttpsConnectionOwner,
+    remote: UpstreamAddress,
+    socket: TLSSocket,
+    now: number,
+    { wheel }: { readonly wheel: TimeoutWheel },
+  ) {
+    this.#owner = owner;
+    this.#remote = remote;
+    this.#wheel = wheel;
+    this.openedAt = now;
+    this.idleSince = now;
+    this.#handshake = wheel.schedule(LONGEST_HANDSHAKE, this);
+    socket.on("error", (error) => {
+      this.#fault ??= error;
+    });
+    socket.once("secureConnect", () => {
+      if (socket.alpnProtocol === "h2") return;
+      this.#fault ??= new Error(NO_HTTP2);
+      this.#lost();
+    });
+    this.#session = connect(`https://${remote.text}`, {
+      createConnection: () => socket,
+      settings: { enablePush: false },
+      maxHeaderListPairs: 64,
+    });
+    this.#session
+      .on("connect", () => this.#connected())
+      .on("goaway", () => {
+        this.isRetired = true;
+      })
+      .on("error", (error) => {
+        this.#fault ??= error;
+        this.#lost();
+      })
+      .on("close", () => this.#lost());
+  }
+
+  /** Whether another query may go over it. */
+  get isUsable(): boolean {
+    return !this.isRetired && !this.isLost && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  get isEnding(): boolean {
+    return this.#session.destroyed;
+  }
+
+  get inFlight(): number {
+    return this.#queries.size;
+  }
+
+  get queries(): Iterable<HttpsQuery> {
+    return this.#queries;
+  }
+
+  begin(query: HttpsQuery, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
+    this.#queries.add(query);
+    query.begin(this.#session.request(headers, { endStream: body === undefined }), body);
+  }
+
+  ended(query: HttpsQuery, now: number): void {
+    this.#queries.delete(query);
+    this.idleSince = now;
+  }
+
+  close(): void {
+    if (this.isLost) return;
+    this.isLost = true;
+    this.#endHandshake();
+    this.#session.destroy();
+  }
+
+  /** The handshake takes too long. */
+  expired(): void {
+    this.#fault ??= new Error("i/o timeout");
+    this.#lost();
+  }
+
+  #connected(): void {
+    this.#endHandshake();
+    if (this.isLost) return;
+    this.isOpen = true;
+    this.#owner.connected(this);
+  }
+
+  #lost(): void {
+    if (this.isLost) return;
+    const queries = [...this.#queries];
+    this.isLost = true;
+    this.#endHandshake();
+    this.#session.destroy();
+    this.#owner.lost(this, this.#reason(), queries);
+  }
+
+  #endHandshake(): void {
+    if (this.#handshake !== undefined) this.#wheel.cancel(this.#handshake);
+    this.#handshake = undefined;
+  }
+
+  #reason(): string {
+    const fault = this.#fault;
+    if (fault === undefined) return "EOF";
+    const secure = describeTlsError(fault);
+    if (secure !== undefined) return secure;
+    const { text } = this.#remote;
+    const code = "code" in fault ? fault.code : undefined;
+    if (code === "ERR_HTTP2_ERROR" || fault.message === NO_HTTP2) return NO_HTTP2;
+    const reason = describeSystemError(fault);
+    if (this.isOpen) return reason;
+    return code === undefined ? `dial tcp ${text}: ${reason}` : `dial tcp ${text}: connect: ${reason}`;
+  }
+}

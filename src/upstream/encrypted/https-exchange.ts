@@ -1,0 +1,309 @@
+/**
+ * DNS over HTTPS (RFC 8484) on HTTP/2: one connection, a stream for each query. A connection that goes away under a query that the
+ * server has not taken is replaced; one that says nothing gets no further queries.
+ */
+import { constants } from "node:http2";
+import { writeU16 } from "../../dns/octets.ts";
+import type { Timer } from "../../lib/clock.ts";
+import type { ConnectBackOff } from "../connect-back-off.ts";
+import {
+  type Exchange,
+  type ExchangeOptions,
+  isReply,
+  type RequestCarrier,
+  SHORTEST_MESSAGE,
+  type UpstreamRequest,
+} from "../exchange.ts";
+import { ExchangeError, type ExchangeFault } from "../exchange-error.ts";
+import { HttpsConnection, type HttpsConnectionOwner } from "./https-connection.ts";
+import { HttpsQuery } from "./https-query.ts";
+import { QueryPadder } from "./query-padding.ts";
+import type { TlsClient } from "./tls-client.ts";
+
+export type DohMethod = "GET" | "POST";
+
+export interface HttpsExchangeOptions extends ExchangeOptions {
+  /** Agrees on `h2` by ALPN. */
+  readonly client: TlsClient;
+  /** Host, and port if it is not 443. */
+  readonly authority: string;
+  readonly path: string;
+  readonly method: DohMethod;
+  readonly backOff: ConnectBackOff;
+}
+
+/** Queries in flight. */
+export const MAX_STREAMS = 2_048;
+/** Connections open at a time, those included that only wait for their last answers. */
+const MAX_CONNECTIONS = 16;
+/** How often a query is sent anew because its connection went away without fault of the upstream. */
+const MAX_RETRIES = 2;
+const SWEEP_INTERVAL = 1_000;
+
+export class HttpsExchange implements Exchange {
+  readonly protocol = "https";
+  readonly #options: HttpsExchangeOptions;
+  readonly #padder = new QueryPadder();
+  /** Gets new queries. */
+  #current: HttpsConnection | undefined;
+  readonly #connections = new Set<HttpsConnection>();
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  #sweep: Timer | undefined;
+  #closed = false;
+  readonly #owner: HttpsConnectionOwner = {
+    connected: (connection) => this.#connected(connection),
+    lost: (connection, reason, unheard) => this.#lost(connection, reason, unheard),
+  };
+  readonly #carrier: RequestCarrier = {
+    timedOut: (request) => this.#timedOut(request),
+    letGo: (request) => this.#letGo(request),
+  };
+  readonly #queries = new Map<UpstreamRequest, HttpsQuery>();
+
+  constructor(options: HttpsExchangeOptions) {
+    this.#options = options;
+    const { authority, path, method } = options;
+    this.#url = `https://${authority}${path}`;
+    this.#headers = {
+      ":method": method,
+      ":scheme": "https",
+      ":authority": authority,
+      ":path": path,
+      accept: "application/dns-message",
+      ...(method === "POST" && { "content-type": "application/dns-message" }),
+    };
+  }
+
+  /** Queries in flight. */
+  get pending(): number {
+    return this.#queries.size;
+  }
+
+  get openConnections(): number {
+    return this.#connections.size;
+  }
+
+  send(request: UpstreamRequest, readTimeout: number, connectTimeout: number): void {
+    request.readTimeout = readTimeout;
+    request.connectTimeout = connectTimeout;
+    request.retries = 0;
+    this.#dispatch(request);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#sweep?.cancel();
+    for (const connection of [...this.#connections]) this.#drop(connection);
+    for (const request of [...this.#queries.keys()]) this.#fail(request, "closed", this.#gone());
+  }
+
+  #dispatch(request: UpstreamRequest): void {
+    const connection = this.#closed || this.#queries.size >= MAX_STREAMS ? undefined : this.#connection();
+    if (connection === undefined) {
+      this.#refuse(request);
+      return;
+    }
+    const now = this.#options.clock.turnTime();
+    const patience = connection.isOpen ? request.readTimeout : request.connectTimeout;
+    if (request.retries === 0) request.deadline = now + patience;
+    request.carrier = this.#carrier;
+    request.timeout = this.#options.wheel.schedule(Math.max(request.deadline - now, 0), request);
+    request.id = 0;
+    const query = new HttpsQuery(request, connection, {
+      answered: (body) => this.#answered(query, body),
+      failed: (reason) => this.#failed(query, reason),
+      refused: () => this.#retry(query),
+    });
+    this.#queries.set(request, query);
+    connection.begin(query, this.#headersFor(request), this.#body(request));
+  }
+
+  #body(request: UpstreamRequest): Buffer | undefined {
+    return this.#options.method === "POST" ? this.#message(request) : undefined;
+  }
+
+  #headersFor(request: UpstreamRequest): Readonly<Record<string, string>> {
+    if (this.#options.method === "POST") return this.#headers;
+    const question = this.#message(request).toString("base64url");
+    return { ...this.#headers, ":path": `${this.#options.path}?dns=${question}` };
+  }
+
+  /** In octets of its own, as the connection sends them later. The id is 0, so that caches on the way may share answers. */
+  #message(request: UpstreamRequest): Buffer {
+    const padded = this.#padder.pad(request.bytes, request.length, request.questionEnd);
+    const message = Buffer.from(padded);
+    writeU16(message, 0, 0);
+    return message;
+  }
+
+  #connection(): HttpsConnection | undefined {
+    const { clock, metrics, maxAge, expire } = this.#options;
+    const now = clock.now();
+    const current = this.#current;
+    const isOver =
+      current !== undefined &&
+      (!current.isUsable ||
+        (maxAge > 0 && now - current.openedAt >= maxAge) ||
+        (current.isOpen && current.inFlight === 0 && now - current.idleSince >= expire));
+    if (current !== undefined && isOver) this.#retire(current);
+    else if (current !== undefined) {
+      metrics.hits.increment();
+      return current;
+    }
+    if (this.#connections.size >= MAX_CONNECTIONS) return undefined;
+    if (this.#options.backOff.refusal(now) !== undefined) return undefined;
+    metrics.misses.increment();
+    const socket = this.#options.client.connect(this.#options.remote, this.#options.sourceAddress);
+    const opened = new HttpsConnection(this.#owner, this.#options.remote, socket, now, {
+      wheel: this.#options.wheel,
+    });
+    this.#current = opened;
+    this.#connections.add(opened);
+    this.#sweep ??= clock.every(SWEEP_INTERVAL, () => this.#sweepConnections());
+    return opened;
+  }
+
+  #connected(connection: HttpsConnection): void {
+    this.#options.backOff.succeeded();
+    const { wheel, clock } = this.#options;
+    const now = clock.turnTime();
+    for (const query of connection.queries) {
+      const { request } = query;
+      if (request.retries > 0) continue;
+      if (request.timeout !== undefined) wheel.cancel(request.timeout);
+      request.deadline = now + request.readTimeout;
+      request.timeout = wheel.schedule(request.readTimeout, request);
+    }
+  }
+
+  #answered(query: HttpsQuery, message: Uint8Array): void {
+    const { request } = query;
+    const { metrics } = this.#options;
+    if (message.length < SHORTEST_MESSAGE) {
+      metrics.short.increment();
+      this.#failed(query, "short message");
+    } else if (isReply(request, message, message.length, metrics)) {
+      this.#release(query);
+      request.answered(message);
+    } else {
+      // Nothing else comes on this stream.
+      this.#failed(query, "reply to another question");
+    }
+  }
+
+  #failed(query: HttpsQuery, reason: string): void {
+    this.#release(query);
+    this.#tell(query.request, "broken", this.#post(reason));
+  }
+
+  /** The server took no notice of the query. */
+  #retry(query: HttpsQuery): void {
+    this.#release(query);
+    if (query.request.retries++ < MAX_RETRIES) this.#dispatch(query.request);
+    else this.#tell(query.request, "broken", this.#post("http2: server refused the stream"));
+  }
+
+  #timedOut(request: UpstreamRequest): void {
+    const query = this.#queries.get(request);
+    if (query === undefined) return;
+    const { connection } = query;
+    const dialling = !connection.isOpen;
+    // Nothing came since the query went: further ones are better off on another connection.
+    if (!dialling && connection.heard === query.heardBefore) this.#retire(connection);
+    query.cancel(constants.NGHTTP2_CANCEL);
+    this.#release(query);
+    const reason = dialling
+      ? `dial tcp ${this.#options.remote.text}: i/o timeout`
+      : "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+    this.#tell(request, dialling ? "connect" : "timeout", this.#post(reason));
+  }
+
+  #letGo(request: UpstreamRequest): void {
+    const query = this.#queries.get(request);
+    if (query === undefined) return;
+    query.cancel(constants.NGHTTP2_CANCEL);
+    this.#release(query);
+  }
+
+  #lost(connection: HttpsConnection, reason: string, unheard: readonly HttpsQuery[]): void {
+    const dialling = !connection.isOpen;
+    const served = connection.heard > 0;
+    this.#drop(connection);
+    if (dialling) this.#options.backOff.failed(this.#options.clock.now(), this.#post(reason));
+    for (const query of unheard) {
+      if (!dialling && served) this.#retry(query);
+      else {
+        this.#release(query);
+        this.#tell(query.request, dialling ? "connect" : "broken", this.#post(reason));
+      }
+    }
+  }
+
+  #release(query: HttpsQuery): void {
+    const { request, connection } = query;
+    if (!this.#queries.delete(request)) return;
+    if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
+    request.timeout = undefined;
+    request.carrier = undefined;
+    connection.ended(query, this.#options.clock.now());
+    if (connection.isRetired && connection.inFlight === 0) this.#drop(connection);
+  }
+
+  #fail(request: UpstreamRequest, fault: ExchangeFault, message: string): void {
+    const query = this.#queries.get(request);
+    if (query !== undefined) this.#release(query);
+    this.#tell(request, fault, message);
+  }
+
+  #retire(connection: HttpsConnection): void {
+    if (this.#current === connection) this.#current = undefined;
+    connection.isRetired = true;
+    if (connection.inFlight === 0) this.#drop(connection);
+  }
+
+  #drop(connection: HttpsConnection): void {
+    if (this.#current === connection) this.#current = undefined;
+    connection.isRetired = true;
+    if (this.#connections.delete(connection)) connection.close();
+  }
+
+  #sweepConnections(): void {
+    const { clock, expire } = this.#options;
+    const now = clock.now();
+    for (const connection of [...this.#connections]) {
+      const idle = connection.inFlight === 0 && now - connection.idleSince >= expire;
+      if (connection.isRetired || (connection.isOpen && idle)) this.#retire(connection);
+    }
+    if (this.#connections.size > 0) return;
+    this.#sweep?.cancel();
+    this.#sweep = undefined;
+  }
+
+  #refuse(request: UpstreamRequest): void {
+    const refusal = this.#options.backOff.refusal(this.#options.clock.now());
+    const [fault, message] = this.#closed
+      ? (["closed", this.#gone()] as const)
+      : refusal !== undefined && this.#queries.size < MAX_STREAMS
+        ? (["connect", refusal] as const)
+        : ([
+            "busy",
+            `${this.#queries.size} queries wait for ${this.#options.remote.text} over https already`,
+          ] as const);
+    queueMicrotask(() => this.#tell(request, fault, message));
+  }
+
+  #tell(request: UpstreamRequest, fault: ExchangeFault, message: string): void {
+    request.failed(new ExchangeError(fault, this.protocol, this.#options.remote.text, message));
+  }
+
+  #gone(): string {
+    return `${this.#options.remote.text} is not used any more`;
+  }
+
+  /** In the words of Go's HTTP client. */
+  #post(reason: string): string {
+    return `${this.#options.method === "POST" ? "Post" : "Get"} "${this.#url}": ${reason}`;
+  }
+}

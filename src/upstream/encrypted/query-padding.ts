@@ -1,0 +1,61 @@
+/**
+ * Padding of queries on encrypted transports, so that their length tells little of the name (RFC 7830, RFC 8467): up to the next
+ * multiple of 128 octets.
+ */
+import { octetAt, readU16, writeU16 } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
+
+/** RFC 8467 section 4.1. */
+export const BLOCK = 128;
+const PADDING = 12;
+/** Root, type, class, TTL, length. */
+const OPT_OCTETS = 11;
+const OPTION_OCTETS = 4;
+/** What the OPT record says that a query is given for its padding alone. It bounds nothing on a stream. */
+const UDP_SIZE = 1232;
+
+export class QueryPadder {
+  #scratch = new Uint8Array(512);
+
+  /**
+   * The query with padding at its end; as it is where it has padding already, or where something stands behind OPT or in front of it.
+   * A query without OPT gets one. The result is good until the next call.
+   */
+  pad(bytes: Uint8Array, length: number, questionEnd: number): Uint8Array {
+    const query = length === bytes.length ? bytes : bytes.subarray(0, length);
+    if (readU16(query, 6) !== 0 || readU16(query, 8) !== 0) return query;
+    const additional = readU16(query, 10);
+    const hasOpt = additional === 1 && isPlainOpt(query, questionEnd);
+    if (!hasOpt && (additional !== 0 || questionEnd !== length)) return query;
+    const optionAt = hasOpt ? length : length + OPT_OCTETS;
+    const padding = (BLOCK - ((optionAt + OPTION_OCTETS) % BLOCK)) % BLOCK;
+    const total = optionAt + OPTION_OCTETS + padding;
+    if (total > 0xffff) return query;
+    if (this.#scratch.length < total) this.#scratch = new Uint8Array(total);
+    const padded = this.#scratch.subarray(0, total);
+    padded.set(query);
+    padded.fill(0, length);
+    if (!hasOpt) {
+      writeU16(padded, 10, 1);
+      writeU16(padded, length + 1, RecordType.OPT);
+      writeU16(padded, length + 3, UDP_SIZE);
+    }
+    const lengthAt = questionEnd + OPT_OCTETS - 2;
+    writeU16(padded, lengthAt, readU16(padded, lengthAt) + OPTION_OCTETS + padding);
+    writeU16(padded, optionAt, PADDING);
+    writeU16(padded, optionAt + 2, padding);
+    return padded;
+  }
+}
+
+/** An OPT record that ends the message and holds no padding. */
+function isPlainOpt(query: Uint8Array, at: number): boolean {
+  if (query.length < at + OPT_OCTETS || octetAt(query, at) !== 0) return false;
+  if (readU16(query, at + 1) !== RecordType.OPT) return false;
+  if (at + OPT_OCTETS + readU16(query, at + OPT_OCTETS - 2) !== query.length) return false;
+  for (let option = at + OPT_OCTETS; option + OPTION_OCTETS <= query.length; ) {
+    if (readU16(query, option) === PADDING) return false;
+    option += OPTION_OCTETS + readU16(query, option + 2);
+  }
+  return true;
+}

@@ -1,0 +1,136 @@
+/** TLS towards upstreams: whom to trust, what to show, which session to take up again. Never without a check of the certificate. */
+import { X509Certificate } from "node:crypto";
+import { isIP, type Socket } from "node:net";
+import {
+  checkServerIdentity,
+  connect,
+  createSecureContext,
+  getCACertificates,
+  type SecureContext,
+  type TLSSocket,
+} from "node:tls";
+import type { UpstreamAddress } from "../address.ts";
+import type { StreamDialler } from "../tcp-connection.ts";
+import { QueryPadder } from "./query-padding.ts";
+import { describeTlsError, wrongCertificate } from "./tls-words.ts";
+
+/** PEM; what is missing is not shown, or taken from the system. */
+export interface TlsMaterial {
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+  /** Trusted in place of the system's authorities. */
+  readonly authorities?: string | undefined;
+}
+
+/**
+ * What all upstreams of one configuration share.
+ * @throws Error with a message for the operator
+ */
+export function clientContext({ certificate, key, authorities }: TlsMaterial): SecureContext {
+  const ca = authorities === undefined ? systemAuthorities() : certificatesIn(authorities);
+  if (authorities !== undefined && ca?.length === 0) throw new Error("could not read root certs");
+  try {
+    return createSecureContext({
+      minVersion: "TLSv1.2",
+      ...(ca !== undefined && { ca: [...ca] }),
+      ...(certificate !== undefined && { cert: certificate }),
+      ...(key !== undefined && { key }),
+    });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "";
+    const reason = code.includes("KEY_VALUES_MISMATCH")
+      ? "tls: private key does not match public key"
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    throw new Error(`could not load TLS cert: ${reason}`, { cause: error });
+  }
+}
+
+/** Those of the system, as programs in Go have it; those that come with Node where the system has none. */
+function systemAuthorities(): readonly string[] | undefined {
+  const found = getCACertificates("system");
+  return found.length === 0 ? undefined : found;
+}
+
+function certificatesIn(text: string): readonly string[] {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  for (const block of blocks) {
+    try {
+      void new X509Certificate(block);
+    } catch (error) {
+      throw new Error("could not read root certs", { cause: error });
+    }
+  }
+  return blocks;
+}
+
+export interface TlsClientOptions {
+  readonly context: SecureContext;
+  /** The name that the certificate must be for, and that is sent to the server; the address without it. */
+  readonly serverName: string | undefined;
+  /** Protocols to agree on by ALPN; none for DNS over TLS. */
+  readonly protocols?: readonly string[];
+}
+
+/** Opens TLS connections to one upstream. */
+export class TlsClient {
+  readonly #options: TlsClientOptions;
+  /** Of the last connection whose certificate was found good. */
+  #session: Buffer | undefined;
+
+  constructor(options: TlsClientOptions) {
+    this.#options = options;
+  }
+
+  connect(remote: UpstreamAddress, sourceAddress: string | undefined): TLSSocket {
+    const { context, serverName, protocols } = this.#options;
+    const wanted = serverName ?? remote.host;
+    const socket = connect({
+      host: remote.host,
+      port: remote.port,
+      secureContext: context,
+      ...(serverName !== undefined && isIP(serverName) === 0 && { servername: serverName }),
+      ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
+      ...(protocols !== undefined && { ALPNProtocols: [...protocols] }),
+      ...(this.#session !== undefined && { session: this.#session }),
+      checkServerIdentity: (_host, certificate) =>
+        // Names in the subject alone count for nothing (RFC 9525 section 2).
+        certificate.subjectaltname === undefined || checkServerIdentity(wanted, certificate) !== undefined
+          ? wrongCertificate(wanted, certificate.subjectaltname)
+          : undefined,
+    });
+    socket.setNoDelay(true);
+    socket.on("session", (session) => {
+      this.#session = session;
+    });
+    socket.once("error", () => {
+      this.#session = undefined;
+    });
+    return socket;
+  }
+}
+
+/** DNS over TLS (RFC 7858) for {@link TcpExchange}. */
+export class TlsDialler implements StreamDialler {
+  readonly protocol = "tcp-tls";
+  readonly readyEvent = "secureConnect";
+  readonly #client: TlsClient;
+  readonly #padder = new QueryPadder();
+
+  constructor(client: TlsClient) {
+    this.#client = client;
+  }
+
+  dial(remote: UpstreamAddress, sourceAddress: string | undefined): Socket {
+    return this.#client.connect(remote, sourceAddress);
+  }
+
+  describe(error: Error): string | undefined {
+    return describeTlsError(error);
+  }
+
+  outgoing(bytes: Uint8Array, length: number, questionEnd: number): Uint8Array {
+    return this.#padder.pad(bytes, length, questionEnd);
+  }
+}
