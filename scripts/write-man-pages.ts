@@ -24,6 +24,7 @@ for (const { name, file } of [
   { name: "explain", file: "docs/explain.md" },
   { name: "test", file: "docs/test.md" },
   { name: "plugin", file: "docs/plugins.md" },
+  { name: "migrate", file: "docs/predecessors/migrate.md" },
 ])
   write(await commandPage(name, file));
 write(corefilePage());

@@ -51,6 +51,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./test-command/test-command.ts")).TEST_FLAGS,
   },
   {
+    name: "migrate",
+    words: "[VERB] [FILE]",
+    about: "rewrites old Corefiles, ConfigMaps and values",
+    wordKind: "files",
+    load: async () => (await import("./migrate/migrate.ts")).migrate,
+    flags: async () => (await import("./migrate/flags.ts")).MIGRATE_FLAGS,
+  },
+  {
     name: "help",
     words: "[PLUGIN]",
     about: "explains a plugin",

@@ -5,6 +5,8 @@
 
 import { canonicalDump } from "../../corefile/canonical-dump.ts";
 import { type Diagnostic, DiagnosticSink, formatDiagnostic } from "../../corefile/diagnostic.ts";
+import { modernise } from "../../corefile/history/modernise.ts";
+import { findOldWords, OLD_DIRECTIVES, type OldWord, spanOf } from "../../corefile/history/old-words.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import { resolveServerKeys, type ServerKey } from "../../corefile/server-key.ts";
@@ -122,12 +124,18 @@ export async function inspectConfiguration(
   options: ConfigurationOptions,
 ): Promise<Inspection> {
   options.registry.refresh();
-  const { corefile, diagnostics } = parseCorefile(source.text, {
+  const { corefile: written, diagnostics } = parseCorefile(source.text, {
     file: source.file,
     host: options.host,
-    directives: [...options.registry.names, ...unavailableDirectives],
+    directives: [...options.registry.names, ...unavailableDirectives, ...OLD_DIRECTIVES],
   });
   const report = new DiagnosticSink();
+  const oldWords = findOldWords(written, (path) => {
+    const content = options.host.readFile(path);
+    return content.kind === "text" ? content.text : undefined;
+  });
+  for (const word of oldWords) reportOldWord(word, report);
+  const corefile = modernise(written, oldWords);
   const registry = registryFor(corefile, options.registry, report);
   const keysOfBlocks = resolveServerKeys(corefile, report, { defaultPort: options.defaultPort });
   const blocks: ConfiguredBlock[] = [];
@@ -146,6 +154,15 @@ export async function inspectConfiguration(
     misplacedOptionNotes(blocks),
   );
   return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
+}
+
+/** It runs, and whoever wrote it learns what to write today. */
+function reportOldWord(word: OldWord, report: DiagnosticSink): void {
+  const { plugin, option, removed, losses, advice } = word;
+  const what = option === undefined ? `'${plugin}'` : `'${option}' in '${plugin}'`;
+  report.warning("OLD_WORD", spanOf(word), `${what} was removed in CoreDNS ${removed}: ${advice}`, {
+    notes: [...losses, "'portolan migrate' rewrites the Corefile"],
+  });
 }
 
 /** The files in the order in which they were read. */

@@ -7,10 +7,7 @@ const UPSTREAM = "'upstream' was removed: names that lead outside are always loo
 
 /** What to do instead, by name. */
 export const removedDirectives: ReadonlyMap<string, string> = new Map([
-  ["proxy", "'proxy' was removed: use 'forward', as in: forward . 192.0.2.53"],
   ["upstream", UPSTREAM],
-  ["startup", "'startup' was replaced by 'on': on startup COMMAND"],
-  ["shutdown", "'shutdown' was replaced by 'on': on shutdown COMMAND"],
   [
     "federation",
     "'federation' was removed with the cluster federation that it served; there is no replacement",
@@ -23,11 +20,6 @@ export const removedOptions: ReadonlyMap<string, ReadonlyMap<string, string>> = 
   [
     "kubernetes",
     new Map([
-      ["upstream", UPSTREAM],
-      [
-        "resyncperiod",
-        "'resyncperiod' was removed: changes are watched, so there is nothing to ask for again",
-      ],
       ["transfer", KUBERNETES_TRANSFER],
       ["federation", "'federation' was removed with the cluster federation that it served"],
       [
@@ -36,31 +28,8 @@ export const removedOptions: ReadonlyMap<string, ReadonlyMap<string, string>> = 
       ],
     ]),
   ],
-  [
-    "file",
-    new Map([
-      ["upstream", UPSTREAM],
-      ["transfer", KUBERNETES_TRANSFER],
-      ["no_reload", "use 'reload 0'"],
-    ]),
-  ],
-  [
-    "auto",
-    new Map([
-      ["upstream", UPSTREAM],
-      ["transfer", KUBERNETES_TRANSFER],
-      ["no_reload", "use 'reload 0'"],
-    ]),
-  ],
-  ["secondary", new Map([["upstream", UPSTREAM]])],
-  [
-    "etcd",
-    new Map([
-      ["upstream", UPSTREAM],
-      ["stubzones", "'stubzones' was removed: use 'forward' for these zones"],
-    ]),
-  ],
-  ["template", new Map([["upstream", UPSTREAM]])],
+  ["file", new Map([["transfer", KUBERNETES_TRANSFER]])],
+  ["auto", new Map([["transfer", KUBERNETES_TRANSFER]])],
   ["forward", new Map([["protocol", "'protocol' belonged to 'proxy': use 'force_tcp' or 'prefer_udp'"]])],
 ]);
 

@@ -1,0 +1,113 @@
+import { TODAY } from "../../predecessors/migrate/versions.ts";
+import { FlagError, type FlagRow, switchRow } from "../flag-table.ts";
+
+export const MIGRATE_VERBS = [
+  "migrate",
+  "downgrade",
+  "deprecated",
+  "unsupported",
+  "default",
+  "released",
+  "validversions",
+] as const;
+export type MigrateVerb = (typeof MIGRATE_VERBS)[number];
+
+export interface MigrateFlags {
+  from: string;
+  to: string;
+  corefile: string;
+  configmap: string;
+  kubeconfig: string;
+  k8sversion: string;
+  domain: string;
+  deprecations: boolean;
+  format: string;
+  help: boolean;
+}
+
+export function defaultMigrateFlags(): MigrateFlags {
+  return {
+    from: "",
+    to: TODAY,
+    corefile: "",
+    configmap: "",
+    kubeconfig: "",
+    k8sversion: "",
+    domain: "cluster.local",
+    deprecations: false,
+    format: "human",
+    help: false,
+  };
+}
+
+const FORMATS = ["human", "json"];
+
+export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
+  textRow(
+    "from",
+    "VERSION",
+    "version of CoreDNS that the Corefile is for, or kube-dns or helm-values",
+    (flags, value) => {
+      flags.from = value;
+    },
+  ),
+  textRow("to", "VERSION", `version of CoreDNS that it shall be for (default ${TODAY})`, (flags, value) => {
+    flags.to = value;
+  }),
+  textRow("corefile", "FILE", "the file to migrate, as the word behind the flags", (flags, value) => {
+    flags.corefile = value;
+  }),
+  textRow(
+    "configmap",
+    "NAMESPACE/NAME",
+    "read this ConfigMap of the cluster instead of a file",
+    (flags, value) => {
+      flags.configmap = value;
+    },
+  ),
+  textRow(
+    "kubeconfig",
+    "FILE",
+    "where the cluster is (default: the cluster around this pod)",
+    (flags, value) => {
+      flags.kubeconfig = value;
+    },
+  ),
+  textRow(
+    "k8sversion",
+    "VERSION",
+    "release of Kubernetes whose default is meant (verb default)",
+    (flags, value) => {
+      flags.k8sversion = value;
+    },
+  ),
+  textRow("domain", "ZONE", "zone of the cluster for kube-dns (default cluster.local)", (flags, value) => {
+    flags.domain = value.replace(/\.$/, "");
+  }),
+  switchRow(["deprecations"], "also replace what is only deprecated in that version", (flags, on) => {
+    flags.deprecations = on;
+  }),
+  {
+    names: ["format"],
+    value: "FORMAT",
+    about: "human or json (default human)",
+    choices: FORMATS,
+    apply: (flags, value) => {
+      if (!FORMATS.includes(value))
+        throw new FlagError(`unknown format "${value}": ${FORMATS.join(", ")}`, 2, true);
+      flags.format = value;
+    },
+  },
+  switchRow(["help", "h"], "show this help", (flags, on) => {
+    flags.help = on;
+  }),
+];
+
+function textRow(
+  name: string,
+  value: string,
+  about: string,
+  apply: (flags: MigrateFlags, value: string) => void,
+): FlagRow<MigrateFlags> {
+  return { names: [name], value, about, apply };
+}

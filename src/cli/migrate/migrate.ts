@@ -1,0 +1,209 @@
+/** `portolan migrate`: Corefiles of older versions, and the configurations of predecessors, as a Corefile of today; and the way back. */
+import { existsSync } from "node:fs";
+import { type Diagnostic, formatDiagnostic, formatPlace } from "../../corefile/diagnostic.ts";
+import { nodeHost } from "../../corefile/node-host.ts";
+import { parseCorefile } from "../../corefile/parser.ts";
+import { KubeDnsConfigError, readKubeDnsConfig } from "../../predecessors/kube-dns/config-map.ts";
+import { isDefaultCorefile } from "../../predecessors/migrate/default-corefiles.ts";
+import { downgrade } from "../../predecessors/migrate/downgrade.ts";
+import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
+import { fromKubeDns } from "../../predecessors/migrate/from-kube-dns.ts";
+import { type Migrated, type Notice, sentenceOf } from "../../predecessors/migrate/notice.ts";
+import { upgrade } from "../../predecessors/migrate/upgrade.ts";
+import { isUpTo, readVersion, TODAY, VERSIONS, VersionError } from "../../predecessors/migrate/versions.ts";
+import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
+import { thisMachine } from "../../server/configuration/machine.ts";
+import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
+import { unavailableDirectives } from "../../server/configuration/unavailable-directives.ts";
+import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
+import { defaultPluginFlags, pluginRegistry } from "../plugin-list.ts";
+import {
+  defaultMigrateFlags,
+  MIGRATE_FLAGS,
+  MIGRATE_VERBS,
+  type MigrateFlags,
+  type MigrateVerb,
+} from "./flags.ts";
+import { InputError, type MigrationInput, readInput, readLive } from "./input.ts";
+
+const EXIT = { DONE: 0, FAULTY: 1, CANNOT: 2 } as const;
+
+/** @returns the exit code: 0 done, 1 where the result does not pass `check`, 2 where nothing could be migrated */
+export async function migrate(argv: readonly string[]): Promise<number> {
+  try {
+    return await run(argv);
+  } catch (error) {
+    if (error instanceof FlagError) {
+      process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+    } else if (
+      error instanceof UnreadableCorefile ||
+      error instanceof InputError ||
+      error instanceof VersionError ||
+      error instanceof KubeDnsConfigError ||
+      error instanceof HelmValuesError
+    ) {
+      process.stderr.write(`${error.message}\n`);
+    } else throw error;
+    return EXIT.CANNOT;
+  }
+}
+
+async function run(argv: readonly string[]): Promise<number> {
+  const flags = defaultMigrateFlags();
+  const words = parseFlags(MIGRATE_FLAGS, flags, argv, true);
+  if (flags.help) {
+    process.stdout.write(usage());
+    return EXIT.DONE;
+  }
+  const verb = MIGRATE_VERBS.find((each) => each === words[0]);
+  const [file = "", ...more] = verb === undefined ? words : words.slice(1);
+  if (more.length > 0)
+    throw new FlagError(`one file at a time, not also ${more.join(" ")}`, EXIT.CANNOT, true);
+  return carryOut(verb ?? "migrate", flags, file === "" ? flags.corefile : file);
+}
+
+async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): Promise<number> {
+  const kind = flags.from === "kube-dns" || flags.from === "helm-values" ? flags.from : undefined;
+  const from = kind === undefined && flags.from !== "" ? readVersion(flags.from) : undefined;
+  const to = readVersion(flags.to);
+  if (verb === "validversions") {
+    process.stdout.write(
+      flags.format === "json" ? `${JSON.stringify(VERSIONS)}\n` : `${VERSIONS.join("\n")}\n`,
+    );
+    return EXIT.DONE;
+  }
+  if (verb === "released") {
+    process.stdout.write(`${VERSIONS.includes(flags.from.replace(/^v/, ""))}\n`);
+    return EXIT.DONE;
+  }
+  const input =
+    flags.configmap === ""
+      ? readInput(readFile(file), kind ?? (from === undefined ? undefined : corefileKind(file)))
+      : await readLive(flags.configmap, flags.kubeconfig, kind);
+  const name = flags.configmap === "" ? file || "Corefile" : flags.configmap;
+  const registry = await pluginRegistry(defaultPluginFlags(), existsSync(name) ? name : undefined);
+  const directives = [...registry.names, ...unavailableDirectives];
+  if (verb === "default") {
+    const { corefile } = parseCorefile(textOf(input), { file: name, host: nodeHost });
+    process.stdout.write(`${isDefaultCorefile(corefile, flags.k8sversion || undefined)}\n`);
+    return EXIT.DONE;
+  }
+  const { deprecations, domain } = flags;
+  const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
+  const options = { file: name, host: nodeHost, from, to, deprecations, directives };
+  const result =
+    input.kind === "kube-dns"
+      ? fromKubeDns(readKubeDnsConfig(input.data), { domain })
+      : isDown
+        ? downgrade(textOf(input), { ...options, directives: [...directives] })
+        : upgrade(textOf(input), options);
+  // An older CoreDNS is not this server: there is nobody here to check for it.
+  const diagnostics = isDown || to !== TODAY ? [] : await check(result.text, name, registry);
+  return show(verb, result, diagnostics, name, flags.format);
+}
+
+/** A file that holds a ConfigMap is one, whatever the version of the Corefile in it. */
+function corefileKind(file: string): "corefile" | undefined {
+  return /\.(ya?ml|json)$/.test(file) || file === "" || file === "-" ? undefined : "corefile";
+}
+
+function readFile(file: string): CorefileSource {
+  if (file === "-" || file === "stdin") return readStandardInput();
+  if (file !== "") return readCorefile(file);
+  if (existsSync("Corefile")) return readCorefile("Corefile");
+  throw new FlagError("there is no Corefile here: name the file to migrate", EXIT.CANNOT, true);
+}
+
+function textOf(input: MigrationInput): string {
+  if (input.kind === "corefile") return input.text;
+  if (input.kind === "helm-values") return fromHelmValues(input.values);
+  throw new InputError("kube-dns has no Corefile: 'migrate' makes one of its ConfigMap");
+}
+
+/** Faults of what came out; warnings are for `check` to show. */
+async function check(text: string, file: string, registry: PluginRegistry): Promise<Diagnostic[]> {
+  const { diagnostics } = await inspectConfiguration(
+    { text, file },
+    { host: nodeHost, registry, machine: thisMachine(process.env), defaultPort: 53 },
+  );
+  return diagnostics.filter(({ severity }) => severity === "error");
+}
+
+function show(
+  verb: MigrateVerb,
+  { text, notices }: Migrated,
+  diagnostics: readonly Diagnostic[],
+  file: string,
+  format: string,
+): number {
+  const code = diagnostics.length === 0 ? EXIT.DONE : EXIT.FAULTY;
+  const writesText = verb === "migrate" || verb === "downgrade";
+  const shown =
+    verb === "unsupported" ? notices.filter(({ severity }) => severity === "unsupported") : notices;
+  if (format === "json") {
+    const report = {
+      ...(writesText && { corefile: text }),
+      notices: shown.map((notice) => noticeJson(notice)),
+      errors: diagnostics.map(({ code: name, message, span }) => ({
+        code: name,
+        message,
+        place: formatPlace(span),
+      })),
+    };
+    process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
+    return code;
+  }
+  if (writesText) process.stdout.write(text);
+  const out = writesText ? process.stderr : process.stdout;
+  for (const notice of shown) out.write(`${noticeText(notice)}\n`);
+  if (diagnostics.length > 0 && verb !== "unsupported")
+    process.stderr.write("\nWhat came out does not start:\n");
+  for (const diagnostic of diagnostics)
+    process.stderr.write(`${formatDiagnostic(diagnostic, file === "" ? undefined : text)}\n`);
+  return code;
+}
+
+function noticeText(notice: Notice): string {
+  const place = notice.span === undefined ? "" : `${formatPlace(notice.span)}: `;
+  const first =
+    notice.severity === "changed" ? `note: ${notice.notes.join("; ")}` : `${place}${sentenceOf(notice)}`;
+  const notes = notice.severity === "changed" ? [] : notice.notes.map((note) => `  note: ${note}`);
+  return [first, ...notes].join("\n");
+}
+
+function noticeJson(notice: Notice) {
+  const { severity, plugin, option, version, replacedBy, notes, span } = notice;
+  return {
+    severity,
+    plugin,
+    ...(option !== undefined && { option }),
+    version,
+    ...(replacedBy !== undefined && { replacedBy }),
+    message: sentenceOf(notice),
+    notes,
+    ...(span !== undefined && { line: span.line, column: span.column }),
+  };
+}
+
+function usage(): string {
+  return [
+    "portolan migrate rewrites Corefiles of older versions of CoreDNS, kube-dns's ConfigMap and values of CoreDNS's Helm chart",
+    "as a Corefile of today. Comments stay. It changes no file: the result goes to standard output, what there is to say to standard error.",
+    "",
+    'Usage: portolan migrate [VERB] [-from VERSION] [-to VERSION] [FILE]   (default ./Corefile, "-" is standard input)',
+    "",
+    "  migrate        writes the new Corefile (the verb where none is given)",
+    "  downgrade      writes a Corefile that CoreDNS of the version -to understands",
+    "  deprecated     lists what is deprecated, ignored, removed or new between both versions",
+    "  unsupported    lists what is not known",
+    "  default        says whether the Corefile is the default of a release of Kubernetes",
+    "  released       says whether -from is a release of CoreDNS",
+    "  validversions  lists the versions",
+    "",
+    ...flagLines(MIGRATE_FLAGS),
+    "",
+    "Exit codes: 0 done, 1 the result has errors (portolan check), 2 nothing could be migrated.",
+    "",
+  ].join("\n");
+}

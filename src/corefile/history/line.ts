@@ -1,0 +1,49 @@
+/** Lines of a Corefile that are to be written, as words: they become part of a tree, or text. */
+import type { Token } from "../tokens.ts";
+import type { Directive } from "../tree.ts";
+
+/** A word of the Corefile as it stands there, or a new one. */
+export type Word = Token | string;
+
+export interface Line {
+  readonly words: readonly Word[];
+  /** The lines between the braces; without it there are no braces. */
+  readonly block?: readonly Line[];
+}
+
+/** @param words of the line; `block` without lines stands for none */
+export function line(words: readonly Word[], block: readonly Line[] = []): Line {
+  return block.length === 0 ? { words } : { words, block };
+}
+
+/** The line as a directive whose new words stand at `place`, for messages about them. */
+export function directiveOf({ words, block }: Line, place: Token): Directive {
+  const [name = place, ...args] = words.map(
+    (word): Token =>
+      typeof word === "string"
+        ? { ...place, kind: "word", text: word, raw: word, quoted: false, startsLine: false }
+        : word,
+  );
+  return {
+    name: { ...name, startsLine: true },
+    args,
+    block: block?.map((inner) => directiveOf(inner, place)),
+    closingBrace: block === undefined ? undefined : place,
+  };
+}
+
+const INDENT = "    ";
+
+/** The line as text, with everything in its block one level further in. No line break at the end. */
+export function textOf({ words, block }: Line, indent = ""): string {
+  const text = indent + words.map(wordText).join(" ");
+  if (block === undefined) return text;
+  return [`${text} {`, ...block.map((inner) => textOf(inner, indent + INDENT)), `${indent}}`].join("\n");
+}
+
+function wordText(word: Word): string {
+  const text = typeof word === "string" ? word : word.raw;
+  const needsQuotes = text === "" || /[\s"{}#]/.test(text.replaceAll(/\{[$%][^{}]*\}|\{\$[^{}]*\}/g, ""));
+  if (!needsQuotes && !(typeof word !== "string" && word.quoted)) return text;
+  return `"${text.replaceAll('"', '\\"')}"`;
+}

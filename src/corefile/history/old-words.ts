@@ -1,0 +1,178 @@
+/**
+ * What older versions of CoreDNS understood and today's does not: which words those are, since when, and what takes their place
+ * (kube-dns facts 11). One table serves the server, which starts such a Corefile, and `migrate`, which rewrites it.
+ */
+import type { Span } from "../diagnostic.ts";
+import type { Corefile, Directive, ServerBlock } from "../tree.ts";
+import { type Line, line } from "./line.ts";
+import { type FileReader, todaysProxy } from "./proxy-line.ts";
+
+/** One old directive or option, and what to do about it. */
+export interface OldWord {
+  readonly plugin: string;
+  /** Undefined where the directive as a whole is meant. */
+  readonly option: string | undefined;
+  /** The version that first warned of it, took it without effect, and refused it. */
+  readonly deprecated?: string;
+  readonly ignored?: string;
+  readonly removed?: string;
+  readonly replacedBy?: string;
+  readonly block: ServerBlock;
+  /** The directive that it stands in, or is. */
+  readonly directive: Directive;
+  /** What goes: {@link directive}, or a line of its block. */
+  readonly old: Directive;
+  /** What takes its place; empty where nothing does. */
+  readonly lines: readonly Line[];
+  /** Lines for the server block that it stands in. */
+  readonly beside: readonly Line[];
+  /** What cannot be carried over. */
+  readonly losses: readonly string[];
+  /** What to write today. */
+  readonly advice: string;
+}
+
+/** Directives that only exist here. */
+export const OLD_DIRECTIVES: ReadonlySet<string> = new Set(["proxy", "startup", "shutdown"]);
+
+/** Options that lead CNAME targets to servers of their own: all of them are gone. */
+const WITH_UPSTREAM: ReadonlySet<string> = new Set([
+  "kubernetes",
+  "file",
+  "auto",
+  "secondary",
+  "etcd",
+  "route53",
+  "azure",
+  "clouddns",
+  "template",
+  "federation",
+]);
+
+const WITH_TRANSFER: ReadonlySet<string> = new Set(["kubernetes", "file", "auto", "secondary"]);
+
+/** All old words of a Corefile, in the order of the text. */
+export function findOldWords({ blocks }: Corefile, readFile: FileReader): OldWord[] {
+  return blocks.flatMap((block) => [
+    ...proxies(block, readFile),
+    ...block.directives.flatMap((directive) => [
+      ...hooks(block, directive),
+      ...(directive.block ?? []).flatMap((option) => oldOption(block, directive, option)),
+    ]),
+  ]);
+}
+
+/** The place of a word, for messages. */
+export function spanOf({ old }: OldWord): Span {
+  return old.name.span;
+}
+
+/** The longest FROM won, whatever the order; of `forward` it is the first one that fits. */
+function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
+  const found = block.directives.filter(({ name }) => name.text === "proxy");
+  const own = found.map((directive) => ({
+    ...todaysProxy(directive, readFile),
+    directive,
+    labels: labelsOf(directive.args[0]?.text),
+  }));
+  const sorted = own.toSorted((one, other) => other.labels - one.labels);
+  return own.map(({ directive, line: { words }, losses }, index) => {
+    const name = typeof words[0] === "string" ? words[0] : "forward";
+    const place = sorted[index];
+    return {
+      plugin: "proxy",
+      option: undefined,
+      deprecated: "1.4.0",
+      removed: "1.5.0",
+      replacedBy: name,
+      block,
+      directive,
+      old: directive,
+      lines: place === undefined ? [] : [place.line],
+      beside: [],
+      losses,
+      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'`,
+    };
+  });
+}
+
+function labelsOf(zone = "."): number {
+  return zone.split(".").filter((label) => label !== "").length;
+}
+
+function hooks(block: ServerBlock, directive: Directive): OldWord[] {
+  const { name, args } = directive;
+  if (name.text !== "startup" && name.text !== "shutdown") return [];
+  return [
+    {
+      plugin: name.text,
+      option: undefined,
+      deprecated: "1.0.6",
+      removed: "1.1.0",
+      replacedBy: "on",
+      block,
+      directive,
+      old: directive,
+      lines: [line(["on", name.text, ...args])],
+      beside: [],
+      losses: [],
+      advice: `write 'on ${name.text} ${args.map(({ text }) => text).join(" ")}'`,
+    },
+  ];
+}
+
+function oldOption(block: ServerBlock, directive: Directive, old: Directive): OldWord[] {
+  const plugin = directive.name.text;
+  const option = old.name.text;
+  const word = { plugin, option, block, directive, old, lines: [], beside: [], losses: [] };
+  if (option === "upstream" && WITH_UPSTREAM.has(plugin)) {
+    const losses =
+      old.args.length > 0
+        ? [
+            `targets of CNAME records are looked up through this server, and no more through ${old.args.map(({ text }) => text).join(" ")}`,
+          ]
+        : [];
+    const advice = "leave it out, names that lead outside are always looked up through this server";
+    return [{ ...word, deprecated: "1.4.0", ignored: "1.5.0", removed: "1.7.0", losses, advice }];
+  }
+  if (option === "resyncperiod" && plugin === "kubernetes") {
+    const advice = "leave it out, changes of the cluster are watched";
+    return [{ ...word, deprecated: "1.5.0", ignored: "1.6.0", removed: "1.7.0", advice }];
+  }
+  if (option === "no_reload" && (plugin === "file" || plugin === "auto"))
+    return [
+      {
+        ...word,
+        removed: "1.5.0",
+        replacedBy: "reload",
+        lines: [line(["reload", "0"])],
+        advice: "write 'reload 0'",
+      },
+    ];
+  if (option === "transfer" && WITH_TRANSFER.has(plugin) && old.args[0]?.text === "to") {
+    const zones = transferredZones(block, directive);
+    return [
+      {
+        ...word,
+        removed: "1.8.0",
+        replacedBy: "transfer",
+        beside: [line(["transfer", ...zones], [line(old.args)])],
+        advice: `write the directive 'transfer' in the server block, with '${old.args.map(({ text }) => text).join(" ")}'`,
+      },
+    ];
+  }
+  return [];
+}
+
+/** The zones that the plugin serves; without any those of the server block. Reverse zones of `kubernetes` were never handed out. */
+function transferredZones(block: ServerBlock, { name, args }: Directive) {
+  const own = name.text === "file" || name.text === "auto" ? args.slice(1) : args;
+  if (name.text === "auto") return own;
+  if (name.text !== "kubernetes") return own.length > 0 ? own : zonesOf(block);
+  const [first] = own.length > 0 ? own : zonesOf(block);
+  return first === undefined ? [] : [first];
+}
+
+function zonesOf({ keys }: ServerBlock): string[] {
+  return keys.map(({ text }) => text.replace(/^\w+:\/\//, "").replace(/:\d+$/, ""));
+}

@@ -1,0 +1,113 @@
+/** The `proxy` of CoreDNS before 1.5.0 as what one writes today (kube-dns facts 11.1). */
+import type { Token } from "../tokens.ts";
+import type { Directive } from "../tree.ts";
+import { type Line, line, type Word } from "./line.ts";
+
+export interface TodaysLine {
+  readonly line: Line;
+  /** What of the old words has no counterpart, and why that does no harm or some. */
+  readonly losses: readonly string[];
+}
+
+/** The text of a file; `undefined` for one that cannot be read. */
+export type FileReader = (path: string) => string | undefined;
+
+/** Google's resolvers, which `https_google` asked unless told otherwise. */
+const GOOGLE = ["8.8.8.8", "8.8.4.4"];
+
+/** `forward`, or `grpc` where the upstreams speak that. */
+export function todaysProxy(proxy: Directive, readFile: FileReader): TodaysLine {
+  const losses: string[] = [];
+  const options: Line[] = [];
+  const [from = ".", ...to] = proxy.args;
+  let protocol: Directive | undefined;
+  for (const option of proxy.block ?? []) {
+    const { name, args } = option;
+    switch (name.text) {
+      case "except":
+        options.push(line([name, ...args]));
+        break;
+      case "policy":
+        options.push(...policy(option, losses));
+        break;
+      case "max_fails":
+        options.push(line([name, ...args]));
+        break;
+      case "health_check":
+        options.push(...healthCheck(option, losses));
+        break;
+      case "fail_timeout":
+        losses.push("'fail_timeout' has no counterpart: an upstream that failed is probed until it answers");
+        break;
+      case "spray":
+        losses.push("'spray' is what 'forward' does anyway while all upstreams are down");
+        break;
+      case "protocol":
+        protocol = option;
+        break;
+      default:
+        // It is for the new plugin to say that there is no such option.
+        options.push(line([name, ...args]));
+    }
+  }
+  const [word, ...rest] = protocol?.args ?? [];
+  if (word?.text === "grpc") return grpc([from, ...to], options, rest, readFile, losses);
+  if (word?.text === "https_google") return google(from, options, rest, losses);
+  if (rest.some(({ text }) => text === "force_tcp")) options.push(line(["force_tcp"]));
+  return { line: line(["forward", from, ...to], options), losses };
+}
+
+function policy({ args }: Directive, losses: string[]): Line[] {
+  const [word] = args;
+  switch (word?.text) {
+    case "first":
+      return [line(["policy", "sequential"])];
+    case "least_conn":
+      losses.push(
+        "'policy least_conn' has no counterpart: upstreams are chosen at random, as without a policy",
+      );
+      return [];
+    default:
+      return [line(["policy", ...args])];
+  }
+}
+
+/** Probes were HTTP requests; today they are DNS queries, and need no path. */
+function healthCheck({ args }: Directive, losses: string[]): Line[] {
+  const [, interval] = args;
+  losses.push(
+    `'health_check ${args[0]?.text ?? ""}' was an HTTP request: upstreams are probed with DNS queries`,
+  );
+  return interval === undefined ? [] : [line(["health_check", interval])];
+}
+
+function grpc(
+  words: readonly Word[],
+  options: readonly Line[],
+  tls: readonly Token[],
+  readFile: FileReader,
+  losses: string[],
+): TodaysLine {
+  const known = options.filter(({ words: [name] }) => {
+    const text = typeof name === "string" ? name : name?.text;
+    if (text === "except" || text === "policy") return true;
+    losses.push(`'${text}' has no counterpart in 'grpc'`);
+    return false;
+  });
+  const [first, second, ...more] = tls;
+  if (first?.text === "insecure") return { line: line(["grpc", ...words], known), losses };
+  // The manual had the key in front of the certificate, the program behind it.
+  const isKeyFirst = second !== undefined && /PRIVATE KEY/.test(readFile(first?.text ?? "") ?? "");
+  const files = isKeyFirst && first !== undefined ? [second, first, ...more] : tls;
+  return { line: line(["grpc", ...words], [...known, line(["tls", ...files])]), losses };
+}
+
+function google(from: Word, options: readonly Line[], words: readonly Token[], losses: string[]): TodaysLine {
+  losses.push("'https_google' spoke an API of its own, which is gone: the same resolvers are asked over TLS");
+  const addresses = words[0]?.text === "bootstrap" ? words.slice(1).map(({ text }) => text) : GOOGLE;
+  const upstreams = addresses.map((address) => `tls://${address.replace(/:\d+$/, "")}`);
+  return {
+    line: line(["forward", from, ...upstreams], [...options, line(["tls_servername", "dns.google"])]),
+    losses,
+  };
+}

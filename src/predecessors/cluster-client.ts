@@ -1,0 +1,75 @@
+/** The API of the cluster for commands that are no server: they find it as kubectl and pods do. */
+import {
+  type ClusterAccess,
+  ClusterAccessError,
+  endpointAccess,
+  inClusterAccess,
+} from "../kubernetes/api/access.ts";
+import { ApiClient } from "../kubernetes/api/api-client.ts";
+import { ApiMetrics } from "../kubernetes/api/api-metrics.ts";
+import { readWhole } from "../kubernetes/api/frames.ts";
+import { parseKubeconfig } from "../kubernetes/api/kubeconfig.ts";
+import { member, textEntries } from "../kubernetes/objects/json.ts";
+import { readTextFile } from "../lib/bounded-file.ts";
+import type { Clock } from "../lib/clock.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import { version } from "../lib/version.ts";
+
+export interface ClusterClientOptions {
+  /** Path of a kubeconfig; empty for none. */
+  readonly kubeconfig: string;
+  /** URL of the API server, in place of that of the kubeconfig; empty for none. */
+  readonly server: string;
+  readonly clock: Clock;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Where the API is: what the options say, else the cluster around this pod.
+ * @throws ClusterAccessError
+ */
+export async function findCluster(options: Omit<ClusterClientOptions, "clock">): Promise<ClusterAccess> {
+  const { kubeconfig, server, environment } = options;
+  if (kubeconfig !== "") {
+    let text: string;
+    try {
+      text = await readTextFile(kubeconfig);
+    } catch (error) {
+      throw new ClusterAccessError(
+        `kubeconfig ${kubeconfig}`,
+        error instanceof Error ? error.message : String(error),
+      );
+    }
+    const access = parseKubeconfig(text, kubeconfig, undefined, environment);
+    return server === "" ? access : { ...access, servers: [server] };
+  }
+  return server === "" ? inClusterAccess(environment) : endpointAccess([server], undefined, environment);
+}
+
+/** @throws ClusterAccessError */
+export async function makeClusterClient(options: ClusterClientOptions): Promise<ApiClient> {
+  return new ApiClient({
+    access: await findCluster(options),
+    clock: options.clock,
+    environment: options.environment,
+    limits: { qps: 0, burst: 0, maxInflight: 0 },
+    metrics: new ApiMetrics(new MetricsRegistry({ processMetrics: false })),
+    userAgent: `Portolan/${version} (${process.platform}/${process.arch})`,
+  });
+}
+
+const MAX_CONFIG_MAP = 4 * 1024 * 1024;
+
+/** The texts of a ConfigMap by key. @throws the error of the API */
+export async function readConfigMap(
+  client: Pick<ApiClient, "get">,
+  namespace: string,
+  name: string,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps/${encodeURIComponent(name)}`;
+  const { body } = await client.get(path, "application/json", signal);
+  const octets = await readWhole(body, MAX_CONFIG_MAP);
+  const value: unknown = JSON.parse(Buffer.from(octets).toString());
+  return member(value, "data") === undefined ? {} : Object.fromEntries(textEntries(value, "data"));
+}

@@ -1,0 +1,35 @@
+/** What CoreDNS knows, and since when: for the way back. */
+import { OLDEST } from "./versions.ts";
+
+/** Plugins of which it is known with which version they came. */
+const SINCE: ReadonlyMap<string, string> = new Map([
+  ["loop", "1.2.1"],
+  ["grpc", "1.5.0"],
+  ["ready", "1.5.0"],
+  ["transfer", "1.8.0"],
+]);
+
+/** The directives of CoreDNS 1.14.7. Of those that are not above, only that much is known. */
+const TODAYS: ReadonlySet<string> = new Set(
+  (
+    "acl any auto autopath azure bind bufsize cache cancel chaos clouddns debug dns64 dnssec dnstap erratic errors etcd file forward geoip grpc " +
+    "grpc_server header health hosts https https3 import k8s_external kubernetes loadbalance local log loop metadata minimal multisocket nomad " +
+    "nsid on pprof prometheus proxyproto quic ready reload rewrite root route53 secondary shed sign template timeouts tls trace transfer tsig " +
+    "view whoami"
+  ).split(" "),
+);
+
+/** Options that only this server has. */
+const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["kubernetes", ["manifests", "snapshot", "wildcards"]],
+  ["etcd", ["stubzones", "skydns_config", "read_through"]],
+]);
+
+/** The version of CoreDNS that brought a plugin; undefined for one that it never had. */
+export function pluginSince(name: string): string | undefined {
+  return SINCE.get(name) ?? (TODAYS.has(name) ? OLDEST : undefined);
+}
+
+export function isOwnOption(plugin: string, option: string): boolean {
+  return OWN_OPTIONS.get(plugin)?.includes(option) ?? false;
+}

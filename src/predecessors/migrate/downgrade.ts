@@ -1,0 +1,66 @@
+/** A Corefile of this server as one that CoreDNS understands, today's or an older one. */
+import { TextEditor } from "../../corefile/history/edit-text.ts";
+import type { CorefileHost } from "../../corefile/host.ts";
+import { parseCorefile } from "../../corefile/parser.ts";
+import type { Directive } from "../../corefile/tree.ts";
+import { isOwnOption, pluginSince } from "./coredns-words.ts";
+import { NEW_DEFAULTS } from "./new-defaults.ts";
+import type { Migrated, Notice } from "./notice.ts";
+import { isUpTo } from "./versions.ts";
+
+export interface DowngradeOptions {
+  readonly file: string;
+  readonly host: CorefileHost;
+  readonly to: string;
+  readonly directives: Iterable<string>;
+}
+
+/** Takes out what CoreDNS of that version does not know. Nothing that an upgrade replaced is put back. */
+export function downgrade(text: string, { file, host, to, directives }: DowngradeOptions): Migrated {
+  const { corefile } = parseCorefile(text, { file, host, directives });
+  const editor = new TextEditor(text, file);
+  const notices: Notice[] = [];
+  const drop = (directive: Directive, notice: Notice): void => {
+    if (editor.has(directive)) editor.replace(directive, []);
+    notices.push(
+      editor.has(directive)
+        ? notice
+        : { ...notice, notes: [...notice.notes, "it stands in an imported file, which is not changed"] },
+    );
+  };
+  for (const option of corefile.globalOptions) {
+    drop(option, {
+      severity: "unsupported",
+      plugin: option.name.text,
+      version: to,
+      notes: ["CoreDNS has no global options; plugins are a part of its program"],
+      span: option.name.span,
+    });
+  }
+  for (const { directives: all } of corefile.blocks) {
+    for (const directive of all) {
+      const plugin = directive.name.text;
+      const { span } = directive.name;
+      const since = pluginSince(plugin);
+      if (since === undefined || !isUpTo(since, to)) {
+        const notes = since === undefined ? ["only Portolan has it"] : [`it came with ${since}`];
+        drop(directive, { severity: "unsupported", plugin, version: to, notes, span });
+        continue;
+      }
+      for (const line of directive.block ?? []) {
+        const option = line.name.text;
+        const newDefault = NEW_DEFAULTS.find((each) => each.plugin === plugin && each.option === option);
+        const isOwn = isOwnOption(plugin, option);
+        if (!isOwn && (newDefault === undefined || isUpTo(newDefault.version, to))) continue;
+        const notes = isOwn ? ["only Portolan has it"] : [`it came with ${newDefault?.version}`];
+        drop(line, { severity: "unsupported", plugin, option, version: to, notes, span: line.name.span });
+      }
+    }
+  }
+  return { text: dropEmptyGlobalBlock(editor.finish()), notices };
+}
+
+/** Braces without a key and without lines. */
+function dropEmptyGlobalBlock(text: string): string {
+  return text.replace(/^\s*\{\s*\n\s*\}\s*\n/, "");
+}

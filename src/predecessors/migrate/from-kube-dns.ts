@@ -1,0 +1,79 @@
+/** kube-dns's ConfigMap as a Corefile (kube-dns facts 13), and what its users will notice. */
+import { type Line, line, textOf } from "../../corefile/history/line.ts";
+import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
+import type { Migrated, Notice } from "./notice.ts";
+import { TODAY } from "./versions.ts";
+
+export interface KubeDnsOptions {
+  /** Without final dot. */
+  readonly domain: string;
+}
+
+/**
+ * A Corefile that answers as kube-dns did with that configuration, as far as it can. Names of stub servers are taken over:
+ * `forward` looks them up at the start.
+ */
+export function fromKubeDns(config: KubeDnsConfig, { domain }: KubeDnsOptions): Migrated {
+  const reverse = ["in-addr.arpa", "ip6.arpa"];
+  const upstreams =
+    config.upstreamNameservers.length === 0 ? ["/etc/resolv.conf"] : config.upstreamNameservers;
+  const main = [
+    line(["errors"]),
+    line(["health"], [line(["lameduck", "5s"])]),
+    line(["ready"]),
+    line(
+      ["kubernetes", domain, ...reverse],
+      [line(["pods", "insecure"]), line(["fallthrough", ...reverse]), line(["ttl", "30"])],
+    ),
+    ...federations(config, domain),
+    line(["prometheus", ":9153"]),
+    line(["forward", ".", ...upstreams], [line(["max_concurrent", "1000"])]),
+    line(["cache", "30"]),
+    line(["loop"]),
+    line(["reload"]),
+    line(["loadbalance"]),
+  ];
+  const stubs = [...config.stubDomains].map(([stub, servers]) =>
+    block(`${stub}:53`, [
+      line(["errors"]),
+      line(["cache", "30"]),
+      line(["loop"]),
+      line(["forward", ".", ...servers], [line(["max_concurrent", "1000"])]),
+    ]),
+  );
+  return { text: [block(".:53", main), ...stubs].join("\n"), notices: changes() };
+}
+
+function federations({ federations: all }: KubeDnsConfig, domain: string): Line[] {
+  if (all.size === 0) return [];
+  return [
+    line(
+      ["federation", domain],
+      [...all].map(([name, target]) => line([name, target])),
+    ),
+  ];
+}
+
+function block(key: string, lines: readonly Line[]): string {
+  return `${textOf({ words: [key], block: lines })}\n`;
+}
+
+/** What answers otherwise than kube-dns did. */
+function changes(): Notice[] {
+  return BEHAVIOUR.map(
+    (note): Notice => ({ severity: "changed", plugin: "kubernetes", version: TODAY, notes: [note] }),
+  );
+}
+
+const BEHAVIOUR = [
+  "wildcard labels (*) no longer work",
+  "endpoints without a hostname are named by their address with dashes, not by a hash",
+  "dns-version.<domain> exists",
+  "the names of namespaces, and svc, exist without records; kube-dns said NXDOMAIN",
+  "CNAME queries for a ClusterIP service are answered without records; kube-dns said NXDOMAIN",
+  "SRV records have priority 0 instead of 10, and there is none with port 0",
+  "endpoints without a hostname have PTR records",
+  "ANY queries are answered without records; kube-dns refused them",
+  "an ExternalName that is an IP address is NXDOMAIN; kube-dns answered with the address",
+  "what does not exist is cached as 'cache' says",
+];

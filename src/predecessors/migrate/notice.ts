@@ -1,0 +1,38 @@
+/** What a migration has to say of one word of a Corefile. */
+import type { Span } from "../../corefile/diagnostic.ts";
+
+export type Severity = "deprecated" | "ignored" | "removed" | "newdefault" | "unsupported" | "changed";
+
+export interface Notice {
+  readonly severity: Severity;
+  readonly plugin: string;
+  readonly option?: string;
+  /** The version of CoreDNS with which it came. */
+  readonly version: string;
+  readonly replacedBy?: string;
+  /** What else there is to know. */
+  readonly notes: readonly string[];
+  /** Absent where nothing of the text is meant. */
+  readonly span?: Span;
+}
+
+/** The sentence of the notice. */
+export function sentenceOf({ severity, plugin, option, version, replacedBy }: Notice): string {
+  const what = option === undefined ? `Plugin "${plugin}"` : `Option "${option}" in plugin "${plugin}"`;
+  const behind = replacedBy === undefined ? "" : ` It is replaced by "${replacedBy}".`;
+  switch (severity) {
+    case "newdefault":
+      return `${what} is added as a default in ${version}.`;
+    case "unsupported":
+      return `${what} is not known in ${version}.`;
+    case "changed":
+      return `${what} works otherwise.`;
+    default:
+      return `${what} is ${severity} in ${version}.${behind}`;
+  }
+}
+
+export interface Migrated {
+  readonly text: string;
+  readonly notices: readonly Notice[];
+}

@@ -1,0 +1,120 @@
+/** A Corefile of an older CoreDNS as one of a newer version, comments and layout kept. */
+import { TextEditor } from "../../corefile/history/edit-text.ts";
+import { findOldWords, OLD_DIRECTIVES, type OldWord, spanOf } from "../../corefile/history/old-words.ts";
+import type { CorefileHost } from "../../corefile/host.ts";
+import { parseCorefile } from "../../corefile/parser.ts";
+import type { Corefile } from "../../corefile/tree.ts";
+import { directivesWithout, NEW_DEFAULTS, type NewDefault } from "./new-defaults.ts";
+import type { Migrated, Notice } from "./notice.ts";
+import { isBetween, isUpTo } from "./versions.ts";
+
+export interface UpgradeOptions {
+  /** Name of the text, for messages, and its folder for imports. */
+  readonly file: string;
+  readonly host: CorefileHost;
+  /** Without it only what is gone is replaced, and nothing is added. */
+  readonly from: string | undefined;
+  readonly to: string;
+  /** Rewrites what is only deprecated as well. */
+  readonly deprecations: boolean;
+  /** Directives that exist; a Corefile may have more than those. */
+  readonly directives: Iterable<string>;
+}
+
+export function upgrade(text: string, options: UpgradeOptions): Migrated {
+  const { file, host, from, to } = options;
+  const first = readText(text, options);
+  const words = findOldWords(first, reader(host));
+  const notices = words.flatMap((word) => noticesOf(word, from ?? "0.0.0", to));
+  const editor = new TextEditor(text, file);
+  const due = words.filter((word) => isDue(word, options));
+  const imported = due.filter((word) => !editor.has(word.old));
+  for (const word of due) if (editor.has(word.old)) rewrite(word, editor);
+  for (const word of imported)
+    notices.push({
+      ...noticeOf(word, "removed", word.removed ?? to),
+      notes: ["it stands in an imported file, which is not changed"],
+    });
+  const rewritten = editor.finish();
+  if (from === undefined) return { text: rewritten, notices };
+  return addDefaults(rewritten, from, options, notices);
+}
+
+/** Every change of what becomes of a word, in the versions on the way. */
+function noticesOf(word: OldWord, from: string, to: string): Notice[] {
+  const steps = [
+    ["deprecated", word.deprecated],
+    ["ignored", word.ignored],
+    ["removed", word.removed],
+  ] as const;
+  return steps.flatMap(([severity, version]) =>
+    version !== undefined && isBetween(version, from, to) ? [noticeOf(word, severity, version)] : [],
+  );
+}
+
+function noticeOf(word: OldWord, severity: Notice["severity"], version: string): Notice {
+  const { plugin, option, replacedBy, losses } = word;
+  return {
+    severity,
+    plugin,
+    ...(option !== undefined && { option }),
+    version,
+    ...(replacedBy !== undefined && { replacedBy }),
+    notes: losses,
+    span: spanOf(word),
+  };
+}
+
+/** What the new version refuses goes in any case; what it only warns of, where that is asked for. */
+function isDue({ deprecated, ignored, removed }: OldWord, { to, deprecations }: UpgradeOptions): boolean {
+  if ([ignored, removed].some((version) => version !== undefined && isUpTo(version, to))) return true;
+  return deprecations && deprecated !== undefined && isUpTo(deprecated, to);
+}
+
+function rewrite({ old, lines, beside, directive }: OldWord, editor: TextEditor): void {
+  editor.replace(old, lines);
+  if (beside.length > 0) editor.insertBehind(directive, beside);
+}
+
+/** One after the other, as each has to see what the one before it added. */
+function addDefaults(text: string, from: string, options: UpgradeOptions, notices: Notice[]): Migrated {
+  let current = text;
+  for (const added of NEW_DEFAULTS) {
+    if (isBetween(added.version, from, options.to)) current = addDefault(current, added, options, notices);
+  }
+  return { text: current, notices };
+}
+
+function addDefault(
+  text: string,
+  { version, plugin, option, line, wants }: NewDefault,
+  options: UpgradeOptions,
+  notices: Notice[],
+): string {
+  const editor = new TextEditor(text, options.file);
+  for (const block of readText(text, options).blocks) {
+    if (option === undefined) {
+      if (!wants(block)) continue;
+      editor.append(block, [line]);
+      notices.push({ severity: "newdefault", plugin, version, notes: [] });
+      continue;
+    }
+    for (const directive of directivesWithout(block, plugin, option)) {
+      if (!editor.has(directive)) continue;
+      editor.addOption(directive, line);
+      notices.push({ severity: "newdefault", plugin, option, version, notes: [] });
+    }
+  }
+  return editor.finish();
+}
+
+function readText(text: string, { file, host, directives }: UpgradeOptions): Corefile {
+  return parseCorefile(text, { file, host, directives: [...directives, ...OLD_DIRECTIVES] }).corefile;
+}
+
+function reader(host: CorefileHost): (path: string) => string | undefined {
+  return (path) => {
+    const content = host.readFile(path);
+    return content.kind === "text" ? content.text : undefined;
+  };
+}
