@@ -91,6 +91,7 @@ export {
   type Step,
 } from "./explanation.ts";
 export { followAlias } from "./follow-alias.ts";
+export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";

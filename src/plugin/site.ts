@@ -11,6 +11,7 @@ import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
 import type { PluginInstance } from "./define-plugin.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
+import type { Greeting } from "./greeting.ts";
 
 export interface Site {
   /** Name of the plugin, as in the Corefile. */
@@ -84,6 +85,8 @@ export interface BlockSettings {
   maxTcpQueries: number;
   /** Codes of EDNS options that clients get back, besides those that every server sends back (`rewrite`). */
   echoedOptions: number[];
+  /** What proxies say in front of messages, on every transport of the block's listeners (`proxyproto`). */
+  greeting: Greeting | undefined;
 }
 
 /** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
@@ -100,6 +103,7 @@ export function defaultBlockSettings(): BlockSettings {
     idleTimeout: 10_000,
     maxTcpQueries: -1,
     echoedOptions: [],
+    greeting: undefined,
   };
 }
 

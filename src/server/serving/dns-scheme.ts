@@ -1,7 +1,9 @@
 /** `dns://`: plain DNS on UDP and TCP (RFC 1035 section 4.2). */
 import type { BlockSettings } from "../../plugin/site.ts";
-import type { FramedOptions, StreamLimits } from "../../transports/framed-connection.ts";
-import { listenTcp } from "../../transports/tcp.ts";
+import type { StreamLayer } from "../../transports/byte-stream-server.ts";
+import type { StreamLimits } from "../../transports/framed-connection.ts";
+import { greetedReceiver, greetingLayer } from "../../transports/greeting.ts";
+import { listenTcp, type TcpOptions } from "../../transports/tcp.ts";
 import type { ListenerPlace, SchemeServer } from "./schemes.ts";
 
 export const dnsScheme: SchemeServer = {
@@ -10,7 +12,12 @@ export const dnsScheme: SchemeServer = {
     const { host, counters, onError } = place;
     if (name === "udp") {
       const listen = await place.listenUdp();
-      return listen({ host, port }, place.receiver("udp"), {
+      const receiver = greetedReceiver(
+        place.receiver("udp"),
+        () => place.settings().greeting,
+        refused(place),
+      );
+      return listen({ host, port }, receiver, {
         onSendError: onError,
         onCutOff: () => counters.cutOff.increment(),
         onUnanswerable: () => counters.unanswerable.increment(),
@@ -26,19 +33,30 @@ export const dnsScheme: SchemeServer = {
 };
 
 /** What all transports with framed messages have in common. */
-export function streamOptions({
-  clock,
-  budget,
-  counters,
-  settings,
-}: ListenerPlace): Omit<FramedOptions, "receiver"> & { readonly onTurnedAway: () => void } {
+export function streamOptions(place: ListenerPlace): StreamOptions {
+  const { clock, budget, counters, settings } = place;
   return {
     clock,
     budget,
     limits: () => streamLimits(settings()),
+    layers: () => greetingLayers(place),
     onTurnedAway: () => counters.turnedAway.increment(),
     onUnread: () => counters.unread.increment(),
   };
+}
+
+type StreamOptions = Pick<TcpOptions, "clock" | "budget" | "limits" | "layers" | "onTurnedAway" | "onUnread">;
+
+/** What comes before any protocol: a proxy's greeting, where the configuration in force expects one. */
+export function greetingLayers(place: ListenerPlace): readonly StreamLayer[] {
+  const { greeting } = place.settings();
+  return greeting === undefined ? NO_LAYERS : [greetingLayer(greeting, refused(place))];
+}
+
+const NO_LAYERS: readonly StreamLayer[] = [];
+
+function refused({ counters }: ListenerPlace): () => void {
+  return () => counters.ungreeted.increment();
 }
 
 function streamLimits(settings: BlockSettings): StreamLimits {

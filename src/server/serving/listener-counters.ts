@@ -24,7 +24,13 @@ export function transportCounters(metrics: MetricsRegistry, label: string): Tran
     help: "Datagrams longer than the 4096 octets that there is room for, which are answered FORMERR.",
     labels: ["server"],
   });
+  const ungreeted = metrics.counter({
+    name: "portolan_dns_refused_greetings_total",
+    help: "Connections and datagrams turned away because the header of the PROXY protocol is malformed, missing or not allowed.",
+    labels: ["server"],
+  });
   return {
+    ungreeted: ungreeted.slot(label),
     turnedAway: shed(metrics, label, "connection"),
     unread: shed(metrics, label, "unread"),
     unanswerable: ignored(metrics, label),

@@ -51,6 +51,8 @@ export interface TransportCounters {
   readonly turnedAway: CounterSlot;
   /** Connections closed because their clients do not read. */
   readonly unread: CounterSlot;
+  /** Connections and datagrams without the greeting that is expected of them, or with a malformed one. */
+  readonly ungreeted: CounterSlot;
   /** Datagrams that no reply can be sent to: from port 0. */
   readonly unanswerable: CounterSlot;
   /** Datagrams that were longer than the room for them. */

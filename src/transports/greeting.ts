@@ -1,0 +1,109 @@
+/** Takes greetings (the PROXY protocol) off streams and datagrams, below whatever protocol follows. */
+import type { Endpoint } from "../plugin/endpoint.ts";
+import { type Greeting, GreetingError } from "../plugin/greeting.ts";
+import type { Reply } from "../plugin/reply.ts";
+import type { StreamLayer } from "./byte-stream-server.ts";
+import type { MessageReceiver, PartPort, ReplyPort } from "./transport.ts";
+
+/** More than any greeting takes: one of the PROXY protocol with a few of its extensions has some hundred octets. */
+const MAX_GREETING = 4096;
+
+/** @param onRefused told why a connection was closed, or a datagram passed over */
+export function greetingLayer(greeting: Greeting, onRefused: (error: GreetingError) => void): StreamLayer {
+  return {
+    enter(stream, proceed) {
+      const { socket, client, local } = stream;
+      let octets = new Uint8Array(0);
+      const onData = (data: Uint8Array): void => {
+        octets = octets.length === 0 ? data.slice() : Buffer.concat([octets, data]);
+        const reading = tryReading(() => greeting.readStream(octets, client, local), onRefused);
+        if (reading === REFUSED || (reading === undefined && octets.length > MAX_GREETING)) {
+          socket.destroy();
+          return;
+        }
+        if (reading === undefined) return;
+        socket.removeListener("data", onData);
+        socket.pause();
+        if (reading.length < octets.length) socket.unshift(octets.subarray(reading.length));
+        proceed({ socket, client: reading.client ?? client, local: reading.local ?? local });
+        socket.resume();
+      };
+      socket.on("data", onData);
+    },
+  };
+}
+
+/** @param greeting of the configuration in force, if it has one */
+export function greetedReceiver(
+  receiver: MessageReceiver,
+  greeting: () => Greeting | undefined,
+  onRefused: (error: GreetingError) => void,
+): MessageReceiver {
+  return {
+    receive(bytes, length, port, together) {
+      const reader = greeting();
+      if (reader === undefined) {
+        receiver.receive(bytes, length, port, together);
+        return;
+      }
+      const octets = bytes.subarray(0, length);
+      const reading = tryReading(() => reader.readDatagram(octets, port.client, port.local), onRefused);
+      if (reading === REFUSED || reading === undefined) {
+        port.drop();
+        return;
+      }
+      const client = reading.client ?? port.client;
+      const greeted = new GreetedPort(port, client, reading.local ?? port.local);
+      receiver.receive(octets.subarray(reading.length), length - reading.length, greeted, together);
+    },
+  };
+}
+
+const REFUSED = Symbol("refused");
+
+function tryReading<T>(read: () => T, onRefused: (error: GreetingError) => void): T | typeof REFUSED {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof GreetingError)) throw error;
+    onRefused(error);
+    return REFUSED;
+  }
+}
+
+/** The way back of a datagram to a proxy, for messages of somebody behind it. */
+class GreetedPort implements ReplyPort {
+  readonly client: Endpoint;
+  readonly local: Endpoint;
+  readonly #port: ReplyPort;
+
+  constructor(port: ReplyPort, client: Endpoint, local: Endpoint) {
+    this.#port = port;
+    this.client = client;
+    this.local = local;
+  }
+
+  get parts(): PartPort | undefined {
+    return this.#port.parts;
+  }
+
+  keep(): ReplyPort {
+    return new GreetedPort(this.#port.keep(), this.client.snapshot(), this.local.snapshot());
+  }
+
+  buffer(size: number): Uint8Array {
+    return this.#port.buffer(size);
+  }
+
+  describe(reply: Reply): void {
+    this.#port.describe?.(reply);
+  }
+
+  send(length: number): void {
+    this.#port.send(length);
+  }
+
+  drop(): void {
+    this.#port.drop();
+  }
+}
