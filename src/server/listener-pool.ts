@@ -48,9 +48,28 @@ class OpenListener {
     this.settings = settings;
   }
 
+  /** Closes its sockets: connections that are open are answered until they fall silent. */
+  async fadeOut(): Promise<void> {
+    const patience = this.settings.idleTimeout;
+    await Promise.all(
+      this.transports.map((transport) => {
+        if (transport.fadeOut !== undefined) return transport.fadeOut(patience);
+        // What has arrived is answered.
+        transport.pause();
+        return transport.close();
+      }),
+    );
+  }
+
   serve({ service, settings }: ListenPoint): void {
     this.listener.service = service;
     this.settings = settings;
+  }
+
+  /** Whether one of the two listens on all addresses and the other on one, of the same port. */
+  sharesPortWith(point: ListenPoint): boolean {
+    const samePort = this.transports.some(({ port }) => port === point.port);
+    return samePort && isWildcard(this.host) !== isWildcard(point.host);
   }
 
   share(on: boolean): boolean {
@@ -140,7 +159,7 @@ export class ListenerPool {
     }
     return {
       commit: () => {
-        const close = this.#commit(points);
+        const close = this.#commit(points, lending);
         return async () => {
           await close();
           endLending();
@@ -164,21 +183,26 @@ export class ListenerPool {
   }
 
   /** @returns what closes the listeners that no configuration wants any more, to be called once they are idle */
-  #commit(points: readonly ListenPoint[]): () => Promise<void> {
+  #commit(points: readonly ListenPoint[], lending: ReadonlySet<OpenListener>): () => Promise<void> {
     const wanted = new Set(points.map((point) => point.label));
     for (const point of points) this.#open.get(point.label)?.serve(point);
-    const transports: Transport[] = [];
+    const retiring: OpenListener[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     for (const [label, open] of this.#open) {
       if (wanted.has(label)) continue;
       this.#open.delete(label);
       this.#retiring.set(label, promise);
       void promise.then(() => this.#retiring.delete(label));
-      for (const transport of open.transports) transport.pause();
-      transports.push(...open.transports);
+      retiring.push(open);
+      const heir = points.find((point) => lending.has(open) && open.sharesPortWith(point));
+      // Its clients meant the address that another listener has now: they get that one's answers.
+      if (heir !== undefined) open.serve(heir);
+      else for (const transport of open.transports) transport.pause();
     }
     return async () => {
-      await Promise.all(transports.map((transport) => transport.close()));
+      await Promise.all(
+        retiring.map((open) => (lending.has(open) ? open.fadeOut() : closeAll(open.transports))),
+      );
       resolve();
     };
   }
@@ -190,8 +214,7 @@ export class ListenerPool {
   #lendPort(point: ListenPoint, wanted: ReadonlySet<string>, lending: Set<OpenListener>): boolean {
     let isLent = false;
     for (const [label, open] of this.#open) {
-      const takesSamePort = open.transports.some(({ port }) => port === point.port);
-      if (!takesSamePort || wanted.has(label) || isWildcard(open.host) === isWildcard(point.host)) continue;
+      if (wanted.has(label) || !open.sharesPortWith(point)) continue;
       if (open.share(true)) isLent = true;
       lending.add(open);
     }

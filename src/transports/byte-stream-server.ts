@@ -4,6 +4,7 @@
  * bound on connections, the time that a client has until its stream is ready, pause and close.
  */
 import { createServer, type Server, type Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer } from "../lib/clock.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
 import type { BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
@@ -116,6 +117,17 @@ class ByteStreamServer implements Transport {
     for (const connection of this.#connections) connection.stopReading();
   }
 
+  async fadeOut(patience: number): Promise<void> {
+    if (this.#server.listening) this.#socket?.holdBack();
+    await untilAccepted();
+    // The system lets an address be bound anew while connections to it are open: nobody waits for those.
+    this.#server.close();
+    const timer = this.options.clock.after(patience, () => {
+      for (const connection of this.#connections) connection.destroy();
+    });
+    this.#server.once("close", () => timer.cancel());
+  }
+
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#server.close(() => resolve());
@@ -162,6 +174,16 @@ class ByteStreamServer implements Transport {
     this.#connections.add(connection);
     connection.begin();
   }
+}
+
+/**
+ * Resolves when what has connected so far has been accepted: a socket that is closed resets whoever waits to be. Has to be followed by the
+ * closing at once.
+ */
+export async function untilAccepted(): Promise<void> {
+  // The event loop accepts all that there is right before it comes to these; the first may stand in front of that.
+  await nextTurn();
+  await nextTurn();
 }
 
 class OpenConnection implements BudgetedConnection {

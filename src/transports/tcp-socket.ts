@@ -13,6 +13,11 @@ export interface TcpSocket {
    * the other one binds, so a socket that was bound alone, and thereby found that the port was free, can be shared afterwards.
    */
   share(on: boolean): boolean;
+  /**
+   * Has the system hold new connections back, which their clients try again after a second: whoever waits to be accepted when a socket is
+   * closed is reset.
+   */
+  holdBack(): void;
 }
 
 /**
@@ -75,5 +80,5 @@ function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reuseP
     libc.close(fd);
     throw error;
   }
-  return { fd, share };
+  return { fd, share, holdBack: () => void libc.listen(fd, 0) };
 }

@@ -60,6 +60,11 @@ export interface Transport {
   share?(on?: boolean): boolean;
   /** Takes no new messages; those under way may still be answered. */
   pause(): void;
+  /**
+   * Takes no new connections, and answers on those that are open until they fall silent, or for `patience` milliseconds. Resolves when
+   * the address is free. Absent where there are no connections: close it.
+   */
+  fadeOut?(patience: number): Promise<void>;
   /** Closes the socket and everything on it. */
   close(): Promise<void>;
 }

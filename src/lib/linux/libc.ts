@@ -7,6 +7,7 @@ import type * as Koffi from "koffi";
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
   bind(fd: number, address: Uint8Array, length: number): number;
+  listen(fd: number, backlog: number): number;
   connect(fd: number, address: Uint8Array, length: number): number;
   /** @param length the room in `address`, 4 octets, over which its length is written */
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
@@ -68,6 +69,7 @@ export function libcOf(foreign: ForeignFunctions): Libc {
   return {
     socket: library.func("int socket(int, int, int)"),
     bind: library.func("int bind(int, const void *, unsigned int)"),
+    listen: library.func("int listen(int, int)"),
     connect: library.func("int connect(int, const void *, unsigned int)"),
     getsockname: library.func("int getsockname(int, void *, void *)"),
     setsockopt: library.func("int setsockopt(int, int, int, const void *, unsigned int)"),

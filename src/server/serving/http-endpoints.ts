@@ -7,6 +7,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
+import { untilAccepted } from "../../transports/byte-stream-server.ts";
 import { type BudgetedConnection, ConnectionBudget } from "../../transports/connection-budget.ts";
 import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "../../transports/tcp-socket.ts";
 import { errorCode, formatListenAddress, ListenError } from "../../transports/transport.ts";
@@ -48,10 +49,18 @@ export class HttpEndpoints {
   /** Puts handlers into force and closes the sockets that none is for. */
   async commit(handlers: ReadonlyMap<string, Handlers>): Promise<void> {
     for (const [address, socket] of this.#sockets) {
-      socket.handlers = handlers.get(address) ?? NO_HANDLERS;
+      // Who asks where nothing is in force any more meant the address that has it now, or gets the last that there was.
+      socket.handlers = handlers.get(address) ?? handlersFor(socket, handlers);
       socket.inForce = true;
     }
-    await this.closeExcept(new Set(handlers.keys()));
+    const fading: Promise<void>[] = [];
+    for (const [address, socket] of this.#sockets) {
+      if (handlers.has(address)) continue;
+      this.#sockets.delete(address);
+      fading.push(socket.fadeOut());
+    }
+    await Promise.all(fading);
+    for (const socket of this.#sockets.values()) socket.share(false);
   }
 
   /** Closes sockets that a refused configuration had opened. */
@@ -79,6 +88,12 @@ export interface HttpEndpointOptions {
 }
 
 const NO_HANDLERS: Handlers = new Map();
+
+/** Of the address that took over the port of one that is being given up. */
+function handlersFor({ port }: HttpSocket, handlers: ReadonlyMap<string, Handlers>): Handlers {
+  for (const [address, found] of handlers) if (splitAddress(address).port === port) return found;
+  return NO_HANDLERS;
+}
 
 /** Handlers of one configuration, collected while its plugins start. */
 export class PreparedHttp implements HttpService {
@@ -184,6 +199,14 @@ class HttpSocket {
     }
     this.#connections.set(socket, connection);
     socket.on("close", () => this.#budget.forget(connection));
+  }
+
+  /** Takes no new connections; a request that is on its way is answered. */
+  async fadeOut(): Promise<void> {
+    if (this.#server.listening) this.#socket?.holdBack();
+    await untilAccepted();
+    this.#server.close();
+    setTimeout(() => this.#server.closeAllConnections(), REQUEST_TIMEOUT).unref();
   }
 
   close(): Promise<void> {
