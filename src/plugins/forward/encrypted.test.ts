@@ -82,6 +82,7 @@ for (const scheme of ["tls", "https"] as const) {
         for (const name of ["a.example.", "a-rather-longer-name.example."]) {
           const plain = await test.ask({ name, transport });
           assert.deepEqual(plain.answer, [`${name} 60 IN A 192.0.2.1`]);
+          assert.equal(plain.reply.edns, undefined);
           const { reply } = await test.ask({ name, transport, edns: {} });
           assert.deepEqual(reply.edns?.options, []);
         }

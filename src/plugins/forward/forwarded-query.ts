@@ -380,7 +380,8 @@ function readEdns(
   query: Query,
   isEncrypted: boolean,
 ): Edns | undefined {
-  if (optOffset < 0) return undefined;
+  // A query without OPT was given one for its padding: the one in the reply is no business of the client.
+  if (optOffset < 0 || (isEncrypted && !query.hasEdns)) return undefined;
   const length = readU16(octets, optOffset + 8);
   if (length === 0 && query.root.hasEdns) return PLAIN_EDNS;
   const options = readOptions(new WireReader(octets, optOffset + 10), length);
