@@ -2,11 +2,13 @@
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
+import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
   AnswerMemo,
   type Fallthrough,
@@ -37,7 +39,7 @@ export class KubernetesHandler {
 
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (query.trace === undefined) {
-      const known = this.#memo.find(query);
+      const known = this.#memo.find(query, this.#answers.view.store.serial);
       if (known !== undefined) return known;
     }
     const zone = this.#answers.zoneOf(query.name);
@@ -64,16 +66,23 @@ export class KubernetesHandler {
       const { name, type } = query;
       query.trace.note(whySo({ answers: this.#answers, zone, name, type }));
     }
-    return this.#remembered(query, query.reply({ authoritative: true, answer, additional }));
+    return this.#remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
-  /** The cluster changed: no answer given so far may be given again. */
-  forgetAnswers(): void {
-    this.#memo.clear();
+  /** The cluster changed: no answer that rests on what did may be given again. */
+  forgetAnswers(change: StoreChange): void {
+    const memo = this.#memo;
+    if (change.namespaces.length > 0) memo.clear();
+    else forEachScope(change, (scope) => memo.forget(scope));
   }
 
-  #remembered(query: Query, reply: Reply): Reply {
-    this.#memo.remember(query, reply);
+  #remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
+    const scope = scopeOf(query.name, zone);
+    // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
+    const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;
+    const { serial } = this.#answers.view.store;
+    if (hasSerial) this.#memo.remember(query, reply, scope, serial);
+    else this.#memo.remember(query, reply, scope);
     return reply;
   }
 
@@ -107,9 +116,13 @@ export class KubernetesHandler {
   }
 
   #withoutRecords(query: Query, zone: ClusterZone, rcode: number): Reply {
-    const reply = query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
+    const reply = this.#negative(query, zone, rcode);
     // That the cluster is not synced yet changes without any of its objects changing.
-    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, reply);
+    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, zone, reply);
+  }
+
+  #negative(query: Query, zone: ClusterZone, rcode: number): Reply {
+    return query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
   }
 
   #follow(query: Query, zone: ClusterZone, alias: Name): Outcome | Promise<Outcome> {
@@ -122,7 +135,8 @@ export class KubernetesHandler {
     }
     if (resolution === undefined) {
       query.trace?.note(whyAliasEnds(this.#answers, alias, query.type));
-      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+      // Not remembered: it rests on all the names along the way.
+      return this.#negative(query, zone, Rcode.NOERROR);
     }
     query.trace?.note(`an alias of ${alias}, a name of the cluster`);
     const { answer, additional } = resolution;

@@ -94,7 +94,7 @@ export default definePlugin({
     const answersFor = ({ name }: Query): ClusterAnswers =>
       multicluster?.owns(name, answers) ? multicluster.answers : answers;
     store.subscribe((change) => {
-      handler.forgetAnswers();
+      handler.forgetAnswers(change);
       touched.add(change);
     });
 

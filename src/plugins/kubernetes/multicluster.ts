@@ -55,7 +55,7 @@ export class MulticlusterZones {
     this.handler = new KubernetesHandler(this.answers, fallthrough, awaited);
     this.#touched = new TouchedNames({ store: this.store, zones, clock, forget });
     this.store.subscribe((change) => {
-      this.handler.forgetAnswers();
+      this.handler.forgetAnswers(change);
       this.#touched.add(change);
     });
   }
