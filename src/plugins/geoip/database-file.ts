@@ -1,0 +1,86 @@
+import { DiskFileReader } from "../../lib/file-watch.ts";
+import { SetupError, type Site, type Timer } from "../../plugin/index.ts";
+import { DatabaseError, GeoDatabase } from "./database.ts";
+
+/** Between two looks at the file; milliseconds. Databases come out twice a week at the most. */
+const LOOK_INTERVAL = 10_000;
+
+/** The database of a file. A changed file takes its place when it has been read whole; a faulty one changes nothing. */
+export class DatabaseFile {
+  readonly #path: string;
+  readonly #site: Site;
+  readonly #files = new DiskFileReader();
+  #database: GeoDatabase | undefined;
+  #stamp: string | undefined;
+  #problem = "";
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(path: string, site: Site) {
+    this.#path = path;
+    this.#site = site;
+  }
+
+  get database(): GeoDatabase | undefined {
+    return this.#database;
+  }
+
+  /** @throws SetupError */
+  async start(): Promise<void> {
+    try {
+      await this.#read();
+    } catch (error) {
+      throw new SetupError(
+        error instanceof DatabaseError && !error.message.startsWith("error opening")
+          ? error.message
+          : `failed to open database file: ${messageOf(error)}`,
+        { cause: error },
+      );
+    }
+    this.#schedule();
+  }
+
+  /** Looks at the file now. */
+  async check(): Promise<void> {
+    try {
+      if (await this.#read()) this.#site.log.info(`read ${this.#path} again: ${this.describe()}`);
+      this.#problem = "";
+    } catch (error) {
+      const problem = messageOf(error);
+      if (problem !== this.#problem)
+        this.#site.log.error(`${this.#path} cannot be used, the database stays as it was: ${problem}`);
+      this.#problem = problem;
+    }
+  }
+
+  describe(): string {
+    const { type = "none", builtAt } = this.#database ?? {};
+    return builtAt === undefined ? type : `${type} of ${builtAt.toISOString().slice(0, 10)}`;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** @returns whether the file was not the one that is known */
+  async #read(): Promise<boolean> {
+    const read = await this.#files.readIfNew(this.#path, this.#stamp);
+    if (read === undefined) return false;
+    // A file that is being written is looked at again.
+    this.#database = new GeoDatabase(read.content);
+    this.#stamp = read.stamp;
+    return true;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = this.#site.clock.after(LOOK_INTERVAL, () => {
+      void this.check().then(() => this.#schedule());
+    });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

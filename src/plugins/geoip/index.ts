@@ -1,0 +1,13 @@
+/** `geoip`: where a client is, as metadata (CoreDNS facts 2.3). */
+import { definePlugin, directive, flag, required, text } from "../../plugin/index.ts";
+import { GeoIp } from "./geo-ip.ts";
+
+export default definePlugin({
+  name: "geoip",
+  summary: "Looks up where clients are, for plugins that use metadata.",
+  config: directive({
+    args: { dbfile: required(text("the path of a MaxMind database")) },
+    options: { "edns-subnet": flag() },
+  }),
+  create: (config, site) => new GeoIp(config.dbfile, config["edns-subnet"], site),
+});
