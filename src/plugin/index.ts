@@ -10,7 +10,7 @@ export type { Directive } from "../corefile/tree.ts";
 export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
 export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
-export { FileWatch } from "../lib/file-watch.ts";
+export { DiskFileReader, FileWatch } from "../lib/file-watch.ts";
 export {
   formatIpAddress,
   formatIpv4,

@@ -124,10 +124,10 @@ describe("the file", () => {
     const numberOf = () => labels(running, "192.0.2.1")["geoip/asn/number"];
     assert.equal(numberOf(), undefined);
     writeFileSync(path, NETWORKS);
-    await running.clock.advance(10_000);
+    running.clock.advance(10_000);
     await until(() => numberOf() === "64496");
     truncateSync(path, 100);
-    await running.clock.advance(10_000);
+    running.clock.advance(10_000);
     await until(() => running.log.lines.some((line) => line.includes("the database stays as it was")));
     assert.equal(numberOf(), "64496");
     await running.stop();

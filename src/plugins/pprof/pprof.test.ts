@@ -85,7 +85,10 @@ describe("over HTTP", () => {
         get("/debug/pprof/profile?seconds=0.2"),
         get("/debug/pprof/profile?seconds=0.2"),
       ]);
-      assert.deepEqual([one.status, other.status].sort(), [200, 500]);
+      assert.deepEqual(
+        [one.status, other.status].sort((a, b) => a - b),
+        [200, 500],
+      );
     });
   });
 
