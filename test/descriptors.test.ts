@@ -1,4 +1,4 @@
-/** Out of file descriptors: who holds them loses some, and everybody else gets answers. */
+/** Few file descriptors and many clients: the silent ones lose their connections, and everybody else gets answers. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -6,57 +6,76 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { ask } from "./support/dns-client.ts";
+import { formatData } from "../src/dns/resource-record.ts";
+import { ask, exchangeUdp, queryOctets, TcpClient } from "./support/dns-client.ts";
 import { namedPorts } from "./support/free-ports.ts";
 import { projectRoot } from "./support/portolan.ts";
 import { Program } from "./support/program.ts";
 
-const DESCRIPTORS = 60;
+const DESCRIPTORS = 200;
+/** Silent connections to each listener, more than there are descriptors. */
+const SILENT = 300;
+
+const skip = process.platform !== "linux";
 
 for (const [way, env] of [
   ["by the batch", {}],
   ["by the datagram", { PORTOLAN_UDP: "dgram" }],
 ] as const) {
-  describe(`without a free descriptor, UDP ${way}`, () => {
-    test("is answered, and forwarding fails and comes back", {
-      skip: process.platform !== "linux",
-    }, async () => {
+  describe(`with ${DESCRIPTORS} descriptors and UDP ${way}`, () => {
+    test("silent connections cost nobody else an answer, a probe or a file", { skip }, async () => {
       const portOf = await namedPorts();
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
-      const port = portOf("dns");
-      const upstream = portOf("upstream");
+      const [port, other, health] = [portOf("dns"), portOf("other"), portOf("health")];
+      const hosts = join(folder, "hosts");
+      writeFileSync(hosts, "192.0.2.1 named.test\n");
+      // Two listeners on all addresses, an upstream (the server itself), probes, and a file that changes.
       writeFileSync(
         join(folder, "Corefile"),
-        `.:${port} {\n bind 127.0.0.1\n forward . 127.0.0.1:${upstream} {\n max_fails 0\n }\n}\n` +
-          `here.test:${port} {\n bind 127.0.0.1\n whoami\n}\n.:${upstream} {\n bind 127.0.0.1\n whoami\n}\n`,
+        `.:${port} {
+          health :${health}
+          hosts ${hosts} {
+            reload 100ms
+            fallthrough
+          }
+          forward . 127.0.0.1:${other}
+        }
+        .:${other} {
+          whoami
+        }`,
       );
-      const sockets: Socket[] = [];
+      const silent: Socket[] = [];
       const launcher = join(projectRoot, "bin", "portolan");
       const command = `ulimit -n ${DESCRIPTORS} && exec ${launcher} -conf ${join(folder, "Corefile")}`;
       await using program = new Program("sh", ["-c", command], { env });
       try {
         await program.waitForOutput(/^\w+\/\w+, node\d/m);
         const server = { address: "127.0.0.1", port };
-        for (let n = 0; n < 2 * DESCRIPTORS; n++) {
-          const socket = connect(port, "127.0.0.1").on("error", () => undefined);
-          sockets.push(socket);
-          await once(socket, "connect");
+        for (const target of [port, other, health]) {
+          for (let n = 0; n < SILENT; n++) {
+            const socket = connect(target, "127.0.0.1").on("error", () => undefined);
+            silent.push(socket);
+            await once(socket, "connect");
+          }
+          assert.equal((await ask(server, "elsewhere.test.")).rcode, 0);
+          await using client = await TcpClient.connect(server);
+          client.send(queryOctets("named.test"));
+          assert.ok((await client.receive()) !== undefined);
+          assert.equal((await fetch(`http://127.0.0.1:${health}/health`)).status, 200);
         }
-        for (let n = 0; n < 20; n++) {
-          assert.equal((await ask(server, "here.test.")).rcode, 0);
-          // With an answer, or SERVFAIL: both are one.
-          await ask(server, "elsewhere.test.");
-        }
-        assert.equal(program.hasEnded, false);
-        assert.ok(readdirSync(`/proc/${program.pid}/fd`).length >= DESCRIPTORS);
-        for (const socket of sockets) socket.destroy();
-        let rcode = -1;
+        assert.ok(readdirSync(`/proc/${program.pid}/fd`).length < DESCRIPTORS);
+        writeFileSync(hosts, "192.0.2.22 named.test\n");
         const deadline = performance.now() + 20_000;
-        while (rcode !== 0 && performance.now() < deadline)
-          rcode = (await ask(server, "elsewhere.test.")).rcode;
-        assert.equal(rcode, 0, program.describe());
+        let address = "";
+        while (address !== "192.0.2.22" && performance.now() < deadline)
+          address = (await ask(server, "named.test.")).answer.map(formatData).join();
+        assert.equal(address, "192.0.2.22");
+        assert.ok((await exchangeUdp(server, queryOctets("elsewhere.test."))) !== undefined);
+        assert.equal(program.hasEnded, false);
+        const told = program.output.match(/the longest silent are closed/g) ?? [];
+        assert.equal(told.length, 1, program.describe());
       } finally {
-        for (const socket of sockets) socket.destroy();
+        for (const socket of silent) socket.destroy();
         rmSync(folder, { recursive: true, force: true });
       }
     });

@@ -64,12 +64,16 @@ export class DataPlane {
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
       onError,
+      onCrowded: (connections) =>
+        log.warning(
+          `more than ${connections} connections: the longest silent are closed (the process may have ${options.machine.descriptors} files open)`,
+        ),
       onUnshared: (label, transport) =>
         log.warning(
           `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
         ),
     });
-    this.#http = new HttpEndpoints({ onError, tcpSockets });
+    this.#http = new HttpEndpoints({ onError, tcpSockets, descriptors: options.machine.descriptors });
     this.#panics = options.metrics
       .counter({
         name: "coredns_panics_total",

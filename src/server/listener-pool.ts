@@ -30,6 +30,8 @@ export interface ListenerPoolOptions {
   readonly listenUdp: () => Promise<UdpListen>;
   /** How listening TCP sockets are made. */
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
+  /** Hears once that connections are closed because there are more than so many. */
+  onCrowded?(connections: number): void;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;
@@ -83,6 +85,7 @@ export class ListenerPool {
   readonly #retiring = new Map<string, Promise<void>>();
   readonly #unshared = new Set<string>();
   readonly #budget = new ConnectionBudget();
+  #isCrowded = false;
   readonly #options: ListenerPoolOptions;
 
   constructor(options: ListenerPoolOptions) {
@@ -257,8 +260,15 @@ export class ListenerPool {
       listenUdp,
       tcpSockets,
       counters: transportCounters(metrics, label),
+      onCrowded: () => this.#noteCrowd(),
       onError,
     };
+  }
+
+  #noteCrowd(): void {
+    if (this.#isCrowded) return;
+    this.#isCrowded = true;
+    this.#options.onCrowded?.(this.#budget.limits.maxConnections);
   }
 
   /** Lets the followers in on the sockets that are open. What cannot be shared any more stays with this data plane. */

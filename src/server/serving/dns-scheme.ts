@@ -40,7 +40,10 @@ export function streamOptions(place: ListenerPlace): StreamOptions {
     budget,
     limits: () => streamLimits(settings()),
     layers: () => greetingLayers(place),
-    onTurnedAway: () => counters.turnedAway.increment(),
+    onTurnedAway: () => {
+      counters.turnedAway.increment();
+      place.onCrowded();
+    },
     onUnread: () => counters.unread.increment(),
   };
 }

@@ -31,13 +31,21 @@ export class HttpEndpoints {
   async open(address: string): Promise<HttpSocket> {
     const known = this.#sockets.get(address);
     if (known !== undefined) return known;
-    const { onError, tcpSockets = async () => withoutSystemCalls } = this.#options;
+    const {
+      onError,
+      tcpSockets = async () => withoutSystemCalls,
+      descriptors = Number.POSITIVE_INFINITY,
+    } = this.#options;
+    const maxConnections = Math.min(MAX_HTTP_CONNECTIONS, Math.max(8, Math.floor(descriptors / 16)));
     const openSocket = await tcpSockets();
     // From all addresses to one, or back: who has the port now lets the new one in until it is known which of them stays.
     const { port } = splitAddress(address);
     const lenders = [...this.#sockets.values()].filter((other) => other.port === port && other.share(true));
     try {
-      const socket = await HttpSocket.open(address, openSocket, lenders.length > 0, onError);
+      const socket = await HttpSocket.open(address, openSocket, lenders.length > 0, {
+        onError,
+        maxConnections,
+      });
       this.#sockets.set(address, socket);
       return socket;
     } catch (error) {
@@ -83,6 +91,8 @@ export class HttpEndpoints {
 
 export interface HttpEndpointOptions {
   readonly onError: (error: unknown) => void;
+  /** Files and sockets that the process may have open; no bound unless given. */
+  readonly descriptors?: number;
   /** How listening sockets are made; Node's way unless given. */
   readonly tcpSockets?: () => Promise<OpenTcpSocket>;
 }
@@ -125,6 +135,11 @@ const REQUEST_TIMEOUT = 1_000;
 /** Past these the one that has been idle for the longest goes for a new one. */
 const MAX_HTTP_CONNECTIONS = 256;
 
+interface HttpSocketOptions {
+  readonly onError: (error: unknown) => void;
+  readonly maxConnections: number;
+}
+
 class HttpSocket {
   readonly host: string;
   readonly port: number;
@@ -134,16 +149,21 @@ class HttpSocket {
   readonly #server: Server;
   readonly #socket: TcpSocket | undefined;
   readonly #onError: (error: unknown) => void;
-  readonly #budget = new ConnectionBudget({ maxConnections: MAX_HTTP_CONNECTIONS });
+  readonly #budget: ConnectionBudget;
   readonly #connections = new WeakMap<Socket, HttpConnection>();
 
-  private constructor(server: Server, socket: TcpSocket | undefined, onError: (error: unknown) => void) {
+  private constructor(
+    server: Server,
+    socket: TcpSocket | undefined,
+    { onError, maxConnections }: HttpSocketOptions,
+  ) {
     const { address, port } = server.address() as AddressInfo;
     this.host = address;
     this.port = port;
     this.#server = server;
     this.#socket = socket;
     this.#onError = onError;
+    this.#budget = new ConnectionBudget({ maxConnections });
     server.on("connection", (connection: Socket) => this.#accept(connection));
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       const connection = this.#connections.get(request.socket);
@@ -161,7 +181,7 @@ class HttpSocket {
     address: string,
     openSocket: OpenTcpSocket,
     beside: boolean,
-    onError: (error: unknown) => void,
+    options: HttpSocketOptions,
   ): Promise<HttpSocket> {
     const { host, port } = splitAddress(address);
     const server = nodeHttp().createServer({
@@ -181,7 +201,7 @@ class HttpSocket {
       server.once("error", refused);
       server.listen(target, () => {
         server.removeListener("error", refused);
-        resolve(new HttpSocket(server, socket, onError));
+        resolve(new HttpSocket(server, socket, options));
       });
     });
   }

@@ -42,6 +42,8 @@ export interface ListenerPlace {
   readonly listenUdp: () => Promise<UdpListen>;
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
   readonly counters: TransportCounters;
+  /** A connection had to be closed because there are too many. */
+  readonly onCrowded: () => void;
   readonly onError: (error: unknown) => void;
 }
 
