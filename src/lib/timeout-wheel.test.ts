@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { FakeClock } from "./clock.ts";
-import { type TimeoutHandle, TimeoutWheel } from "./timeout-wheel.ts";
+import { TimeoutHandle, TimeoutWheel } from "./timeout-wheel.ts";
 
 describe("TimeoutWheel", () => {
   it("expires once, not early, and within two granules", () => {
@@ -28,6 +28,26 @@ describe("TimeoutWheel", () => {
     clock.advance(100);
     wheel.cancel(expired);
     assert.deepEqual([calls, wheel.size], [1, 0]);
+  });
+
+  it("takes a target that is its own handle, again and again", () => {
+    const clock = new FakeClock();
+    const wheel = new TimeoutWheel(clock, 10);
+    let calls = 0;
+    class Waiting extends TimeoutHandle {
+      expired(): void {
+        calls++;
+        if (calls === 1) wheel.scheduleItself(5, this);
+      }
+    }
+    const waiting = new Waiting();
+    wheel.scheduleItself(5, waiting);
+    clock.advance(100);
+    assert.deepEqual([calls, wheel.size], [2, 0]);
+    wheel.scheduleItself(5, waiting);
+    wheel.cancel(waiting);
+    clock.advance(100);
+    assert.deepEqual([calls, wheel.size], [2, 0]);
   });
 
   it("holds a timer only while something waits", () => {

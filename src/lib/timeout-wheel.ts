@@ -39,8 +39,20 @@ export class TimeoutWheel {
   schedule(delayMs: number, target: TimeoutTarget): TimeoutHandle {
     const now = this.#clock.turnTime();
     if (this.#timer === undefined) this.#start(now);
+    return this.#place(new TimeoutHandle(), now, delayMs, target);
+  }
+
+  /**
+   * The same for a target that is its own handle, which takes no memory then. It must not be waiting already, in this wheel or another.
+   */
+  scheduleItself(delayMs: number, target: TimeoutHandle & TimeoutTarget): void {
+    const now = this.#clock.turnTime();
+    if (this.#timer === undefined) this.#start(now);
+    this.#place(target, now, delayMs, target);
+  }
+
+  #place(handle: TimeoutHandle, now: number, delayMs: number, target: TimeoutTarget): TimeoutHandle {
     const tick = Math.ceil((now - this.#origin + delayMs) / this.#granularityMs);
-    const handle = new TimeoutHandle();
     handle.target = target;
     handle.tick = tick > this.#tick ? tick : this.#tick + 1;
     handle.linkBefore(this.#slotOf(handle.tick));

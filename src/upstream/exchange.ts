@@ -5,7 +5,7 @@
 import { Flag, Rcode } from "../dns/numbers.ts";
 import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../lib/timeout-wheel.ts";
+import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../lib/timeout-wheel.ts";
 import type { Random } from "../plugin/site.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { ExchangeError } from "./exchange-error.ts";
@@ -49,9 +49,9 @@ export interface RequestCarrier {
 
 /**
  * A query and who waits for its answer, in one object, so that one more query in flight costs no closure and no
- * promise. It is in one exchange at a time; a callback may give it to the next.
+ * promise, nor a handle for its time-out. It is in one exchange at a time; a callback may give it to the next.
  */
-export abstract class UpstreamRequest implements TimeoutTarget {
+export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTarget {
   /** The query; only the first `length` octets count, and of those not the id. Asked for whenever it is sent. */
   abstract get bytes(): Uint8Array;
   abstract get length(): number;
@@ -82,7 +82,6 @@ export abstract class UpstreamRequest implements TimeoutTarget {
   // What follows belongs to the exchange that has the request in its hands.
   carrier: RequestCarrier | undefined = undefined;
   id = 0;
-  timeout: TimeoutHandle | undefined = undefined;
   /** Milliseconds, as given to {@link Exchange.send}. */
   readTimeout = 0;
   connectTimeout = 0;

@@ -112,7 +112,7 @@ export class TcpExchange implements Exchange {
     request.answersBefore = connection.answers;
     const patience = connection.state === "open" ? request.readTimeout : request.connectTimeout;
     if (request.retries === 0) request.deadline = now + patience;
-    request.timeout = this.#options.wheel.schedule(Math.max(request.deadline - now, 0), request);
+    this.#options.wheel.scheduleItself(Math.max(request.deadline - now, 0), request);
     connection.inFlight++;
     // The rest of a transfer comes under the same id, which must not be another query's by then.
     if (isTransfer(request)) connection.retired = true;
@@ -172,9 +172,9 @@ export class TcpExchange implements Exchange {
     const { wheel, clock } = this.#options;
     for (const request of this.#pending.select((waiting) => waiting.carrier === connection)) {
       if (request.retries > 0) continue;
-      if (request.timeout !== undefined) wheel.cancel(request.timeout);
+      wheel.cancel(request);
       request.deadline = clock.turnTime() + request.readTimeout;
-      request.timeout = wheel.schedule(request.readTimeout, request);
+      wheel.scheduleItself(request.readTimeout, request);
     }
     if (connection.inFlight === 0) this.#becomeIdle(connection);
   }
@@ -318,8 +318,7 @@ export class TcpExchange implements Exchange {
 
   #release(request: UpstreamRequest): void {
     this.#pending.release(request.id, this.#options.clock.turnTime() + request.readTimeout);
-    if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
-    request.timeout = undefined;
+    this.#options.wheel.cancel(request);
     request.carrier = undefined;
   }
 

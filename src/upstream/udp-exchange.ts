@@ -94,7 +94,7 @@ export class UdpExchange implements Exchange {
     request.id = id;
     request.readTimeout = readTimeout;
     request.carrier = channel;
-    request.timeout = this.#options.wheel.schedule(readTimeout, request);
+    this.#options.wheel.scheduleItself(readTimeout, request);
     channel.inFlight++;
     channel.queriesLeft--;
     channel.used = true;
@@ -193,8 +193,7 @@ export class UdpExchange implements Exchange {
 
   #release(request: UpstreamRequest, channel: RequestCarrier | undefined): void {
     this.#pending.release(request.id, this.#options.clock.turnTime() + request.readTimeout);
-    if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
-    request.timeout = undefined;
+    this.#options.wheel.cancel(request);
     request.carrier = undefined;
     if (!(channel instanceof UdpChannel)) return;
     channel.inFlight--;

@@ -298,7 +298,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       this.#settle(this.#giveUp());
     } else if (attempts >= 2 * upstreams.length && attempts % upstreams.length === 0) {
       this.carrier = PAUSING;
-      wheel.schedule(PAUSE, this);
+      wheel.scheduleItself(PAUSE, this);
     } else {
       this.proceedNow();
     }

@@ -109,7 +109,7 @@ export class HttpsExchange implements Exchange {
     const patience = connection.isOpen ? request.readTimeout : request.connectTimeout;
     if (request.retries === 0) request.deadline = now + patience;
     request.carrier = this.#carrier;
-    request.timeout = this.#options.wheel.schedule(Math.max(request.deadline - now, 0), request);
+    this.#options.wheel.scheduleItself(Math.max(request.deadline - now, 0), request);
     request.id = 0;
     const query = new HttpsQuery(request, connection, {
       answered: (body) => this.#answered(query, body),
@@ -172,9 +172,9 @@ export class HttpsExchange implements Exchange {
     for (const query of connection.queries) {
       const { request } = query;
       if (request.retries > 0) continue;
-      if (request.timeout !== undefined) wheel.cancel(request.timeout);
+      wheel.cancel(request);
       request.deadline = now + request.readTimeout;
-      request.timeout = wheel.schedule(request.readTimeout, request);
+      wheel.scheduleItself(request.readTimeout, request);
     }
   }
 
@@ -244,8 +244,7 @@ export class HttpsExchange implements Exchange {
   #release(query: HttpsQuery): void {
     const { request, connection } = query;
     if (!this.#queries.delete(request)) return;
-    if (request.timeout !== undefined) this.#options.wheel.cancel(request.timeout);
-    request.timeout = undefined;
+    this.#options.wheel.cancel(request);
     request.carrier = undefined;
     connection.ended(query, this.#options.clock.now());
     if (connection.isRetired && connection.inFlight === 0) this.#drop(connection);
