@@ -1,5 +1,5 @@
 /** Where the parts of a query stand, found without making an object. */
-import { OPT_FIXED_OCTETS } from "../dns/edns.ts";
+import { decodeClientSubnet, EdnsOptionCode, OPT_FIXED_OCTETS } from "../dns/edns.ts";
 import { decodeMessage } from "../dns/message.ts";
 import { octetAt, readU16, readU32 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
@@ -75,6 +75,23 @@ function optionsFit(bytes: Uint8Array, start: number, end: number): boolean {
   let at = start;
   while (at + 4 <= end) at += 4 + readU16(bytes, at + 2);
   return at === end;
+}
+
+/**
+ * Whether every client subnet among the options is well formed. A server answers FORMERR to any other (RFC 7871
+ * section 6); if that were left to an upstream, clients who wait for the same answer would be told so, too.
+ * @param optOffset as of {@link optOffsetOf}
+ */
+export function hasSoundSubnets(bytes: Uint8Array, optOffset: number): boolean {
+  if (optOffset < 0) return true;
+  const start = optOffset - 1 + OPT_FIXED_OCTETS;
+  const end = start + readU16(bytes, start - 2);
+  for (let at = start; at < end; at += 4 + readU16(bytes, at + 2)) {
+    if (readU16(bytes, at) !== EdnsOptionCode.CLIENT_SUBNET) continue;
+    const data = bytes.subarray(at + 4, at + 4 + readU16(bytes, at + 2));
+    if (decodeClientSubnet(data) === undefined) return false;
+  }
+  return true;
 }
 
 function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): MessageShape | undefined {

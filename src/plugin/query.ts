@@ -13,6 +13,7 @@ import type { Asked } from "./asked.ts";
 import type { Endpoint, TransportName } from "./endpoint.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import {
+  hasSoundSubnets,
   isSigned,
   lastRecordOffset,
   type MessageShape,
@@ -158,7 +159,8 @@ export class Query implements Asked {
    */
   static read(bytes: Uint8Array, length: number, arrival: Arrival): Query | undefined {
     const shape = readShape(bytes, length);
-    return shape === undefined ? undefined : new Query(bytes, length, shape, arrival, undefined, false, 0);
+    if (shape === undefined || !hasSoundSubnets(bytes, optOffsetOf(shape))) return undefined;
+    return new Query(bytes, length, shape, arrival, undefined, false, 0);
   }
 
   /**

@@ -10,7 +10,8 @@ import { EntrySlab } from "./entry-slab.ts";
 import { MAX_WILDCARD_OCTETS } from "./entry-writer.ts";
 import { type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import type { PendingQuery } from "./pending-query.ts";
-import { QuestionHasher } from "./question-hash.ts";
+import { isTailored, mayBeAboutOptions } from "./query-options.ts";
+import { QuestionHasher, TRAIT_NO_RD } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
 import { cacheBounds } from "./slab-bounds.ts";
 import type { Verdict } from "./verdict.ts";
@@ -52,6 +53,15 @@ export class AnswerStore {
    * {@link KeptAnswer.held}.
    */
   find(hash: number, traits: number, query: Query, now: number): KeptAnswer | undefined {
+    const found = this.#find(hash, traits, query, now);
+    if (found !== undefined || (traits & TRAIT_NO_RD) === 0) return found;
+    // What recursion has brought is as good for who does not ask for it. The other way round it could be a mere referral.
+    const recursive = traits & ~TRAIT_NO_RD;
+    const other = this.#find(this.hash(query, recursive), recursive, query, now);
+    return other !== undefined && now < other.expiresAt ? other : undefined;
+  }
+
+  #find(hash: number, traits: number, query: Query, now: number): KeptAnswer | undefined {
     const denial = this.#usable(this.denial, hash, traits, query, now);
     const success = this.#usable(this.success, hash, traits, query, now);
     if (denial < 0) return success < 0 ? undefined : this.success.read(success);
@@ -80,6 +90,9 @@ export class AnswerStore {
     if (verdict.ttl <= 0) return;
     const { except } = verdict.denial ? this.#settings.denial : this.#settings.success;
     if (except.contains(asked.name)) return;
+    const error = verdict.type === "SERVERERROR";
+    // Kept is what holds for everybody.
+    if (isTailored(reply) || (error && mayBeAboutOptions(asked))) return;
     const denial = this.denial.find(hash, traits, asked);
     const success = this.success.find(hash, traits, asked);
     if (
@@ -90,7 +103,6 @@ export class AnswerStore {
       this.#isUsable(this.success, success, now)
     )
       return;
-    const error = verdict.type === "SERVERERROR";
     const slab = verdict.denial ? this.denial : this.success;
     const evictions = verdict.denial ? counters.denialEvictions : counters.successEvictions;
     const hits = predecessor === undefined ? undefined : this.slabOf(predecessor).hitsOf(predecessor);

@@ -10,6 +10,7 @@ import type { AnswerStore } from "./answer-store.ts";
 import { type Flight, FlightTable, type Landing } from "./flights.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 import type { PendingQuery } from "./pending-query.ts";
+import { mayFailApart } from "./query-options.ts";
 import type { CacheSettings } from "./settings.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
@@ -113,7 +114,7 @@ export class ChainAsker {
         if (pending.asked.root.isAbandoned) return DROPPED;
         // The leader's client was given up, and with it the question: one of those who joined asks it anew, for all.
         if (flight.asked.root.isAbandoned) return this.#answer(pending, joins);
-        if (isForLeaderAlone(landed)) return this.#answer(pending, 0);
+        if (isForLeaderAlone(landed, flight, pending)) return this.#answer(pending, 0);
         // A second leader that runs out of time has shown that the upstream is slow, not that its client was in a hurry.
         if (joins > 1 && this.#ranOutOfTime(landed, flight)) return this.#answer(pending, joins - 1);
         return sharedOutcome(landed, pending);
@@ -283,9 +284,13 @@ function failed(outcome: Outcome): Landing {
   return { outcome, verdict: undefined, template: undefined };
 }
 
-/** Was that decided for one query, not for its question? A dropped query, and a reply to a question that nobody asked. */
-function isForLeaderAlone({ outcome, verdict }: Landing): boolean {
-  return outcome.kind === "dropped" || (outcome.kind === "reply" && verdict?.sameQuestion !== true);
+/**
+ * Was that decided for one query, not for its question? A dropped query, a reply to a question that nobody asked, and an error that may be
+ * about EDNS options that the other query has not.
+ */
+function isForLeaderAlone({ outcome, verdict }: Landing, { asked }: Flight, pending: PendingQuery): boolean {
+  if (outcome.kind !== "reply") return outcome.kind === "dropped";
+  return verdict?.sameQuestion !== true || mayFailApart(outcome, asked, pending.asked);
 }
 
 /** What the query that was asked gets. */

@@ -4,6 +4,7 @@ import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { PendingQuery } from "./pending-query.ts";
+import { namesClientSubnet } from "./query-options.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** How a question was answered. */
@@ -58,12 +59,12 @@ export class FlightTable {
    *
    * An internal lookup never waits for a flight: the flight may be waiting for it, itself or by way of others. HINFO is never
    * waited for because `loop` must see its probe each time that it comes round. An answer cut to the size of a smaller client is
-   * no answer for a larger one.
+   * no answer for a larger one, and one for the network of a client none for others.
    */
   joinable({ asked, hash, traits }: PendingQuery): Flight | undefined {
     if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
     const flight = this.#byHash.get(hash);
-    if (flight === undefined || flight.traits !== traits) return undefined;
+    if (flight === undefined || flight.traits !== traits || namesClientSubnet(asked)) return undefined;
     if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
     if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
     return flight.asked.name.equals(asked.name) ? flight : undefined;
@@ -72,6 +73,7 @@ export class FlightTable {
   add(pending: PendingQuery): Flight {
     const flight = new Flight(pending);
     this.#all.add(flight);
+    if (namesClientSubnet(pending.asked)) return flight;
     const known = this.#byHash.get(flight.hash);
     if (known === undefined || replyCapacity(known.asked) <= replyCapacity(flight.asked))
       this.#byHash.set(flight.hash, flight);

@@ -48,7 +48,7 @@ export class CacheHandler {
     counters.requests.increment();
     (entry.denial ? counters.denialHits : counters.successHits).increment();
     if (now >= entry.expiresAt) return this.#answerStale(entry.held(), query, next, now, counters);
-    if (this.#isToBePrefetched(entry, now)) {
+    if (entry.traits === traits && this.#isToBePrefetched(entry, now)) {
       // What is asked in the background may bring about other searches before this one is answered.
       const held = entry.held();
       this.#renew(held, query, next, now, counters);

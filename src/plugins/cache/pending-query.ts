@@ -28,7 +28,7 @@ export class PendingQuery implements EntryKey {
 
   /** Asks on behalf of a client. */
   static forClient(query: Query, next: Next, key: EntryKey, counters: CacheCounters): PendingQuery {
-    return new PendingQuery(query, query.derive({ flags: query.flags | Flag.AD }), next, key, counters);
+    return new PendingQuery(query, query.derive({ flags: askedFlags(query) }), next, key, counters);
   }
 
   /**
@@ -43,7 +43,7 @@ export class PendingQuery implements EntryKey {
     now: number,
   ): PendingQuery | undefined {
     const bytes = new Uint8Array(query.packet);
-    writeU16(bytes, 2, query.flags | Flag.AD);
+    writeU16(bytes, 2, askedFlags(query));
     const asked = Query.read(bytes, bytes.length, {
       listener: query.listener,
       transport: "tcp",
@@ -58,6 +58,13 @@ export class PendingQuery implements EntryKey {
     return new PendingQuery(query, asked, next, key, counters);
   }
 }
+
+/** AD, and of what the client sent only what the answer is kept by: another bit could change it for others, too. */
+function askedFlags({ flags }: Query): number {
+  return (flags & (OPCODE | Flag.RD | Flag.CD)) | Flag.AD;
+}
+
+const OPCODE = 0x7800;
 
 /** @param traits see `answerTraits` */
 export function wantsAuthenticData(query: Query, traits: number): boolean {

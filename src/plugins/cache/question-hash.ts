@@ -4,10 +4,16 @@ import type { Query } from "../../plugin/query.ts";
 
 export const TRAIT_DO = 1;
 export const TRAIT_CD = 2;
+/** Recursion is not desired: an upstream then says no more than what it has at hand. */
+export const TRAIT_NO_RD = 4;
 
-/** What besides the question decides which answer a query gets: DO and CD, as two bits. */
+/** What besides the question decides which answer a query gets: DO, CD and the absence of RD, as three bits. */
 export function answerTraits(query: Query): number {
-  return (query.dnssecOk ? TRAIT_DO : 0) | (query.checkingDisabled ? TRAIT_CD : 0);
+  return (
+    (query.dnssecOk ? TRAIT_DO : 0) |
+    (query.checkingDisabled ? TRAIT_CD : 0) |
+    (query.recursionDesired ? 0 : TRAIT_NO_RD)
+  );
 }
 
 /**

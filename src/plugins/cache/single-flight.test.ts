@@ -85,7 +85,7 @@ test("what a plugin above does to one reply does not show on the others", async 
 
 test("each waiting client gets AD as it asked for it", async () => {
   const scene = new Scene();
-  const asking = [scene.ask(), scene.ask({ flags: Flag.AD }), scene.ask()];
+  const asking = [scene.ask(), scene.ask({ flags: Flag.RD | Flag.AD }), scene.ask()];
   scene.answer(0, (query) => query.reply({ ...ANSWER, authenticData: true }));
   const replies = (await Promise.all(asking)).map(replyOf);
   assert.deepEqual(
