@@ -302,7 +302,8 @@ test("the hash ignores case and tells names, types, classes, DO and CD apart", (
     new QuestionHasher(3, 2).hash(makeTestQuery({ name: "a." }), 0),
   ];
   assert.equal(new Set(hashes).size, hashes.length);
-  assert.equal(answerTraits(makeTestQuery({ name: "a.", flags: 0x10, edns: { dnssecOk: true } })), 3);
+  assert.equal(answerTraits(makeTestQuery({ name: "a.", flags: 0x10, edns: { dnssecOk: true } })), 7);
+  assert.equal(answerTraits(makeTestQuery({ name: "a.", flags: 0x100 })), 0);
 });
 
 test("the hash spreads names that differ in a digit over all buckets", () => {
