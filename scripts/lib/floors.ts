@@ -16,6 +16,7 @@ export const FLOORS = [
   "lib",
   "dns",
   "corefile",
+  "expression",
   "plugin",
   "upstream",
   "zones",

@@ -1,0 +1,63 @@
+/** The expression language of `view` and `template`: compiled once at set-up, run for each query. */
+import { Compiler } from "./compiler.ts";
+import type { Environment } from "./environment.ts";
+import { parseExpression } from "./parser.ts";
+import type { Part } from "./part.ts";
+import { type ExplainedPart, explainParts } from "./reasons.ts";
+import { RUN_BUDGET, Run } from "./run.ts";
+import type { Type } from "./types.ts";
+import type { Value } from "./values.ts";
+
+/**
+ * An expression over facts of type F. One evaluation makes no objects unless the expression asks for some (arrays, texts, floats), and
+ * ends within some milliseconds whatever it says.
+ */
+export class Expression<F> {
+  readonly text: string;
+  readonly #root: Part<F>;
+  readonly #run: Run<F>;
+
+  constructor(text: string, root: Part<F>, slots: number) {
+    this.text = text;
+    this.#root = root;
+    this.#run = new Run<F>(undefined as F, slots);
+  }
+
+  get type(): Type {
+    return this.#root.type;
+  }
+
+  /** The value, where it is the same for all facts. */
+  get constant(): Value | undefined {
+    return this.#root.constant;
+  }
+
+  /** @throws LanguageError of stage `run` */
+  evaluate(facts: F): Value {
+    this.#run.start(facts, RUN_BUDGET);
+    try {
+      return this.#root.run(this.#run);
+    } finally {
+      this.#run.end();
+    }
+  }
+
+  /** The parts that decide, each with its value: why the expression says what it says. */
+  explain(facts: F): readonly ExplainedPart[] {
+    return explainParts(this.text, this.#root, (part) => {
+      this.#run.start(facts, RUN_BUDGET);
+      try {
+        return part.run(this.#run);
+      } finally {
+        this.#run.end();
+      }
+    });
+  }
+}
+
+/** @throws LanguageError with the place in `text` */
+export function compileExpression<F>(text: string, environment: Environment<F>): Expression<F> {
+  const compiler = new Compiler(environment);
+  const root = compiler.compile(parseExpression(text));
+  return new Expression(text, root, compiler.scope.slots);
+}

@@ -1,0 +1,18 @@
+/** The functions of the language itself, besides those with a predicate. */
+
+import type { BuiltinFunction } from "./function-kit.ts";
+import { LIST_FUNCTIONS } from "./functions-lists.ts";
+import { NUMBER_FUNCTIONS } from "./functions-numbers.ts";
+import { TEXT_FUNCTIONS } from "./functions-text.ts";
+
+export const FUNCTIONS: ReadonlyMap<string, BuiltinFunction> = new Map(
+  Object.entries({ ...TEXT_FUNCTIONS, ...NUMBER_FUNCTIONS, ...LIST_FUNCTIONS }),
+);
+
+/** Functions of expr-lang that are left out, each with what to say about it. */
+export const LEFT_OUT: ReadonlyMap<string, string> = new Map(
+  ["now", "date", "duration", "timezone"].map((name) => [
+    name,
+    `${name}() is not available: expressions have no dates and durations`,
+  ]),
+);

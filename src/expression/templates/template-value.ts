@@ -1,0 +1,82 @@
+/** Values of templates: those of expressions, things with fields, and nothing at all. */
+import {
+  Callable,
+  Float,
+  isInteger,
+  isList,
+  isMap,
+  kindOf,
+  type Meter,
+  type Value,
+  valueText,
+} from "../values.ts";
+
+/** `undefined` is what a key has that is not there; nil is a value. */
+export type TemplateValue = Value | TemplateObject | undefined | readonly TemplateObject[];
+
+/** Something with named fields. */
+export interface TemplateObject {
+  readonly typeName: string;
+  /** `undefined` where there is no such field. */
+  field(name: string): TemplateMember | undefined;
+  /** As `print` shows it. */
+  text(): string;
+}
+
+/** A field, or a method with as many parameters, each of which is a text. */
+export interface TemplateMember {
+  readonly parameters: number;
+  get(args: readonly string[]): TemplateValue;
+}
+
+/** A map whose values are texts: a key that is not there has the empty one for `index`. */
+export class TextMap extends Map<string, string> {}
+
+export function isObject(value: TemplateValue): value is TemplateObject {
+  return typeof value === "object" && value !== null && "typeName" in value;
+}
+
+export function isPlain(value: TemplateValue): value is Value | undefined {
+  return !isObject(value);
+}
+
+/** What `if`, `with`, `and` and `or` take for true. */
+export function isTrue(value: TemplateValue): boolean {
+  if (value === undefined || value === null || value === false || value === 0 || value === "") return false;
+  if (isObject(value)) return true;
+  if (value instanceof Float) return value.value !== 0;
+  if (value instanceof Uint8Array) return value.length > 0;
+  if (typeof value !== "object" || value instanceof Callable) return true;
+  return isMap(value as Value)
+    ? (value as ReadonlyMap<string, Value>).size > 0
+    : (value as readonly unknown[]).length > 0;
+}
+
+/** As the output of an action. */
+export function shownText(value: TemplateValue, meter: Meter): string {
+  return value === undefined || value === null ? "<no value>" : printText(value, meter);
+}
+
+/** As `print` and `%v` show it. */
+export function printText(value: TemplateValue, meter: Meter): string {
+  if (value === undefined) return "<nil>";
+  if (isObject(value)) return value.text();
+  if (Array.isArray(value) && value.some((item) => isObject(item)))
+    return `[${value.map((item) => printText(item, meter)).join(" ")}]`;
+  return valueText(value as Value, meter);
+}
+
+/** The type in the words of Go, which the output of `printf` shows where a verb does not fit. */
+export function typeName(value: TemplateValue): string {
+  if (value === undefined || value === null) return "<nil>";
+  if (isObject(value)) return value.typeName;
+  const plain = value as Value;
+  if (plain instanceof TextMap) return "map[string]string";
+  if (isInteger(plain)) return "int";
+  if (plain instanceof Float) return "float64";
+  if (plain instanceof Uint8Array) return "[]uint8";
+  if (plain instanceof Callable) return "func() string";
+  if (isMap(plain)) return "map[string]interface {}";
+  if (isList(plain)) return plain.every((item) => typeof item === "string") ? "[]string" : "[]interface {}";
+  return kindOf(plain);
+}

@@ -1,0 +1,87 @@
+/** What is known of a value before the expression is run. */
+import { Callable, Float, isInteger, isList, isMap, type Value } from "./values.ts";
+
+export type Kind =
+  | "unknown"
+  | "nil"
+  | "bool"
+  | "int"
+  | "float"
+  | "string"
+  | "bytes"
+  | "array"
+  | "map"
+  | "function";
+
+export interface Type {
+  readonly kind: Kind;
+  /** Of arrays: what all elements are. */
+  readonly element?: Type;
+}
+
+export const UNKNOWN: Type = { kind: "unknown" };
+export const NIL: Type = { kind: "nil" };
+export const BOOL: Type = { kind: "bool" };
+export const INT: Type = { kind: "int" };
+export const FLOAT: Type = { kind: "float" };
+export const STRING: Type = { kind: "string" };
+export const BYTES: Type = { kind: "bytes" };
+export const MAP: Type = { kind: "map" };
+export const FUNCTION: Type = { kind: "function" };
+export const ARRAY: Type = { kind: "array", element: UNKNOWN };
+
+export function arrayOf(element: Type): Type {
+  return { kind: "array", element };
+}
+
+export function elementOf({ kind, element }: Type): Type {
+  return kind === "array" ? (element ?? UNKNOWN) : UNKNOWN;
+}
+
+export function isNumeric({ kind }: Type): boolean {
+  return kind === "int" || kind === "float";
+}
+
+export function isText({ kind }: Type): boolean {
+  return kind === "string";
+}
+
+/** True where both are what `accepts` says, as far as that is known. */
+export function bothMayBe(left: Type, right: Type, accepts: (type: Type) => boolean): boolean {
+  const mayBe = (type: Type) => type.kind === "unknown" || accepts(type);
+  return mayBe(left) && mayBe(right);
+}
+
+/** True where `==` can ever be true. */
+export function areComparable(left: Type, right: Type): boolean {
+  if (left.kind === right.kind) return true;
+  if ([left.kind, right.kind].some((kind) => kind === "nil" || kind === "unknown")) return true;
+  return isNumeric(left) && isNumeric(right);
+}
+
+/** What a condition's branches have in common. */
+export function commonType(one: Type, other: Type): Type {
+  if (one.kind === other.kind) {
+    if (one.kind !== "array") return one;
+    return elementOf(one).kind === elementOf(other).kind ? one : ARRAY;
+  }
+  if (one.kind === "nil") return other;
+  return other.kind === "nil" ? one : UNKNOWN;
+}
+
+/** In the words of messages. */
+export function typeText({ kind }: Type): string {
+  return kind;
+}
+
+export function typeOf(value: Value): Type {
+  if (value === null) return NIL;
+  if (isInteger(value)) return INT;
+  if (typeof value === "boolean") return BOOL;
+  if (typeof value === "string") return STRING;
+  if (value instanceof Float) return FLOAT;
+  if (value instanceof Uint8Array) return BYTES;
+  if (value instanceof Callable) return FUNCTION;
+  if (isMap(value)) return MAP;
+  return isList(value) ? ARRAY : UNKNOWN;
+}

@@ -1,0 +1,165 @@
+/** What a template and its expressions know of a query (CoreDNS facts 2.40). */
+import { className, RecordClass } from "../../dns/numbers.ts";
+import { RecordType, recordTypeName } from "../../dns/type-names.ts";
+import type { Environment, EnvironmentVariable } from "../../expression/environment.ts";
+import type {
+  TemplateMember,
+  TemplateObject,
+  TemplateValue,
+} from "../../expression/templates/template-value.ts";
+import { TextMap } from "../../expression/templates/template-value.ts";
+import { STRING, UNKNOWN } from "../../expression/types.ts";
+import type { Value } from "../../expression/values.ts";
+import type { Query } from "../../plugin/query.ts";
+import { queryFunctions } from "../../plugin/query-environment.ts";
+
+/** One match of a query: what `group()` and `.Group` tell. */
+export interface TemplateMatch {
+  readonly regex: string;
+  /** The whole match, then each group. */
+  readonly groups: readonly string[];
+  readonly groupNumbers: ReadonlyMap<string, number>;
+}
+
+export interface TemplateFacts {
+  readonly query: Query;
+  /** In lower case. */
+  readonly name: string;
+  readonly zone: string;
+  readonly match: TemplateMatch;
+  /** As declared; `ANY` is replaced by the query's own. */
+  readonly class: number;
+  readonly type: number;
+  /** Values of `var`, in order. */
+  readonly variables: Value[];
+}
+
+const FUNCTIONS = queryFunctions((facts: TemplateFacts) => facts.query);
+
+/** The functions of queries, and `group()`. */
+export function templateEnvironment(
+  variables: ReadonlyMap<string, EnvironmentVariable<TemplateFacts>>,
+): Environment<TemplateFacts> {
+  return { functions: WITH_GROUP, variables };
+}
+
+const WITH_GROUP = new Map([
+  ...FUNCTIONS,
+  [
+    "group",
+    {
+      parameters: [UNKNOWN],
+      result: STRING,
+      call: ({ match }: TemplateFacts, key: Value) => groupOf(match, key),
+    },
+  ],
+] as const);
+
+/** A group by its number or its name; empty where there is none. */
+function groupOf({ groups, groupNumbers }: TemplateMatch, key: Value): string {
+  if (typeof key === "number") return groups[key] ?? "";
+  if (typeof key !== "string") return "";
+  const number = groupNumbers.get(key) ?? (/^\d+$/.test(key) ? Number(key) : -1);
+  return groups[number] ?? "";
+}
+
+/** A field that is there whenever it is asked for. */
+function plain(get: () => TemplateValue): TemplateMember {
+  return { parameters: 0, get };
+}
+
+function objectOf(
+  typeName: string,
+  fields: Readonly<Record<string, TemplateMember>>,
+  text: () => string,
+): TemplateObject {
+  return { typeName, text, field: (name) => (Object.hasOwn(fields, name) ? fields[name] : undefined) };
+}
+
+/** The dot of a template. */
+export function templateData(facts: TemplateFacts, variableNames: readonly string[]): TemplateObject {
+  const { query, match } = facts;
+  const fields: Readonly<Record<string, TemplateMember>> = {
+    Zone: plain(() => facts.zone),
+    Name: plain(() => facts.name),
+    Regex: plain(() => match.regex),
+    Match: plain(() => match.groups),
+    Group: plain(() => groupsByName(match)),
+    Class: plain(() => className(facts.class === RecordClass.ANY ? query.class : facts.class)),
+    Type: plain(() => typeText(facts.type === RecordType.ANY ? query.type : facts.type)),
+    Message: plain(() => messageOf(query)),
+    Question: plain(() => questionOf(query)),
+    Remote: plain(() => query.client.address),
+    Var: plain(() => new Map(variableNames.map((name, at) => [name, facts.variables[at] ?? null]))),
+    Meta: { parameters: 1, get: ([label = ""]) => query.metadataValue(label) ?? "" },
+  };
+  const shown = ["Zone", "Name", "Regex", "Match", "Class", "Type", "Remote"];
+  return objectOf(
+    "template data",
+    fields,
+    () => `{${shown.map((name) => String(fields[name]?.get([]))).join(" ")}}`,
+  );
+}
+
+/** Empty for a type without a name. */
+function typeText(type: number): string {
+  const name = recordTypeName(type);
+  return name.startsWith("TYPE") ? "" : name;
+}
+
+function groupsByName({ groups, groupNumbers }: TemplateMatch): TextMap {
+  const byName = new TextMap(groups.map((text, number) => [String(number), text]));
+  for (const [name, number] of groupNumbers) byName.set(name, groups[number] ?? "");
+  return byName;
+}
+
+function questionOf(query: Query): TemplateObject {
+  const text = () => `;${query.name}\t${className(query.class)}\t ${recordTypeName(query.type)}`;
+  return objectOf(
+    "dns.Question",
+    {
+      Name: plain(() => query.name.toString()),
+      Qtype: plain(() => query.type),
+      Qclass: plain(() => query.class),
+      String: plain(text),
+    },
+    text,
+  );
+}
+
+/** Header, question and EDNS; a query has hardly anything else. */
+function messageOf(query: Query): TemplateObject {
+  const header = {
+    Id: plain(() => query.id),
+    Opcode: plain(() => query.opcode),
+    RecursionDesired: plain(() => query.recursionDesired),
+    CheckingDisabled: plain(() => query.checkingDisabled),
+    AuthenticatedData: plain(() => query.authenticData),
+  };
+  const text = () => `;; id: ${query.id}\n${questionOf(query).text()}`;
+  return objectOf(
+    "dns.Msg",
+    {
+      ...header,
+      MsgHdr: plain(() => objectOf("dns.MsgHdr", header, () => `;; id: ${query.id}`)),
+      Question: plain(() => [questionOf(query)]),
+      Answer: plain(() => []),
+      Ns: plain(() => []),
+      Len: plain(() => query.length),
+      IsEdns0: plain(() => (query.hasEdns ? ednsOf(query) : null)),
+    },
+    text,
+  );
+}
+
+function ednsOf(query: Query): TemplateObject {
+  return objectOf(
+    "dns.OPT",
+    {
+      UDPSize: plain(() => query.edns?.udpSize ?? 0),
+      Do: plain(() => query.dnssecOk),
+      Version: plain(() => query.ednsVersion),
+    },
+    () => `EDNS: version ${query.ednsVersion}`,
+  );
+}
