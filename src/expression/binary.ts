@@ -24,7 +24,7 @@ export function compileBinary<F>(compiler: Compiler<F>, node: BinaryNode): Part<
     const special = membership(compiler, node, left, right);
     if (special !== undefined) return special;
   }
-  if (operator === "matches" && node.right.kind === "literal" && typeof right.constant === "string") {
+  if (operator === "matches" && node.right.kind !== "call" && typeof right.constant === "string") {
     const pattern = accepted(patternOf(right.constant), node.right);
     return compiler.folded(node, type, both, (run) => matchesPattern(left.run(run), pattern, run));
   }

@@ -130,8 +130,8 @@ export class Compiler<F> {
     const { functions, variables } = this.environment;
     return this.live(node, MAP, [], ({ facts }) => {
       const map = new Map<string, Value>();
-      for (const [name, { call }] of functions)
-        map.set(name, new Callable(name, () => call(facts, null, null)));
+      for (const [name, called] of functions)
+        map.set(name, new Callable(name, () => called.call(facts, null, null)));
       for (const [name, variable] of variables ?? []) map.set(name, variable.get(facts));
       return map;
     });

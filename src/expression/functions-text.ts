@@ -56,7 +56,7 @@ function split(text: string, mark: string, most: number, keepSeparator: boolean)
   if (most === 0) return [];
   const bound = most < 0 ? Number.MAX_SAFE_INTEGER : most;
   if (mark === "") {
-    const characters = [...text];
+    const characters = Array.from(text);
     if (characters.length <= bound) return characters;
     return [...characters.slice(0, bound - 1), characters.slice(bound - 1).join("")];
   }
@@ -82,7 +82,7 @@ const replace = plainFunction(
     const parts = split(text, from, bound < 0 ? -1 : bound + 1, false);
     run.spendText(text.length + parts.length * to.length);
     if (from !== "") return parts.join(to);
-    return replaceNothing([...text], to, bound);
+    return replaceNothing(Array.from(text), to, bound);
   },
   3,
 );
@@ -101,7 +101,7 @@ function trimming(name: string, start: boolean, end: boolean): BuiltinFunction {
     ([text = "", characters]) => {
       const set = characters === undefined ? undefined : new Set(characters);
       const isCut = (character: string) => (set === undefined ? /\s/.test(character) : set.has(character));
-      const all = [...text];
+      const all = Array.from(text);
       let [from, to] = [0, all.length];
       while (start && from < to && isCut(all[from] ?? "")) from++;
       while (end && to > from && isCut(all[to - 1] ?? "")) to--;
@@ -183,5 +183,7 @@ export const TEXT_FUNCTIONS: Readonly<Record<string, BuiltinFunction>> = {
 function changeCase(text: string, upper: boolean): string {
   const change = (character: string) => (upper ? character.toUpperCase() : character.toLowerCase());
   if (isAscii(text)) return change(text);
-  return [...text].map((one) => ([...change(one)].length === 1 ? change(one) : one)).join("");
+  return Array.from(text)
+    .map((one) => (Array.from(change(one)).length === 1 ? change(one) : one))
+    .join("");
 }

@@ -1,5 +1,6 @@
 /** From words to a tree. */
 import { type Extent, LanguageError } from "./language-error.ts";
+import { BINARY, CANONICAL, NEGATABLE, type Operator, ORDERING, UNARY } from "./operator-table.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
 import type { MemberNode, Node } from "./syntax.ts";
 import { type Token, tokenize } from "./tokens.ts";
@@ -12,49 +13,6 @@ const MAX_NESTING = 200;
 
 /** How many operators may follow each other, for the same reason: each makes the tree one level deeper. */
 const MAX_CHAIN = 1_000;
-
-interface Operator {
-  readonly precedence: number;
-  readonly isRight?: boolean;
-}
-
-const BINARY: Readonly<Record<string, Operator>> = {
-  "|": { precedence: 0 },
-  or: { precedence: 10 },
-  "||": { precedence: 10 },
-  and: { precedence: 15 },
-  "&&": { precedence: 15 },
-  "==": { precedence: 20 },
-  "!=": { precedence: 20 },
-  "<": { precedence: 20 },
-  ">": { precedence: 20 },
-  "<=": { precedence: 20 },
-  ">=": { precedence: 20 },
-  in: { precedence: 20 },
-  matches: { precedence: 20 },
-  contains: { precedence: 20 },
-  startsWith: { precedence: 20 },
-  endsWith: { precedence: 20 },
-  "..": { precedence: 25 },
-  "+": { precedence: 30 },
-  "-": { precedence: 30 },
-  "*": { precedence: 60 },
-  "/": { precedence: 60 },
-  "%": { precedence: 60 },
-  "**": { precedence: 100, isRight: true },
-  "^": { precedence: 100, isRight: true },
-  "??": { precedence: 500 },
-};
-
-const UNARY: Readonly<Record<string, number>> = { not: 50, "!": 50, "-": 90, "+": 90 };
-
-/** May have `not` in front. */
-const NEGATABLE: ReadonlySet<string> = new Set(["in", "matches", "contains", "startsWith", "endsWith"]);
-
-const ORDERING: ReadonlySet<string> = new Set(["<", ">", "<=", ">="]);
-
-/** One form of each operator, so that the rest has fewer to know. */
-const CANONICAL: Readonly<Record<string, string>> = { "||": "or", "&&": "and", "^": "**", "!": "not" };
 
 const CONSTANTS: ReadonlyMap<string, boolean | null> = new Map([
   ["true", true],

@@ -124,7 +124,7 @@ export function compareText(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-const NOT_ASCII = /[^\0-\x7f]/;
+const NOT_ASCII = /\P{ASCII}/u;
 
 export function isAscii(text: string): boolean {
   return !NOT_ASCII.test(text);

@@ -7,6 +7,10 @@
 export type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
 export type { Token } from "../corefile/tokens.ts";
 export type { Directive } from "../corefile/tree.ts";
+export type { Environment, EnvironmentFunction, EnvironmentVariable } from "../expression/environment.ts";
+export type { Expression } from "../expression/expression.ts";
+export { LanguageError } from "../expression/language-error.ts";
+export type { Template } from "../expression/templates/template.ts";
 export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
 export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
@@ -54,6 +58,7 @@ export {
   directive,
   merged,
 } from "./config/schema.ts";
+export { placeInTokens, readExpression, readTemplate } from "./config/source-text.ts";
 export {
   choice,
   domainName,
@@ -96,6 +101,7 @@ export { afterNext, type Handler, type Next } from "./handler.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export { type Arrival, type Listener, Query, type Waiter } from "./query.ts";
+export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {
   authorityHolds,

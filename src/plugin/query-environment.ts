@@ -31,7 +31,7 @@ export function queryFunctions<F>(queryOf: (facts: F) => Query): ReadonlyMap<str
       {
         parameters: [STRING],
         result: STRING,
-        call: (facts, label) => queryOf(facts).metadataValue(String(label)) ?? "",
+        call: (facts, label) => queryOf(facts).metadataValue(textOf(label)) ?? "",
       },
     ],
     ["name", ask(STRING, (query) => query.name.toLowerCase().toString())],
@@ -52,9 +52,14 @@ function isOverUdp({ transport }: Query): boolean {
   return transport === "udp" || transport === "quic" || transport === "https3";
 }
 
+/** Arguments are converted to texts before the function is called. */
+function textOf(value: Value): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** @throws RunFault for what is no address or no network */
 function inNetwork(_facts: unknown, address: Value, network: Value): boolean {
-  return contains(parseNetwork(String(network), String(address)), parseIpAddress(String(address)));
+  return contains(parseNetwork(textOf(network), textOf(address)), parseIpAddress(textOf(address)));
 }
 
 /** The network is read once, and the client's address is taken as octets: this is what most views consist of. */

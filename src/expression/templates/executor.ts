@@ -222,7 +222,7 @@ export class Executor implements Meter {
         case "nil":
           return null;
         case "constant":
-          if (operand.tooLarge) throw new RunFault(`${operand.value} overflows int`);
+          if (operand.tooLarge) throw new RunFault("a whole number that needs more than 64 bits");
           return operand.value;
         case "field":
           return this.#fields(dot, operand.fields, operand, [], dot, []);

@@ -154,9 +154,14 @@ function orderOf(left: Value, right: Value): number {
   return one < other ? -1 : one > other ? 1 : one === other ? 0 : Number.NaN;
 }
 
+/** An argument that is known to be a text. */
+function textOf(value: TemplateValue): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** Without sign: text in a base, within so many bits. */
 function parseInteger([text, base, bits]: readonly TemplateValue[]): TemplateValue {
-  const [word, radix, size] = [String(text), Number(base), Number(bits)];
+  const [word, radix, size] = [textOf(text), Number(base), Number(bits)];
   const fail = (reason: string): never => {
     throw new RunFault(`error calling parseInt: parsing ${JSON.stringify(word)}: ${reason}`);
   };
@@ -187,7 +192,6 @@ const HTML: Readonly<Record<string, string>> = {
   "<": "&lt;",
   ">": "&gt;",
   '"': "&#34;",
-  "\0": "\ufffd",
 };
 
 const JS: Readonly<Record<string, string>> = {
@@ -240,7 +244,7 @@ export const TEMPLATE_FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map
       least: 1,
       most: ANY,
       kinds: ["string"],
-      call: ([pattern, ...args], meter) => formatGo(String(pattern), args, meter),
+      call: ([pattern, ...args], meter) => formatGo(textOf(pattern), args, meter),
     },
   ],
   [
@@ -248,7 +252,7 @@ export const TEMPLATE_FUNCTIONS: ReadonlyMap<string, TemplateFunction> = new Map
     {
       least: 0,
       most: ANY,
-      call: (args, meter) => joined(args, meter).replaceAll(/[&'<>"\0]/g, (mark) => HTML[mark] ?? mark),
+      call: (args, meter) => joined(args, meter).replaceAll(/[&'<>"]/g, (mark) => HTML[mark] ?? mark),
     },
   ],
   ["js", { least: 0, most: ANY, call: (args, meter) => escapeJs(joined(args, meter)) }],

@@ -11,7 +11,7 @@ interface Format {
   readonly precision: number | undefined;
 }
 
-const DIRECTIVE = /%([-+# 0]*)(\[[^\]]*\])?(\*|\d+)?(?:\.(\[[^\]]*\])?(\*|\d*))?(\[[^\]]*\])?([^]?)/gu;
+const DIRECTIVE = /%([-+# 0]*)(\[[^\]]*\])?(\*|\d+)?(?:\.(\[[^\]]*\])?(\*|\d*))?(\[[^\]]*\])?(.?)/gsu;
 
 export function formatGo(pattern: string, args: readonly TemplateValue[], meter: Meter): string {
   let next = 0;
@@ -79,7 +79,7 @@ function ofKind(verb: string, value: Value, format: Format, meter: Meter): strin
     return formatText(verb, Buffer.from(value).toString("utf8"), format);
   if (value instanceof Callable) return undefined;
   if (value === null) return undefined;
-  const items = value instanceof Uint8Array ? [...value] : value;
+  const items = value instanceof Uint8Array ? Array.from(value) : value;
   if (!Array.isArray(items)) return formatMap(verb, items as ReadonlyMap<string, Value>, format, meter);
   if (verb === "p") return undefined;
   meter.spend(items.length);
@@ -120,7 +120,7 @@ function withoutSharp({ flags }: Format): ReadonlySet<string> {
 }
 
 function padded(text: string, { flags, width }: Format): string {
-  const missing = (width ?? 0) - [...text].length;
+  const missing = (width ?? 0) - Array.from(text).length;
   if (missing <= 0) return text;
   if (flags.has("-")) return text + " ".repeat(missing);
   return (flags.has("0") ? "0" : " ").repeat(missing) + text;
@@ -173,7 +173,7 @@ function quotedCharacter(character: string, { flags }: Format): string {
 
 function formatText(verb: string, value: string, format: Format): string | undefined {
   const { flags, precision } = format;
-  const cut = precision === undefined ? value : [...value].slice(0, precision).join("");
+  const cut = precision === undefined ? value : Array.from(value).slice(0, precision).join("");
   switch (verb) {
     case "v":
       return padded(flags.has("#") ? quoted(cut, false) : cut, format);

@@ -39,5 +39,5 @@ export function placeOf(
   { start }: LanguageError,
 ): { readonly line: number; readonly column: number } {
   const before = text.slice(0, start).split("\n");
-  return { line: before.length, column: [...(before.at(-1) ?? "")].length + 1 };
+  return { line: before.length, column: Array.from(before.at(-1) ?? "").length + 1 };
 }

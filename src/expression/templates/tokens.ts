@@ -42,8 +42,10 @@ class Tokenizer extends TextScanner {
     return this.#tokens;
   }
 
-  #push(kind: TokenKind, start: number, text: string, value: Value = null): void {
-    this.#tokens.push({ kind, text, value, start, end: this.at });
+  #push(kind: TokenKind, start: number, text: string, value: Value = null): Token {
+    const token = { kind, text, value, start, end: this.at };
+    this.#tokens.push(token);
+    return token;
   }
 
   #readText(): void {
@@ -77,7 +79,7 @@ class Tokenizer extends TextScanner {
     return true;
   }
 
-  #readAction(opened: number): void {
+  #readAction(opened: number): Token {
     this.#push("open", opened, "{{");
     let brackets = 0;
     for (;;) {
@@ -92,7 +94,7 @@ class Tokenizer extends TextScanner {
     }
   }
 
-  #readWord(start: number): void {
+  #readWord(start: number): Token {
     if (this.takeMatch(/\s+/y) !== "") return this.#push("space", start, " ");
     const mark = this.peek();
     if (/[+\-\d]/.test(mark) || (mark === "." && /\d/.test(this.peek(1)))) return this.#readNumber(start);
@@ -115,12 +117,12 @@ class Tokenizer extends TextScanner {
     if (mark === ":") this.fail("expected :=");
     if (!/[\x21-\x7e]/.test(mark)) this.fail(`unrecognized character in action: ${JSON.stringify(mark)}`);
     this.at++;
-    this.#push("mark", start, mark);
+    return this.#push("mark", start, mark);
   }
 
-  #readNamed(start: number, name: string): void {
+  #readNamed(start: number, name: string): Token {
     if (name === "true" || name === "false") return this.#push("constant", start, name, name === "true");
-    this.#push("name", start, name);
+    return this.#push("name", start, name);
   }
 
   #endWord(): void {
@@ -128,29 +130,29 @@ class Tokenizer extends TextScanner {
     if (!ENDS_WORD.test(rest)) this.fail(`bad character ${JSON.stringify(this.peek())}`);
   }
 
-  #readQuoted(start: number): void {
+  #readQuoted(start: number): Token {
     this.at++;
     const octets = this.readEscaped({ quote: '"', braces: false, codePoints: false }, start);
-    this.#push("constant", start, "", Buffer.from(octets).toString("utf8"));
+    return this.#push("constant", start, "", Buffer.from(octets).toString("utf8"));
   }
 
-  #readRaw(start: number): void {
+  #readRaw(start: number): Token {
     const end = this.text.indexOf("`", start + 1);
     if (end < 0) this.fail("unterminated raw quoted string", start);
     this.at = end + 1;
-    this.#push("constant", start, "", this.text.slice(start + 1, end));
+    return this.#push("constant", start, "", this.text.slice(start + 1, end));
   }
 
   /** A character in single quotes is its number. */
-  #readCharacter(start: number): void {
+  #readCharacter(start: number): Token {
     this.at++;
     const octets = this.readEscaped({ quote: "'", braces: false, codePoints: true }, start);
-    const characters = [...Buffer.from(octets).toString("utf8")];
+    const characters = Array.from(Buffer.from(octets).toString("utf8"));
     if (characters.length !== 1) this.fail("malformed character constant", start);
-    this.#push("constant", start, "", characters[0]?.codePointAt(0) ?? 0);
+    return this.#push("constant", start, "", characters[0]?.codePointAt(0) ?? 0);
   }
 
-  #readNumber(start: number): void {
+  #readNumber(start: number): Token {
     const word = this.takeMatch(
       /[+-]?(?:0[xX][\da-fA-F_]*(?:\.[\da-fA-F_]*)?(?:[pP][+-]?[\d_]*)?|0[oO][0-7_]*|0[bB][01_]*|[\d_]*\.?[\d_]*(?:[eE][+-]?[\d_]*)?)/y,
     );
@@ -158,7 +160,7 @@ class Tokenizer extends TextScanner {
       this.fail(`bad number syntax: ${JSON.stringify(word + this.peek())}`, start);
     const number = parseNumber(word);
     if (number === undefined) this.fail(`illegal number syntax: ${JSON.stringify(word)}`, start);
-    this.#push("constant", start, word, number);
+    return this.#push("constant", start, word, number);
   }
 }
 

@@ -93,11 +93,10 @@ export function templateData(facts: TemplateFacts, variableNames: readonly strin
     Var: plain(() => new Map(variableNames.map((name, at) => [name, facts.variables[at] ?? null]))),
     Meta: { parameters: 1, get: ([label = ""]) => query.metadataValue(label) ?? "" },
   };
-  const shown = ["Zone", "Name", "Regex", "Match", "Class", "Type", "Remote"];
   return objectOf(
     "template data",
     fields,
-    () => `{${shown.map((name) => String(fields[name]?.get([]))).join(" ")}}`,
+    () => `{${facts.zone} ${facts.name} ${match.regex} ${query.client.address}}`,
   );
 }
 
@@ -145,6 +144,7 @@ function messageOf(query: Query): TemplateObject {
       Question: plain(() => [questionOf(query)]),
       Answer: plain(() => []),
       Ns: plain(() => []),
+      Extra: plain(() => (query.hasEdns ? [ednsOf(query)] : [])),
       Len: plain(() => query.length),
       IsEdns0: plain(() => (query.hasEdns ? ednsOf(query) : null)),
     },

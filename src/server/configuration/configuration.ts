@@ -266,7 +266,7 @@ function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSi
       const text = `${key.scheme}://${key.zone}:${key.port}`;
       const other = seen.get(text);
       if (other === undefined) {
-        seen.set(text, { bound, hosts: new Set(settings.listenHosts) });
+        seen.set(text, { bound, hosts: new Set(hasView ? [] : settings.listenHosts) });
         continue;
       }
       if (other.bound !== bound) {
@@ -285,7 +285,8 @@ function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSi
             `cannot serve ${text} on ${host} - it is already defined`,
           );
         }
-        other.hosts.add(host);
+        // A block with a view leaves what it does not take to others.
+        if (!hasView) other.hosts.add(host);
       }
     }
   }

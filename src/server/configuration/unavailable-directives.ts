@@ -10,13 +10,11 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "tsig",
   "dnssec",
   "tls",
-  "template",
   "route53",
   "azure",
   "clouddns",
   "secondary",
   "grpc",
   "sign",
-  "view",
   "nomad",
 ]);

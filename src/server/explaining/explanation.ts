@@ -113,5 +113,7 @@ function inWords(outcome: string): string {
   const [kind = "", code = ""] = outcome.split(" ");
   if (kind === "dropped") return "drops the query";
   if (kind === "stream") return "answers with a zone transfer";
+  if (kind === "accepts") return "takes the query";
+  if (kind === "declines") return "leaves the query to another server block";
   return `${kind === "reply" ? "answers" : "fails with"} ${rcodeName(Number(code))}`;
 }

@@ -136,7 +136,11 @@ export class InProcessClient {
   }
 
   #tellRoute(listener: DnsListener, query: Query, trace: TraceRecorder): void {
+    // What filters have to say about the choice, they say when it is made in earnest.
+    const { trace: kept } = query;
+    query.trace = undefined;
     const zone = listener.service.routes.find(query)?.zone;
+    query.trace = kept;
     trace.routed(`${query.name} ${recordTypeName(query.type)}`, this.#blockOf(zone), query.view);
   }
 

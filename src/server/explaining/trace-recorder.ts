@@ -36,6 +36,11 @@ export function isLookup(entry: Visit | Lookup): entry is Lookup {
   return "question" in entry;
 }
 
+/** Whether the entry is a plugin that said whether its block takes the query, in front of the chain. */
+function isFilter(entry: Visit | Lookup): boolean {
+  return !isLookup(entry) && (entry.outcome === "accepts" || entry.outcome === "declines");
+}
+
 /** Plugins and notes that one trace keeps at the most: a plugin may ask the server again and again. */
 const MAX_ENTRIES = 1_000;
 
@@ -106,7 +111,7 @@ export class TraceRecorder implements Trace {
     const siblings = visit?.inner ?? this.#lookup?.visits ?? this.entries;
     // What a lookup leads to stands below it.
     const last = visit === undefined ? undefined : siblings.at(-1);
-    if (last !== undefined && isLookup(last) && last.visits.length === 0 && !isLookup(entry))
+    if (last !== undefined && isLookup(last) && last.visits.every(isFilter) && !isLookup(entry))
       last.visits.push(entry);
     else siblings.push(entry);
   }

@@ -1,6 +1,7 @@
 /** Each rule: what it says, and what it must not be alarmed by. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { EXPRESSION_CASES } from "./fixtures/expression-cases.ts";
 import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
 import { warningsOf } from "./fixtures/warnings.ts";
 import { lintRules } from "./lint.ts";
@@ -321,6 +322,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
   ],
+  ...EXPRESSION_CASES,
 };
 
 for (const { code } of lintRules) {

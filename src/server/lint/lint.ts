@@ -3,6 +3,7 @@ import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import { aclAllowsNothing } from "./acl-allows-nothing.ts";
 import { backEnds } from "./back-ends.ts";
 import { clusterMissing } from "./cluster-missing.ts";
+import { constantExpression } from "./constant-expression.ts";
 import { fallthroughMissing } from "./fallthrough-missing.ts";
 import { forwardLoop } from "./forward-loop.ts";
 import { Listeners } from "./listeners.ts";
@@ -12,8 +13,10 @@ import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintBlock, LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
+import { templateUnmatched } from "./template-unmatched.ts";
 import { unreachable } from "./unreachable.ts";
 import { unusedPlugin } from "./unused-plugin.ts";
+import { viewShadowed } from "./view-shadowed.ts";
 import { zoneOutsideBlock } from "./zone-outside-block.ts";
 
 export const lintRules: readonly LintRule[] = [
@@ -29,6 +32,9 @@ export const lintRules: readonly LintRule[] = [
   unusedPlugin,
   aclAllowsNothing,
   rewriteLoop,
+  viewShadowed,
+  constantExpression,
+  templateUnmatched,
 ];
 
 export interface LintSubject {

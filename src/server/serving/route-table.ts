@@ -69,8 +69,14 @@ function acceptingRoute(bucket: readonly Route[], query: Query, at: number): Rou
 }
 
 function accepts(route: Route, query: Query): boolean {
+  const { metadata } = query;
   if (route.metadata !== undefined) collectMetadata(route.metadata, query);
-  for (const filter of route.filters) if (filter.accepts?.(query) === false) return false;
+  for (const filter of route.filters) {
+    if (filter.accepts?.(query) !== false) continue;
+    // What this block knows of the query is nothing to the block that takes it.
+    query.metadata = metadata;
+    return false;
+  }
   return true;
 }
 

@@ -6,7 +6,8 @@ import { Name } from "../../../src/dns/name.ts";
 import { Flag } from "../../../src/dns/numbers.ts";
 import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values.ts";
 import { parseScopedIpAddress } from "../../../src/lib/ip-address.ts";
-import { type Endpoint, FixedEndpoint, Query } from "../../../src/plugin/query.ts";
+import { type Endpoint, FixedEndpoint } from "../../../src/plugin/endpoint.ts";
+import { Query } from "../../../src/plugin/query.ts";
 import { projectRoot } from "../portolan.ts";
 
 export interface ExpressionVector {
@@ -94,7 +95,7 @@ function queryOf(request: RecordedRequest): Query {
         : { udpSize: request.edns.udp_size, version: 0, dnssecOk: request.edns.do, options: [] },
   });
   const query = Query.read(bytes, bytes.length, {
-    listener: { label: "dns://:53", resolve: (inner) => inner.fail() },
+    listener: { label: "dns://:53", echoedOptions: new Set(), resolve: (inner) => inner.fail() },
     transport: request.transport,
     client: endpointOf(request.client_address),
     local: endpointOf(request.server_address),
@@ -124,7 +125,10 @@ export function encodeValue(value: Value): EncodedValue {
   if (value instanceof Callable) return { t: "func" };
   if (!isList(value)) {
     const entries = [...value].map(([key, item]) => [{ t: "string", v: key }, encodeValue(item)]);
-    return { t: "map", v: entries.sort((one, other) => (String(one) < String(other) ? -1 : 1)) };
+    return {
+      t: "map",
+      v: entries.sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)),
+    };
   }
   if (value.length > 5_000) return { t: "array", len: value.length };
   return { t: "array", v: value.map(encodeValue) };

@@ -1,0 +1,14 @@
+/** `template`: records out of the words of a query (CoreDNS facts 2.40). */
+import { definePlugin } from "../../plugin/index.ts";
+import { templateConfig } from "./config.ts";
+import { TemplateAnswers } from "./template-answers.ts";
+
+export default definePlugin({
+  name: "template",
+  summary: "Answers with records made by templates out of the query.",
+  config: templateConfig,
+  create(rules, site) {
+    const answers = new TemplateAnswers(rules, site.metrics);
+    return { handle: (query, next) => answers.handle(query, next) };
+  },
+});

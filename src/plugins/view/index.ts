@@ -1,0 +1,44 @@
+/** `view`: a server block for some clients only (CoreDNS facts 2.59). */
+
+import type { Expression } from "../../expression/expression.ts";
+import { readExpression } from "../../plugin/config/source-text.ts";
+import {
+  type Directive,
+  definePlugin,
+  directive,
+  INVALID,
+  type Option,
+  type Query,
+  required,
+  text,
+} from "../../plugin/index.ts";
+import { QUERY_ENVIRONMENT } from "../../plugin/query-environment.ts";
+import { makeView } from "./view.ts";
+
+/** Lines whose words are an expression each. */
+const expressions: Option<readonly Expression<Query>[]> = {
+  usage: "EXPRESSION",
+  read(lines: readonly Directive[], { report }) {
+    const read = lines.map(({ name, args, block }) => {
+      if (args.length > 0 && block === undefined)
+        return readExpression(args, QUERY_ENVIRONMENT, report, "could not compile expression");
+      const message = `Wrong argument count or unexpected line ending after '${name.text}'`;
+      report.error("PLUGIN_ARGUMENT_MISSING", name.span, message, {
+        expected: "an expression such as incidr(client_ip(), '10.0.0.0/8')",
+      });
+      return undefined;
+    });
+    const valid = read.filter((expression) => expression !== undefined);
+    return valid.length === lines.length ? valid : INVALID;
+  },
+};
+
+export default definePlugin({
+  name: "view",
+  summary: "Takes only those queries for which expressions are true, so that clients see different answers.",
+  config: directive({
+    args: { name: required(text("the name of the view")) },
+    options: { expr: expressions },
+  }),
+  create: ({ name, expr }) => makeView(name, expr),
+});

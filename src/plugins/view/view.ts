@@ -1,0 +1,51 @@
+import type { Expression } from "../../expression/expression.ts";
+import { LanguageError } from "../../expression/language-error.ts";
+import type { PluginInstance } from "../../plugin/define-plugin.ts";
+import type { Query } from "../../plugin/query.ts";
+
+/** A filter that takes the queries for which all expressions are true; the view's name goes into metrics and metadata. */
+export function makeView(name: string, expressions: readonly Expression<Query>[]): PluginInstance {
+  return {
+    accepts(query) {
+      const refusing = expressions.find((expression) => !holds(expression, query));
+      // Of an inner lookup too: it may lead to another block than the query that asked.
+      if (refusing === undefined) query.view = name;
+      else if (query.view === name) query.view = "";
+      if (query.trace !== undefined) explain(name, expressions, refusing, query);
+      return refusing === undefined;
+    },
+    // Set before the filter is asked, so that it can see it itself, as in CoreDNS.
+    provideMetadata: (query) => query.setMetadata("view/name", name),
+  };
+}
+
+/** Anything but true is no: other values, and faults too. */
+function holds(expression: Expression<Query>, query: Query): boolean {
+  try {
+    return expression.evaluate(query) === true;
+  } catch (error) {
+    if (error instanceof LanguageError) return false;
+    throw error;
+  }
+}
+
+/** Which expression said no, with the value of each part of it; for a view that takes the query, what it rests on. */
+function explain(
+  name: string,
+  expressions: readonly Expression<Query>[],
+  refusing: Expression<Query> | undefined,
+  query: Query,
+): void {
+  const { trace } = query;
+  if (trace === undefined) return;
+  trace.enter("view", query);
+  if (expressions.length === 0) trace.note(`view "${name}" has no expression, so it takes every query`);
+  for (const expression of refusing === undefined ? expressions : [refusing]) {
+    const parts = expression.explain(query);
+    const verdict = refusing === undefined ? "takes it" : "does not take it";
+    const values = parts.map(({ text, value }) => `${text} is ${value}`).join(", ");
+    const facts = { view: name, expression: expression.text, parts };
+    trace.note(`view "${name}" ${verdict}: ${values}`, facts);
+  }
+  trace.leave("view", refusing === undefined ? "accepts" : "declines");
+}
