@@ -8,7 +8,7 @@ import { joinLabels } from "./cluster-zone.ts";
 
 /**
  * Milliseconds from one telling to the next, in which changes are gathered, at the least and at the most. Forgetting costs a look at
- * everything that is kept, and gets a tenth of the time. What comes after a pause is told at once.
+ * what is kept, and gets a tenth of the time. What comes after a pause is told at once, within the change.
  */
 const SHORTEST_GATHERING = 1;
 const LONGEST_GATHERING = 50;
@@ -30,7 +30,7 @@ export interface OutdatedNamesOptions {
 
 export class OutdatedNames {
   readonly #options: OutdatedNamesOptions;
-  readonly #names = new Map<string, Name>();
+  readonly #names = new Map<string | number, Name>();
   /** Whether the zones will be told whatever is added. */
   #all = false;
   #timer: Timer | undefined;
@@ -41,17 +41,19 @@ export class OutdatedNames {
     this.#options = options;
   }
 
-  /** Will tell soon what has been added. */
+  /** Tells what has been added, now or soon. */
   schedule(): void {
     if (this.#timer !== undefined) return;
     const { clock } = this.#options;
-    const next = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering);
-    this.#timer = clock.after(Math.max(0, next - clock.now()), () => this.#tell());
+    const wait = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering) - clock.now();
+    if (wait <= 0) this.#tell();
+    else this.#timer = clock.after(wait, () => this.#tell());
   }
 
-  add(name: Name): void {
+  /** @param key something by which the name is known if it comes again, and that no other has; its text unless given */
+  add(name: Name, key: string | number = `${name}`): void {
     if (this.#all) return;
-    this.#names.set(`${name}`, name);
+    this.#names.set(key, name);
     this.#limit();
   }
 

@@ -7,6 +7,8 @@ const IPV4_ROOT = Name.parse("in-addr.arpa.");
 const IPV6_ROOT = Name.parse("ip6.arpa.");
 
 const DIGIT_ZERO = 0x30;
+/** Four labels of three digits each. */
+const MAX_IPV4_LABELS = 16;
 
 /** The address that a complete reverse name stands for (rules 37 and 38); undefined for any other name. */
 export function addressOfReverseName(name: Name): AddressKey | undefined {
@@ -17,10 +19,29 @@ export function addressOfReverseName(name: Name): AddressKey | undefined {
 
 /** `4.3.2.1.in-addr.arpa.` or its relative of 32 nibbles (RFC 1035 section 3.5, RFC 3596 section 2.5). */
 export function reverseName(key: AddressKey): Name {
+  if (typeof key === "number") return reverseNameOfIpv4(key);
   const octets = [...addressOfKey(key)].reverse();
-  if (octets.length === 4) return Name.parse(`${octets.join(".")}.in-addr.arpa.`);
   const nibbles = octets.flatMap((octet) => [octet & 0xf, octet >>> 4]);
   return Name.parse(`${nibbles.map((nibble) => nibble.toString(16)).join(".")}.ip6.arpa.`);
+}
+
+/** Without a text in between: each change of an endpoint asks for one. */
+function reverseNameOfIpv4(key: number): Name {
+  const wire = new Uint8Array(MAX_IPV4_LABELS + IPV4_ROOT.wire.length);
+  let at = 0;
+  for (let shift = 0; shift < 32; shift += 8) {
+    const octet = (key >>> shift) & 0xff;
+    const digits = octet > 99 ? 3 : octet > 9 ? 2 : 1;
+    wire[at] = digits;
+    let rest = octet;
+    for (let digit = digits; digit > 0; digit--) {
+      wire[at + digit] = DIGIT_ZERO + (rest % 10);
+      rest = (rest - (rest % 10)) / 10;
+    }
+    at += digits + 1;
+  }
+  wire.set(IPV4_ROOT.wire, at);
+  return Name.fromCheckedWire(wire.slice(0, at + IPV4_ROOT.wire.length));
 }
 
 function readIpv4(wire: Uint8Array): AddressKey | undefined {

@@ -161,8 +161,13 @@ describe("a change in the cluster", () => {
     fill(store);
     changed();
     store.put("services", service("web", ["192.0.2.1"]));
+    store.put("services", service("api", ["192.0.2.2"]));
     await plugin.stop();
-    assert.deepEqual(changed(), []);
+    assert.deepEqual(
+      changed(),
+      ["web.shop.example.org."],
+      "the first was told at once, and the rest no more",
+    );
     assert.equal(clock.pendingTimers, 0);
   });
 });

@@ -193,6 +193,7 @@ describe("imports from other clusters", () => {
     await untilSeen(plugin, () =>
       ["cluster.local.", "clusterset.local."].every((zone) => forgotten.includes(zone)),
     );
+    plugin.clock.advance(1_000);
     forgotten.length = 0;
     putImport(api, "pay", { type: "ClusterSetIP", ips: ["10.42.0.6"] });
     await untilSeen(plugin, () => forgotten.length > 0);

@@ -49,9 +49,13 @@ export class TouchedNames {
       }
       if (change.podAddresses.length > 0) outdated.addBelow(zone, ["pod"]);
     }
-    for (const key of change.addresses) {
-      const name = reverseName(key);
-      if (this.#reverse.some((zone) => name.isAtOrBelow(zone))) outdated.add(name);
+    if (this.#reverse.length > 0) {
+      for (const key of change.addresses) {
+        const name = reverseName(key);
+        // Names of IPv4 are known by a number, so that their text need not be made.
+        const isOurs = this.#reverse.some((zone) => name.isAtOrBelow(zone));
+        if (isOurs) outdated.add(name, typeof key === "number" ? key : undefined);
+      }
     }
     outdated.schedule();
   }
