@@ -202,6 +202,7 @@ export class Reply {
 
   /** Puts other octets in place of the records, encoded for the question of `query`, which this answers from now on. */
   replaceEncoded(query: Asked, encoded: EncodedSections): void {
+    this.#encoded?.lender?.takeBack();
     this.query = query;
     this.#encoded = encoded;
     this.#records = undefined;

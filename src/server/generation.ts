@@ -7,7 +7,15 @@ import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import type { PluginInstance } from "../plugin/define-plugin.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
-import type { BlockSettings, BlockSite, Feed, ListenerSite, PlacedPlugin, Site } from "../plugin/site.ts";
+import {
+  type BlockSettings,
+  type BlockSite,
+  defaultBlockSettings,
+  type Feed,
+  type ListenerSite,
+  type PlacedPlugin,
+  type Site,
+} from "../plugin/site.ts";
 import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";
 import { PLUGIN_PANICS } from "./isolation/isolation.ts";
 import { buildChain, type PanicObserver } from "./serving/chain.ts";
@@ -222,7 +230,7 @@ export class Generation {
       scheme,
       host,
       port,
-      settings: (members.at(-1) as (typeof members)[number]).block.configured.settings,
+      settings: listenerSettings(members.map(({ block }) => block.configured.settings)),
       service: this.#makeService(members),
       sockets: sockets.get(label) ?? 1,
     }));
@@ -360,4 +368,11 @@ function oneLine(error: unknown): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Limits are those of the last block; a proxy in front of a listener is in front of all its blocks, whichever names it. */
+function listenerSettings(blocks: readonly BlockSettings[]): BlockSettings {
+  const last = blocks.at(-1) ?? defaultBlockSettings();
+  const greeting = blocks.findLast((settings) => settings.greeting !== undefined)?.greeting;
+  return last.greeting === greeting ? last : { ...last, greeting };
 }

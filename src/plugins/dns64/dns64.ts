@@ -127,14 +127,14 @@ export class Dns64 implements PluginInstance {
   }
 }
 
-function answersWith({ encoded }: Reply, type: number): boolean {
+function answersWith({ sections: encoded }: Reply, type: number): boolean {
   for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
   return false;
 }
 
 /** How long the lack of IPv6 addresses may be remembered, by the first SOA record of a denial; seconds. */
 function ttlOfSoa(reply: Reply): number {
-  const { encoded } = reply;
+  const { sections: encoded } = reply;
   const end = encoded.answerCount + encoded.authorityCount;
   for (let index = encoded.answerCount; index < end; index++) {
     if (encoded.typeAt(index) !== RecordType.SOA) continue;

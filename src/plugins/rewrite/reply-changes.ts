@@ -63,7 +63,7 @@ export class ReplyChanges {
     if (!changesNames && !changesTtls && !isMoved) return;
     const names = changesNames ? this.#names.of(changes, start, end) : undefined;
     const ttl = changesTtls ? (seconds: number) => ttlBy(changes, start, end, seconds) : undefined;
-    const encoded = this.#respeller.respell(reply.encoded, reply.query, question, names, ttl);
+    const encoded = this.#respeller.respell(reply.sections, reply.query, question, names, ttl);
     reply.replaceEncoded(question, encoded);
     this.#names.clear();
   }
@@ -146,7 +146,7 @@ function setOpt(reply: Reply, query: Query, asked: Query, changes: readonly Repl
   reply.edns = { ...edns, options } satisfies Edns;
 }
 
-function hasAlias({ encoded }: Reply): boolean {
+function hasAlias({ sections: encoded }: Reply): boolean {
   for (let index = 0; index < encoded.answerCount; index++)
     if (encoded.typeAt(index) === RecordType.CNAME) return true;
   return false;

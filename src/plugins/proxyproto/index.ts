@@ -1,0 +1,18 @@
+/** `proxyproto`: the addresses of clients behind a proxy (CoreDNS facts 1.17 and 2.5). */
+import { definePlugin } from "../../plugin/index.ts";
+import { proxyConfig } from "./config.ts";
+import { ProxyGreeting } from "./proxy-greeting.ts";
+
+export default definePlugin({
+  name: "proxyproto",
+  summary: "Takes the addresses of clients from headers of the PROXY protocol.",
+  config: proxyConfig,
+  configure(config, settings) {
+    settings.greeting = new ProxyGreeting(config);
+  },
+  create(_config, { block, clock, log }) {
+    const { greeting } = block.settings;
+    if (greeting instanceof ProxyGreeting) greeting.begin(clock, log);
+    return {};
+  },
+});

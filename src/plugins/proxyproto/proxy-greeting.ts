@@ -1,0 +1,140 @@
+import {
+  type Clock,
+  type Endpoint,
+  type FixedEndpoint,
+  type Greeting,
+  GreetingError,
+  type GreetingReading,
+  type IpPrefix,
+  isIpv4Mapped,
+  type Logger,
+  NO_PREFIX,
+  PrefixTrie,
+} from "../../plugin/index.ts";
+import type { Policy } from "./config.ts";
+import { ABSENT, beginsWithText, INCOMPLETE, type ProxyHeader, readHeader } from "./proxy-header.ts";
+import { ProxySessions } from "./proxy-sessions.ts";
+
+export interface ProxyConfig {
+  /** Whose headers are used; everybody else's are treated by the policy. */
+  readonly allowed: readonly IpPrefix[];
+  readonly policy: Policy;
+  /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
+  readonly sessionLifetime: number;
+  readonly maxSessions: number;
+}
+
+const NO_HEADER: GreetingReading = Object.freeze({ length: 0 });
+
+/** Between two lines of the log about refused headers; milliseconds. All of them are counted. */
+const LOG_INTERVAL = 10_000;
+
+/** Reads PROXY headers in front of streams and datagrams. */
+export class ProxyGreeting implements Greeting {
+  readonly #policy: Policy;
+  readonly #allowed: { readonly ipv4: PrefixTrie; readonly ipv6: PrefixTrie } | undefined;
+  readonly #sessions: ProxySessions | undefined;
+  #clock: Clock | undefined;
+  #log: Logger | undefined;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #unlogged = 0;
+
+  constructor({ allowed, policy, sessionLifetime, maxSessions }: ProxyConfig) {
+    this.#policy = policy;
+    this.#allowed = allowed.length === 0 ? undefined : triesOf(allowed);
+    this.#sessions = sessionLifetime > 0 ? new ProxySessions(sessionLifetime, maxSessions) : undefined;
+  }
+
+  /** Nothing is tracked or logged before. */
+  begin(clock: Clock, log: Logger): void {
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  readStream(octets: Uint8Array, peer: Endpoint): GreetingReading | undefined {
+    const policy = this.#policyFor(peer);
+    if (policy === "skip") return NO_HEADER;
+    const header = this.#read(octets, peer);
+    if (header === INCOMPLETE) return undefined;
+    if (header === ABSENT) return NO_HEADER;
+    if (policy === "reject") throw this.#refusal("a header that the policy rejects", peer);
+    if (policy === "ignore") return { length: header.length };
+    return { length: header.length, client: header.source, local: header.destination };
+  }
+
+  readDatagram(octets: Uint8Array, peer: Endpoint): GreetingReading {
+    const policy = this.#policyFor(peer);
+    if (policy === "skip") return NO_HEADER;
+    if (beginsWithText(octets))
+      throw this.#refusal("a header of version 1, which is for streams alone", peer);
+    const header = this.#read(octets, peer);
+    if (header === INCOMPLETE) throw this.#refusal("a header that is cut off", peer);
+    if (header === ABSENT) return policy === "use" ? this.#tracked(peer) : NO_HEADER;
+    if (policy === "reject") throw this.#refusal("a header that the policy rejects", peer);
+    const source = datagramSource(header);
+    if (source === undefined) throw this.#refusal("a header that is not about UDP over IP", peer);
+    if (policy === "ignore") return { length: header.length };
+    if (this.#clock !== undefined) this.#sessions?.remember(peer, source, this.#clock.turnTime());
+    return { length: header.length, client: source };
+  }
+
+  /** What an earlier datagram of the same sender said. */
+  #tracked(peer: Endpoint): GreetingReading {
+    if (this.#sessions === undefined || this.#clock === undefined) return NO_HEADER;
+    const client = this.#sessions.find(peer, this.#clock.turnTime());
+    return client === undefined ? NO_HEADER : { length: 0, client };
+  }
+
+  #policyFor(peer: Endpoint): Policy {
+    if (this.#allowed === undefined) return this.#policy;
+    const { octets } = peer;
+    const isMapped = octets.length === 16 && isIpv4Mapped(octets);
+    const found =
+      octets.length === 4 || isMapped
+        ? this.#allowed.ipv4.longest(octets, isMapped ? 12 : 0)
+        : this.#allowed.ipv6.longest(octets, 0);
+    return found === NO_PREFIX ? this.#policy : "use";
+  }
+
+  #read(octets: Uint8Array, peer: Endpoint): ProxyHeader | typeof ABSENT | typeof INCOMPLETE {
+    try {
+      return readHeader(octets);
+    } catch (error) {
+      if (error instanceof GreetingError) this.#note(error.message, peer);
+      throw error;
+    }
+  }
+
+  #refusal(problem: string, peer: Endpoint): GreetingError {
+    this.#note(problem, peer);
+    return new GreetingError(problem);
+  }
+
+  /** A stranger decides how many there are, so the log says now and then how many. */
+  #note(problem: string, peer: Endpoint): void {
+    const now = this.#clock?.turnTime() ?? 0;
+    if (now - this.#loggedAt < LOG_INTERVAL) {
+      this.#unlogged++;
+      return;
+    }
+    const more = this.#unlogged === 0 ? "" : ` (and ${this.#unlogged} more before)`;
+    this.#log?.warning(
+      `dropping invalid Proxy Protocol packet from ${peer.address}:${peer.port}: ${problem}${more}`,
+    );
+    this.#loggedAt = now;
+    this.#unlogged = 0;
+  }
+}
+
+function datagramSource({ kind, source }: ProxyHeader): FixedEndpoint | undefined {
+  return kind === "udp" ? source : undefined;
+}
+
+function triesOf(networks: readonly IpPrefix[]): { readonly ipv4: PrefixTrie; readonly ipv6: PrefixTrie } {
+  const tries = { ipv4: new PrefixTrie(4), ipv6: new PrefixTrie(6) };
+  for (const { octets, length } of networks) {
+    const trie = octets.length === 4 ? tries.ipv4 : tries.ipv6;
+    trie.setValue(trie.node(octets, length), 0);
+  }
+  return tries;
+}
