@@ -1,6 +1,7 @@
 /** What the papers show is true: every Corefile in them starts, and every plugin's README says what it has to. */
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, dirname, join, sep } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -10,6 +11,7 @@ import { parseCorefile } from "../src/corefile/parser.ts";
 import { createServer, type EmbeddedServer } from "../src/index.ts";
 import { MemoryLog } from "../src/lib/log.ts";
 import type { PluginDefinition } from "../src/plugin/define-plugin.ts";
+import { CertificateAuthority } from "./support/certificates.ts";
 import { freePort } from "./support/free-ports.ts";
 import { readmeProblems } from "./support/plugin-readme.ts";
 import { projectRoot } from "./support/portolan.ts";
@@ -43,11 +45,24 @@ for (const folder of globSync("src/plugins/*/", { cwd: projectRoot }).sort()) {
   });
 }
 
+const certificates = mkdtempSync(join(tmpdir(), "portolan-"));
+after(() => rmSync(certificates, { recursive: true, force: true }));
+
+/** The files that examples of `tls` name: a pair that fits, and its authority. */
+function withCertificates(corefile: string): string {
+  if (!corefile.includes("cert.pem")) return corefile;
+  const authority = new CertificateAuthority();
+  const { certificate, key } = authority.issue({ commonName: "example.org", hosts: ["127.0.0.1"] });
+  const files = { "cert.pem": certificate, "key.pem": key, "ca.pem": authority.certificate };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(certificates, name), text);
+  return corefile.replaceAll(/\b(cert|key|ca)\.pem\b/g, (name) => join(certificates, name));
+}
+
 /** Starts what a page shows, on loopback and on ports that are free. */
 async function start(page: string, corefile: string): Promise<void> {
   const log = new MemoryLog();
   const server = await createServer({
-    corefile: await onFreePorts(onLoopback(corefile)),
+    corefile: withCertificates(await onFreePorts(onLoopback(corefile))),
     // An example's paths are relative to its own folder, those of all other pages to the project's.
     file: join(projectRoot, page.startsWith(`examples${sep}`) ? dirname(page) : "", "Corefile"),
     log,

@@ -42,7 +42,7 @@ class TwoMachines implements AsyncDisposable {
       String(client.pid),
     );
     for (const [machine, link, addresses] of [
-      [server, "port", ["192.0.2.1/24", "192.0.2.9/24", "2001:db8:1::1/64", LINK_LOCAL + "/64"]],
+      [server, "port", ["192.0.2.1/24", "192.0.2.9/24", "2001:db8:1::1/64", `${LINK_LOCAL}/64`]],
       [client, "starboard", ["192.0.2.2/24", "2001:db8:1::2/64", "fe80::2/64"]],
     ] as const) {
       // Addresses that are there at once, and no others.

@@ -12,3 +12,11 @@ export function nodeHttp(): typeof import("node:http") {
 export function nodeCrypto(): typeof import("node:crypto") {
   return process.getBuiltinModule("node:crypto");
 }
+
+export function nodeTls(): typeof import("node:tls") {
+  return process.getBuiltinModule("node:tls");
+}
+
+export function nodeHttp2(): typeof import("node:http2") {
+  return process.getBuiltinModule("node:http2");
+}

@@ -8,6 +8,7 @@ import type { Name } from "../dns/name.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { IdentityHolder } from "../lib/server-identity.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
 import type { PluginInstance } from "./define-plugin.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
@@ -87,6 +88,13 @@ export interface BlockSettings {
   echoedOptions: number[];
   /** What proxies say in front of messages, on every transport of the block's listeners (`proxyproto`). */
   greeting: Greeting | undefined;
+  /** Who the server is towards TLS clients; without it what would be encrypted is plain (`tls`). */
+  identity: IdentityHolder | undefined;
+  /** Connections of an `https://` listener, 0 for no limit of its own (`https`). */
+  maxHttpsConnections: number;
+  /** Connections of a `grpc://` listener, 0 for no limit of its own, and streams on each (`grpc_server`). */
+  maxGrpcConnections: number;
+  maxGrpcStreams: number;
 }
 
 /** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
@@ -104,6 +112,10 @@ export function defaultBlockSettings(): BlockSettings {
     maxTcpQueries: -1,
     echoedOptions: [],
     greeting: undefined,
+    identity: undefined,
+    maxHttpsConnections: 200,
+    maxGrpcConnections: 200,
+    maxGrpcStreams: 256,
   };
 }
 

@@ -261,6 +261,7 @@ export class ListenerPool {
       tcpSockets,
       counters: transportCounters(metrics, label),
       onCrowded: () => this.#noteCrowd(),
+      metrics,
       onError,
     };
   }

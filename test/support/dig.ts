@@ -40,7 +40,7 @@ async function askWith(
 }
 
 export function parsePrintedReply(text: string): PrintedReply {
-  const status = /status: (\w+)/.exec(text)?.[1];
+  const status = /->>HEADER<<-.*status: (\w+)/.exec(text)?.[1];
   const flags = /^;; flags: ([^;]*);/im.exec(text)?.[1];
   if (status === undefined || flags === undefined) throw new Error(`no reply in:\n${text}`);
   return {

@@ -1,14 +1,11 @@
 /** Directives of CoreDNS 1.14.7 that this version has no plugin for: a Corefile that uses one is told so, not "unknown". */
 export const unavailableDirectives: ReadonlySet<string> = new Set([
   "quic",
-  "grpc_server",
-  "https",
   "https3",
   "trace",
   "dnstap",
   "tsig",
   "dnssec",
-  "tls",
   "route53",
   "azure",
   "clouddns",

@@ -5,6 +5,7 @@
 import type { Scheme } from "../../corefile/server-key.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics.ts";
 import type { TransportName } from "../../plugin/endpoint.ts";
 import type { BlockSettings } from "../../plugin/site.ts";
 import type { ConnectionBudget } from "../../transports/connection-budget.ts";
@@ -44,6 +45,7 @@ export interface ListenerPlace {
   readonly counters: TransportCounters;
   /** A connection had to be closed because there are too many. */
   readonly onCrowded: () => void;
+  readonly metrics: MetricsRegistry;
   readonly onError: (error: unknown) => void;
 }
 
@@ -63,6 +65,9 @@ export interface TransportCounters {
 
 const SCHEMES: Readonly<Partial<Record<Scheme, () => SchemeServer | Promise<SchemeServer>>>> = {
   dns: () => dnsScheme,
+  tls: async () => (await import("./tls-scheme.ts")).tlsScheme,
+  https: async () => (await import("./https-scheme.ts")).httpsScheme,
+  grpc: async () => (await import("./grpc-scheme.ts")).grpcScheme,
 };
 
 export function isServedScheme(scheme: Scheme): boolean {

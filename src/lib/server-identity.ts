@@ -1,0 +1,25 @@
+/** Who a server is towards TLS clients: what its certificate files held when they were read last. */
+import type { SecureContextOptions } from "node:tls";
+
+/** What a server asks of its clients' certificates, in the words of Corefiles (CoreDNS facts 2.38). */
+export type ClientAuthentication =
+  | "nocert"
+  | "request"
+  | "require"
+  | "verify_if_given"
+  | "require_and_verify";
+
+/** One state of the files. It does not change: other contents are another identity. */
+export interface ServerIdentity {
+  /** Certificate chain, key, and the authorities that clients' certificates are checked against. */
+  readonly context: SecureContextOptions;
+  readonly clientAuthentication: ClientAuthentication;
+  /** Takes the secrets of sessions, a line each, for who decrypts what was recorded. */
+  readonly keyLog: ((line: Uint8Array) => void) | undefined;
+}
+
+/** Where a listener finds the identity in force: it asks anew for each connection. */
+export class IdentityHolder {
+  /** `undefined` before the files were read. */
+  current: ServerIdentity | undefined;
+}

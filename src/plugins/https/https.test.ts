@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
+import https from "./index.ts";
+
+for (const [text, expected] of [
+  ["https", 200],
+  ["https {\n max_connections 7\n}", 7],
+  ["https {\n max_connections 0\n}", 0],
+] as const) {
+  test(`${JSON.stringify(text)} allows ${expected} connections`, () => {
+    assert.equal(PluginTest.of(https, text).settings.maxHttpsConnections, expected);
+  });
+}
+
+for (const [text, message] of [
+  ["https {\n max_connections -1\n}", /'-1' is not a whole number of 0 or more/],
+  ["https {\n max_connections many\n}", /'many' is not a whole number of 0 or more/],
+  ["https {\n max_connections\n}", /Wrong argument count/],
+  ["https 5", /Wrong argument count/],
+  ["https {\n max_streams 5\n}", /unknown property 'max_streams'/],
+  ["https\nhttps", /only be used once/],
+] as const) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => PluginTest.of(https, text),
+      (error) => error instanceof ConfigRefused && message.test(error.message),
+    );
+  });
+}

@@ -1,0 +1,161 @@
+/** The files behind a server's identity: read at the start, looked at from then on, and taken into force when they are right. */
+import type { WriteStream } from "node:fs";
+import { open } from "node:fs/promises";
+import type { SecureContextOptions } from "node:tls";
+import { FileWatch } from "../../lib/file-watch.ts";
+import { nodeCrypto, nodeTls } from "../../lib/node-modules.ts";
+import type { ClientAuthentication } from "../../lib/server-identity.ts";
+import {
+  type CounterSlot,
+  type GaugeSlot,
+  type PluginInstance,
+  SetupError,
+  type Site,
+} from "../../plugin/index.ts";
+
+export interface TlsConfig {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string | undefined;
+  readonly client_auth: ClientAuthentication;
+  readonly keylog: string | undefined;
+}
+
+/** Milliseconds between two looks at the files. */
+const LOOK_INTERVAL = 2_000;
+
+export class Certificates implements PluginInstance {
+  readonly #site: Site;
+  readonly #config: TlsConfig;
+  readonly #paths: { readonly cert: string; readonly key: string; readonly ca: string | undefined };
+  readonly #contents = new Map<string, Uint8Array>();
+  readonly #expiry: GaugeSlot;
+  readonly #failures: CounterSlot;
+  readonly #watch: FileWatch;
+  #keyLog: WriteStream | undefined;
+  /** Why the files cannot be read, while they are for the first time. */
+  #fault: unknown;
+  #isRunning = false;
+
+  constructor(config: TlsConfig, site: Site) {
+    this.#site = site;
+    this.#config = config;
+    const { cert, key, ca } = config;
+    this.#paths = {
+      cert: site.resolvePath(cert),
+      key: site.resolvePath(key),
+      ca: ca === undefined ? undefined : site.resolvePath(ca),
+    };
+    this.#expiry = site.metrics
+      .gauge({
+        name: "portolan_tls_certificate_expiry_timestamp_seconds",
+        help: "When the certificate in force expires, in seconds since 1970.",
+        labels: ["certificate"],
+      })
+      .slot(this.#paths.cert);
+    this.#failures = site.metrics
+      .counter({
+        name: "portolan_tls_certificate_load_failures_total",
+        help: "Changes of certificate files that could not be taken into force; the certificate before them stays.",
+        labels: ["certificate"],
+      })
+      .slot(this.#paths.cert);
+    this.#watch = new FileWatch({
+      paths: [...new Set(Object.values(this.#paths).filter((path) => path !== undefined))],
+      intervalMs: LOOK_INTERVAL,
+      clock: site.clock,
+      onChange: (changes) => {
+        for (const { path, content } of changes) this.#contents.set(path, content);
+        this.#takeOver();
+      },
+      onError: (error) => this.#report(error),
+    });
+  }
+
+  async start(): Promise<void> {
+    const contents = await this.#watch.start();
+    for (const [path, content] of contents) this.#contents.set(path, content);
+    if (this.#fault !== undefined) throw this.#refused(this.#fault);
+    const { keylog } = this.#config;
+    if (keylog !== undefined) {
+      const path = this.#site.resolvePath(keylog);
+      this.#keyLog = (await open(path, "a", 0o600)).createWriteStream();
+      this.#keyLog.on("error", (error) => this.#site.log.error(`cannot write to keylog: ${error.message}`));
+      this.#site.log.warning(`TLS secrets are written to ${path}: whoever reads it can decrypt all queries`);
+    }
+    try {
+      this.#load();
+    } catch (error) {
+      throw this.#refused(error);
+    }
+    this.#isRunning = true;
+  }
+
+  stop(): void {
+    this.#watch.stop();
+    this.#keyLog?.end();
+  }
+
+  #takeOver(): void {
+    try {
+      this.#load();
+      this.#site.log.info(`certificate ${this.#paths.cert} is in force for new connections`);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  /** @throws Error where certificate and key are none, or do not fit */
+  #load(): void {
+    const holder = this.#site.block.settings.identity;
+    const context = this.#context();
+    const expires = this.#check(context);
+    if (holder === undefined) return;
+    const stream = this.#keyLog;
+    holder.current = {
+      context,
+      clientAuthentication: this.#config.client_auth,
+      keyLog: stream === undefined ? undefined : (line) => void stream.write(line),
+    };
+    this.#expiry.set(expires / 1000);
+  }
+
+  #context(): SecureContextOptions {
+    const { cert, key, ca } = this.#paths;
+    const authority = ca === undefined ? undefined : this.#content(ca);
+    return {
+      cert: this.#content(cert),
+      key: this.#content(key),
+      ...(authority !== undefined && { ca: authority }),
+    };
+  }
+
+  #content(path: string): Buffer {
+    return Buffer.from(this.#contents.get(path) ?? []);
+  }
+
+  /** @returns when it expires, in milliseconds since 1970 */
+  #check(context: SecureContextOptions): number {
+    // It says what is wrong with the certificate, the key, or the two together.
+    nodeTls().createSecureContext(context);
+    const certificate = new (nodeCrypto().X509Certificate)(context.cert as Buffer);
+    const expires = Date.parse(certificate.validTo);
+    if (expires < this.#site.clock.wallTime()) throw new Error(`it expired on ${certificate.validTo}`);
+    return expires;
+  }
+
+  #report(error: unknown): void {
+    if (!this.#isRunning) {
+      this.#fault ??= error;
+      return;
+    }
+    this.#failures.increment();
+    this.#site.log.error(`${this.#refused(error).message}; the certificate before it stays in force`);
+  }
+
+  #refused(error: unknown): SetupError {
+    const { cert, key } = this.#paths;
+    const reason = error instanceof Error ? error.message : String(error);
+    return new SetupError(`could not load TLS certificate ${cert} with key ${key}: ${reason}`);
+  }
+}

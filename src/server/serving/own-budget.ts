@@ -1,0 +1,26 @@
+/** A bound on the connections of one listener (`https`, `grpc_server`). */
+import { ConnectionBudget } from "../../transports/connection-budget.ts";
+import type { ListenerPlace } from "./schemes.ts";
+
+/** Connections of one listener have a bound of their own, within that of the process. */
+export class OwnBudget {
+  readonly #place: ListenerPlace;
+  readonly #most: () => number;
+  readonly #budget = new ConnectionBudget();
+
+  /** @param most connections; 0 for no bound of its own */
+  constructor(place: ListenerPlace, most: () => number) {
+    this.#place = place;
+    this.#most = most;
+  }
+
+  /** Within the settings in force: to be called now and then, as a reload may change them. */
+  refreshed(): ConnectionBudget {
+    const ofProcess = this.#place.budget.limits;
+    const most = this.#most();
+    const maxConnections = most === 0 ? ofProcess.maxConnections : Math.min(most, ofProcess.maxConnections);
+    if (maxConnections !== this.#budget.limits.maxConnections)
+      this.#budget.limits = { ...ofProcess, maxConnections };
+    return this.#budget;
+  }
+}

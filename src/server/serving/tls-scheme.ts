@@ -1,0 +1,46 @@
+/** `tls://`: DNS over TLS (RFC 7858). Without a certificate (`tls`) it is plain TCP, as CoreDNS has it. */
+
+import type { StreamLayer } from "../../transports/byte-stream-server.ts";
+import { listenTcp } from "../../transports/tcp.ts";
+import { TlsLayer } from "../../transports/tls-layer.ts";
+import { greetingLayers, streamOptions } from "./dns-scheme.ts";
+import type { ListenerPlace, SchemeServer } from "./schemes.ts";
+
+export const tlsScheme: SchemeServer = {
+  transports: ["tls"],
+  async open(name, { port, reusePort }, place) {
+    const tls = tlsLayer(place, ["dot"]);
+    return listenTcp({ host: place.host, port }, place.receiver(name), {
+      ...streamOptions(place),
+      name,
+      layers: () => layersBelow(place, tls),
+      reusePort,
+      openSocket: await place.tcpSockets(),
+    });
+  },
+};
+
+/** What lies below the protocol of an encrypted listener: a proxy's greeting, and TLS where there is a certificate. */
+export function layersBelow(place: ListenerPlace, tls: StreamLayer): readonly StreamLayer[] {
+  const greeting = greetingLayers(place);
+  return place.settings().identity === undefined ? greeting : [...greeting, tls];
+}
+
+/** @param protocols that clients may choose from */
+export function tlsLayer(
+  { label, settings, metrics }: ListenerPlace,
+  protocols: readonly string[],
+): TlsLayer {
+  const failed = metrics
+    .counter({
+      name: "portolan_tls_failed_handshakes_total",
+      help: "Connections that ended before their TLS handshake was done: refused, given up by the client, or out of time.",
+      labels: ["server"],
+    })
+    .slot(label);
+  return new TlsLayer({
+    protocols,
+    identity: () => settings().identity?.current,
+    onHandshakeFailed: () => failed.increment(),
+  });
+}

@@ -1,0 +1,228 @@
+/**
+ * DNS over HTTPS (RFC 8484): HTTP/2 and HTTP/1.1 on one port, as the client chooses (ALPN). Without TLS it is HTTP/1.1 alone, for who
+ * has a proxy in front.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import type { Clock, Timer } from "../lib/clock.ts";
+import { nodeHttp } from "../lib/node-modules.ts";
+import {
+  type ByteStream,
+  type ByteStreamServerOptions,
+  listenForStreams,
+  type StreamUser,
+} from "./byte-stream-server.ts";
+import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
+import { Http2Connection, type HttpTimeouts } from "./http2-connection.ts";
+import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
+
+export interface HttpsOptions extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout"> {
+  readonly timeouts: () => HttpTimeouts;
+  /** Told of each response. */
+  readonly onResponse?: ((status: number) => void) | undefined;
+}
+
+/** Streams of one HTTP/2 connection. */
+const MAX_STREAMS = 250;
+/** Requests of one HTTP/1.1 connection that may wait for their responses. */
+const MAX_PIPELINED = 100;
+
+/**
+ * Opens a listening socket and hands the messages of all requests to `receiver`.
+ * @throws ListenError
+ */
+export async function listenHttps(
+  target: ListenTarget,
+  receiver: MessageReceiver,
+  options: HttpsOptions,
+): Promise<Transport> {
+  const { clock, timeouts, onResponse } = options;
+  const queries = new HttpQueries({
+    receiver,
+    wallTime: () => clock.wallTime(),
+    onResponse,
+  });
+  const http1 = new Http1Server(queries, clock, timeouts);
+  return listenForStreams(target, {
+    ...options,
+    name: "https",
+    handshakeTimeout: () => timeouts().read,
+    serve(stream, heardFrom) {
+      if (!("alpnProtocol" in stream.socket) || stream.socket.alpnProtocol !== "h2")
+        return http1.serve(stream, heardFrom);
+      return new Http2Connection(
+        stream,
+        {
+          clock,
+          maxStreams: () => MAX_STREAMS,
+          timeouts,
+          onStream: (opened, headers, connection) => {
+            const response = new Http2Response(opened, connection);
+            const wanted = readTarget(headers[":method"] as string, headers[":path"] as string);
+            const { client, local } = stream;
+            if (wanted.kind === "body") {
+              readBody(opened, (body) => {
+                connection.requestIsWhole(opened);
+                if (body === undefined) queries.refuse(400, response);
+                else queries.ask(body, client, local, response);
+              });
+              return;
+            }
+            connection.requestIsWhole(opened);
+            opened.resume();
+            if (wanted.kind === "refused") queries.refuse(wanted.status, response);
+            else queries.ask(wanted.message, client, local, response);
+          },
+        },
+        heardFrom,
+      );
+    },
+  });
+}
+
+class Http2Response implements HttpResponse {
+  readonly #stream: ServerHttp2Stream;
+  readonly #connection: Http2Connection;
+
+  constructor(stream: ServerHttp2Stream, connection: Http2Connection) {
+    this.#stream = stream;
+    this.#connection = connection;
+  }
+
+  get isOpen(): boolean {
+    return !this.#stream.destroyed && !this.#stream.closed && !this.#stream.headersSent;
+  }
+
+  write(status: number, headers: Readonly<Record<string, string | number>>, body: Uint8Array): void {
+    this.#connection.responseIsSent(this.#stream);
+    this.#stream.respond({ ":status": status, ...headers });
+    // What a request without interest in the rest still sends is not waited for.
+    this.#stream.end(body);
+  }
+}
+
+/** HTTP/1.1 of all connections of a listener, by Node's parser. */
+class Http1Server {
+  readonly #server: Server;
+  readonly #clock: Clock;
+  readonly #timeouts: () => HttpTimeouts;
+  readonly #connections = new WeakMap<Socket, Http1Connection>();
+
+  constructor(queries: HttpQueries, clock: Clock, timeouts: () => HttpTimeouts) {
+    this.#clock = clock;
+    this.#timeouts = timeouts;
+    // Its own time-outs begin with a listening socket, which it has not.
+    this.#server = nodeHttp().createServer({ keepAliveTimeout: 0 }, (request, response) => {
+      this.#connections.get(request.socket)?.take(request, response, queries);
+    });
+  }
+
+  serve(stream: ByteStream, heardFrom: () => void): StreamUser {
+    const connection = new Http1Connection(stream, heardFrom, this.#clock, this.#timeouts);
+    this.#connections.set(stream.socket, connection);
+    this.#server.emit("connection", stream.socket);
+    return connection;
+  }
+}
+
+class Http1Connection implements StreamUser {
+  readonly #stream: ByteStream;
+  readonly #heardFrom: () => void;
+  readonly #clock: Clock;
+  readonly #timeouts: () => HttpTimeouts;
+  /** Requests that have no response yet: a client need not wait for one before it sends the next. */
+  #waiting = 0;
+  #isEnding = false;
+  #timer: Timer | undefined;
+
+  constructor(stream: ByteStream, heardFrom: () => void, clock: Clock, timeouts: () => HttpTimeouts) {
+    this.#stream = stream;
+    this.#heardFrom = heardFrom;
+    this.#clock = clock;
+    this.#timeouts = timeouts;
+    this.#within(timeouts().read);
+    stream.socket.on("close", () => this.#timer?.cancel());
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#waiting > 0;
+  }
+
+  stopReading(): void {
+    this.#isEnding = true;
+    if (this.#waiting === 0) this.#stream.socket.destroy();
+  }
+
+  take(request: IncomingMessage, response: ServerResponse, queries: HttpQueries): void {
+    const { client, local } = this.#stream;
+    if (++this.#waiting > MAX_PIPELINED) {
+      this.#stream.socket.destroy();
+      return;
+    }
+    this.#within(this.#timeouts().read);
+    const answer: HttpResponse = {
+      get isOpen() {
+        return !response.destroyed && !response.headersSent;
+      },
+      write: (status, headers, body) => {
+        this.#within(this.#timeouts().write);
+        if (this.#isEnding) response.setHeader("connection", "close");
+        response.writeHead(status, { ...headers });
+        response.end(body);
+      },
+    };
+    response.on("close", () => {
+      if (--this.#waiting > 0 || this.#stream.socket.destroyed) return;
+      if (this.#isEnding) this.#stream.socket.end();
+      else this.#within(this.#timeouts().idle);
+    });
+    const wanted = readTarget(request.method, request.url);
+    if (wanted.kind === "body") {
+      readBody(request, (body) => {
+        this.#isWhole();
+        if (body === undefined) queries.refuse(400, answer);
+        else queries.ask(body, client, local, answer);
+      });
+      return;
+    }
+    this.#isWhole();
+    request.resume();
+    if (wanted.kind === "refused") queries.refuse(wanted.status, answer);
+    else queries.ask(wanted.message, client, local, answer);
+  }
+
+  /** The query may take its time. */
+  #isWhole(): void {
+    this.#heardFrom();
+    this.#timer?.cancel();
+  }
+
+  #within(milliseconds: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.after(milliseconds, () => this.#stream.socket.destroy());
+  }
+}
+
+/** @param done gets the body, or nothing where it is longer than any message; not called where the client gives up */
+function readBody(
+  request: IncomingMessage | ServerHttp2Stream,
+  done: (body: Uint8Array | undefined) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  let isDone = false;
+  request.on("data", (chunk: Buffer) => {
+    octets += chunk.length;
+    if (octets <= MAX_BODY) chunks.push(chunk);
+    else if (!isDone) {
+      isDone = true;
+      done(undefined);
+    }
+  });
+  request.on("end", () => {
+    if (isDone) return;
+    isDone = true;
+    done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+  });
+}

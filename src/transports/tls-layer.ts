@@ -1,0 +1,104 @@
+/**
+ * TLS as a layer of a byte stream: the handshake, with the identity that is in force when a connection begins. A new certificate is
+ * for new connections; those that are open go on.
+ */
+import type { Socket } from "node:net";
+import type { Server, TLSSocket } from "node:tls";
+import { nodeTls } from "../lib/node-modules.ts";
+import type { ClientAuthentication, ServerIdentity } from "../lib/server-identity.ts";
+import type { ByteStream, StreamLayer } from "./byte-stream-server.ts";
+
+export interface TlsLayerOptions {
+  readonly identity: () => ServerIdentity | undefined;
+  /** Application protocols that a client may choose from (RFC 7301). One that offers others alone is refused, one that offers none is not. */
+  readonly protocols: readonly string[];
+  /** Told of each handshake that failed. */
+  readonly onHandshakeFailed?: (() => void) | undefined;
+}
+
+interface Waiting {
+  readonly stream: ByteStream;
+  readonly proceed: (stream: ByteStream) => void;
+}
+
+export class TlsLayer implements StreamLayer {
+  readonly #options: TlsLayerOptions;
+  /** Handshakes under way, by the four numbers that tell TCP connections apart. */
+  readonly #waiting = new Map<string, Waiting>();
+  #server: Server | undefined;
+  #identity: ServerIdentity | undefined;
+
+  constructor(options: TlsLayerOptions) {
+    this.#options = options;
+  }
+
+  enter(stream: ByteStream, proceed: (stream: ByteStream) => void): void {
+    const { socket } = stream;
+    const server = this.#serverOf(this.#options.identity());
+    if (server === undefined || socket.destroyed) {
+      socket.destroy();
+      return;
+    }
+    const key = connectionKey(socket);
+    this.#waiting.set(key, { stream, proceed });
+    socket.once("close", () => {
+      if (this.#waiting.delete(key)) this.#options.onHandshakeFailed?.();
+    });
+    server.emit("connection", socket);
+  }
+
+  /** Not listening: it is handed connections. */
+  #serverOf(identity: ServerIdentity | undefined): Server | undefined {
+    if (identity === undefined || identity === this.#identity) return this.#server;
+    const { context, clientAuthentication, keyLog } = identity;
+    const server = nodeTls().createServer({
+      ...context,
+      minVersion: "TLSv1.2",
+      ALPNProtocols: [...this.#options.protocols],
+      requestCert: clientAuthentication !== "nocert",
+      // Judged below, as not every client has to have one.
+      rejectUnauthorized: false,
+    });
+    server.on("secureConnection", (socket) => this.#secured(socket, clientAuthentication));
+    // What goes wrong in a handshake costs that connection, which is closed by then.
+    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    if (keyLog !== undefined) server.on("keylog", (line) => keyLog(line));
+    this.#identity = identity;
+    this.#server = server;
+    return server;
+  }
+
+  #secured(socket: TLSSocket, clientAuthentication: ClientAuthentication): void {
+    const key = connectionKey(socket);
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined || !isWelcome(socket, clientAuthentication)) {
+      socket.destroy();
+      return;
+    }
+    this.#waiting.delete(key);
+    socket.on("error", () => socket.destroy());
+    waiting.proceed({ ...waiting.stream, socket });
+  }
+}
+
+function isWelcome(socket: TLSSocket, clientAuthentication: ClientAuthentication): boolean {
+  switch (clientAuthentication) {
+    case "require":
+      return hasCertificate(socket);
+    case "verify_if_given":
+      return socket.authorized || !hasCertificate(socket);
+    case "require_and_verify":
+      return socket.authorized;
+    default:
+      return true;
+  }
+}
+
+function hasCertificate(socket: TLSSocket): boolean {
+  const certificate = socket.getPeerX509Certificate();
+  return certificate !== undefined;
+}
+
+function connectionKey(socket: Socket): string {
+  return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`;
+}
