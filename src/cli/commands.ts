@@ -5,7 +5,7 @@ import type { FlagDescription } from "./flag-table.ts";
 export type Command = (argv: readonly string[]) => Promise<number>;
 
 /** What the words of a command are that are no flags. */
-export type WordKind = "files" | "plugin" | "question" | "action" | "shell";
+export type WordKind = "files" | "none" | "plugin" | "question" | "action" | "shell";
 
 export interface CommandEntry {
   readonly name: string;
@@ -57,6 +57,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     wordKind: "files",
     load: async () => (await import("./migrate/migrate.ts")).migrate,
     flags: async () => (await import("./migrate/flags.ts")).MIGRATE_FLAGS,
+  },
+  {
+    name: "sidecar",
+    words: "[FLAGS]",
+    about: "stands in for kube-dns's sidecar",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/sidecar.ts")).sidecar,
+    flags: async () => (await import("./predecessors/sidecar.ts")).SIDECAR_FLAGS,
+  },
+  {
+    name: "exechealthz",
+    words: "[FLAGS]",
+    about: "stands in for exechealthz",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/exechealthz.ts")).exechealthz,
+    flags: async () => (await import("./predecessors/exechealthz.ts")).EXECHEALTHZ_FLAGS,
   },
   {
     name: "help",

@@ -1,0 +1,130 @@
+/** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
+import { LogWriter, ProcessLog, writeAllSync } from "../../lib/log.ts";
+import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
+
+const STDERR = 2;
+
+export interface Daemon {
+  /** Throws where it cannot begin. */
+  start(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+/** A daemon that cannot be made, or go on; the message is one line. */
+export class FatalError extends Error {
+  override readonly name = "FatalError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+export interface CommonFlags {
+  version: boolean;
+  help: boolean;
+}
+
+/** Flags of the log of old programs: they are accepted, and mean nothing here. */
+const LOG_FLAGS = [
+  ["v", "LEVEL"],
+  ["vmodule", "PATTERN=N"],
+  ["logtostderr", undefined],
+  ["alsologtostderr", undefined],
+  ["log-dir", "FOLDER"],
+  ["log-file", "FILE"],
+  ["log-flush-frequency", "DURATION"],
+  ["log-backtrace-at", "PLACE"],
+  ["logging-format", "FORMAT"],
+  ["stderrthreshold", "LEVEL"],
+  ["skip-headers", undefined],
+] as const;
+
+export function commonRows<F extends CommonFlags>(): FlagRow<F>[] {
+  return [
+    switchRow(["version"], "show the version and exit", (flags, on) => {
+      flags.version = on;
+    }),
+    switchRow(["help", "h"], "show this help", (flags, on) => {
+      flags.help = on;
+    }),
+    ...LOG_FLAGS.map(([name, value]) => ({
+      names: [name],
+      value,
+      about: "accepted without effect",
+      apply: () => undefined,
+    })),
+  ];
+}
+
+/** Reads a command line in which `_` in the name of a flag is the same as `-`. @throws FlagError */
+export function parseOldFlags<F>(rows: readonly FlagRow<F>[], flags: F, argv: readonly string[]): string[] {
+  const words = argv.map((word) =>
+    word.startsWith("-")
+      ? word.replace(
+          /^(--?)([^=]*)/,
+          (_all, dashes: string, name: string) => dashes + name.replaceAll("_", "-"),
+        )
+      : word,
+  );
+  return parseFlags(rows, flags, words, false);
+}
+
+/** A whole number from a flag. @throws FlagError */
+export function readCount(name: string, value: string): number {
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  throw new FlagError(`invalid value "${value}" for flag -${name}: not a whole number`, 2, true);
+}
+
+export function usageOf(name: string, about: readonly string[], rows: readonly FlagRow<never>[]): string {
+  const own = rows.filter(({ about: text }) => text !== "accepted without effect");
+  return [...about, "", `Usage: portolan ${name} [FLAGS]`, "", ...flagLines(own), "", LOG_WORDS, ""].join(
+    "\n",
+  );
+}
+
+const LOG_WORDS = "The flags of the log (-v, -logtostderr and so on) are accepted without effect.";
+
+export function daemonLog(): ProcessLog {
+  return new ProcessLog(new LogWriter(process.stderr, { writeSync: (text) => writeAllSync(STDERR, text) }));
+}
+
+/**
+ * Runs until a signal ends it, or `ended` does.
+ * @param ended resolves with an exit code, or rejects with what cannot go on
+ */
+export async function runDaemon(daemon: Daemon, log: ProcessLog, ended: Promise<number>): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const onSignal = (signal: NodeJS.Signals): void => {
+    log.info(`${signal}: shutting down`);
+    resolve(0);
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  try {
+    await daemon.start();
+    return await Promise.race([promise, ended]);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    log.write("fatal", error.message);
+    return error instanceof FatalError ? error.exitCode : 1;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    await daemon.stop();
+  }
+}
+
+/** Carries out a command, and says in one line what is wrong with its words. */
+export async function withFlagErrors(usage: () => string, run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof FlagError) {
+      process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
+      return error.exitCode;
+    }
+    if (!(error instanceof FatalError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+}

@@ -1,0 +1,135 @@
+/** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (kube-dns facts 5). */
+import { SystemClock } from "../../lib/clock.ts";
+import { parseGoDuration } from "../../lib/duration.ts";
+import { version } from "../../lib/version.ts";
+import { Exechealthz } from "../../predecessors/exechealthz/exechealthz.ts";
+import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
+import {
+  type CommonFlags,
+  commonRows,
+  daemonLog,
+  FatalError,
+  parseOldFlags,
+  runDaemon,
+  usageOf,
+  withFlagErrors,
+} from "./daemon.ts";
+
+interface ExechealthzFlags extends CommonFlags {
+  commands: string[];
+  paths: string[];
+  port: number;
+  period: number;
+  latency: number;
+  quiet: boolean;
+  output: boolean;
+}
+
+export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
+  {
+    names: ["cmd"],
+    value: "COMMAND",
+    about: "run by sh; may stand several times (default echo healthz)",
+    apply: (flags, value) => void flags.commands.push(value),
+  },
+  {
+    names: ["url"],
+    value: "PATH",
+    about: "its page, in the order of the commands (default /healthz)",
+    apply: (flags, value) => void flags.paths.push(value),
+  },
+  {
+    names: ["port"],
+    value: "PORT",
+    about: "the port for HTTP (default 8080)",
+    apply: (flags, value) => {
+      flags.port = parsePort("port", value);
+    },
+  },
+  {
+    names: ["period"],
+    value: "DURATION",
+    about: "between two runs of a command (default 2s)",
+    apply: (flags, value) => {
+      flags.period = readDuration("period", value);
+    },
+  },
+  {
+    names: ["latency"],
+    value: "DURATION",
+    about: "an older result counts as a failure (default 30s)",
+    apply: (flags, value) => {
+      flags.latency = readDuration("latency", value);
+    },
+  },
+  switchRow(["quiet"], "log errors alone", (flags, on) => {
+    flags.quiet = on;
+  }),
+  switchRow(["output"], "answer with what the command printed instead of ok", (flags, on) => {
+    flags.output = on;
+  }),
+  ...commonRows<ExechealthzFlags>(),
+];
+
+const usage = () =>
+  usageOf(
+    "exechealthz",
+    ["portolan exechealthz runs commands and says over HTTP whether they succeeded, as exechealthz did."],
+    EXECHEALTHZ_FLAGS,
+  );
+
+/** @returns the exit code */
+export function exechealthz(argv: readonly string[]): Promise<number> {
+  return withFlagErrors(usage, async () => {
+    const flags: ExechealthzFlags = {
+      commands: [],
+      paths: [],
+      port: 8080,
+      period: 2_000,
+      latency: 30_000,
+      quiet: false,
+      output: false,
+      version: false,
+      help: false,
+    };
+    parseOldFlags(EXECHEALTHZ_FLAGS, flags, argv);
+    if (flags.help || flags.version) {
+      process.stdout.write(flags.help ? usage() : `${version}\n`);
+      return 0;
+    }
+    const commands = flags.commands.length === 0 ? ["echo healthz"] : flags.commands;
+    const paths = flags.paths.length === 0 ? ["/healthz"] : flags.paths;
+    if (commands.length !== paths.length)
+      throw new FatalError(
+        `there are ${commands.length} commands (-cmd) and ${paths.length} paths (-url): each command needs a path`,
+      );
+    const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
+    if (repeated !== undefined) throw new FatalError(`the path ${repeated} stands twice`);
+    const log = daemonLog();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const daemon = new Exechealthz({
+      probes: commands.map((command, index) => ({ command, path: paths[index] ?? "/healthz" })),
+      port: flags.port,
+      period: flags.period,
+      latency: flags.latency,
+      showsOutput: flags.output,
+      clock: new SystemClock({ keepAlive: true }),
+      finished: (path, error) => {
+        if (error !== "") log.error(`Healthz probe error on ${path}: ${error}`);
+        else if (!flags.quiet) log.info(`Healthz probe ok: ${path}`);
+      },
+      quit: () => resolve(0),
+    });
+    const start = async (): Promise<void> => {
+      const port = await daemon.start();
+      if (!flags.quiet) log.info(`Listening on 0.0.0.0:${port}`);
+    };
+    return runDaemon({ start, stop: () => daemon.stop() }, log, promise);
+  });
+}
+
+function readDuration(name: string, value: string): number {
+  const milliseconds = parseGoDuration(value);
+  if (milliseconds !== undefined && milliseconds > 0) return milliseconds;
+  throw new FlagError(`invalid value "${value}" for flag -${name}: not a duration such as 2s`, 2, true);
+}

@@ -1,0 +1,58 @@
+/** A few pages over HTTP, for commands that have nothing else to say over it. */
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+
+export interface Page {
+  readonly status: number;
+  readonly body: string;
+  /** `text/plain; charset=utf-8` without it. */
+  readonly contentType?: string;
+}
+
+/** @param path without query; `undefined` for a path that there is not */
+export type PageFinder = (path: string) => Page | undefined | Promise<Page | undefined>;
+
+export class HttpPages {
+  readonly #find: PageFinder;
+  #server: Server | undefined;
+
+  constructor(find: PageFinder) {
+    this.#find = find;
+  }
+
+  /**
+   * @returns the port in use
+   * @throws where nobody may listen there
+   */
+  async listen(host: string, port: number): Promise<number> {
+    const server = createServer((request, response) => {
+      const path = (request.url ?? "/").replace(/\?.*$/s, "");
+      void this.#answer(path).then(({ status, body, contentType = "text/plain; charset=utf-8" }) => {
+        response.writeHead(status, { "content-type": contentType });
+        response.end(body);
+      });
+    });
+    this.#server = server;
+    server.listen(port, host);
+    await once(server, "listening");
+    const address = server.address();
+    return typeof address === "object" && address !== null ? address.port : port;
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(path: string): Promise<Page> {
+    try {
+      return (await this.#find(path)) ?? { status: 404, body: "404 page not found\n" };
+    } catch (error) {
+      return { status: 500, body: `${error instanceof Error ? error.message : String(error)}\n` };
+    }
+  }
+}
