@@ -59,6 +59,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./migrate/flags.ts")).MIGRATE_FLAGS,
   },
   {
+    name: "kube2sky",
+    words: "[FLAGS]",
+    about: "writes SkyDNS's records for a cluster into etcd",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/kube2sky.ts")).kube2sky,
+    flags: async () => (await import("./predecessors/kube2sky.ts")).KUBE2SKY_FLAGS,
+  },
+  {
     name: "sidecar",
     words: "[FLAGS]",
     about: "stands in for kube-dns's sidecar",
