@@ -19,7 +19,14 @@ export {
 } from "./record-kind.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./record-table.ts";
-export { canonicalData, dataFromWire, formatData, formatRecord, parseRecord } from "./resource-record.ts";
+export {
+  canonicalData,
+  dataFromWire,
+  formatData,
+  formatRecord,
+  parseRecord,
+  plainData,
+} from "./resource-record.ts";
 export { addressOfReverseName, reverseNameOfIpv4 } from "./reverse-name.ts";
 export { type ServiceParameter, ServiceParameterKey } from "./service-parameters.ts";
 export { parseRecordType, RecordType, type RecordTypeName, recordTypeName } from "./type-names.ts";

@@ -76,6 +76,16 @@ export function canonicalData(record: ResourceRecord): Uint8Array {
   return writer.finish().slice();
 }
 
+/**
+ * RDATA without compression, names as spelled: what zones keep.
+ * @throws as {@link writeRecord}
+ */
+export function plainData(record: ResourceRecord): Uint8Array {
+  const writer = new WireWriter({ capacity: 64, compress: false });
+  writeData(writer, record);
+  return writer.finish();
+}
+
 /** The record in one line of zone text, fields parted by tabs as `dig` and zone files have them. */
 export function formatRecord(record: ResourceRecord): string {
   const head = `${record.name}\t${record.ttl}\t${className(record.class)}\t${recordTypeName(record.type)}`;

@@ -180,6 +180,21 @@ export class NameTree {
     return depth - count;
   }
 
+  /** The same nodes under the same numbers. */
+  clone(heap: OctetHeap): NameTree {
+    const copy = new NameTree(heap);
+    copy.#hashes = this.#hashes.slice();
+    copy.#parents = this.#parents.slice();
+    copy.#labels = this.#labels.slice();
+    copy.#rrsets = this.#rrsets.slice();
+    copy.#children = this.#children.slice();
+    copy.#slots = this.#slots.slice();
+    copy.#used = this.#used;
+    copy.#count = this.#count;
+    copy.#free = this.#free;
+    return copy;
+  }
+
   #newNode(): number {
     const node = this.#free;
     if (node !== NO_NODE) {

@@ -1,6 +1,8 @@
-/** Nodes that have an RRset of a type, in canonical order (RFC 4034 section 6.1): which of them stands in front of a name. */
+/** Nodes that have an RRset of a type, or any RRset, in canonical order (RFC 4034 section 6.1): which of them stands in front of a name. */
 import { APEX, NO_NODE } from "./name-tree.ts";
 import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
+
+export const ANY_TYPE = 255;
 
 /** Comparisons of a portion: about two milliseconds. */
 const PORTION = 20_000;
@@ -10,6 +12,7 @@ export class NodeOrder {
   readonly #type: number;
   #nodes = new Int32Array(0);
 
+  /** @param type ANY_TYPE for all nodes that have records */
   constructor(records: ZoneRecords, type: number) {
     this.#records = records;
     this.#type = type;
@@ -56,7 +59,7 @@ export class NodeOrder {
     let nodes = new Int32Array(names.limit === 1 ? 1 : 64);
     for (let node = APEX; node < names.limit; node++) {
       if (node % PORTION === PORTION - 1) await pause?.();
-      if (!names.exists(node) || this.#records.rrset(node, this.#type) === NO_RRSET) continue;
+      if (!this.#belongs(node)) continue;
       if (isSorted && last !== NO_NODE && names.compare(last, node) > 0) isSorted = false;
       if (count === nodes.length) {
         const larger = new Int32Array(count * 2);
@@ -68,6 +71,11 @@ export class NodeOrder {
     }
     const found = nodes.slice(0, count);
     this.#nodes = isSorted ? found : await this.#sort(found, pause);
+  }
+
+  #belongs(node: number): boolean {
+    if (this.#type === ANY_TYPE) return this.#records.first(node) >= 0;
+    return this.#records.names.exists(node) && this.#records.rrset(node, this.#type) !== NO_RRSET;
   }
 
   /** Merges runs of growing length, as a sort that can pause. */

@@ -31,6 +31,15 @@ export class OctetHeap {
     return this.bytes.length;
   }
 
+  /** A heap of its own with the same octets at the same places. */
+  clone(): OctetHeap {
+    const copy = new OctetHeap(0);
+    copy.bytes = this.bytes.slice();
+    copy.#used = this.#used;
+    copy.garbage = this.garbage;
+    return copy;
+  }
+
   #grow(): void {
     // Half as much again: twice would leave half of a large zone's buffer unused.
     const grown = new Uint8Array(Math.max(this.#used, this.bytes.length + (this.bytes.length >>> 1)));

@@ -40,6 +40,9 @@ export class ZoneAnswers {
   #hostCount = 0;
   readonly #aliasOwners = new Int32Array(MAX_ALIASES);
   #aliasCount = 0;
+  /** Nodes whose DNAME is in the answer already. */
+  readonly #redirections = new Int32Array(MAX_ALIASES);
+  #redirectionCount = 0;
   readonly #synthesised = new Uint8Array(2 * MAX_NAME_OCTETS);
   readonly #denials = new WeakMap<Zone, Denial>();
   #denial: Denial | undefined;
@@ -59,6 +62,7 @@ export class ZoneAnswers {
     this.#writer.begin(query.bytes, query.nameEnd);
     this.#hostCount = 0;
     this.#aliasCount = 0;
+    this.#redirectionCount = 0;
     this.#dnssecOk = query.dnssecOk;
     this.#denial = undefined;
     this.wildcard = NO_NODE;
@@ -193,7 +197,10 @@ export class ZoneAnswers {
     const targetLength = nameLength(heap, target);
     const owner = this.#writer.nodeName(records, node);
     const kept = length - nameLength(owner, 0);
-    this.#writeNode(Section.ANSWER, records, node, rrset);
+    if (!this.#redirections.subarray(0, this.#redirectionCount).includes(node)) {
+      this.#redirections[this.#redirectionCount++] = node;
+      this.#writeNode(Section.ANSWER, records, node, rrset);
+    }
     if (kept + targetLength > MAX_NAME_OCTETS) return YXDOMAIN;
     const name = new Uint8Array(kept + targetLength);
     for (let index = 0; index < kept; index++) name[index] = octetAt(FOLD, octetAt(bytes, at + index));

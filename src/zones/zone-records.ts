@@ -28,8 +28,8 @@ const uint8 = (length: number): Uint8Array => new Uint8Array(length);
 export class ZoneRecords {
   /** The apex in lower case. */
   readonly apex: Name;
-  readonly heap: OctetHeap = new OctetHeap();
-  readonly names: NameTree = new NameTree(this.heap);
+  readonly heap: OctetHeap;
+  readonly names: NameTree;
   #types = uint16(8);
   /** For RRSIG the type that is covered: signatures of each type are an RRset of their own. */
   #covered = uint16(8);
@@ -46,8 +46,28 @@ export class ZoneRecords {
   readonly #incoming = new Uint8Array(MAX_RRSET_OCTETS);
   readonly #starts = new Uint8Array(128);
 
-  constructor(apex: Name) {
+  constructor(apex: Name, heap: OctetHeap = new OctetHeap(), names: NameTree = new NameTree(heap)) {
     this.apex = apex.toLowerCase();
+    this.heap = heap;
+    this.names = names;
+  }
+
+  /** The same records in memory of their own. */
+  clone(): ZoneRecords {
+    const heap = this.heap.clone();
+    const copy = new ZoneRecords(this.apex, heap, this.names.clone(heap));
+    copy.#types = this.#types.slice();
+    copy.#covered = this.#covered.slice();
+    copy.#ttls = this.#ttls.slice();
+    copy.#next = this.#next.slice();
+    copy.#data = this.#data.slice();
+    copy.#sizes = this.#sizes.slice();
+    copy.#counts = this.#counts.slice();
+    copy.#padded = this.#padded.slice();
+    copy.#used = this.#used;
+    copy.#free = this.#free;
+    copy.#recordCount = this.#recordCount;
+    return copy;
   }
 
   get recordCount(): number {

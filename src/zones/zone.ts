@@ -16,11 +16,20 @@ export class Zone {
   /** Nodes of {@link hashed}, in the order of their hashes. */
   readonly nsec3: NodeOrder;
 
-  constructor(apex: Name) {
-    this.records = new ZoneRecords(apex);
-    this.hashed = new ZoneRecords(apex);
+  constructor(
+    apex: Name,
+    records: ZoneRecords = new ZoneRecords(apex),
+    hashed: ZoneRecords = new ZoneRecords(apex),
+  ) {
+    this.records = records;
+    this.hashed = hashed;
     this.nsec = new NodeOrder(this.records, RecordType.NSEC);
     this.nsec3 = new NodeOrder(this.hashed, RecordType.NSEC3);
+  }
+
+  /** The same zone in memory of its own, to be put into {@link order} once it was changed. */
+  clone(): Zone {
+    return new Zone(this.apex, this.records.clone(), this.hashed.clone());
   }
 
   get apex(): Name {

@@ -16,6 +16,11 @@ export function skipWithoutPeers(...names: readonly string[]): string | false {
   return missing.length === 0 ? false : `not installed: ${missing.join(", ")}`;
 }
 
+/** Where an authoritative server has its zone from; `notify` is the port of a secondary on loopback. */
+export type ZoneSource =
+  | { readonly lines: readonly string[]; readonly notify?: number }
+  | { readonly primary: number };
+
 export class Peer implements AsyncDisposable {
   readonly address = "127.0.0.1";
   readonly port: number;
@@ -69,13 +74,83 @@ export class Peer implements AsyncDisposable {
     }));
   }
 
+  /** NSD with one zone, from these lines of text or from a primary. */
+  static async nsd(zone: string, source: ZoneSource): Promise<Peer> {
+    return Peer.#start("nsd", (port) => ({
+      args: ["-d", "-c", "nsd.conf"],
+      config: [
+        "server:",
+        "  ip-address: 127.0.0.1",
+        `  port: ${port}`,
+        "  server-count: 1",
+        '  username: ""',
+        '  chroot: ""',
+        '  zonesdir: "."',
+        '  database: ""',
+        '  pidfile: "nsd.pid"',
+        '  zonelistfile: "zone.list"',
+        '  xfrdfile: "xfrd.state"',
+        '  xfrdir: "."',
+        "  xfrd-reload-timeout: 0",
+        "  rrl-ratelimit: 0",
+        "  minimal-responses: no",
+        "remote-control:",
+        "  control-enable: no",
+        "zone:",
+        `  name: "${zone}"`,
+        '  zonefile: "zone"',
+        ...("primary" in source
+          ? [`  request-xfr: 127.0.0.1@${source.primary} NOKEY`, "  allow-notify: 127.0.0.1 NOKEY"]
+          : ["  provide-xfr: 127.0.0.1 NOKEY"]),
+        ...("notify" in source ? [`  notify: 127.0.0.1@${source.notify} NOKEY`] : []),
+      ],
+      files: "lines" in source ? { zone: `${source.lines.join("\n")}\n` } : {},
+    }));
+  }
+
+  /** Knot with one zone, from these lines of text or from a primary. */
+  static async knot(zone: string, source: ZoneSource): Promise<Peer> {
+    return Peer.#start("knotd", (port) => ({
+      args: ["-c", "knotd.conf"],
+      config: [
+        "server:",
+        '  rundir: "."',
+        `  listen: 127.0.0.1@${port}`,
+        "database:",
+        '  storage: "."',
+        "remote:",
+        "  - id: other",
+        `    address: 127.0.0.1@${"primary" in source ? source.primary : (source.notify ?? 9)}`,
+        "acl:",
+        "  - id: all",
+        "    address: 127.0.0.1",
+        "    action: [transfer, notify]",
+        "zone:",
+        `  - domain: "${zone}"`,
+        '    storage: "."',
+        '    file: "zone"',
+        "    acl: all",
+        "    semantic-checks: off",
+        "    refresh-min-interval: 2",
+        ...("primary" in source ? ["    master: other"] : []),
+        ...("notify" in source ? ["    notify: other"] : []),
+      ],
+      files: "lines" in source ? { zone: `${source.lines.join("\n")}\n` } : {},
+    }));
+  }
+
   static async #start(
-    command: "unbound" | "dnsmasq",
-    describe: (port: number) => { readonly args: readonly string[]; readonly config: readonly string[] },
+    command: "unbound" | "dnsmasq" | "nsd" | "knotd",
+    describe: (port: number) => {
+      readonly args: readonly string[];
+      readonly config: readonly string[];
+      readonly files?: Readonly<Record<string, string>>;
+    },
   ): Promise<Peer> {
     const folder = mkdtempSync(join(tmpdir(), `portolan-${command}-`));
     const port = await freePort();
-    const { args, config } = describe(port);
+    const { args, config, files = {} } = describe(port);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     writeFileSync(join(folder, `${command}.conf`), `${config.join("\n")}\n`);
     const peer = new Peer(command, args, port, folder);
     const signal = AbortSignal.timeout(30_000);

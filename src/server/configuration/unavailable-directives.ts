@@ -9,7 +9,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "route53",
   "azure",
   "clouddns",
-  "secondary",
   "grpc",
   "sign",
   "nomad",

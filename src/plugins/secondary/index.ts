@@ -1,0 +1,11 @@
+/** `secondary`: zones that are transferred from their primaries (CoreDNS facts 2.50). */
+import { definePlugin } from "../../plugin/index.ts";
+import { secondaryConfig } from "./config.ts";
+import { SecondaryZones } from "./handler.ts";
+
+export default definePlugin({
+  name: "secondary",
+  summary: "Serves zones that it transfers from their primary servers.",
+  config: secondaryConfig,
+  create: (lines, site) => new SecondaryZones(lines, site),
+});

@@ -1,0 +1,303 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import {
+  decodeMessage,
+  encodeMessage,
+  Flag,
+  Name,
+  Rcode,
+  type ResourceRecord,
+  SOA,
+} from "../../dns/index.ts";
+import { ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
+import secondary from "./index.ts";
+
+const apex = Name.parse("example.org.");
+
+function soa(
+  serial: number,
+  times: { readonly refresh?: number; readonly retry?: number; readonly expire?: number } = {},
+): ResourceRecord {
+  const { refresh = 100, retry = 50, expire = 1_000 } = times;
+  return SOA.create(apex, 60, { primary: apex, mailbox: apex, serial, refresh, retry, expire, minimum: 5 });
+}
+
+/** A primary that answers with these messages, one list of records each. */
+class Primary implements AsyncDisposable {
+  readonly asked: string[] = [];
+  messages: (type: number, known: number | undefined) => readonly (readonly ResourceRecord[] | number)[] =
+    () => [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.once("data", (data) => this.#answer(socket, data));
+    });
+  }
+
+  static async start(): Promise<Primary> {
+    const server = createServer();
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return new Primary(server);
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** A zone with these lines, and nothing to say about what changed. */
+  serve(first: ResourceRecord, ...lines: readonly string[]): void {
+    this.messages = () => [[first, ...records("example.org. 60 IN NS a.", ...lines), first]];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #answer(socket: Socket, data: Buffer): void {
+    const query = decodeMessage(data.subarray(2));
+    const [known] = query.authority;
+    const serial = known !== undefined && SOA.is(known) ? known.data.serial : undefined;
+    const type = query.questions[0]?.type ?? 0;
+    this.asked.push(`${type === 252 ? "AXFR" : "IXFR"} ${serial ?? ""}`.trim());
+    for (const answer of this.messages(type, serial)) {
+      const [rcode, list] = typeof answer === "number" ? [answer, []] : [0, answer];
+      const octets = encodeMessage({
+        ...query,
+        flags: query.flags | Flag.QR,
+        rcode,
+        answer: list,
+        authority: [],
+      });
+      const length = Buffer.alloc(2);
+      length.writeUInt16BE(octets.length);
+      socket.write(Buffer.concat([length, octets]));
+    }
+    socket.end();
+  }
+}
+
+function serve(primary: Primary, options = "") {
+  return PluginTest.of(
+    secondary,
+    `secondary example.org {\n transfer from 127.0.0.1:${primary.port}\n${options}\n}`,
+  );
+}
+
+type Running = ReturnType<typeof serve>;
+
+async function addressOf(running: Running, name = "www.example.org."): Promise<string[] | number> {
+  const outcome = await running.outcome({ name });
+  if (outcome.kind === "reply")
+    return outcome.answer.map((record) => String((record.data as { address?: string }).address));
+  return outcome.kind === "failed" ? outcome.rcode : -1;
+}
+
+async function loaded(running: Running, times = 1): Promise<void> {
+  await until(() => running.log.lines.filter((line) => line.includes("Transferred: ")).length >= times);
+}
+
+function notify(running: Running, client = "127.0.0.1") {
+  return running.outcome({ name: "example.org.", type: "SOA", opcode: 4, client });
+}
+
+test("a zone is transferred, refreshed after its time and after NOTIFY, and changes alone are taken", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+  const running = serve(primary);
+  await running.start();
+  await loaded(running);
+  assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+  primary.messages = (_type, known) =>
+    known === 1
+      ? [
+          [soa(2), soa(1)],
+          records("www.example.org. 60 IN A 192.0.2.1"),
+          [soa(2), ...records("www.example.org. 60 IN A 192.0.2.2"), soa(2)],
+        ]
+      : [[soa(2)]];
+  await running.clock.settle(102_500);
+  await loaded(running, 2);
+  assert.deepEqual(await addressOf(running), ["192.0.2.2"]);
+  const accepted = await notify(running);
+  assert.ok(accepted.kind === "reply" && accepted.rcode === Rcode.NOERROR && accepted.authoritative);
+  await until(() => primary.asked.length === 3);
+  assert.deepEqual(primary.asked, ["AXFR", "IXFR 1", "IXFR 2"]);
+  const refused = await notify(running, "192.0.2.9");
+  assert.ok(refused.kind === "failed" && refused.rcode === Rcode.REFUSED);
+  await running.stop();
+  const { body } = await running.metrics.expose();
+  assert.match(body, /portolan_transfer_in_total\{zone="example\.org\.",result="ixfr"\} 1/);
+});
+
+test("until the first transfer queries fail, and primaries are asked again and again", async () => {
+  await using primary = await Primary.start();
+  primary.messages = () => [Rcode.REFUSED];
+  const running = serve(primary);
+  const starting = running.start();
+  await until(() => running.log.lines.some((line) => line.includes("retrying in 250ms")));
+  assert.equal(await addressOf(running), 2);
+  assert.match(
+    running.log.lines.join("\n"),
+    /Failed to transfer `example\.org\.' from "127\.0\.0\.1:\d+": bad xfr rcode: 5/,
+  );
+  primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+  await running.clock.settle(250);
+  await loaded(running);
+  await starting;
+  assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+  await running.stop();
+});
+
+for (const [title, messages, reason] of [
+  [
+    "records of another zone in front",
+    [[...records("example.net. 60 IN A 192.0.2.1")]],
+    "the first record is not the SOA record",
+  ],
+  [
+    "another serial at the end",
+    [[soa(9), ...records("a.example.org. 60 IN A 192.0.2.1"), soa(8)]],
+    "begins with serial 9 and ends with 8",
+  ],
+  ["an end before the last SOA record", [[soa(9), ...records("a.example.org. 60 IN A 192.0.2.1")]], "EOF"],
+  ["an empty message", [[]], "a message without records"],
+  [
+    "more behind the end",
+    [[soa(9), soa(9), ...records("a.example.org. 60 IN A 192.0.2.1")]],
+    "records behind the last SOA record",
+  ],
+  ["another class", [[soa(9), ...records("a.example.org. 60 CH TXT x"), soa(9)]], "another class"],
+] as const) {
+  test(`a primary that sends ${title} changes nothing`, async () => {
+    await using primary = await Primary.start();
+    primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+    const running = serve(primary);
+    await running.start();
+    await loaded(running);
+    primary.messages = (type) => (type === 251 ? [Rcode.NOTIMP] : messages);
+    await notify(running);
+    await until(() => running.log.lines.some((line) => line.includes("Failed to transfer")));
+    assert.ok(
+      running.log.lines.some((line) => line.includes(reason)),
+      running.log.lines.join("\n"),
+    );
+    assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+    await running.stop();
+  });
+}
+
+test("changes that do not fit are followed by the whole zone, and an older zone is not taken", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
+  const running = serve(primary);
+  await running.start();
+  await loaded(running);
+  primary.messages = (type) =>
+    type === 251
+      ? [[soa(6), soa(5), ...records("nope.example.org. 60 IN A 192.0.2.9"), soa(6), soa(6)]]
+      : [[soa(6), ...records("www.example.org. 60 IN A 192.0.2.6"), soa(6)]];
+  await notify(running);
+  await loaded(running, 2);
+  assert.deepEqual(await addressOf(running), ["192.0.2.6"]);
+  primary.messages = (type) =>
+    type === 251 ? [Rcode.NOTIMP] : [[soa(3), ...records("www.example.org. 60 IN A 192.0.2.3"), soa(3)]];
+  const before = primary.asked.length;
+  await notify(running);
+  await until(() => primary.asked.length === before + 2);
+  await running.clock.settle(0);
+  assert.deepEqual(await addressOf(running), ["192.0.2.6"]);
+  await running.stop();
+});
+
+test("a zone larger than max_size is not taken", async () => {
+  await using primary = await Primary.start();
+  const many = Array.from(
+    { length: 12_000 },
+    (_, index) => `name-with-a-long-label-${index}.example.org. 60 IN A 192.0.2.1`,
+  );
+  primary.messages = () => [
+    [soa(1)],
+    ...Array.from({ length: 12 }, (_, part) => records(...many.slice(part * 1_000, part * 1_000 + 1_000))),
+    [soa(1)],
+  ];
+  const running = serve(primary, " max_size 1");
+  const starting = running.start();
+  await until(() =>
+    running.log.lines.some((line) => line.includes("the zone is larger than 1048576 octets")),
+  );
+  await running.stop();
+  await starting;
+});
+
+test("without a primary the zone expires, and is served again when one is back", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(1, { refresh: 600, retry: 600, expire: 500 }), "www.example.org. 60 IN A 192.0.2.1");
+  const running = serve(primary);
+  await running.start();
+  await loaded(running);
+  await running.clock.settle(499_000);
+  assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+  await running.clock.settle(1_000);
+  assert.equal(await addressOf(running), 2);
+  assert.match(running.log.lines.join("\n"), /Zone example\.org\. is expired/);
+  await notify(running);
+  await until(() => primary.asked.length === 2);
+  primary.messages = () => [[soa(1)]];
+  await notify(running);
+  await until(() => primary.asked.length >= 3);
+  for (let turn = 0; turn < 50 && typeof (await addressOf(running)) === "number"; turn++)
+    await running.clock.settle(0);
+  assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+  await running.stop();
+});
+
+test("a kept copy is served after a restart without any primary, until it expires", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
+  try {
+    const primary = await Primary.start();
+    primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1", "*.w.example.org. 60 IN TXT x");
+    const first = serve(primary, ` directory ${folder}`);
+    await first.start();
+    await loaded(first);
+    await until(() => readdirSync(folder).includes("example.org.zone"));
+    await first.stop();
+    await primary[Symbol.asyncDispose]();
+    const second = serve(primary, ` directory ${folder}`);
+    await second.start();
+    assert.deepEqual(await addressOf(second), ["192.0.2.1"]);
+    await second.clock.settle(1_000_000);
+    assert.equal(await addressOf(second), 2);
+    await second.stop();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+for (const [text, message] of [
+  ["secondary", /secondary zones require a transfer from property/],
+  ["secondary {\n transfer\n}", /unexpected line ending after 'transfer'/],
+  ["secondary {\n transfer from\n}", /unexpected line ending after 'from'/],
+  ["secondary {\n transfer from x\n}", /must specify an IP address/],
+  ["secondary {\n foo\n}", /unknown property 'foo'/],
+] as const) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => PluginTest.of(secondary, text),
+      (error) => error instanceof ConfigRefused && message.test(error.message),
+    );
+  });
+}

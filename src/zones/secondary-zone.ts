@@ -1,0 +1,238 @@
+/** A zone that is kept up to date from its primaries (RFC 1034 section 4.3.5, RFC 1996). */
+import { setImmediate as nextImmediate } from "node:timers/promises";
+import type { Name } from "../dns/name.ts";
+import { Rcode } from "../dns/numbers.ts";
+import type { Timer } from "../lib/clock.ts";
+import { formatGoDuration } from "../lib/duration.ts";
+import { parseScopedIpAddress } from "../lib/ip-address.ts";
+import type { CounterFamily } from "../lib/metrics.ts";
+import type { Outcome } from "../plugin/outcome.ts";
+import type { Query } from "../plugin/query.ts";
+import type { Site } from "../plugin/site.ts";
+import type { UpstreamAddress } from "../upstream/address.ts";
+import { ServedZone } from "./served-zone.ts";
+import { transferIn } from "./transfer-in.ts";
+import type { Zone } from "./zone.ts";
+import type { ZoneService } from "./zone-service.ts";
+import type { ZoneStore } from "./zone-store.ts";
+
+export interface SecondaryZoneOptions {
+  readonly service: ZoneService;
+  readonly site: Site;
+  readonly apex: Name;
+  readonly primaries: readonly UpstreamAddress[];
+  /** Octets that the zone may take. */
+  readonly limit: number;
+  /** Where copies outlive the process. */
+  readonly store: ZoneStore | undefined;
+  readonly transfers: CounterFamily;
+}
+
+/** Milliseconds. */
+const FIRST_WAIT = 250;
+const LONGEST_WAIT = 10_000;
+const SHORTEST_INTERVAL = 1_000;
+const REFRESH_JITTER = 5_000;
+const RETRY_JITTER = 2_000;
+/** How long a reload waits for the first transfer. */
+const LONGEST_WARM_UP = 5_000;
+
+export class SecondaryZone {
+  readonly served: ServedZone;
+  readonly #options: SecondaryZoneOptions;
+  readonly #abort = new AbortController();
+  readonly #primaryAddresses: ReadonlySet<string>;
+  #timer: Timer | undefined;
+  #expiry: Timer | undefined;
+  #isChecking = false;
+  /** NOTIFY came while a check was under way. */
+  #isAskedAgain = false;
+  #wait = FIRST_WAIT;
+  #lastFault = "";
+  /** Wall time in milliseconds at which a primary said last that the zone is up to date. */
+  #confirmedAt = 0;
+  readonly #loaded = Promise.withResolvers<void>();
+
+  constructor(options: SecondaryZoneOptions) {
+    this.#options = options;
+    this.served = new ServedZone(options.apex);
+    this.served.notified = (query) => this.#notified(query);
+    this.#primaryAddresses = new Set(options.primaries.map(({ host }) => addressKey(host)));
+    options.service.table.add(this.served);
+  }
+
+  /** Takes over what was kept on disk, and begins to ask the primaries. */
+  async start(): Promise<void> {
+    await this.#restore();
+    void this.#check();
+  }
+
+  /** What the same zone of the configuration before has: nothing is transferred anew. */
+  async inherit(former: SecondaryZone): Promise<void> {
+    const { zone } = former.served;
+    if (zone === undefined) return;
+    await this.#options.service.replace(this.served, zone);
+    this.#confirmed(zone, former.#confirmedAt);
+  }
+
+  /** Resolves when there is something to serve, or after some seconds. */
+  async loaded(): Promise<void> {
+    const timer = this.#options.site.clock.after(LONGEST_WARM_UP, () => this.#loaded.resolve());
+    await this.#loaded.promise;
+    timer.cancel();
+  }
+
+  stop(): void {
+    this.#loaded.resolve();
+    this.#abort.abort(new Error("the server stops"));
+    this.#timer?.cancel();
+    this.#expiry?.cancel();
+  }
+
+  describe(): string {
+    const { zone, spelled, isExpired } = this.served;
+    const fault = this.#lastFault === "" ? "" : `: ${this.#lastFault}`;
+    if (zone === undefined) return `${spelled} not transferred yet${fault}`;
+    return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${isExpired ? ", expired" : ""}${fault}`;
+  }
+
+  async #restore(): Promise<void> {
+    const { store, service, site } = this.#options;
+    if (this.served.zone !== undefined) return;
+    try {
+      const kept = await store?.read(this.served.apex);
+      if (kept === undefined) return;
+      await service.replace(this.served, kept.zone);
+      this.#confirmed(kept.zone, kept.confirmedAt);
+    } catch (error) {
+      site.log.warning(`Kept copy of ${this.served.spelled} cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  /** Asks one primary after the other. Never rejects. */
+  async #check(): Promise<void> {
+    if (this.#isChecking) {
+      this.#isAskedAgain = true;
+      return;
+    }
+    this.#isChecking = true;
+    this.#timer?.cancel();
+    let fault = "";
+    let isDone = false;
+    for (const primary of this.#options.primaries) {
+      if (this.#abort.signal.aborted) return;
+      try {
+        await this.#askPrimary(primary);
+        isDone = true;
+        break;
+      } catch (error) {
+        fault = messageOf(error);
+        if (!this.#abort.signal.aborted) this.#complain(primary, fault);
+      }
+    }
+    this.#isChecking = false;
+    if (this.#abort.signal.aborted) return;
+    if (isDone) {
+      this.#lastFault = "";
+      this.#wait = FIRST_WAIT;
+    }
+    if (this.#isAskedAgain) {
+      this.#isAskedAgain = false;
+      void this.#check();
+    } else this.#schedule(isDone, fault);
+  }
+
+  async #askPrimary(primary: UpstreamAddress): Promise<void> {
+    const { site, limit, service, store, transfers } = this.#options;
+    const { apex, spelled } = this.served;
+    const result = await transferIn({
+      apex,
+      remote: primary,
+      current: this.served.zone,
+      clock: site.clock,
+      id: site.random.unpredictable() & 0xffff,
+      limit,
+      signal: this.#abort.signal,
+      pause: nextTurn,
+    });
+    if (this.#abort.signal.aborted) return;
+    transfers.slot(apex.toString(), result.way).increment();
+    const zone = result.zone ?? this.served.zone;
+    if (zone === undefined) return;
+    if (result.zone === undefined) await store?.confirm(apex);
+    else {
+      await service.replace(this.served, result.zone);
+      site.log.info(`Transferred: ${spelled} from ${primary.text}`);
+      await store?.write(result.zone).catch((error: unknown) => {
+        site.log.warning(`Copy of ${spelled} cannot be kept: ${messageOf(error)}`);
+      });
+    }
+    this.#confirmed(zone, site.clock.wallTime());
+  }
+
+  /** @param confirmedAt wall time in milliseconds at which a primary said that the zone is up to date */
+  #confirmed(zone: Zone, confirmedAt: number): void {
+    this.#confirmedAt = confirmedAt;
+    this.#loaded.resolve();
+    const age = Math.max(0, this.#options.site.clock.wallTime() - confirmedAt);
+    const left = zone.soaNumber(3) * 1_000 - age;
+    this.served.isExpired = left <= 0;
+    this.#expiry?.cancel();
+    this.#expiry = this.#options.site.clock.after(left, () => {
+      this.served.isExpired = true;
+      this.#options.site.log.warning(`Zone ${this.served.spelled} is expired`);
+    });
+  }
+
+  #schedule(isDone: boolean, fault: string): void {
+    const { site } = this.#options;
+    const { zone } = this.served;
+    let wait: number;
+    if (zone === undefined) {
+      wait = this.#wait;
+      const { spelled } = this.served;
+      site.log.warning(
+        `All '${spelled}' masters failed to transfer, retrying in ${formatGoDuration(wait)}: ${fault}`,
+      );
+      this.#wait = Math.min(2 * wait, LONGEST_WAIT);
+    } else {
+      const seconds = zone.soaNumber(isDone ? 1 : 2);
+      const jitter = site.random.fraction() * (isDone ? REFRESH_JITTER : RETRY_JITTER);
+      wait = Math.max(seconds * 1_000, SHORTEST_INTERVAL) + jitter;
+    }
+    this.#timer = site.clock.after(wait, () => void this.#check());
+  }
+
+  /** Once, until the reason changes. */
+  #complain(primary: UpstreamAddress, fault: string): void {
+    const { site, transfers } = this.#options;
+    transfers.slot(this.served.apex.toString(), "failed").increment();
+    const text = `Failed to transfer \`${this.served.spelled}' from "${primary.text}": ${fault}`;
+    if (text !== this.#lastFault) site.log.error(text);
+    this.#lastFault = text;
+  }
+
+  #notified(query: Query): Outcome {
+    const { log } = this.#options.site;
+    const { address } = query.client;
+    if (!this.#primaryAddresses.has(query.client.octets.join("."))) {
+      query.trace?.note(`NOTIFY from ${address}, which is no primary of the zone`);
+      return query.fail(Rcode.REFUSED);
+    }
+    log.info(`Notify from ${address} for ${this.served.spelled}: checking transfer`);
+    void this.#check();
+    return query.reply({ authoritative: true });
+  }
+}
+
+function addressKey(host: string): string {
+  return parseScopedIpAddress(host)?.octets.join(".") ?? host;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function nextTurn(): Promise<void> {
+  await nextImmediate();
+}

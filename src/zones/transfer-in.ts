@@ -1,0 +1,237 @@
+/** Taking a zone from a primary server: AXFR (RFC 5936) and IXFR (RFC 1995). */
+import { decodeMessage, encodeMessage, type Message, makeQuery } from "../dns/message.ts";
+import type { Name } from "../dns/name.ts";
+import { Rcode, RecordClass } from "../dns/numbers.ts";
+import type { ResourceRecord } from "../dns/record-kind.ts";
+import { SOA } from "../dns/record-table.ts";
+import { plainData } from "../dns/resource-record.ts";
+import { RecordType, recordTypeName } from "../dns/type-names.ts";
+import { WireError } from "../dns/wire-reader.ts";
+import type { Clock } from "../lib/clock.ts";
+import { isAsNew } from "../plugin/transfer.ts";
+import type { UpstreamAddress } from "../upstream/address.ts";
+import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
+import { Zone } from "./zone.ts";
+import { Added } from "./zone-records.ts";
+import { soaRecord } from "./zone-transfer.ts";
+
+export interface TransferInOptions {
+  readonly apex: Name;
+  readonly remote: UpstreamAddress;
+  /** What is there already: the primary is asked for what changed since. */
+  readonly current: Zone | undefined;
+  readonly clock: Clock;
+  /** Of the query; should be unpredictable. */
+  readonly id: number;
+  /** Octets that the zone may take: an endless one ends there. */
+  readonly limit: number;
+  readonly guard?: MessageGuard | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly pause: () => Promise<void>;
+}
+
+export interface TransferredZone {
+  /** `undefined` when the primary has nothing newer. */
+  readonly zone: Zone | undefined;
+  readonly way: "same" | "axfr" | "ixfr";
+}
+
+/** The primary sends something else than a zone. */
+export class TransferError extends Error {
+  override readonly name = "TransferError";
+  /** The rcode of the primary, if that is what is wrong. */
+  readonly rcode: number | undefined;
+
+  constructor(message: string, rcode?: number) {
+    super(message);
+    this.rcode = rcode;
+  }
+}
+
+const CONNECT_TIMEOUT = 5_000;
+/** Milliseconds for each message. */
+const MESSAGE_TIMEOUT = 10_000;
+
+/**
+ * Asks for the changes where there is a zone already, and for the whole zone where there is none, or the primary cannot tell what changed.
+ * @throws TransferError, ExchangeError, or what the guard throws
+ */
+export async function transferIn(options: TransferInOptions): Promise<TransferredZone> {
+  const { current } = options;
+  if (current === undefined) return receive(options, undefined);
+  try {
+    return await receive(options, current);
+  } catch (error) {
+    // A server that does not know IXFR says so in many ways; one whose changes do not fit is asked for all of it.
+    if (!(error instanceof TransferError)) throw error;
+    const whole = await receive(options, undefined);
+    if (whole.zone !== undefined && isAsNew(current.serial, whole.zone.serial))
+      return { zone: undefined, way: "same" };
+    return whole;
+  }
+}
+
+async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
+  const { apex, remote, clock, guard, signal, pause } = options;
+  const type = current === undefined ? RecordType.AXFR : RecordType.IXFR;
+  const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
+  const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
+  const receiver = new ZoneReceiver(apex, current, options.limit);
+  const stream = {
+    remote,
+    clock,
+    guard,
+    signal,
+    connectTimeout: CONNECT_TIMEOUT,
+    messageTimeout: MESSAGE_TIMEOUT,
+  };
+  for await (const octetsIn of messagesFor(octets, stream)) {
+    receiver.take(decode(octetsIn));
+    if (receiver.isComplete) return receiver.finish(pause);
+    await pause();
+  }
+  throw new TransferError("the transfer ended early");
+}
+
+function decode(octets: Uint8Array): Message {
+  try {
+    return decodeMessage(octets);
+  } catch (error) {
+    if (error instanceof WireError) throw new TransferError(`malformed message: ${error.message}`);
+    throw error;
+  }
+}
+
+/** What the next record is (RFC 1995 section 4). */
+type Expectation = "first" | "second" | "all" | "removed" | "added" | "nothing";
+
+class ZoneReceiver {
+  readonly #apex: Name;
+  readonly #current: Zone | undefined;
+  readonly #limit: number;
+  #zone: Zone | undefined;
+  #expects: Expectation = "first";
+  #serial = 0;
+  #stepSerial = 0;
+  #first: ResourceRecord | undefined;
+  #messages = 0;
+  #isIncremental = false;
+
+  constructor(apex: Name, current: Zone | undefined, limit: number) {
+    this.#apex = apex;
+    this.#current = current;
+    this.#limit = limit;
+  }
+
+  get isComplete(): boolean {
+    return this.#expects === "nothing";
+  }
+
+  take(message: Message): void {
+    if (message.rcode !== Rcode.NOERROR)
+      throw new TransferError(`bad xfr rcode: ${message.rcode}`, message.rcode);
+    const [question] = message.questions;
+    if (question !== undefined && !question.name.equals(this.#apex))
+      throw new TransferError(`the reply is about ${question.name}`);
+    for (const record of message.answer) this.#record(record);
+    this.#messages++;
+    // A lone SOA record: nothing newer, or nothing more to say (RFC 1995 section 2).
+    if (this.#messages === 1 && message.answer.length === 1 && this.#current !== undefined) {
+      if (!isAsNew(this.#current.serial, this.#serial))
+        throw new TransferError("the primary has a newer serial, and no changes that lead to it");
+      this.#expects = "nothing";
+    } else if (message.answer.length === 0) throw new TransferError("a message without records");
+  }
+
+  async finish(pause: () => Promise<void>): Promise<TransferredZone> {
+    const zone = this.#zone;
+    if (zone === undefined) return { zone: undefined, way: "same" };
+    if (!zone.hasSoa || zone.serial !== this.#serial)
+      throw new TransferError("the changes do not lead to the serial that was promised");
+    await zone.order(pause);
+    return { zone, way: this.#isIncremental ? "ixfr" : "axfr" };
+  }
+
+  #record(record: ResourceRecord): undefined {
+    if (record.class !== RecordClass.IN) throw new TransferError("a record of another class than IN");
+    const isSoa = SOA.is(record);
+    switch (this.#expects) {
+      case "nothing":
+        throw new TransferError("records behind the last SOA record");
+      case "first":
+        if (!isSoa || !record.name.equals(this.#apex))
+          throw new TransferError("the first record is not the SOA record of the zone");
+        this.#serial = record.data.serial;
+        this.#first = record;
+        this.#expects = "second";
+        return;
+      case "second":
+        return this.#second(record);
+      case "all":
+        if (isSoa && record.name.equals(this.#apex)) return this.#end(record.data.serial);
+        return this.#add(record);
+      case "removed":
+        if (!isSoa) return this.#remove(record);
+        this.#stepSerial = record.data.serial;
+        this.#add(record);
+        this.#expects = "added";
+        return;
+      case "added":
+        if (!isSoa) return this.#add(record);
+        if (this.#stepSerial === this.#serial) return this.#end(record.data.serial);
+        if (record.data.serial !== this.#stepSerial)
+          throw new TransferError(
+            `a step from serial ${record.data.serial} behind one to ${this.#stepSerial}`,
+          );
+        this.#expects = "removed";
+    }
+  }
+
+  #second(record: ResourceRecord): undefined {
+    const current = this.#current;
+    if (current !== undefined && isAsNew(current.serial, this.#serial))
+      throw new TransferError("the primary sends a zone that is not newer");
+    if (current !== undefined && SOA.is(record) && record.data.serial === current.serial) {
+      this.#isIncremental = true;
+      this.#zone = current.clone();
+      this.#expects = "removed";
+      return;
+    }
+    this.#zone = new Zone(this.#apex);
+    this.#expects = "all";
+    if (this.#first !== undefined) this.#add(this.#first);
+    this.#record(record);
+  }
+
+  #end(serial: number): undefined {
+    if (serial !== this.#serial)
+      throw new TransferError(`the zone begins with serial ${this.#serial} and ends with ${serial}`);
+    this.#expects = "nothing";
+  }
+
+  #add(record: ResourceRecord): undefined {
+    const zone = this.#zone;
+    if (zone === undefined) return;
+    const data = plainData(record);
+    const { wire } = record.name;
+    const ttl = record.ttl > MAX_TTL ? 0 : record.ttl;
+    const added = zone.add(wire, wire.length, record.type, ttl, data, data.length);
+    if (added === Added.TOO_LARGE)
+      throw new TransferError(
+        `${record.name} has more ${recordTypeName(record.type)} records than fit into a message`,
+      );
+    if (zone.size > this.#limit) throw new TransferError(`the zone is larger than ${this.#limit} octets`);
+  }
+
+  #remove(record: ResourceRecord): undefined {
+    const data = plainData(record);
+    const { wire } = record.name;
+    if (this.#zone?.remove(wire, wire.length, record.type, data, data.length) !== true)
+      throw new TransferError(
+        `a change takes away what is not there: ${record.name} ${recordTypeName(record.type)}`,
+      );
+  }
+}
+
+/** RFC 2181 section 8: what is above counts as 0. */
+const MAX_TTL = 0x7fff_ffff;
