@@ -9,8 +9,7 @@
  *
  * Where this server differs on purpose, `fixtures/vectors/shaping/differences/<plugin>.json` names the reason, and for it the sets
  * (`"acl-x"`) or cases (`"acl-x 3"`, from 1) that differ. The reason is a sentence of the section "Differences from CoreDNS" in the README of
- * the plugin, so `docs/compatibility.md` has it as well; `"src/server: ..."` in front of it is for what is no plugin's. A case that is
- * listed and does not differ is a fault.
+ * the plugin, so `docs/compatibility.md` has it as well. A case that is listed and does not differ is a fault.
  */
 import { replayFiles } from "./support/vectors/replay-files.ts";
 

@@ -23,6 +23,9 @@ export class TemplateError extends Error {
   }
 }
 
+/** How many aliases of one answer are followed. */
+const MAX_ALIASES = 8;
+
 const EVERYTHING: TemplateMatch["groupNumbers"] = new Map();
 
 export class TemplateAnswers {
@@ -169,7 +172,9 @@ export class TemplateAnswers {
   /** Aliases among the answers to a question for addresses are followed, each by a lookup of its own. */
   #resolve(query: Query, answer: readonly ResourceRecord[]): Resolved | Promise<Resolved> {
     const asksForAddress = query.type === RecordType.A || query.type === RecordType.AAAA;
-    const aliases = asksForAddress ? answer.filter((record) => CNAME.is(record)) : [];
+    // Aliases may lead back to templates with several aliases: below the client's question one is followed, so that they do not multiply.
+    const most = query.depth === 0 ? MAX_ALIASES : 1;
+    const aliases = asksForAddress ? answer.filter((record) => CNAME.is(record)).slice(0, most) : [];
     if (aliases.length === 0) return { records: answer, truncated: false };
     const outcomes = aliases.map(({ data }) => query.lookup(data.target, query.type));
     if (outcomes.some((outcome) => outcome instanceof Promise)) {

@@ -186,6 +186,26 @@ describe("template answers", () => {
     assert.ok(alone.kind === "reply" && alone.answer.length === 1);
   });
 
+  it("without following aliases that multiply", async () => {
+    const target = '"{{ .Name }} 60 IN CNAME x.t.example."';
+    const running = PluginTest.of(
+      template,
+      `template IN A t.example {\n answer ${Array(20).fill(target).join(" ")}\n}`,
+    );
+    let lookups = 0;
+    const handle = running.chain((query) => query.fail());
+    const query = running.query({ name: "a.t.example." });
+    Object.assign(query.listener, {
+      resolve: (inner: Parameters<typeof handle>[0]) => {
+        lookups++;
+        return handle(inner);
+      },
+    });
+    const found = await handle(query);
+    assert.equal(found.kind, "reply");
+    assert.ok(lookups <= 64, `${lookups} lookups`);
+  });
+
   it("with an extended error", async () => {
     const found = await PluginTest.of(template, 'template IN A {\n ederror 15 "no entry"\n}').ask({
       name: "a.",

@@ -7,7 +7,7 @@ import type { Query } from "../../plugin/query.ts";
 export function makeView(name: string, expressions: readonly Expression<Query>[]): PluginInstance {
   return {
     accepts(query) {
-      const refusing = expressions.find((expression) => !holds(expression, query));
+      const refusing = firstRefusing(expressions, query);
       // Of an inner lookup too: it may lead to another block than the query that asked.
       if (refusing === undefined) query.view = name;
       else if (query.view === name) query.view = "";
@@ -17,6 +17,15 @@ export function makeView(name: string, expressions: readonly Expression<Query>[]
     // Set before the filter is asked, so that it can see it itself, as in CoreDNS.
     provideMetadata: (query) => query.setMetadata("view/name", name),
   };
+}
+
+/** A loop and no `find`, because every query of the zone comes by here. */
+function firstRefusing(
+  expressions: readonly Expression<Query>[],
+  query: Query,
+): Expression<Query> | undefined {
+  for (const expression of expressions) if (!holds(expression, query)) return expression;
+  return undefined;
 }
 
 /** Anything but true is no: other values, and faults too. */
