@@ -20,6 +20,21 @@ export class Template {
   }
 
   /**
+   * What stands behind a field at the start of the template, where the rest of it is the same for all data.
+   * @returns `undefined` for any other template
+   */
+  textBehind(field: string): string | undefined {
+    const [first, ...rest] = this.#templates.get(MAIN) ?? [];
+    if (first?.kind !== "action" || first.pipe.variables.length > 0) return undefined;
+    const [operand, ...others] = first.pipe.commands.flatMap(({ operands }) => operands);
+    if (operand?.kind !== "field" || operand.fields.join(".") !== field || others.length > 0)
+      return undefined;
+    return rest.every((statement) => statement.kind === "text")
+      ? rest.map(({ text }) => text).join("")
+      : undefined;
+  }
+
+  /**
    * The text that the template makes of `data`. It ends within some milliseconds, whatever the template says.
    * @throws LanguageError of stage `run`
    */

@@ -1,4 +1,5 @@
 import { extendedError } from "../../dns/edns.ts";
+import type { Name } from "../../dns/name.ts";
 import { className, Flag, Rcode, RecordClass, rcodeName } from "../../dns/numbers.ts";
 import { PresentationError } from "../../dns/rdata-scanner.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -7,6 +8,7 @@ import { parseRecord } from "../../dns/resource-record.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { LanguageError } from "../../expression/language-error.ts";
 import { placeOf, type Template } from "../../expression/templates/template.ts";
+import type { TemplateObject } from "../../expression/templates/template-value.ts";
 import type { MetricsRegistry, Next, Outcome, Query } from "../../plugin/index.ts";
 import type { TemplateRule } from "./config.ts";
 import { type Section, TemplateCounters } from "./counters.ts";
@@ -31,10 +33,18 @@ const EVERYTHING: TemplateMatch["groupNumbers"] = new Map();
 export class TemplateAnswers {
   readonly #rules: readonly TemplateRule[];
   readonly #counters: TemplateCounters;
+  /** Records of templates that write the name and nothing else of the query. */
+  readonly #prepared: ReadonlyMap<Template, ResourceRecord>;
 
   constructor(rules: readonly TemplateRule[], metrics: MetricsRegistry) {
     this.#rules = rules;
     this.#counters = new TemplateCounters(metrics);
+    const templates = rules.flatMap(({ answer, additional, authority }) => [
+      ...answer,
+      ...additional,
+      ...authority,
+    ]);
+    this.#prepared = new Map(templates.flatMap((template) => preparedRecord(template)));
   }
 
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
@@ -136,11 +146,18 @@ export class TemplateAnswers {
   ): ResourceRecord[] {
     const templates = rule[section];
     if (templates.length === 0) return [];
-    const data = templateData(
-      facts,
-      rule.variables.map(({ name }) => name),
-    );
+    let data: TemplateObject | undefined;
+    let owner: Name | undefined;
     return templates.map((template) => {
+      const prepared = this.#prepared.get(template);
+      if (prepared !== undefined) {
+        owner ??= facts.query.name.toLowerCase();
+        return { ...prepared, name: owner };
+      }
+      data ??= templateData(
+        facts,
+        rule.variables.map(({ name }) => name),
+      );
       const text = this.#execute(rule, section, template, data, labels);
       const record = readRecord(text);
       if (!(record instanceof PresentationError)) return record;
@@ -153,7 +170,7 @@ export class TemplateAnswers {
     rule: TemplateRule,
     section: Section,
     template: Template,
-    data: ReturnType<typeof templateData>,
+    data: TemplateObject,
     labels: readonly string[],
   ): string {
     try {
@@ -187,6 +204,14 @@ export class TemplateAnswers {
 
 /** The data of a record has 65,535 octets at the most, each of which takes four characters at the most. */
 const MAX_RECORD_TEXT = 4 * 0xffff + 1_024;
+
+/** The record of a template such as `{{ .Name }} 60 IN A 192.0.2.1`, but for its owner. */
+function preparedRecord(template: Template): (readonly [Template, ResourceRecord])[] {
+  const text = template.textBehind("Name");
+  if (text === undefined || !/^\s/.test(text)) return [];
+  const record = readRecord(`.${text}`);
+  return record instanceof PresentationError ? [] : [[template, record]];
+}
 
 /** One record; what stands on further lines is none of it. */
 function readRecord(text: string): ResourceRecord | PresentationError {
