@@ -20,7 +20,7 @@ const ENTRIES = [
 const CHUNKS = [
   // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
   { name: "dns", holds: /^(dns\/|lib\/(ip-address|nearest-word)\.)/ },
-  { name: "core", holds: /^(lib|corefile|plugin|transports|server)\// },
+  { name: "core", holds: /^(lib|corefile|expression|plugin|transports|server)\// },
   { name: "upstream", holds: /^upstream\/(?!encrypted\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },
