@@ -14,12 +14,14 @@ import { isTailored, mayBeAboutOptions } from "./query-options.ts";
 import { QuestionHasher, TRAIT_NO_RD } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
 import { cacheBounds } from "./slab-bounds.ts";
+import { type SharedSlab, sharedTime } from "./slab-shape.ts";
 import type { Verdict } from "./verdict.ts";
 
 export class AnswerStore {
-  readonly success: EntrySlab;
-  readonly denial: EntrySlab;
-  readonly #hasher: QuestionHasher;
+  success: EntrySlab;
+  denial: EntrySlab;
+  #hasher: QuestionHasher;
+  readonly #secrets: readonly [number, number];
   readonly #settings: CacheSettings;
   readonly #clock: Clock;
   readonly #staleWindowMs: number;
@@ -33,10 +35,29 @@ export class AnswerStore {
     this.#clock = clock;
     this.#staleWindowMs = settings.stale?.windowMs ?? 0;
     this.#preferPositive = settings.stale?.preferPositive ?? false;
-    this.#hasher = new QuestionHasher(random.unpredictable(), random.unpredictable());
+    this.#secrets = [random.unpredictable(), random.unpredictable()];
+    this.#hasher = new QuestionHasher(...this.#secrets);
     const bounds = cacheBounds(settings.success.capacity, settings.denial.capacity, settings.memory);
     this.success = new EntrySlab(bounds.success, false, random.unpredictable());
     this.denial = new EntrySlab(bounds.denial, true, random.unpredictable());
+  }
+
+  /** What other threads need to {@link join}. */
+  share(): SharedAnswers {
+    const start = this.#clockStart();
+    return { secrets: this.#secrets, success: this.success.share(start), denial: this.denial.share(start) };
+  }
+
+  /** From now on it has the answers of another thread, and that one has its. */
+  join({ secrets, success, denial }: SharedAnswers): void {
+    const start = this.#clockStart();
+    this.#hasher = new QuestionHasher(...secrets);
+    this.success = EntrySlab.join(success, false, start);
+    this.denial = EntrySlab.join(denial, true, start);
+  }
+
+  #clockStart(): number {
+    return sharedTime() - this.#clock.now();
   }
 
   hash(query: Query, traits: number): number {
@@ -64,10 +85,11 @@ export class AnswerStore {
   #find(hash: number, traits: number, query: Query, now: number): KeptAnswer | undefined {
     const denial = this.#usable(this.denial, hash, traits, query, now);
     const success = this.#usable(this.success, hash, traits, query, now);
-    if (denial < 0) return success < 0 ? undefined : this.success.read(success);
-    return success >= 0 && this.denial.isError(denial)
-      ? this.success.read(success)
-      : this.denial.read(denial);
+    if (denial < 0 && success < 0) return undefined;
+    const slab = denial < 0 || (success >= 0 && this.denial.isError(denial)) ? this.success : this.denial;
+    const kept = slab.read(slab === this.success ? success : denial);
+    // Another thread may have put something else there since it was judged.
+    return kept !== undefined && this.#isGood(kept.expiresAt, kept.error, now) ? kept : undefined;
   }
 
   /**
@@ -93,40 +115,31 @@ export class AnswerStore {
     const error = verdict.type === "SERVERERROR";
     // Kept is what holds for everybody.
     if (isTailored(reply) || (error && mayBeAboutOptions(asked))) return;
-    const denial = this.denial.find(hash, traits, asked);
-    const success = this.success.find(hash, traits, asked);
-    if (
-      this.#preferPositive &&
-      !verdict.answers &&
-      success >= 0 &&
-      this.success.isAnswer(success) &&
-      this.#isUsable(this.success, success, now)
-    )
-      return;
+    if (this.#preferPositive && !verdict.answers) {
+      const success = this.success.find(hash, traits, asked);
+      if (success >= 0 && this.success.isAnswer(success) && this.#isUsable(this.success, success, now))
+        return;
+    }
     const slab = verdict.denial ? this.denial : this.success;
     const evictions = verdict.denial ? counters.denialEvictions : counters.successEvictions;
     const hits = predecessor === undefined ? undefined : this.slabOf(predecessor).hitsOf(predecessor);
-    evictions.add(
-      slab.put(
-        pending,
-        {
-          asked,
-          sections: reply.encoded,
-          rcode: reply.rcode,
-          flags: reply.flags & (Flag.RA | Flag.AD),
-          ttl: verdict.ttl,
-          expiresAt: now + verdict.ttl * 1000,
-          error,
-          answers: verdict.answers,
-          wildcard: wildcardOf(asked),
-          hits,
-        },
-        verdict.denial ? denial : success,
-      ),
-    );
-    if (!verdict.denial) this.#removeFound(this.denial, hash, traits, asked);
+    const evicted = slab.put(pending, {
+      asked,
+      sections: reply.encoded,
+      rcode: reply.rcode,
+      flags: reply.flags & (Flag.RA | Flag.AD),
+      ttl: verdict.ttl,
+      expiresAt: now + verdict.ttl * 1000,
+      error,
+      answers: verdict.answers,
+      wildcard: wildcardOf(asked),
+      hits,
+    });
+    if (evicted < 0) return;
+    evictions.add(evicted);
+    if (!verdict.denial) this.denial.removeAnswer(hash, traits, asked);
     // What is said not to exist must not come back when the denial expires. An error says nothing about the data.
-    else if (!error) this.#removeFound(this.success, hash, traits, asked);
+    else if (!error) this.success.removeAnswer(hash, traits, asked);
   }
 
   /**
@@ -152,11 +165,6 @@ export class AnswerStore {
     this.#timer = undefined;
   }
 
-  #removeFound(slab: EntrySlab, hash: number, traits: number, asked: Query): void {
-    const unit = slab.find(hash, traits, asked);
-    if (unit >= 0) slab.removeAt(unit);
-  }
-
   #usable(slab: EntrySlab, hash: number, traits: number, query: Query, now: number): number {
     const unit = slab.find(hash, traits, query);
     if (unit < 0 || !this.#isUsable(slab, unit, now)) return -1;
@@ -164,10 +172,13 @@ export class AnswerStore {
   }
 
   #isUsable(slab: EntrySlab, unit: number, now: number): boolean {
-    const expiresAt = slab.expiresAt(unit);
+    return this.#isGood(slab.expiresAt(unit), slab.isError(unit), now);
+  }
+
+  #isGood(expiresAt: number, error: boolean, now: number): boolean {
     if (now < expiresAt) return true;
     // An error that is over is no data that could be better than none.
-    return now < expiresAt + this.#staleWindowMs && !slab.isError(unit);
+    return now < expiresAt + this.#staleWindowMs && !error;
   }
 
   #isForgotten(slab: EntrySlab, unit: number, query: Query): boolean {
@@ -184,8 +195,11 @@ export class AnswerStore {
     let looked = 0;
     for (let first = this.#forgetting[0]; first !== undefined; first = this.#forgetting[0]) {
       for (let name = first.left.at(-1); name !== undefined; name = first.left.at(-1)) {
-        dropped += this.success.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
-        dropped += this.denial.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
+        const successes = this.success.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
+        const denials = this.denial.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
+        dropped += Math.max(0, successes) + Math.max(0, denials);
+        // Another thread writes: once more, later.
+        if (successes < 0 || denials < 0) return dropped;
         if (dropped >= FORGOTTEN_IN_TURN) return dropped;
         first.left.pop();
         if (++looked >= FORGOTTEN_IN_TURN) return dropped;
@@ -202,6 +216,13 @@ export class AnswerStore {
       if (this.#forgetting.length > 0) this.#forgetMoreLater();
     });
   }
+}
+
+/** A message from one thread to others. */
+export interface SharedAnswers {
+  readonly secrets: readonly [number, number];
+  readonly success: SharedSlab;
+  readonly denial: SharedSlab;
 }
 
 /** Answers to names that are outdated. What is stored from now on is none of them. */

@@ -8,6 +8,7 @@ import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
 import { CacheHandler } from "./handler.ts";
 import cache from "./index.ts";
+import type { KeptAnswer } from "./kept-answer.ts";
 import { answerTraits, QuestionHasher, TRAIT_CD, TRAIT_DO } from "./question-hash.ts";
 import { settingsOf } from "./settings.ts";
 
@@ -43,11 +44,19 @@ function hashOf(query: Query): number {
 }
 
 function put(slab: EntrySlab, query: Query, content = contentFor(query)): number {
-  return slab.put({ hash: hashOf(query), traits: 0 }, content, find(slab, query));
+  return slab.put({ hash: hashOf(query), traits: 0 }, content);
 }
 
 function find(slab: EntrySlab, query: Query): number {
   return slab.find(hashOf(query), 0, query);
+}
+
+function read(slab: EntrySlab, query: Query): KeptAnswer {
+  return slab.read(find(slab, query)) ?? assert.fail();
+}
+
+function remove(slab: EntrySlab, query: Query): void {
+  assert.ok(slab.removeAnswer(hashOf(query), 0, query));
 }
 
 function numbered(count: number, prefix = "host"): Query[] {
@@ -61,11 +70,11 @@ test("what was put is found, until it is removed, whatever shares its hash", () 
   const queries = numbered(1500);
   for (const query of queries) assert.equal(put(slab, query), 0);
   for (const query of queries)
-    assert.equal(slab.read(find(slab, query)).sections.ownerAt(0).toString(), `${query.name}`);
-  for (const [index, query] of queries.entries()) if (index % 3 !== 0) slab.removeAt(find(slab, query));
+    assert.equal(read(slab, query).sections.ownerAt(0).toString(), `${query.name}`);
+  for (const [index, query] of queries.entries()) if (index % 3 !== 0) remove(slab, query);
   for (const [index, query] of queries.entries()) assert.equal(find(slab, query) >= 0, index % 3 === 0);
   assert.equal(slab.size, 500);
-  for (const query of queries) if (find(slab, query) >= 0) slab.removeAt(find(slab, query));
+  for (const query of queries) remove(slab, query);
   assert.equal(slab.size, 0);
   assert.equal(slab.octets, 0);
 });
@@ -95,7 +104,7 @@ test("an entry that takes the place of another throws nobody out", () => {
   assert.equal(put(slab, one), 0);
   assert.equal(put(slab, one, contentFor(one, 500)), 0, "nor does a larger one");
   assert.equal(slab.size, 2);
-  assert.equal(slab.read(find(slab, one)).sections.end, one.questionEnd + 12 + 500);
+  assert.equal(read(slab, one).sections.end, one.questionEnd + 12 + 500);
 });
 
 test("a mark of an entry is worth nothing once it was replaced or removed", () => {
@@ -103,19 +112,17 @@ test("a mark of an entry is worth nothing once it was replaced or removed", () =
   const [query] = numbered(1);
   assert.ok(query !== undefined);
   put(slab, query);
-  const first = slab.read(find(slab, query)).held();
+  const first = read(slab, query).held();
   assert.ok(slab.has(first));
   slab.setRetryAt(first, 1000);
   slab.setRefreshing(first, true);
   assert.equal(slab.retryAt(first), 1000);
   put(slab, query);
-  const second = slab.read(find(slab, query)).held();
+  const second = read(slab, query).held();
   assert.ok(!slab.has(first) && slab.has(second));
   assert.equal(slab.retryAt(second), Number.NEGATIVE_INFINITY);
   assert.ok(!slab.isRefreshing(second));
-  slab.remove(first);
-  assert.ok(slab.has(second));
-  slab.remove(second);
+  remove(slab, query);
   assert.ok(!slab.has(second));
 });
 
@@ -125,7 +132,7 @@ test("in a full table what is asked for stays, and the newest too", () => {
   for (const query of popular) put(slab, query);
   let evicted = 0;
   for (const query of numbered(2000)) {
-    for (const asked of popular) slab.read(find(slab, asked));
+    for (const asked of popular) read(slab, asked);
     evicted += put(slab, query);
     assert.ok(find(slab, query) >= 0);
   }
@@ -140,7 +147,7 @@ test("large answers take the room of several, and leave those alone that are ask
   for (const query of popular) put(slab, query);
   let evicted = 0;
   for (const query of numbered(200)) {
-    for (const asked of popular) slab.read(find(slab, asked));
+    for (const asked of popular) read(slab, asked);
     evicted += put(slab, query, contentFor(query, 65_000));
     assert.ok(find(slab, query) >= 0);
   }
@@ -164,7 +171,7 @@ test("one answer of 64 KiB of the smallest records fits into the least memory th
   const { encoded } = EncodedSections.scan(bytes, query.questionEnd + 11 * count);
   put(slab, other);
   assert.equal(put(slab, query, { ...contentFor(query), sections: encoded }), 1);
-  const { sections } = slab.read(find(slab, query));
+  const { sections } = read(slab, query);
   assert.equal(sections.count, count);
   assert.deepEqual(
     sections.bytes.subarray(query.questionEnd, encoded.end),

@@ -1,13 +1,19 @@
 /** A bounded table of answers, as octets in one buffer: no object belongs to an entry, and a hit makes none. */
-import { RUN_NUMBERS } from "../../dns/address-runs.ts";
-import type { EncodedSections, LentSections } from "../../dns/encoded-sections.ts";
 import type { Name } from "../../dns/name.ts";
 import { FOLD } from "../../dns/octets.ts";
-import { BlockMemory, REGION_OCTETS, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import {
+  BlockMemory,
+  REGION_OCTETS,
+  REGION_UNITS,
+  UNIT_OCTETS,
+  UNIT_WORDS,
+} from "../../lib/slab/block-memory.ts";
 import { HashIndex } from "../../lib/slab/hash-index.ts";
-import { roundUp, SharedParts } from "../../lib/slab/shared-parts.ts";
+import { ReadGuard } from "../../lib/slab/read-guard.ts";
+import { SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
+import { SharedParts } from "../../lib/slab/shared-parts.ts";
 import type { Asked } from "../../plugin/asked.ts";
-import { Head, Key, MESSAGE_OCTETS, MESSAGE_WORDS, NAME_START, NEVER, tableStart } from "./entry-layout.ts";
+import { Head, Key, MESSAGE_OCTETS, NAME_START, NEVER } from "./entry-layout.ts";
 import {
   type EntryContent,
   entryOrder,
@@ -19,25 +25,26 @@ import {
 import { Evictor } from "./evictor.ts";
 import { Frame, FramePool } from "./frames.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
+import { lendSections } from "./lend-sections.ts";
 import { NameTree } from "./name-tree.ts";
+import {
+  CONTROL_WORDS,
+  OCTETS_BESIDE_UNIT,
+  type SharedSlab,
+  type SlabBounds,
+  sharedTime,
+  slabOctets,
+} from "./slab-shape.ts";
 
 /** Words of the part `control`. */
 const COUNT = 0;
 const SERIAL = 1;
-const CONTROL_WORDS = 16;
+const LOCK = 2;
 
 /** Bits of what is noted of an entry beside its block. */
 const REFRESHING = 2;
 
 const NONE = -1;
-
-/** How large a slab may become. */
-export interface SlabBounds {
-  /** Entries. */
-  readonly capacity: number;
-  /** Regions of memory for the entries: see `BlockMemory`. */
-  readonly regions: number;
-}
 
 export class EntrySlab {
   readonly capacity: number;
@@ -53,24 +60,56 @@ export class EntrySlab {
   readonly #frames = new FramePool();
   readonly #found = new Int32Array(1024);
 
+  readonly #guard: ReadGuard;
+  readonly #lock: SharedLock;
+  readonly #secret: number;
+  readonly #bounds: SlabBounds;
+  readonly #buffer: SharedArrayBuffer;
+  /** Whether other threads have it, too. One alone neither locks nor counts. */
+  #isShared = false;
+  /** Milliseconds to add to times of this thread's clock for those in the entries. */
+  #shift = 0;
+
   /**
    * @param denial whether this is the cache for denials
    * @param secret 32 bits that nobody can guess
    */
-  constructor({ capacity, regions }: SlabBounds, denial: boolean, secret: number) {
+  constructor(bounds: SlabBounds, denial: boolean, secret: number, buffer?: SharedArrayBuffer) {
+    const { capacity, regions } = bounds;
+    this.#bounds = bounds;
+    this.#secret = secret;
     this.capacity = capacity;
-    const parts = new SharedParts(new SharedArrayBuffer(octetsFor({ capacity, regions })));
+    this.#buffer = buffer ?? new SharedArrayBuffer(slabOctets(bounds));
+    const parts = new SharedParts(this.#buffer);
     this.#control = parts.int32(CONTROL_WORDS);
     this.#blocks = new BlockMemory(parts, regions);
     this.#index = new HashIndex(parts, capacity);
     this.#tree = new NameTree(parts, this.#blocks, capacity, secret);
     this.#marks = parts.octets(this.#blocks.units);
+    this.#guard = new ReadGuard(parts.int32(regions));
+    this.#lock = new SharedLock(this.#control, LOCK, sharedTime);
     const { words } = this.#blocks;
     this.#floats = new Float64Array(words.buffer, words.byteOffset, words.length / 2);
     this.#kept = new KeptAnswer(denial, new Frame(this.#frames, 512, 1).sections);
     this.#evictor = new Evictor(this.#blocks, this.#marks);
-    this.#blocks.clear();
-    this.#tree.clear();
+    if (buffer === undefined) this.#clear();
+  }
+
+  /**
+   * The slab of another thread.
+   * @param clockStart as of {@link SharedSlab}, of this thread's clock
+   */
+  static join(shared: SharedSlab, denial: boolean, clockStart: number): EntrySlab {
+    const slab = new EntrySlab(shared.bounds, denial, shared.secret, shared.buffer);
+    slab.#isShared = true;
+    slab.#shift = clockStart - shared.clockStart;
+    return slab;
+  }
+
+  /** Makes it one that other threads can {@link join}. */
+  share(clockStart: number): SharedSlab {
+    this.#isShared = true;
+    return { buffer: this.#buffer, bounds: this.#bounds, secret: this.#secret, clockStart };
   }
 
   /** Entries. */
@@ -97,6 +136,15 @@ export class EntrySlab {
 
   /** Where the answer to the question of `query` is, expired or not; -1 where there is none. */
   find(hash: number, traits: number, query: Asked): number {
+    if (!this.#isShared) return this.#find(hash, traits, query);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const unit = this.#findWhileOthersWrite(hash, traits, query);
+      if (unit !== DISTURBED) return unit;
+    }
+    return NONE;
+  }
+
+  #find(hash: number, traits: number, query: Asked): number {
     const index = this.#index;
     const { pairs } = index;
     for (let at = index.first(hash); pairs[at + 1] !== 0; at = index.next(at)) {
@@ -107,8 +155,23 @@ export class EntrySlab {
     return NONE;
   }
 
+  /** What is found is to be {@link read}, which tells whether it was whole. */
+  #findWhileOthersWrite(hash: number, traits: number, query: Asked): number {
+    const index = this.#index;
+    const { pairs } = index;
+    for (let at = index.first(hash); ; at = index.next(at)) {
+      const value = pairs[at + 1] as number;
+      if (value === 0) return NONE;
+      if (pairs[at] !== hash) continue;
+      const unit = value - 1;
+      // Who is still in the index once reading has begun has not been freed before.
+      if (!this.#guard.begin(unit >> REGION_SHIFT) || pairs[at + 1] !== value) return DISTURBED;
+      if (this.#matches(unit, traits, query)) return unit;
+    }
+  }
+
   expiresAt(unit: number): number {
-    return this.#floats[(unit * UNIT_WORDS + Head.EXPIRES) >> 1] as number;
+    return (this.#floats[(unit * UNIT_WORDS + Head.EXPIRES) >> 1] as number) - this.#shift;
   }
 
   isError(unit: number): boolean {
@@ -128,8 +191,11 @@ export class EntrySlab {
     return this.#control[SERIAL] as number;
   }
 
-  /** Reads an entry. What it returns is the same object each time. */
-  read(unit: number): KeptAnswer {
+  /**
+   * Reads what was found just now. What it returns is the same object each time.
+   * @returns `undefined` where another thread wrote meanwhile
+   */
+  read(unit: number): KeptAnswer | undefined {
     const kept = this.#kept;
     const head = unit * UNIT_WORDS;
     const { words } = this.#blocks;
@@ -145,18 +211,33 @@ export class EntrySlab {
     kept.ttl = words[head + Head.TTL] as number;
     kept.expiresAt = this.expiresAt(unit);
     kept.wildcard = (key & Key.WILDCARD) === 0 ? undefined : readWildcard(this.#blocks, unit);
-    kept.sections = this.#lend(head, (key & Key.NAME_END) + 4);
+    const sections = lendSections(this.#frames, words, head, (key & Key.NAME_END) + 4);
+    if (this.#isShared && !this.#guard.isWhole()) {
+      sections?.lender?.takeBack();
+      return undefined;
+    }
+    if (sections === undefined) return undefined;
+    kept.sections = sections;
     this.#evictor.use(unit);
     return kept;
   }
 
   /**
-   * Keeps an answer.
-   * @param replaced the entry that has its place now, as {@link find} gave it; -1 for none
-   * @returns how many other entries had to go
+   * Keeps an answer, in place of the one that answers the same question.
+   * @returns how many other entries had to go; -1 where others wrote for so long that it is not kept
    */
-  put(key: EntryKey, content: EntryContent, replaced: number): number {
+  put(key: EntryKey, content: EntryContent): number {
+    if (!this.#enter()) return NONE;
+    try {
+      return this.#put(key, content);
+    } finally {
+      this.#leave();
+    }
+  }
+
+  #put(key: EntryKey, content: EntryContent): number {
     const order = entryOrder(content);
+    const replaced = this.#find(key.hash, key.traits, content.asked);
     // An answer that is renewed is mostly as large as it was.
     if (replaced !== NONE && this.#blocks.orderOf(replaced) === order) {
       this.#write(replaced, key, content);
@@ -185,14 +266,13 @@ export class EntrySlab {
     return evicted;
   }
 
-  /** Takes an entry out. One that is not there any more is left alone. */
-  remove(mark: EntryMark): void {
-    if (this.has(mark)) this.#remove(mark.unit);
-  }
-
-  /** Takes out what {@link find} found just now. */
-  removeAt(unit: number): void {
-    this.#remove(unit);
+  /** Takes the answer to a question out. False where others wrote for so long that it is still there. */
+  removeAnswer(hash: number, traits: number, asked: Asked): boolean {
+    if (!this.#enter()) return false;
+    const unit = this.#find(hash, traits, asked);
+    if (unit !== NONE) this.#remove(unit);
+    this.#leave();
+    return true;
   }
 
   has({ unit, serial }: EntryMark): boolean {
@@ -202,9 +282,10 @@ export class EntrySlab {
   /**
    * Drops the answers to questions for a name and for names below it. Looks at those alone.
    * @param most how many are dropped at the most
-   * @returns how many there were; as many as `most` means that there may be more
+   * @returns how many there were; as many as `most` means that there may be more. -1 where others wrote for so long that nothing was done
    */
   dropAtOrBelow(name: Name, most: number): number {
+    if (!this.#enter()) return NONE;
     let dropped = 0;
     while (dropped < most) {
       const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
@@ -213,15 +294,23 @@ export class EntrySlab {
       dropped += count;
       if (count < room.length) break;
     }
+    this.#leave();
     return dropped;
   }
 
   /**
    * Counts a hit.
    * @param windowMs hits further from the one before than that count anew
-   * @returns hits in close succession
+   * @returns hits in close succession; 0 where another thread writes
    */
-  countHit(unit: number, now: number, windowMs: number): number {
+  countHit(mark: EntryMark, now: number, windowMs: number): number {
+    if (!this.#enter()) return 0;
+    const hits = this.has(mark) ? this.#countHit(mark.unit, now, windowMs) : 0;
+    this.#leave();
+    return hits;
+  }
+
+  #countHit(unit: number, now: number, windowMs: number): number {
     const { words } = this.#blocks;
     const head = unit * UNIT_WORDS;
     const at = relative(now, this.expiresAt(unit));
@@ -251,8 +340,10 @@ export class EntrySlab {
   }
 
   setRetryAt(mark: EntryMark, time: number): void {
-    if (!this.has(mark)) return;
-    this.#blocks.words[mark.unit * UNIT_WORDS + Head.RETRY] = relative(time, this.expiresAt(mark.unit));
+    if (!this.#enter()) return;
+    if (this.has(mark))
+      this.#blocks.words[mark.unit * UNIT_WORDS + Head.RETRY] = relative(time, this.expiresAt(mark.unit));
+    this.#leave();
   }
 
   /** Whether a background refresh is under way. */
@@ -282,64 +373,49 @@ export class EntrySlab {
     return true;
   }
 
-  /** Copies the records to a frame. */
-  #lend(head: number, start: number): EncodedSections {
-    const { words } = this.#blocks;
-    const endAdditionals = words[head + Head.END_ADDITIONALS] as number;
-    const end = endAdditionals & 0xffff;
-    const additionals = endAdditionals >>> 16;
-    const both = words[head + Head.ANSWERS_AUTHORITIES] as number;
-    const answers = both & 0xffff;
-    const authorities = both >>> 16;
-    const count = answers + authorities + additionals;
-    const firstType = (words[head + Head.HITS_TYPE] as number) >>> 16;
-    const frame = this.#frames.take(end + 3, count);
-    const { sections, words: target } = frame;
-    const from = head + MESSAGE_WORDS;
-    // The question goes with them: records point to its name.
-    for (let at = NAME_START / 4; at < (end + 3) >> 2; at++) target[at] = words[from + at] as number;
-    const { recordStarts, typeOffsets } = sections;
-    recordStarts[0] = start;
-    typeOffsets[0] = firstType;
-    let runs = 0;
-    if (count > 1) {
-      let at = head + tableStart(end);
-      for (let record = 0; record < count; record++) {
-        const places = words[at++] as number;
-        recordStarts[record] = places;
-        typeOffsets[record] = places >>> 16;
-      }
-      runs = (words[head + Head.FLAGS_RUNS] as number) >>> 16;
-      for (let number = 0; number < runs * RUN_NUMBERS; number += 2) {
-        const pair = words[at++] as number;
-        frame.runs[number] = pair;
-        frame.runs[number + 1] = pair >>> 16;
-      }
-    }
-    recordStarts[count] = end;
-    const lent = sections as LentSections;
-    lent.start = start;
-    lent.end = end;
-    lent.answerCount = answers;
-    lent.authorityCount = authorities;
-    lent.additionalCount = additionals;
-    lent.firstTypeOffset = firstType;
-    sections.lendRuns(frame.runs, runs);
-    return sections;
-  }
-
   #write(unit: number, key: EntryKey, content: EntryContent): void {
     const serial = this.#control[SERIAL] as number;
     this.#control[SERIAL] = serial + 1;
-    writeEntry(this.#blocks, this.#floats, unit, key, serial, content);
+    this.#turn(unit);
+    writeEntry(this.#blocks, this.#floats, unit, key, serial, content, this.#shift);
+    this.#turn(unit);
   }
 
   #remove(unit: number): void {
+    this.#turn(unit);
     this.#index.remove(this.#word(unit, Head.HASH), unit);
     this.#tree.unlink(unit);
     this.#control[COUNT] = this.size - 1;
     this.#blocks.words[unit * UNIT_WORDS + Head.KEY] = 0;
     this.#blocks.free(unit);
+    this.#turn(unit);
+  }
+
+  /** Before and after a change to what others may be reading. */
+  #turn(unit: number): void {
+    if (this.#isShared) this.#guard.turn(unit >> REGION_SHIFT);
+  }
+
+  /** False where another thread writes and does not come to an end. */
+  #enter(): boolean {
+    if (!this.#isShared) return true;
+    const taken = this.#lock.take();
+    if (taken !== Taken.ABANDONED) return taken === Taken.WHOLE;
+    this.#guard.reset();
+    this.#clear();
+    this.#guard.reset();
+    return true;
+  }
+
+  #leave(): void {
+    if (this.#isShared) this.#lock.release();
+  }
+
+  #clear(): void {
+    this.#control[COUNT] = 0;
+    if (this.#blocks.octetsTouched > 0) this.#index.pairs.fill(0);
+    this.#blocks.clear();
+    this.#tree.clear();
   }
 
   #evict(unit: number): number {
@@ -363,20 +439,7 @@ export class EntrySlab {
   }
 }
 
-/** Marks and map. */
-const OCTETS_BESIDE_UNIT = 2;
-
-function octetsFor({ capacity, regions }: SlabBounds): number {
-  return (
-    roundUp(4 * CONTROL_WORDS) +
-    BlockMemory.octetsFor(regions) +
-    HashIndex.octetsFor(capacity) +
-    NameTree.octetsFor(capacity) +
-    roundUp((regions * REGION_OCTETS) / UNIT_OCTETS)
-  );
-}
-
-/** Octets that a slab takes at the most, all that belongs to it included. */
-export function slabOctets(bounds: SlabBounds): number {
-  return octetsFor(bounds);
-}
+const REGION_SHIFT = Math.log2(REGION_UNITS);
+/** How often a search is begun anew that another thread disturbed. */
+const ATTEMPTS = 4;
+const DISTURBED = -2;

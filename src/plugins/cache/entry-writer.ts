@@ -60,7 +60,10 @@ export function entryOrder({ sections, wildcard }: EntryContent): number {
   );
 }
 
-/** Links of the name tree stay as they are. */
+/**
+ * Links of the name tree stay as they are.
+ * @param shift milliseconds to add to `expiresAt`
+ */
 export function writeEntry(
   { words, octets }: BlockMemory,
   floats: Float64Array,
@@ -68,6 +71,7 @@ export function writeEntry(
   key: EntryKey,
   serial: number,
   content: EntryContent,
+  shift: number,
 ): void {
   const { asked, sections, wildcard, hits } = content;
   const { end, count, answerCount, authorityCount, additionalCount } = sections;
@@ -86,7 +90,7 @@ export function writeEntry(
   words[head + Head.ANSWERS_AUTHORITIES] = answerCount | (authorityCount << 16);
   words[head + Head.TTL] = content.ttl;
   words[head + Head.HITS_TYPE] = (sections.firstTypeOffset << 16) | (hits?.count ?? 0);
-  floats[(head + Head.EXPIRES) >> 1] = content.expiresAt;
+  floats[(head + Head.EXPIRES) >> 1] = content.expiresAt + shift;
   words[head + Head.LAST_HIT] = hits === undefined ? NEVER : relative(hits.lastAt, content.expiresAt);
   words[head + Head.RETRY] = NEVER;
   writeMessage(octets, unit * UNIT_OCTETS + MESSAGE_OCTETS, asked, sections);
@@ -132,7 +136,7 @@ export function readWildcard({ words, octets }: BlockMemory, unit: number): stri
   const runs = (words[head + Head.FLAGS_RUNS] as number) >>> 16;
   const at = 4 * (head + wildcardStart(end, records, runs));
   const length = words[at / 4] as number;
-  return new TextDecoder().decode(octets.slice(at + 4, at + 4 + length));
+  return new TextDecoder().decode(octets.slice(at + 4, at + 4 + Math.min(length, MAX_WILDCARD_OCTETS)));
 }
 
 /** Metadata longer than this is cut: names are no longer. */

@@ -8,7 +8,7 @@ import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import { Reply } from "../../plugin/reply.ts";
 import type { Site } from "../../plugin/site.ts";
-import { AnswerStore } from "./answer-store.ts";
+import { AnswerStore, type SharedAnswers } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
 import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";
 import { type EntryKey, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
@@ -23,6 +23,8 @@ export class CacheHandler {
   readonly #asker: ChainAsker;
   readonly #metrics: CacheMetrics;
   readonly #forgetCollector: () => void;
+  /** Whether the answers are counted here. */
+  #holds = true;
 
   constructor(settings: CacheSettings, site: Pick<Site, "clock" | "log" | "metrics" | "random">) {
     this.#settings = settings;
@@ -31,7 +33,9 @@ export class CacheHandler {
     this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
     this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
     this.#forgetCollector = site.metrics.onCollect(() =>
-      this.#metrics.setHoldings(this.store.success, this.store.denial),
+      this.#holds
+        ? this.#metrics.setHoldings(this.store.success, this.store.denial)
+        : this.#metrics.setHoldings(NOTHING, NOTHING),
     );
   }
 
@@ -73,6 +77,17 @@ export class CacheHandler {
   drop(names: readonly Name[]): number {
     this.#asker.outdate(names);
     return this.store.dropAtOrBelow(names);
+  }
+
+  /** What the caches of other threads need to {@link join}. */
+  share(): SharedAnswers {
+    return this.store.share();
+  }
+
+  /** Has the answers of another thread from now on, which also says how many there are. */
+  join(shared: SharedAnswers): void {
+    this.store.join(shared);
+    this.#holds = false;
   }
 
   stop(): void {
@@ -145,7 +160,7 @@ export class CacheHandler {
   #isToBePrefetched(entry: KeptAnswer, now: number): boolean {
     const { prefetch } = this.#settings;
     if (prefetch === undefined) return false;
-    const hits = this.store.slabOf(entry).countHit(entry.unit, now, prefetch.windowMs);
+    const hits = this.store.slabOf(entry).countHit(entry, now, prefetch.windowMs);
     return (
       hits >= prefetch.amount && entry.remainingTtl(now) <= Math.ceil((prefetch.percentage * entry.ttl) / 100)
     );

@@ -1,5 +1,6 @@
 /** `cache`: keeps answers for as long as their TTLs allow. */
 import { definePlugin } from "../../plugin/index.ts";
+import type { SharedAnswers } from "./answer-store.ts";
 import { cacheDirective } from "./directive.ts";
 import { CacheHandler } from "./handler.ts";
 import { settingsOf } from "./settings.ts";
@@ -10,6 +11,9 @@ export default definePlugin({
   config: cacheDirective,
   create(config, site) {
     const cache = new CacheHandler(settingsOf(config), site);
+    // One cache for the data planes of all threads: what one has learnt all answer.
+    site.feed.provide(() => [cache.share()]);
+    site.feed.receive((message) => cache.join(message as SharedAnswers));
     return {
       handle: (query, next) => cache.handle(query, next),
       forget: (names) => void cache.drop(names),

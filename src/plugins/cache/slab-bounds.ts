@@ -1,6 +1,6 @@
 /** How much memory the two caches take at the most, and what the least is that they can do with. */
 import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
-import { type SlabBounds, slabOctets } from "./entry-slab.ts";
+import { type SlabBounds, slabOctets } from "./slab-shape.ts";
 
 /**
  * The capacity of 256 shards that share what was asked for and have 4 entries at the least, as CoreDNS counts it.

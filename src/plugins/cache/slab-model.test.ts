@@ -81,7 +81,7 @@ function play(seed: number): void {
     const action = dice.below(100);
     if (action < 50) {
       const content = contentFor(query, dice);
-      const evicted = slab.put({ hash, traits }, content, unit);
+      const evicted = slab.put({ hash, traits }, content);
       model.set(key, { query, traits, content });
       if (evicted > 0) forgetEvicted(slab, model, hashes, evicted);
       assert.ok(model.has(key), "what was just put is there");
@@ -89,7 +89,7 @@ function play(seed: number): void {
       const known = model.get(key);
       if (known !== undefined) checkRead(slab, unit, known);
     } else if (action < 97) {
-      if (unit >= 0) slab.removeAt(unit);
+      assert.ok(slab.removeAnswer(hash, traits, query));
       model.delete(key);
     } else {
       const name = DROPPED[dice.below(DROPPED.length)] ?? assert.fail();
@@ -101,7 +101,7 @@ function play(seed: number): void {
     assert.ok(slab.size <= capacity && slab.octets <= slab.maxOctets);
   }
   for (const { query, traits } of model.values())
-    slab.removeAt(slab.find((query.name.hash ^ traits) % hashes, traits, query));
+    slab.removeAnswer((query.name.hash ^ traits) % hashes, traits, query);
   assert.deepEqual([slab.size, slab.octets], [0, 0]);
 }
 
@@ -139,7 +139,7 @@ function contentFor(query: Query, dice: Dice): EntryContent {
 }
 
 function checkRead(slab: EntrySlab, unit: number, { traits, content }: Known): void {
-  const kept = slab.read(unit);
+  const kept = slab.read(unit) ?? assert.fail();
   const { rcode, flags, ttl, expiresAt, error, answers, wildcard, hits, sections } = content;
   assert.deepEqual(
     [kept.traits, kept.rcode, kept.flags, kept.ttl, kept.expiresAt, kept.error, kept.answers],

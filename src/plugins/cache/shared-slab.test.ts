@@ -1,0 +1,59 @@
+/** One slab for several threads. `PORTOLAN_SLAB_STEPS=20000000` is the long form. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { EntrySlab } from "./entry-slab.ts";
+
+const STEPS = Number(process.env["PORTOLAN_SLAB_STEPS"] ?? 60_000);
+const THREADS = 3;
+
+interface Counts {
+  readonly torn: number;
+  readonly read: number;
+  readonly disturbed: number;
+  readonly written: number;
+}
+
+/** Threads that write and read the same few names in little memory, all at once. */
+async function race(guarded: boolean): Promise<Counts & { readonly slab: EntrySlab }> {
+  const slab = new EntrySlab({ capacity: 200, regions: 1 }, false, 99);
+  const shared = slab.share(0);
+  const counts = await Promise.all(
+    Array.from(
+      { length: THREADS },
+      (_, thread) =>
+        new Promise<Counts>((resolve, reject) => {
+          const worker = new Worker(new URL("./fixtures/slab-thread.ts", import.meta.url), {
+            workerData: { shared, thread, names: 24, steps: STEPS, guarded },
+          });
+          worker.once("message", resolve);
+          worker.once("error", reject);
+        }),
+    ),
+  );
+  const sum = (count: (one: Counts) => number): number => counts.reduce((all, one) => all + count(one), 0);
+  return {
+    slab,
+    torn: sum((one) => one.torn),
+    read: sum((one) => one.read),
+    disturbed: sum((one) => one.disturbed),
+    written: sum((one) => one.written),
+  };
+}
+
+test("no thread takes for whole what others are writing, and all is in order afterwards", async (context) => {
+  const { torn, read, disturbed, written, slab } = await race(true);
+  context.diagnostic(`${read} read, ${disturbed} disturbed, ${written} written`);
+  assert.equal(torn, 0);
+  assert.ok(read > STEPS && written > STEPS / 10);
+  assert.ok(disturbed < read / 2);
+  assert.ok(slab.size <= 24);
+});
+
+test("without the counters the same threads do read what is torn", {
+  skip: STEPS < 1_000_000,
+}, async (context) => {
+  const { torn, read } = await race(false);
+  context.diagnostic(`${torn} of ${read} torn`);
+  assert.ok(torn > 0);
+});
