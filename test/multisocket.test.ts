@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { A } from "../src/dns/index.ts";
+import { HONEST, ScriptedServer } from "../src/upstream/fixtures/scripted-server.ts";
 import { ask } from "./support/dns-client.ts";
 import { Portolan, runPortolan } from "./support/portolan.ts";
 
@@ -94,6 +95,26 @@ describe("multisocket 2", () => {
     assert.deepEqual(await answers(server), ["10.96.0.2"]);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     assert.doesNotMatch(server.log, /\[ERROR\] (?!Restart failed)|data plane/);
+  });
+
+  test("has one cache: what one thread has learnt all answer, and a change is forgotten by all", async () => {
+    const upstream = await ScriptedServer.start(HONEST);
+    try {
+      const more = `cache\n  forward . ${upstream.text}`;
+      await using server = await Portolan.start(corefile(2, more), { files });
+      await untilAll(server, NAME, "10.96.0.1");
+      await ask(server, "shared.example.");
+      await answers(server, "shared.example.", 60);
+      assert.equal(upstream.asked.filter(({ name }) => name === "shared.example.").length, 1);
+      const { body } = await server.page("metrics", "/metrics");
+      assert.equal(sumOf(body, /^coredns_cache_entries\{.*type="success"/), 2);
+
+      writeFileSync(join(server.folder, "manifests/web.yaml"), service("web", "10.96.0.9"));
+      await untilAll(server, NAME, "10.96.0.9");
+      for (let round = 0; round < 5; round++) assert.deepEqual(await answers(server), ["10.96.0.9"]);
+    } finally {
+      await upstream.stop();
+    }
   });
 
   test("ends all threads on SIGTERM, and on SIGINT", async () => {
