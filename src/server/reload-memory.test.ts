@@ -1,0 +1,90 @@
+/** What reloads leave behind: nothing. The heap is asked for what it holds, by class, after a full collection. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { queryObjects } from "node:v8";
+import { nodeHost } from "../corefile/node-host.ts";
+import { ClusterStore } from "../kubernetes/store/store.ts";
+import { SystemClock } from "../lib/clock.ts";
+import { MemoryLog } from "../lib/log.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import { systemRandom, thisMachine } from "./configuration/machine.ts";
+import { PluginRegistry } from "./configuration/plugin-registry.ts";
+import { Generation } from "./generation.ts";
+import { Server } from "./server.ts";
+import { DnsListener } from "./serving/dns-listener.ts";
+import { RouteTable } from "./serving/route-table.ts";
+
+const manifests = fileURLToPath(new URL("../../test/fixtures/kubernetes", import.meta.url));
+
+/** Changes with each reload in what a reload may change: plugins, zones, settings; the listener stays. */
+const corefile = (number: number): string => `.:0 {
+  bind 127.0.0.1
+  health 127.0.0.1:0
+  ready 127.0.0.1:0
+  prometheus 127.0.0.1:0
+  timeouts {
+    idle ${10 + number}s
+  }
+  kubernetes cluster.local in-addr.arpa {
+    manifests ${manifests}
+    ttl ${number + 1}
+  }
+  hosts {
+    192.0.2.${number} generation.example
+    fallthrough
+  }
+  forward . 127.0.0.1:5353
+  cache ${10 + number}
+  errors
+  log
+}
+`;
+
+async function counted(constructor: abstract new (...args: never) => unknown): Promise<number> {
+  // Promises of the reload that have run hold on to it until their turn is over.
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  return queryObjects(constructor as new () => unknown, { format: "count" });
+}
+
+test("after ten reloads the heap holds one generation, with one cluster and one listener", async () => {
+  let number = 0;
+  const log = new MemoryLog();
+  const server = new Server({
+    source: () => ({ text: corefile(number), file: "Corefile" }),
+    registry: await PluginRegistry.builtIn(),
+    host: nodeHost,
+    machine: thisMachine({}),
+    clock: new SystemClock(),
+    random: systemRandom(),
+    log,
+    metrics: new MetricsRegistry(),
+    version: "0.0.0",
+  });
+  const before = {
+    generations: await counted(Generation),
+    stores: await counted(ClusterStore),
+    routes: await counted(RouteTable),
+    listeners: await counted(DnsListener),
+  };
+  await server.start();
+  try {
+    for (number = 1; number <= 10; number++) await server.reload();
+    const deadline = performance.now() + 10_000;
+    // The generation before the last is stopped behind the reload's back.
+    while ((await counted(Generation)) - before.generations > 1 && performance.now() < deadline);
+    assert.deepEqual(
+      {
+        generations: (await counted(Generation)) - before.generations,
+        stores: (await counted(ClusterStore)) - before.stores,
+        routes: (await counted(RouteTable)) - before.routes,
+        listeners: (await counted(DnsListener)) - before.listeners,
+      },
+      { generations: 1, stores: 1, routes: 1, listeners: 1 },
+      log.lines.filter((line) => line.includes("ERROR")).join("\n"),
+    );
+  } finally {
+    await server.stop();
+  }
+});
