@@ -10,7 +10,7 @@ import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
 
-const STEPS = Number(process.env["PORTOLAN_SLAB_STEPS"] ?? 6_000);
+const STEPS = Number(process.env.PORTOLAN_SLAB_STEPS ?? 6_000);
 /** Steps with one slab. */
 const ROUND = 3_000;
 
