@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { isBuildCurrent } from "../bin/build-state.mjs";
 import { capture } from "../scripts/lib/captured-process.ts";
 import { loadLibc } from "../src/lib/linux/libc.ts";
-import type { Machine } from "./results.ts";
+import type { Machine } from "./machine-facts.ts";
 import { dnsperfVersion } from "./run/dnsperf.ts";
 
 /** @param root the project's folder */

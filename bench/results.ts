@@ -1,6 +1,7 @@
 /** What a run of the benchmark gives. */
 import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
+import type { Machine } from "./machine-facts.ts";
 
 /** One server under one workload in one round. */
 export interface Sample {
@@ -40,20 +41,6 @@ export interface AtRestSample {
   /** Milliseconds from the start of the process to its first answer. */
   readonly firstAnswer: number;
   readonly residentMegabytes: number;
-}
-
-export interface Machine {
-  readonly processor: string;
-  readonly cores: number;
-  readonly memoryGigabytes: number;
-  readonly kernel: string;
-  readonly node: string;
-  readonly dnsperf: string;
-  readonly commit: string;
-  /** Whether Portolan ran as it is published, or from its sources: these start later and take more memory. */
-  readonly program: "built" | "sources";
-  /** How Portolan receives UDP on this machine. */
-  readonly udp: "batched" | "plain";
 }
 
 export interface Results {

@@ -35,6 +35,21 @@ test("names each place that breaks a rule, and ends with 1", (t) => {
   ]);
 });
 
+test("names each circle of imports, also outside of src/", (t) => {
+  const root = makeTree(t, {
+    "src/lib/a.ts": 'import type { b } from "./b.ts";\nexport const a = 1;\n',
+    "src/lib/b.ts": 'import { a } from "./a.ts";\nexport const b = a;\n',
+    "test/support/c.ts": 'import { d } from "./d.ts";\nexport const c = d;\n',
+    "test/support/d.ts": 'import { c } from "./c.ts";\nexport const d = c;\n',
+  });
+  const { status, stdout } = check(root);
+  assert.equal(status, 1);
+  assert.deepEqual(stdout.trimEnd().split("\n"), [
+    "circle of imports: src/lib/a.ts, src/lib/b.ts",
+    "circle of imports: test/support/c.ts, test/support/d.ts",
+  ]);
+});
+
 test("does not pass where there is nothing to check", (t) => {
   const { status, stderr } = check(makeTree(t, { "src/README.md": "" }));
   assert.equal(status, 1);

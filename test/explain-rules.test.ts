@@ -11,7 +11,8 @@ import { systemRandom, thisMachine } from "../src/server/configuration/machine.t
 import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
 import { OfflineServer } from "../src/server/offline-server.ts";
 import { REASONS } from "./fixtures/kubernetes/reasons.ts";
-import { RULE_GROUPS, type RuleCase, wholeOf } from "./fixtures/kubernetes/rules.ts";
+import { type RuleCase, wholeOf } from "./fixtures/kubernetes/rule-case.ts";
+import { RULE_GROUPS } from "./fixtures/kubernetes/rules.ts";
 import { OutsideWorld, ruleBlock } from "./support/kubernetes-rules.ts";
 import { projectRoot } from "./support/portolan.ts";
 

@@ -4,7 +4,8 @@
  */
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { OUTSIDE, RULE_GROUPS, type RuleGroup } from "./fixtures/kubernetes/rules.ts";
+import type { RuleGroup } from "./fixtures/kubernetes/rule-case.ts";
+import { OUTSIDE, RULE_GROUPS } from "./fixtures/kubernetes/rules.ts";
 import { ask, type Server } from "./support/dns-client.ts";
 import { absoluteName, askOverTcp, checkReply } from "./support/kubernetes-rules.ts";
 import { Peer, skipWithoutPeers } from "./support/peers.ts";

@@ -1,6 +1,6 @@
 /** What the benchmark of the live cluster gives. */
 import type { Percentiles } from "../load/load-result.ts";
-import type { Machine } from "../results.ts";
+import type { Machine } from "../machine-facts.ts";
 import type { ClusterSize } from "./cluster-shape.ts";
 
 export interface ClusterResults {

@@ -17,11 +17,31 @@ describe("imports", () => {
 
   test("are checked at any depth, and with type imports", () => {
     assert.deepEqual(importing("kubernetes/manifests/a.ts", "../../lib/x.ts"), []);
-    assert.deepEqual(importing("kubernetes/manifests/a.ts", "../store.ts"), []);
+    assert.deepEqual(importing("kubernetes/manifests/a.ts", "../store/store.ts"), []);
     assert.equal(importing("kubernetes/manifests/a.ts", "../../server/x.ts").length, 1);
     assert.deepEqual(checkSource("lib/a.ts", '\nimport type { X } from "../dns/x.ts";'), [
       { path: "lib/a.ts", line: 2, message: "imports ../dns/x.ts: dns is above lib" },
     ]);
+  });
+
+  test("between the rooms of a floor lead down as well", () => {
+    assert.deepEqual(importing("kubernetes/answers/a.ts", "../store/x.ts"), []);
+    assert.deepEqual(importing("kubernetes/store/a.ts", "./x.ts"), []);
+    assert.deepEqual(importing("kubernetes/store/a.ts", "../answers/x.ts"), [
+      "imports ../answers/x.ts: room answers is not below room store",
+    ]);
+    assert.deepEqual(importing("kubernetes/api/a.ts", "../manifests/x.ts"), [
+      "imports ../manifests/x.ts: room manifests is not below room api",
+    ]);
+    assert.deepEqual(importing("kubernetes/a.ts", "./store/x.ts"), [
+      "imports ./store/x.ts: * is no room of its floor",
+    ]);
+    assert.deepEqual(importing("server/generation.ts", "./serving/chain.ts"), []);
+    assert.deepEqual(importing("server/serving/chain.ts", "../generation.ts"), [
+      "imports ../generation.ts: room * is not below room serving",
+    ]);
+    assert.deepEqual(importing("server/threads/fleet.ts", "../listener-pool.ts"), []);
+    assert.deepEqual(importing("server/server.ts", "./threads/fleet.ts"), []);
   });
 
   test("between plugins are refused", () => {

@@ -30,6 +30,15 @@ export const FLOORS = [
   "cli",
 ];
 
+/**
+ * The rooms of the largest floors, in rows from the lowest up: a file imports from its own room and from rows below. "*" are the files that
+ * stand in no room.
+ */
+export const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  kubernetes: [["objects"], ["store"], ["answers", "api", "manifests", "snapshot"], ["reasons", "external"]],
+  server: [["lint", "serving"], ["isolation"], ["configuration"], ["explaining"], ["*", "threads"]],
+};
+
 const MAX_LINES = 450;
 
 /** How a file begins that may be longer: it is generated, or it is a table whose rows belong together. */
@@ -87,11 +96,26 @@ function importProblem(path: string, { specifier }: ModuleReference): string | u
   if (to < 0) return says("stands on no floor");
   if (isTest(path) && to <= FLOORS.indexOf("server")) return undefined;
   if (to > from) return says(`${FLOORS[to]} is above ${FLOORS[from]}`);
+  const room = roomProblem(path, target);
+  if (room !== undefined) return says(room);
   const [plugin, otherPlugin] = [pluginOf(path), pluginOf(target)];
   if (plugin !== undefined && otherPlugin !== undefined && plugin !== otherPlugin) {
     return says("a plugin never imports another");
   }
   return undefined;
+}
+
+/** Within a floor arrows point down as well. */
+function roomProblem(path: string, target: string): string | undefined {
+  const rows = ROOMS[floorOf(path)];
+  if (rows === undefined || floorOf(path) !== floorOf(target)) return undefined;
+  const [from, to] = [roomOf(path), roomOf(target)];
+  if (from === to) return undefined;
+  const rowOf = (room: string): number => rows.findIndex((row) => row.includes(room));
+  if (rowOf(from) < 0 || rowOf(to) < 0) return `${rowOf(from) < 0 ? from : to} is no room of its floor`;
+  // The files that stand in no room hold the threads, and the threads some of them.
+  if (rowOf(from) === rowOf(to) && (from === "*" || to === "*")) return undefined;
+  return rowOf(to) < rowOf(from) ? undefined : `room ${to} is not below room ${from}`;
 }
 
 function exits(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
@@ -140,6 +164,11 @@ function isTestKit(path: string): boolean {
 /** "" for a file in `src/` itself. */
 function floorOf(path: string): string {
   return path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
+}
+
+/** "store" for "kubernetes/store/store.ts", "*" for a file in the floor's own folder. */
+function roomOf(path: string): string {
+  return path.split("/").length > 2 ? (path.split("/")[1] ?? "*") : "*";
 }
 
 /** The plugin that a file belongs to: "cache" for "plugins/cache/index.ts". */

@@ -1,24 +1,6 @@
 /** The commands of the program: what usage, completion and manual pages say of them, and where they are. */
+import type { CommandEntry } from "./command-entry.ts";
 import type { FlagDescription } from "./flag-table.ts";
-
-/** Runs with the words behind its name. @returns the exit code */
-export type Command = (argv: readonly string[]) => Promise<number>;
-
-/** What the words of a command are that are no flags. */
-export type WordKind = "files" | "none" | "plugin" | "question" | "action" | "shell";
-
-export interface CommandEntry {
-  readonly name: string;
-  /** Behind the name, in the usage. */
-  readonly words: string;
-  readonly about: string;
-  readonly wordKind: WordKind;
-  /** Where it has actions (`plugin new`): their names. */
-  readonly actions?: readonly string[];
-  /** Loaded when asked for: none of them shall make the others slower to start. */
-  readonly load: () => Promise<Command>;
-  readonly flags: () => Promise<readonly FlagDescription[]>;
-}
 
 /** The flags that `completion` and `plugin` have. */
 const HELP_FLAG: readonly FlagDescription[] = [

@@ -1,5 +1,5 @@
 /** Command line of the server (CoreDNS facts 1.1). */
-import { COMMANDS } from "./commands.ts";
+import type { CommandEntry } from "./command-entry.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";
 
@@ -74,12 +74,12 @@ export function parseServerFlags(argv: readonly string[]): ServerFlags {
   return flags;
 }
 
-export function usage(program: string): string {
+export function usage(program: string, commands: readonly CommandEntry[]): string {
   return [
     `${program} serves DNS as a Corefile says.`,
     "",
     `Usage: ${program} [-conf Corefile] [-dns.port PORT] [-quiet]`,
-    ...COMMANDS.map(
+    ...commands.map(
       ({ name, words, about }) => `       ${`${program} ${name} ${words}`.padEnd(42)} ${about}`,
     ),
     "",

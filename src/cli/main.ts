@@ -25,18 +25,18 @@ export async function main(argv: readonly string[]): Promise<number> {
   const entry = COMMANDS.find(({ name }) => name === word);
   if (entry !== undefined) {
     const command = await entry.load();
-    return leave(await command(others));
+    return leave(await command(others, COMMANDS));
   }
   let flags: ServerFlags;
   try {
     flags = parseServerFlags(argv);
   } catch (error) {
     if (!(error instanceof FlagError)) throw error;
-    process.stderr.write(`${error.message}\n${error.showUsage ? usage("portolan") : ""}`);
+    process.stderr.write(`${error.message}\n${error.showUsage ? usage("portolan", COMMANDS) : ""}`);
     return error.exitCode;
   }
   if (flags.help) {
-    process.stdout.write(usage("portolan"));
+    process.stdout.write(usage("portolan", COMMANDS));
     return 0;
   }
   if (flags.version) {

@@ -1,8 +1,9 @@
 /** Operators between two parts, and the cheaper ways that some of them have. */
-import type { Compiler } from "./compiler.ts";
+
 import { RunFault } from "./language-error.ts";
 import { BINARY_OPERATORS, matchesPattern, patternOf, truth, wholeNumber } from "./operators.ts";
 import { accepted, constantPart, type Part } from "./part.ts";
+import type { PartCompiler } from "./part-compiler.ts";
 import type { Node } from "./syntax.ts";
 import { BOOL, commonType } from "./types.ts";
 import { isList, kindOf, toNumber, type Value } from "./values.ts";
@@ -10,7 +11,7 @@ import { isList, kindOf, toNumber, type Value } from "./values.ts";
 type BinaryNode = Extract<Node, { readonly kind: "binary" }>;
 
 /** @throws LanguageError */
-export function compileBinary<F>(compiler: Compiler<F>, node: BinaryNode): Part<F> {
+export function compileBinary<F>(compiler: PartCompiler<F>, node: BinaryNode): Part<F> {
   const { operator } = node;
   const left = compiler.compile(node.left);
   const right = compiler.compile(node.right);
@@ -33,14 +34,14 @@ export function compileBinary<F>(compiler: Compiler<F>, node: BinaryNode): Part<
   return compiler.folded(node, type, both, (run) => rules.run(left.run(run), right.run(run), run));
 }
 
-function coalesce<F>(compiler: Compiler<F>, node: Node, left: Part<F>, right: Part<F>): Part<F> {
+function coalesce<F>(compiler: PartCompiler<F>, node: Node, left: Part<F>, right: Part<F>): Part<F> {
   if (left.constant !== undefined) return left.constant === null ? right : left;
   const type = left.type.kind === right.type.kind ? left.type : commonType(left.type, right.type);
   return compiler.live(node, type, [left, right], (run) => left.run(run) ?? right.run(run));
 }
 
 /** `and`, `or`: the right side is left out where the left one decides. A constant side is dropped where it decides nothing. */
-function logic<F>(compiler: Compiler<F>, node: BinaryNode, left: Part<F>, right: Part<F>): Part<F> {
+function logic<F>(compiler: PartCompiler<F>, node: BinaryNode, left: Part<F>, right: Part<F>): Part<F> {
   const decides = node.operator === "or";
   const sides = [
     [left, right],
@@ -57,7 +58,7 @@ function logic<F>(compiler: Compiler<F>, node: BinaryNode, left: Part<F>, right:
 
 /** `in` a range, which is never written out, and `in` a list of texts, which is a set. */
 function membership<F>(
-  compiler: Compiler<F>,
+  compiler: PartCompiler<F>,
   node: BinaryNode,
   left: Part<F>,
   right: Part<F>,

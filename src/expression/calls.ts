@@ -1,10 +1,11 @@
 /** Calls: of the environment's functions, of the language's own, and of those with a predicate. */
-import type { Compiler } from "./compiler.ts";
+
 import type { EnvironmentFunction, KnownArgument } from "./environment.ts";
 import type { BuiltinFunction } from "./function-kit.ts";
 import { FUNCTIONS, LEFT_OUT } from "./functions.ts";
 import { RunFault } from "./language-error.ts";
 import { accepted, type Part } from "./part.ts";
+import type { PartCompiler } from "./part-compiler.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
 import { compilePredicateCall } from "./predicates.ts";
 import type { CallNode, Node } from "./syntax.ts";
@@ -12,7 +13,7 @@ import { type Type, typeText, UNKNOWN } from "./types.ts";
 import { Callable, Float, kindOf, type Value } from "./values.ts";
 
 /** @throws LanguageError */
-export function compileCall<F>(compiler: Compiler<F>, node: CallNode): Part<F> {
+export function compileCall<F>(compiler: PartCompiler<F>, node: CallNode): Part<F> {
   const { name, isBuiltin } = node;
   const local = isBuiltin ? undefined : compiler.scope.find(name);
   if (local !== undefined) {
@@ -44,7 +45,7 @@ export function compileCall<F>(compiler: Compiler<F>, node: CallNode): Part<F> {
 
 /** `$env.name()`, the only method there is. */
 export function compileMethod<F>(
-  compiler: Compiler<F>,
+  compiler: PartCompiler<F>,
   node: Extract<Node, { readonly kind: "method" }>,
 ): Part<F> {
   const { object, args } = node;
@@ -77,7 +78,7 @@ function extentOf({ start, end }: Node): { readonly start: number; readonly end:
 
 /** Calls what a variable holds: a function of the environment without parameters. */
 function callValue<F>(
-  compiler: Compiler<F>,
+  compiler: PartCompiler<F>,
   node: Node & { readonly args: readonly Node[] },
   callee: Part<F>,
 ): Part<F> {
@@ -89,13 +90,17 @@ function callValue<F>(
   });
 }
 
-function countArguments<F>(compiler: Compiler<F>, node: CallNode, least: number, most: number): void {
+function countArguments<F>(compiler: PartCompiler<F>, node: CallNode, least: number, most: number): void {
   const count = node.args.length;
   if (count < least) compiler.fail(`not enough arguments to call ${node.name}`, node);
   if (count > most) compiler.fail(`too many arguments to call ${node.name}`, node);
 }
 
-function environmentCall<F>(compiler: Compiler<F>, node: CallNode, called: EnvironmentFunction<F>): Part<F> {
+function environmentCall<F>(
+  compiler: PartCompiler<F>,
+  node: CallNode,
+  called: EnvironmentFunction<F>,
+): Part<F> {
   const { parameters, result } = called;
   countArguments(compiler, node, parameters.length, parameters.length);
   const args = node.args.map((arg) => compiler.compile(arg));
@@ -109,7 +114,7 @@ function environmentCall<F>(compiler: Compiler<F>, node: CallNode, called: Envir
   return compiler.live(node, result, args, (run) => called.call(run.facts, first(run), second(run)));
 }
 
-function known<F>(compiler: Compiler<F>, { constant, node }: Part<F>): KnownArgument {
+function known<F>(compiler: PartCompiler<F>, { constant, node }: Part<F>): KnownArgument {
   if (constant !== undefined) return { constant };
   if (node.kind !== "call" || !compiler.environment.functions.has(node.name) || node.args.length > 0)
     return {};
@@ -117,7 +122,7 @@ function known<F>(compiler: Compiler<F>, { constant, node }: Part<F>): KnownArgu
 }
 
 /** An argument of an environment's function: of the right kind, or the empty value of it in place of nil. */
-function converted<F>(compiler: Compiler<F>, node: CallNode, arg: Part<F>, wanted: Type): Part<F>["run"] {
+function converted<F>(compiler: PartCompiler<F>, node: CallNode, arg: Part<F>, wanted: Type): Part<F>["run"] {
   const { type } = arg;
   if (wanted.kind === "unknown" || type.kind === wanted.kind) return arg.run;
   if (type.kind !== "unknown")
@@ -140,7 +145,7 @@ const EMPTY: Readonly<Partial<Record<Type["kind"], Value>>> = {
   bool: false,
 };
 
-function builtinCall<F>(compiler: Compiler<F>, node: CallNode, builtin: BuiltinFunction): Part<F> {
+function builtinCall<F>(compiler: PartCompiler<F>, node: CallNode, builtin: BuiltinFunction): Part<F> {
   countArguments(compiler, node, builtin.least, builtin.most);
   const args = node.args.map((arg) => compiler.compile(arg));
   const type = accepted(builtin.check(args.map((arg) => arg.type)), node);

@@ -1,4 +1,5 @@
 /** From a tree to something that runs: names are looked up, types are checked, and what is constant is worked out. */
+
 import { nearestWord } from "../lib/nearest-word.ts";
 import { compileBinary } from "./binary.ts";
 import { compileCall, compileMethod } from "./calls.ts";
@@ -8,6 +9,7 @@ import { type Extent, LanguageError, RunFault } from "./language-error.ts";
 import { compileChain, compileMember, compileSlice } from "./members.ts";
 import { checkUnary, runUnary, truth } from "./operators.ts";
 import { accepted, constantPart, foldedPart, type Part, withPlace } from "./part.ts";
+import type { PartCompiler } from "./part-compiler.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
 import { Run } from "./run.ts";
 import { Scope } from "./scope.ts";
@@ -18,7 +20,7 @@ import { Callable, kindOf, type Value } from "./values.ts";
 type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 
 /** Stands for the facts while constants are worked out: nothing constant looks at them. */
-export class Compiler<F> {
+export class Compiler<F> implements PartCompiler<F> {
   readonly environment: Environment<F>;
   readonly scope: Scope = new Scope();
   readonly setup: Run<F>;

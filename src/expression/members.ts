@@ -1,9 +1,10 @@
 /** Members of maps and arrays, and parts of arrays and texts. */
-import type { Compiler } from "./compiler.ts";
+
 import { RunFault } from "./language-error.ts";
 import { octetLength, sliceOctets } from "./octet-text.ts";
 import { wholeNumber } from "./operators.ts";
 import type { Part } from "./part.ts";
+import type { PartCompiler } from "./part-compiler.ts";
 import type { Run } from "./run.ts";
 import type { MemberNode, Node } from "./syntax.ts";
 import { elementOf, type Type, typeText, UNKNOWN } from "./types.ts";
@@ -15,7 +16,7 @@ type Of<K extends Node["kind"]> = Extract<Node, { readonly kind: K }>;
 const LEFT_OUT: Value = new Callable("left out", () => null);
 
 /** @throws LanguageError */
-export function compileMember<F>(compiler: Compiler<F>, node: MemberNode): Part<F> {
+export function compileMember<F>(compiler: PartCompiler<F>, node: MemberNode): Part<F> {
   if (node.object.kind === "name" && node.object.name === "$env") {
     const special = environmentMember(compiler, node);
     if (special !== undefined) return special;
@@ -33,7 +34,7 @@ export function compileMember<F>(compiler: Compiler<F>, node: MemberNode): Part<
 }
 
 /** `$env.name` is the name itself. */
-function environmentMember<F>(compiler: Compiler<F>, node: MemberNode): Part<F> | undefined {
+function environmentMember<F>(compiler: PartCompiler<F>, node: MemberNode): Part<F> | undefined {
   const { property } = node;
   if (property.kind !== "literal" || typeof property.value !== "string") return undefined;
   const { functions, variables } = compiler.environment;
@@ -42,7 +43,7 @@ function environmentMember<F>(compiler: Compiler<F>, node: MemberNode): Part<F> 
   return node.isOptional ? undefined : compiler.unknownName(property.value, property);
 }
 
-function checkMember<F>(compiler: Compiler<F>, node: MemberNode, object: Type, property: Part<F>): Type {
+function checkMember<F>(compiler: PartCompiler<F>, node: MemberNode, object: Type, property: Part<F>): Type {
   const { kind } = property.type;
   switch (object.kind) {
     case "unknown":
@@ -82,7 +83,7 @@ function memberOf(object: Value, key: Value): Value {
 }
 
 /** @throws LanguageError */
-export function compileChain<F>(compiler: Compiler<F>, node: Of<"chain">): Part<F> {
+export function compileChain<F>(compiler: PartCompiler<F>, node: Of<"chain">): Part<F> {
   const body = compiler.compile(node.body);
   if (body.constant !== undefined && body.constant !== LEFT_OUT) return body;
   const type = body.type.kind === "unknown" ? UNKNOWN : body.type;
@@ -93,7 +94,7 @@ export function compileChain<F>(compiler: Compiler<F>, node: Of<"chain">): Part<
 }
 
 /** @throws LanguageError */
-export function compileSlice<F>(compiler: Compiler<F>, node: Of<"slice">): Part<F> {
+export function compileSlice<F>(compiler: PartCompiler<F>, node: Of<"slice">): Part<F> {
   const object = compiler.compile(node.object);
   const from = node.from === undefined ? undefined : compiler.compile(node.from);
   const to = node.to === undefined ? undefined : compiler.compile(node.to);

@@ -1,10 +1,11 @@
 /** Functions that evaluate a predicate for each element of an array. */
-import type { Compiler } from "./compiler.ts";
+
 import { sorted } from "./functions-lists.ts";
 import { addNumbers } from "./functions-numbers.ts";
 import { RunFault } from "./language-error.ts";
 import { truth } from "./operators.ts";
 import type { Part } from "./part.ts";
+import type { PartCompiler } from "./part-compiler.ts";
 import type { Evaluate, Run } from "./run.ts";
 import type { CallNode } from "./syntax.ts";
 import { ARRAY, arrayOf, BOOL, elementOf, INT, MAP, type Type, typeText, UNKNOWN } from "./types.ts";
@@ -127,7 +128,7 @@ const PREDICATES: Readonly<Record<string, PredicateFunction>> = {
 };
 
 /** @throws LanguageError */
-export function compilePredicateCall<F>(compiler: Compiler<F>, node: CallNode): Part<F> {
+export function compilePredicateCall<F>(compiler: PartCompiler<F>, node: CallNode): Part<F> {
   const { name, args } = node;
   const [listNode, predicateNode, thirdNode] = args;
   if (name === "reduce") return reduce(compiler, node);
@@ -159,7 +160,7 @@ export function compilePredicateCall<F>(compiler: Compiler<F>, node: CallNode): 
   return compiler.live(node, rules.result(element, type), children, run);
 }
 
-function compileList<F>(compiler: Compiler<F>, node: CallNode, name: string): Part<F> {
+function compileList<F>(compiler: PartCompiler<F>, node: CallNode, name: string): Part<F> {
   const [listNode] = node.args;
   if (listNode === undefined) return compiler.fail(`not enough arguments to call ${name}`, node);
   const list = compiler.compile(listNode);
@@ -189,7 +190,7 @@ function applying<F>(
 }
 
 /** `reduce(list, predicate, start)`: without a start, the first element is it. */
-function reduce<F>(compiler: Compiler<F>, node: CallNode): Part<F> {
+function reduce<F>(compiler: PartCompiler<F>, node: CallNode): Part<F> {
   const [, predicateNode, startNode] = node.args;
   if (predicateNode?.kind !== "predicate") return compiler.fail("not enough arguments to call reduce", node);
   if (node.args.length > 3) return compiler.fail("too many arguments to call reduce", node);

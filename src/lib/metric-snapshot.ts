@@ -1,5 +1,5 @@
 /** The numbers of metric families at one moment, in a form that can be sent to another thread, and their merging. */
-import type { AnyMetricFamily, MetricType } from "./metrics.ts";
+import type { AnyMetricFamily, MetricType } from "./metric-families.ts";
 
 export interface MetricSnapshot {
   readonly name: string;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
-import { MetricsRegistry, SIZE_BUCKETS } from "./metrics.ts";
+import { SIZE_BUCKETS } from "./metric-families.ts";
+import { MetricsRegistry } from "./metrics.ts";
 
 describe("MetricsRegistry.expose", () => {
   it("prints the text format of Prometheus", async () => {

@@ -4,10 +4,10 @@ import fc from "fast-check";
 import {
   DURATION_BUCKETS,
   MetricDefinitionError,
-  MetricsRegistry,
   SIZE_BUCKETS,
   SLIM_DURATION_BUCKETS,
-} from "./metrics.ts";
+} from "./metric-families.ts";
+import { MetricsRegistry } from "./metrics.ts";
 
 const requests = { name: "coredns_dns_requests_total", help: "Requests.", labels: ["server", "zone"] };
 

@@ -26,9 +26,10 @@ export {
   parseScopedIpAddress,
 } from "../lib/ip-address.ts";
 export type { Logger } from "../lib/log.ts";
+export type { CounterFamily, GaugeFamily, HistogramFamily } from "../lib/metric-families.ts";
+export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metric-families.ts";
 export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
-export type { CounterFamily, GaugeFamily, HistogramFamily, MetricsRegistry } from "../lib/metrics.ts";
-export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics.ts";
+export type { MetricsRegistry } from "../lib/metrics.ts";
 export { nearestWord } from "../lib/nearest-word.ts";
 export { compilePattern, Pattern, PatternError } from "../lib/pattern.ts";
 export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
@@ -49,15 +50,9 @@ export {
   restTokens,
   zones,
 } from "./config/arguments.ts";
+export type { ConfigContext } from "./config/context.ts";
 export { fallthrough, flag, ignored, type Option, option, optionList, single } from "./config/options.ts";
-export {
-  bareDirective,
-  type ConfigContext,
-  type ConfigSchema,
-  customDirective,
-  directive,
-  merged,
-} from "./config/schema.ts";
+export { bareDirective, type ConfigSchema, customDirective, directive, merged } from "./config/schema.ts";
 export { placeInTokens, readExpression, readTemplate } from "./config/source-text.ts";
 export {
   choice,
@@ -77,13 +72,7 @@ export {
   type Value,
   ValueProblem,
 } from "./config/values.ts";
-export {
-  definePlugin,
-  type PluginDefinition,
-  type PluginInstance,
-  type SetupContext,
-  SetupError,
-} from "./define-plugin.ts";
+export { definePlugin, type PluginDefinition, type SetupContext, SetupError } from "./define-plugin.ts";
 export { type Endpoint, FixedEndpoint, type TransportName } from "./endpoint.ts";
 export {
   ExplainError,
@@ -100,6 +89,7 @@ export { type Greeting, GreetingError, type GreetingReading } from "./greeting.t
 export { afterNext, type Handler, type Next } from "./handler.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
+export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
 export { type Arrival, type Listener, Query, type Waiter } from "./query.ts";
 export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
@@ -123,7 +113,6 @@ export {
   type HttpService,
   type ListenerSite,
   type Machine,
-  type PlacedPlugin,
   type Random,
   reachableHost,
   type ServerControl,

@@ -1,5 +1,4 @@
 /** What a plugin does for others of its server block, where the contract has no word of its own for it. */
-import type { PlacedPlugin } from "./site.ts";
 
 /** A service on offer: an entry of `PluginInstance.services`. */
 export interface Offer<T> {
@@ -27,7 +26,7 @@ export class ServiceKey<T> {
   }
 
   /** The services of this key that the plugins offer, in chain order. */
-  among(plugins: readonly PlacedPlugin[]): T[] {
+  among(plugins: readonly OfferingPlugin[]): T[] {
     const services: T[] = [];
     for (const { instance } of plugins) {
       for (const offer of instance.services ?? []) {
@@ -37,4 +36,9 @@ export class ServiceKey<T> {
     }
     return services;
   }
+}
+
+/** A plugin as far as its services go. */
+interface OfferingPlugin {
+  readonly instance: { readonly services?: readonly Offer<unknown>[] | undefined };
 }

@@ -2,6 +2,7 @@
  * What the server gives to a plugin when it makes an instance. Everything outside of the plugin comes in here, so that a
  * test can hold it.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
@@ -10,9 +11,9 @@ import type { Logger } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { IdentityHolder } from "../lib/server-identity.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
-import type { PluginInstance } from "./define-plugin.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
 import type { Greeting } from "./greeting.ts";
+import type { PlacedPlugin } from "./plugin-instance.ts";
 
 export interface Site {
   /** Name of the plugin, as in the Corefile. */
@@ -50,11 +51,6 @@ export interface BlockSite {
   plugins(): readonly PlacedPlugin[];
   /** Labels (`dns://:53`) of the listeners that the block is on. */
   listeners(): readonly ListenerSite[];
-}
-
-export interface PlacedPlugin {
-  readonly name: string;
-  readonly instance: PluginInstance;
 }
 
 /** A listener as seen from a block. */

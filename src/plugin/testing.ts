@@ -18,12 +18,13 @@ import { FakeClock } from "../lib/clock.ts";
 import { parseIpAddress } from "../lib/ip-address.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
-import type { PluginDefinition, PluginInstance } from "./define-plugin.ts";
+import type { PluginDefinition } from "./define-plugin.ts";
 import { ECHOED_OPTIONS } from "./echoed-options.ts";
 import { FixedEndpoint, type TransportName } from "./endpoint.ts";
 import { ExplainError } from "./explanation.ts";
 import type { Next } from "./handler.ts";
 import type { Outcome } from "./outcome.ts";
+import type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
 import { Query } from "./query.ts";
 import type { Reply, ReplyContent } from "./reply.ts";
 import {
@@ -32,7 +33,6 @@ import {
   feedToNobody,
   type HttpHandler,
   type Machine,
-  type PlacedPlugin,
   type ServerControl,
   type Site,
 } from "./site.ts";

@@ -5,15 +5,14 @@ import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
-import type { PluginInstance } from "../plugin/define-plugin.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
+import type { PlacedPlugin, PluginInstance } from "../plugin/plugin-instance.ts";
 import {
   type BlockSettings,
   type BlockSite,
   defaultBlockSettings,
   type Feed,
   type ListenerSite,
-  type PlacedPlugin,
   type Site,
 } from "../plugin/site.ts";
 import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";

@@ -13,7 +13,8 @@ import type { UdpListen } from "../transports/udp.ts";
 import type { ListenPoint } from "./generation.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
-import { type ListenerPlace, type SchemeServer, schemeServer } from "./serving/schemes.ts";
+import type { ListenerPlace, SchemeServer } from "./serving/scheme-server.ts";
+import { schemeServer } from "./serving/schemes.ts";
 
 /** Where the first data plane listens, and which of its sockets the others can stand beside. */
 export interface ListenPlace {

@@ -1,11 +1,7 @@
 import { rcodeName } from "../dns/numbers.ts";
+import { type CounterFamily, DURATION_BUCKETS, type HistogramFamily } from "../lib/metric-families.ts";
 import type { CounterSlot, HistogramSlot } from "../lib/metric-slots.ts";
-import {
-  type CounterFamily,
-  DURATION_BUCKETS,
-  type HistogramFamily,
-  type MetricsRegistry,
-} from "../lib/metrics.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
 
 /** What an exchange counts. */
 export interface ExchangeMetrics {

@@ -5,7 +5,7 @@ import { Rcode } from "../dns/numbers.ts";
 import type { Timer } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import { parseScopedIpAddress } from "../lib/ip-address.ts";
-import type { CounterFamily } from "../lib/metrics.ts";
+import type { CounterFamily } from "../lib/metric-families.ts";
 import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";

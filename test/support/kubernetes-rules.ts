@@ -9,11 +9,11 @@ import { formatRecord, parseRecord } from "../../src/dns/resource-record.ts";
 import { RecordType } from "../../src/dns/type-names.ts";
 import {
   type Expectation,
-  OUTSIDE,
   type RuleCase,
   type RuleGroup,
   wholeOf,
-} from "../fixtures/kubernetes/rules.ts";
+} from "../fixtures/kubernetes/rule-case.ts";
+import { OUTSIDE } from "../fixtures/kubernetes/rules.ts";
 import { queryOctets, type Server, TcpClient } from "./dns-client.ts";
 
 /** A server block that holds a group's cluster, with the world outside of it elsewhere. */

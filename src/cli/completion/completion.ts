@@ -1,4 +1,5 @@
 /** `portolan completion`: scripts with which shells complete commands, flags, plugins and files. */
+import type { CommandEntry } from "../command-entry.ts";
 import { bashCompletion } from "./bash.ts";
 import { fishCompletion } from "./fish.ts";
 import { type CompletionModel, completionModel } from "./model.ts";
@@ -18,7 +19,7 @@ const USAGE = `Usage: portolan completion bash|zsh|fish   prints a script for th
 `;
 
 /** @returns the exit code: 0, or 2 for a shell that is none of these */
-export async function completion(argv: readonly string[]): Promise<number> {
+export async function completion(argv: readonly string[], all: readonly CommandEntry[]): Promise<number> {
   const [shell = "", ...others] = argv;
   if (/^--?h(elp)?$/.test(shell)) {
     process.stdout.write(USAGE);
@@ -29,6 +30,6 @@ export async function completion(argv: readonly string[]): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
-  process.stdout.write(script(await completionModel()));
+  process.stdout.write(script(await completionModel(all)));
   return 0;
 }

@@ -1,7 +1,7 @@
 /** All that may be completed, as data: one script a shell is made of it. */
 import { RecordType } from "../../dns/type-names.ts";
 import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
-import { COMMANDS, type WordKind } from "../commands.ts";
+import type { CommandEntry, WordKind } from "../command-entry.ts";
 import type { FlagDescription } from "../flag-table.ts";
 import { SERVER_FLAGS } from "../flags.ts";
 
@@ -21,9 +21,9 @@ export interface CompletedCommand {
   readonly actions: readonly string[];
 }
 
-export async function completionModel(): Promise<CompletionModel> {
+export async function completionModel(all: readonly CommandEntry[]): Promise<CompletionModel> {
   const commands = await Promise.all(
-    COMMANDS.map(async ({ name, about, wordKind, actions = [], flags }) => ({
+    all.map(async ({ name, about, wordKind, actions = [], flags }) => ({
       name,
       about,
       wordKind,

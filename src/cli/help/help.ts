@@ -8,6 +8,7 @@ import {
   PluginLoadError,
   type PluginRegistry,
 } from "../../server/configuration/plugin-registry.ts";
+import type { CommandEntry } from "../command-entry.ts";
 import { FlagError, type FlagRow, parseFlags, switchRow } from "../flag-table.ts";
 import { usage } from "../flags.ts";
 import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
@@ -26,14 +27,14 @@ export const HELP_FLAGS: readonly FlagRow<HelpFlags>[] = [
 ];
 
 /** @returns the exit code: 0, or 2 where there is no such plugin */
-export async function help(argv: readonly string[]): Promise<number> {
+export async function help(argv: readonly string[], commands: readonly CommandEntry[]): Promise<number> {
   try {
     const flags: HelpFlags = { ...defaultPluginFlags(), help: false };
     const words = parseFlags(HELP_FLAGS, flags, argv, true);
     const [name, ...others] = flags.help ? [] : words;
     if (others.length > 0) throw new FlagError(`help takes one name, not also ${others.join(" ")}`, 2, false);
     const registry = await completeRegistry(flags, "");
-    process.stdout.write(name === undefined ? overview(registry) : await page(name, registry));
+    process.stdout.write(name === undefined ? overview(registry, commands) : await page(name, registry));
     return 0;
   } catch (error) {
     const isExpected =
@@ -44,9 +45,9 @@ export async function help(argv: readonly string[]): Promise<number> {
   }
 }
 
-function overview(registry: PluginRegistry): string {
+function overview(registry: PluginRegistry, commands: readonly CommandEntry[]): string {
   const names = [...registry.names].sort().join(" ");
-  return `${usage("portolan")}\n"portolan help PLUGIN" explains a plugin:\n${wrapped(names, 78)}\n`;
+  return `${usage("portolan", commands)}\n"portolan help PLUGIN" explains a plugin:\n${wrapped(names, 78)}\n`;
 }
 
 async function page(name: string, registry: PluginRegistry): Promise<string> {

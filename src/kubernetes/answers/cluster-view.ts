@@ -1,5 +1,5 @@
 /** What of the store one directive shows: the namespaces that it is about, and how it names pods. */
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterStore } from "../store/store.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
 import { Name, NameError } from "../../dns/name.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
 

@@ -3,7 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { addressKey, equalOctets } from "../objects/addresses.ts";
 import { addressStandsAt, endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 

@@ -6,7 +6,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
 import type { EndpointReference } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import {
   addressLengthOf,
   addressRecords,

@@ -5,7 +5,7 @@ import { SRV } from "../../dns/record-table.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Port, Service } from "../objects/objects.ts";
 import { type EndpointReference, endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import { addressRecord } from "./address-records.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 import { answered, type Resolution } from "./resolution.ts";

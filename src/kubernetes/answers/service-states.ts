@@ -2,7 +2,7 @@
 
 import type { Service } from "../objects/objects.ts";
 import { ServiceEndpoints } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 /** One service as it was. What happens to the cluster makes new objects, and does not change these. */

@@ -18,7 +18,7 @@ import {
 } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
 import { addressOfReverseName } from "../store/reverse-names.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
 import type { ExternalView } from "./external-view.ts";

@@ -4,7 +4,7 @@ import type { ClusterView } from "../answers/cluster-view.ts";
 import { parseDashedAddress } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
 import { endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import { countOf, listOf } from "./why-not-words.ts";
 
 /** The option is for clusters that have no use for them. */

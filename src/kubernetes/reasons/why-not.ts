@@ -12,7 +12,7 @@ import type { ClusterName } from "../answers/name-grammar.ts";
 import type { Resolution } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import { whyNoPod, whyNoReverse } from "./why-not-addresses.ts";
 import { whyNoEndpoint, whyNoEndpoints } from "./why-not-endpoints.ts";
 import { inWordsOf, whyNotImported } from "./why-not-imports.ts";

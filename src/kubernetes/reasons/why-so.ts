@@ -11,7 +11,7 @@ import { serviceKey } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
 import { addressOfReverseName } from "../store/reverse-names.ts";
 import { endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import { inWordsOf } from "./why-not-imports.ts";
 import { countOf, listOf } from "./why-not-words.ts";
 

@@ -3,7 +3,7 @@ import { parseIpAddress } from "../../lib/ip-address.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
 import { AddressIndex } from "./address-index.ts";
-import type { ServiceEntry } from "./service-index.ts";
+import type { ServiceEntry } from "./service-entry.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 
 export class ExternalIndex {

@@ -2,7 +2,7 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
 import { ZoneList } from "../zones.ts";
-import type { ConfigContext } from "./schema.ts";
+import type { ConfigContext } from "./context.ts";
 import { parseZones, type Value, ValueProblem } from "./values.ts";
 
 /** Stands for a value that was reported as wrong. */

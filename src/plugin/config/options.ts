@@ -2,8 +2,9 @@
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { Fallthrough } from "../zones.ts";
+import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
 import { ArgumentCursor, INVALID, type Invalid, required, zones } from "./arguments.ts";
-import { type ArgumentsOf, type ArgumentTable, type ConfigContext, usageOf } from "./schema.ts";
+import type { ConfigContext } from "./context.ts";
 import type { Value } from "./values.ts";
 
 /** One keyword of a block; it is given all lines that begin with it, which may be none. */

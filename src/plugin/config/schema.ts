@@ -2,22 +2,15 @@
  * Directives declared as data. From one declaration come the parser, its error messages with their places, and the
  * description that help, documentation and `check` print. Reading a configuration opens nothing: no file, no socket, no clock.
  */
+
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
-import type { ServerKey } from "../../corefile/server-key.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import type { Name } from "../../dns/name.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
-import { type Argument, ArgumentCursor, INVALID, type Invalid } from "./arguments.ts";
+import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
+import { ArgumentCursor, INVALID, type Invalid } from "./arguments.ts";
+import type { ConfigContext } from "./context.ts";
 import type { Option } from "./options.ts";
-
-/** What surrounds a directive while it is read. */
-export interface ConfigContext {
-  /** Zones of the server block, reverse CIDRs expanded, in the order of its keys. */
-  readonly zones: readonly Name[];
-  readonly keys: readonly ServerKey[];
-  readonly report: DiagnosticSink;
-}
 
 /** A grammar for the occurrences of one directive within one server block. */
 export interface ConfigSchema<T> {
@@ -35,11 +28,7 @@ export interface DirectiveDescription {
   readonly options: readonly { readonly name: string; readonly usage: string }[];
 }
 
-export type ArgumentTable = Readonly<Record<string, Argument<unknown>>>;
 export type OptionTable = Readonly<Record<string, Option<unknown>>>;
-export type ArgumentsOf<A extends ArgumentTable> = {
-  readonly [K in keyof A]: A[K] extends Argument<infer T> ? T : never;
-};
 export type OptionsOf<O extends OptionTable> = {
   readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never;
 };
@@ -202,10 +191,4 @@ function describe(args: ArgumentTable, options: OptionTable): DirectiveDescripti
     usage: usageOf(args),
     options: Object.entries(options).map(([name, option]) => ({ name, usage: option.usage })),
   };
-}
-
-export function usageOf(args: ArgumentTable): string {
-  return Object.entries(args)
-    .map(([name, argument]) => argument.usage(name.toUpperCase()))
-    .join(" ");
 }

@@ -7,7 +7,7 @@ import { formatGoDuration, parseGoDuration } from "../../lib/duration.ts";
 import { parseIpAddress, parseScopedIpAddress } from "../../lib/ip-address.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
 import { formatOctetCount, parseOctetCount } from "../../lib/octet-count.ts";
-import type { ConfigContext } from "./schema.ts";
+import type { ConfigContext } from "./context.ts";
 
 /** Turns a word into a value, or says why it cannot. */
 export interface Value<T> {

@@ -1,7 +1,8 @@
 /** The metrics of `cache`. */
 
+import type { CounterFamily, GaugeFamily } from "../../lib/metric-families.ts";
 import type { CounterSlot, GaugeSlot } from "../../lib/metric-slots.ts";
-import type { CounterFamily, GaugeFamily, MetricsRegistry } from "../../lib/metrics.ts";
+import type { MetricsRegistry } from "../../lib/metrics.ts";
 import type { Query } from "../../plugin/query.ts";
 
 /** The series of one listener and view. */

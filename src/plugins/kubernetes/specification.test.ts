@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Expectation, OUTSIDE, RULE_GROUPS, wholeOf } from "../../../test/fixtures/kubernetes/rules.ts";
+import { type Expectation, wholeOf } from "../../../test/fixtures/kubernetes/rule-case.ts";
+import { OUTSIDE, RULE_GROUPS } from "../../../test/fixtures/kubernetes/rules.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";

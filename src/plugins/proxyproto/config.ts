@@ -11,11 +11,19 @@ import {
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
-import type { ProxyConfig } from "./proxy-greeting.ts";
 
 /** What is done with a header, by who sends it. */
 export const POLICIES = ["use", "ignore", "reject", "skip"] as const;
 export type Policy = (typeof POLICIES)[number];
+
+export interface ProxyConfig {
+  /** Whose headers are used; everybody else's are treated by the policy. */
+  readonly allowed: readonly IpPrefix[];
+  readonly policy: Policy;
+  /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
+  readonly sessionLifetime: number;
+  readonly maxSessions: number;
+}
 
 const DEFAULT_SESSIONS = 10_240;
 

@@ -11,18 +11,9 @@ import {
   NO_PREFIX,
   PrefixTrie,
 } from "../../plugin/index.ts";
-import type { Policy } from "./config.ts";
+import type { Policy, ProxyConfig } from "./config.ts";
 import { ABSENT, beginsWithText, INCOMPLETE, type ProxyHeader, readHeader } from "./proxy-header.ts";
 import { ProxySessions } from "./proxy-sessions.ts";
-
-export interface ProxyConfig {
-  /** Whose headers are used; everybody else's are treated by the policy. */
-  readonly allowed: readonly IpPrefix[];
-  readonly policy: Policy;
-  /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
-  readonly sessionLifetime: number;
-  readonly maxSessions: number;
-}
 
 const NO_HEADER: GreetingReading = Object.freeze({ length: 0 });
 

@@ -1,4 +1,4 @@
-import type { GaugeFamily } from "../../lib/metrics.ts";
+import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { CounterSlot, PluginInstance, Site, Timer } from "../../plugin/index.ts";
 
 /** Milliseconds. */

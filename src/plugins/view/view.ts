@@ -1,6 +1,6 @@
 import type { Expression } from "../../expression/expression.ts";
 import { LanguageError } from "../../expression/language-error.ts";
-import type { PluginInstance } from "../../plugin/define-plugin.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
 
 /** A filter that takes the queries for which all expressions are true; the view's name goes into metrics and metadata. */

@@ -5,9 +5,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
-import { type PluginDefinition, type PluginInstance, SetupError } from "../../plugin/define-plugin.ts";
+import { type PluginDefinition, SetupError } from "../../plugin/define-plugin.ts";
 import type { Handler } from "../../plugin/handler.ts";
 import { Failure, type Outcome, ReplyStream } from "../../plugin/outcome.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
 import { Reply } from "../../plugin/reply.ts";
 import type { Site } from "../../plugin/site.ts";

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import type { PluginDefinition, PluginInstance } from "../../plugin/define-plugin.ts";
+import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { afterNext, type Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
 import { PluginTest } from "../../plugin/testing.ts";
 import { isolated } from "./isolation.ts";

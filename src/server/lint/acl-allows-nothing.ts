@@ -1,7 +1,8 @@
 import { normaliseZone } from "../../corefile/server-key.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
+import type { LintRule } from "./rule.ts";
 
 /** Access rules that let no query of the block through: often an `allow` is missing, or stands behind what denies everything. */
 export const aclAllowsNothing: LintRule = {

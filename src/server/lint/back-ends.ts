@@ -4,7 +4,7 @@ import { normaliseZone } from "../../corefile/server-key.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
-import type { LintBlock } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
 
 export interface BackEnd {
   readonly name: string;

@@ -3,8 +3,9 @@ import type { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { parseHostPort } from "../../plugin/config/values.ts";
 import { areRelated } from "./back-ends.ts";
+import type { LintBlock } from "./lint-block.ts";
 import { hasView, type Listeners } from "./listeners.ts";
-import type { LintBlock, LintInput, LintRule } from "./rule.ts";
+import type { LintInput, LintRule } from "./rule.ts";
 
 /** A `forward` to an address of this server, which leads back to the server block it began in. */
 export const forwardLoop: LintRule = {

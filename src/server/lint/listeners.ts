@@ -1,6 +1,6 @@
 /** Which server block of a listener a name belongs to. */
 import type { Name } from "../../dns/name.ts";
-import type { LintBlock } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
 
 export class Listeners {
   /** Blocks by port and zone, in the order of the Corefile. */

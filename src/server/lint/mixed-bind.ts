@@ -1,6 +1,7 @@
 import { formatPlace } from "../../corefile/diagnostic.ts";
 import type { ServerKey } from "../../corefile/server-key.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
+import type { LintRule } from "./rule.ts";
 
 interface PlacedKey {
   readonly block: LintBlock;

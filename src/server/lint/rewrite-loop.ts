@@ -1,7 +1,8 @@
 import { formatPlace } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
+import type { LintRule } from "./rule.ts";
 
 /** `rewrite name` rules that give a name back what another one, or they themselves, have just taken away. */
 export const rewriteLoop: LintRule = {

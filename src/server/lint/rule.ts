@@ -1,10 +1,9 @@
 /** What a rule of `lint` is: a pure look at server blocks that finds what runs, but is hardly meant. */
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
-import type { ServerKey } from "../../corefile/server-key.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import type { Name } from "../../dns/name.ts";
-import type { BlockSettings, Machine } from "../../plugin/site.ts";
+import type { Machine } from "../../plugin/site.ts";
 import type { BackEnd } from "./back-ends.ts";
+import type { LintBlock } from "./lint-block.ts";
 import type { Listeners } from "./listeners.ts";
 
 export interface LintRule {
@@ -23,13 +22,4 @@ export interface LintInput {
   backEnds(block: LintBlock): readonly BackEnd[];
   readonly listeners: Listeners;
   readonly machine: Pick<Machine, "addresses">;
-}
-
-export interface LintBlock {
-  readonly keys: readonly ServerKey[];
-  /** Of the keys, in their order. */
-  readonly zones: readonly Name[];
-  /** As they are written. */
-  readonly directives: readonly Directive[];
-  readonly settings: Pick<BlockSettings, "listenHosts" | "listensNowhere">;
 }

@@ -1,6 +1,7 @@
 import { formatPlace } from "../../corefile/diagnostic.ts";
+import type { LintBlock } from "./lint-block.ts";
 import { hasView } from "./listeners.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintRule } from "./rule.ts";
 
 /** A zone of a plugin that another server block takes for itself. */
 export const shadowedZone: LintRule = {

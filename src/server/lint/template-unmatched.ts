@@ -3,7 +3,8 @@ import { normaliseZone } from "../../corefile/server-key.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { optionLines } from "./back-ends.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintBlock } from "./lint-block.ts";
+import type { LintRule } from "./rule.ts";
 
 /** A template that never answers: for the template in front of it, or for a regular expression that fits no name. */
 export const templateUnmatched: LintRule = {

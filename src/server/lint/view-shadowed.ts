@@ -1,8 +1,9 @@
 import { formatPlace } from "../../corefile/diagnostic.ts";
 import { optionLines } from "./back-ends.ts";
 import { constantOf } from "./constant-expression.ts";
+import type { LintBlock } from "./lint-block.ts";
 import { hasView } from "./listeners.ts";
-import type { LintBlock, LintRule } from "./rule.ts";
+import type { LintRule } from "./rule.ts";
 
 /** A server block with a view that an earlier block leaves nothing for. */
 export const viewShadowed: LintRule = {

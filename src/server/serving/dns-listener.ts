@@ -2,10 +2,10 @@
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
-import type { PluginInstance } from "../../plugin/define-plugin.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
 import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
 import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";

@@ -4,7 +4,7 @@ import type { StreamLayer } from "../../transports/byte-stream-server.ts";
 import type { StreamLimits } from "../../transports/framed-connection.ts";
 import { greetedReceiver, greetingLayer } from "../../transports/greeting.ts";
 import { listenTcp, type TcpOptions } from "../../transports/tcp.ts";
-import type { ListenerPlace, SchemeServer } from "./schemes.ts";
+import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
 
 export const dnsScheme: SchemeServer = {
   transports: ["tcp", "udp"],

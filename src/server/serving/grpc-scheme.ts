@@ -1,7 +1,7 @@
 /** `grpc://`: DNS over gRPC. Without a certificate (`tls`) it is HTTP/2 in the clear. */
 import { listenGrpc } from "../../transports/grpc.ts";
 import { OwnBudget } from "./own-budget.ts";
-import type { SchemeServer } from "./schemes.ts";
+import type { SchemeServer } from "./scheme-server.ts";
 import { layersBelow, tlsLayer } from "./tls-scheme.ts";
 
 export const grpcScheme: SchemeServer = {

@@ -1,7 +1,7 @@
 /** `https://`: DNS over HTTPS (RFC 8484). Without a certificate (`tls`) it is HTTP/1.1 in the clear, as CoreDNS has it. */
 import { listenHttps } from "../../transports/https.ts";
 import { OwnBudget } from "./own-budget.ts";
-import type { SchemeServer } from "./schemes.ts";
+import type { SchemeServer } from "./scheme-server.ts";
 import { layersBelow, tlsLayer } from "./tls-scheme.ts";
 
 export const httpsScheme: SchemeServer = {

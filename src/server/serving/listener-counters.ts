@@ -2,7 +2,7 @@
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import type { ListenerCounters } from "./dns-listener.ts";
-import type { TransportCounters } from "./schemes.ts";
+import type { TransportCounters } from "./scheme-server.ts";
 
 /** @param label of the listener: `dns://:53` */
 export function listenerCounters(metrics: MetricsRegistry, label: string): ListenerCounters {

@@ -1,6 +1,6 @@
 /** A bound on the connections of one listener (`https`, `grpc_server`). */
 import { ConnectionBudget } from "../../transports/connection-budget.ts";
-import type { ListenerPlace } from "./schemes.ts";
+import type { ListenerPlace } from "./scheme-server.ts";
 
 /** Connections of one listener have a bound of their own, within that of the process. */
 export class OwnBudget {

@@ -2,8 +2,8 @@
 import { hashName, type Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { PluginInstance } from "../../plugin/define-plugin.ts";
 import type { Next } from "../../plugin/handler.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { ZoneList } from "../../plugin/zones.ts";
 

@@ -4,7 +4,7 @@ import type { StreamLayer } from "../../transports/byte-stream-server.ts";
 import { listenTcp } from "../../transports/tcp.ts";
 import { TlsLayer } from "../../transports/tls-layer.ts";
 import { greetingLayers, streamOptions } from "./dns-scheme.ts";
-import type { ListenerPlace, SchemeServer } from "./schemes.ts";
+import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
 
 export const tlsScheme: SchemeServer = {
   transports: ["tls"],

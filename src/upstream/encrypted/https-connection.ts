@@ -1,15 +1,14 @@
-import { type ClientHttp2Session, connect } from "node:http2";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { UpstreamAddress } from "../address.ts";
 import { describeSystemError } from "../exchange-error.ts";
-import type { HttpsQuery } from "./https-query.ts";
 import { describeTlsError } from "./tls-words.ts";
 
-export interface HttpsConnectionOwner {
-  connected(connection: HttpsConnection): void;
+export interface HttpsConnectionOwner<Q extends ConnectionQuery> {
+  connected(connection: HttpsConnection<Q>): void;
   /** Called once, unless the owner closed the connection. */
-  lost(connection: HttpsConnection, reason: string, queries: readonly HttpsQuery[]): void;
+  lost(connection: HttpsConnection<Q>, reason: string, queries: readonly Q[]): void;
 }
 
 /** Milliseconds for TCP, TLS and the first frames. */
@@ -18,11 +17,11 @@ const LONGEST_HANDSHAKE = 10_000;
 const NO_HTTP2 = "the server does not speak HTTP/2";
 
 /** One HTTP/2 connection to an upstream with what the exchange knows of it. */
-export class HttpsConnection implements TimeoutTarget {
-  readonly #owner: HttpsConnectionOwner;
+export class HttpsConnection<Q extends ConnectionQuery> implements TimeoutTarget {
+  readonly #owner: HttpsConnectionOwner<Q>;
   readonly #remote: UpstreamAddress;
   readonly #session: ClientHttp2Session;
-  readonly #queries = new Set<HttpsQuery>();
+  readonly #queries = new Set<Q>();
   readonly #wheel: TimeoutWheel;
   readonly openedAt: number;
   /** `Clock.now()` when the last query ended. */
@@ -38,7 +37,7 @@ export class HttpsConnection implements TimeoutTarget {
   #fault: Error | undefined;
 
   constructor(
-    owner: HttpsConnectionOwner,
+    owner: HttpsConnectionOwner<Q>,
     remote: UpstreamAddress,
     socket: TLSSocket,
     now: number,
@@ -88,16 +87,16 @@ export class HttpsConnection implements TimeoutTarget {
     return this.#queries.size;
   }
 
-  get queries(): Iterable<HttpsQuery> {
+  get queries(): Iterable<Q> {
     return this.#queries;
   }
 
-  begin(query: HttpsQuery, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
+  begin(query: Q, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
     this.#queries.add(query);
     query.begin(this.#session.request(headers, { endStream: body === undefined }), body);
   }
 
-  ended(query: HttpsQuery, now: number): void {
+  ended(query: Q, now: number): void {
     this.#queries.delete(query);
     this.idleSince = now;
   }
@@ -148,4 +147,7 @@ export class HttpsConnection implements TimeoutTarget {
     if (this.isOpen) return reason;
     return code === undefined ? `dial tcp ${text}: ${reason}` : `dial tcp ${text}: connect: ${reason}`;
   }
+} /** A query as its connection sees it. */
+export interface ConnectionQuery {
+  begin(stream: ClientHttp2Stream, body: Uint8Array | undefined): void;
 }

@@ -45,13 +45,13 @@ export class HttpsExchange implements Exchange {
   readonly #options: HttpsExchangeOptions;
   readonly #padder = new QueryPadder();
   /** Gets new queries. */
-  #current: HttpsConnection | undefined;
-  readonly #connections = new Set<HttpsConnection>();
+  #current: HttpsConnection<HttpsQuery> | undefined;
+  readonly #connections = new Set<HttpsConnection<HttpsQuery>>();
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
   #sweep: Timer | undefined;
   #closed = false;
-  readonly #owner: HttpsConnectionOwner = {
+  readonly #owner: HttpsConnectionOwner<HttpsQuery> = {
     connected: (connection) => this.#connected(connection),
     lost: (connection, reason, unheard) => this.#lost(connection, reason, unheard),
   };
@@ -138,7 +138,7 @@ export class HttpsExchange implements Exchange {
     return message;
   }
 
-  #connection(): HttpsConnection | undefined {
+  #connection(): HttpsConnection<HttpsQuery> | undefined {
     const { clock, metrics, maxAge, expire } = this.#options;
     const now = clock.now();
     const current = this.#current;
@@ -165,7 +165,7 @@ export class HttpsExchange implements Exchange {
     return opened;
   }
 
-  #connected(connection: HttpsConnection): void {
+  #connected(connection: HttpsConnection<HttpsQuery>): void {
     this.#options.backOff.succeeded();
     const { wheel, clock } = this.#options;
     const now = clock.turnTime();
@@ -227,7 +227,7 @@ export class HttpsExchange implements Exchange {
     this.#release(query);
   }
 
-  #lost(connection: HttpsConnection, reason: string, unheard: readonly HttpsQuery[]): void {
+  #lost(connection: HttpsConnection<HttpsQuery>, reason: string, unheard: readonly HttpsQuery[]): void {
     const dialling = !connection.isOpen;
     const served = connection.heard > 0;
     this.#drop(connection);
@@ -256,13 +256,13 @@ export class HttpsExchange implements Exchange {
     this.#tell(request, fault, message);
   }
 
-  #retire(connection: HttpsConnection): void {
+  #retire(connection: HttpsConnection<HttpsQuery>): void {
     if (this.#current === connection) this.#current = undefined;
     connection.isRetired = true;
     if (connection.inFlight === 0) this.#drop(connection);
   }
 
-  #drop(connection: HttpsConnection): void {
+  #drop(connection: HttpsConnection<HttpsQuery>): void {
     if (this.#current === connection) this.#current = undefined;
     connection.isRetired = true;
     if (this.#connections.delete(connection)) connection.close();

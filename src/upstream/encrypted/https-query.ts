@@ -1,6 +1,6 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 import type { UpstreamRequest } from "../exchange.ts";
-import type { HttpsConnection } from "./https-connection.ts";
+import type { ConnectionQuery, HttpsConnection } from "./https-connection.ts";
 
 export interface HttpsQueryOwner {
   answered(body: Uint8Array): void;
@@ -13,9 +13,9 @@ export interface HttpsQueryOwner {
 const LONGEST_BODY = 0xffff;
 
 /** One query on a stream of its own: gathers the body of the response. Its owner hears of the end once. */
-export class HttpsQuery {
+export class HttpsQuery implements ConnectionQuery {
   readonly request: UpstreamRequest;
-  readonly connection: HttpsConnection;
+  readonly connection: HttpsConnection<HttpsQuery>;
   /** What the connection had heard when the query went. */
   readonly heardBefore: number;
   readonly #owner: HttpsQueryOwner;
@@ -25,7 +25,7 @@ export class HttpsQuery {
   #problem: string | undefined;
   #isOver = false;
 
-  constructor(request: UpstreamRequest, connection: HttpsConnection, owner: HttpsQueryOwner) {
+  constructor(request: UpstreamRequest, connection: HttpsConnection<HttpsQuery>, owner: HttpsQueryOwner) {
     this.request = request;
     this.connection = connection;
     this.heardBefore = connection.heard;

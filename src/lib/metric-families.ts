@@ -1,0 +1,221 @@
+/** Families of metrics: counters, gauges and histograms by their labels. */
+import type { MetricCells } from "./metric-cells.ts";
+import { CounterSlot, GaugeSlot, HistogramSlot, type MetricSlot } from "./metric-slots.ts";
+
+/** Seconds, 0.25 ms doubling up to 8.192 s: what durations are measured in (CoreDNS facts 1.23). */
+export const DURATION_BUCKETS: readonly number[] = Array.from(
+  { length: 16 },
+  (_, power) => 0.00025 * 2 ** power,
+);
+
+/** Seconds, for durations of which there are many series (CoreDNS facts 1.23). */
+export const SLIM_DURATION_BUCKETS: readonly number[] = [0.00025, 0.0025, 0.025, 0.25, 2.5];
+
+/** Octets of a request or a response (CoreDNS facts 2.22). */
+export const SIZE_BUCKETS: readonly number[] = [
+  0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16_000, 32_000, 48_000, 64_000,
+];
+
+export interface MetricDefinition {
+  /** As in Prometheus' data model: `[a-zA-Z_:][a-zA-Z0-9_:]*`. The name of a counter ends in `_total`. */
+  readonly name: string;
+  /** One sentence. */
+  readonly help: string;
+  /** The names of the labels, in the order in which `slot()` takes their values. Default none. */
+  readonly labels?: readonly string[];
+}
+
+export interface GaugeDefinition extends MetricDefinition {
+  /**
+   * What becomes of the values of several threads in one exposition (`multisocket`): `sum` for what each thread has for itself, `max`
+   * for what is the same in all of them. Default `max`. Counters and histograms are always summed.
+   */
+  readonly acrossThreads?: "sum" | "max";
+}
+
+export interface HistogramDefinition extends MetricDefinition {
+  /** Upper bounds, rising, finite: the bucket for all that is larger comes by itself. */
+  readonly buckets: readonly number[];
+}
+
+export type MetricType = "counter" | "gauge" | "histogram";
+
+/** A metric that cannot exist, or not beside the one that has its name already. */
+export class MetricDefinitionError extends Error {
+  /** The name of the metric. */
+  readonly metric: string;
+
+  constructor(metric: string, reason: string) {
+    super(`metric ${metric}: ${reason}`);
+    this.name = "MetricDefinitionError";
+    this.metric = metric;
+  }
+}
+
+export interface FamilySettings {
+  readonly cells: MetricCells;
+  readonly maxSlots: number;
+  readonly refused: (name: string) => void;
+}
+
+/** One series as an exposition sees it. */
+export interface Series<Slot extends MetricSlot> {
+  readonly labelValues: readonly string[];
+  readonly slot: Slot;
+}
+
+/** All series of one name. */
+export abstract class MetricFamily<Slot extends MetricSlot> {
+  abstract readonly type: MetricType;
+  readonly name: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+  readonly #settings: FamilySettings;
+  readonly #series = new Map<string, Series<Slot>>();
+  #overflow: Series<Slot> | undefined;
+
+  constructor(definition: MetricDefinition, settings: FamilySettings) {
+    checkDefinition(definition);
+    this.name = definition.name;
+    this.help = definition.help;
+    this.labels = [...(definition.labels ?? [])];
+    this.#settings = settings;
+  }
+
+  /**
+   * The slot of one series, made at the first call. Resolve it at set-up and keep it; the lookup is not free.
+   *
+   * Past the bound on series every new one gets the same slot, which stands in the exposition with `overflow`
+   * as the value of each label, and `portolan_metrics_refused_series_total` counts the calls.
+   *
+   * @throws MetricDefinitionError if the number of values is not that of the labels.
+   */
+  slot(...labelValues: readonly string[]): Slot {
+    const key = this.#key(labelValues);
+    const series = this.#series.get(key);
+    if (series !== undefined) return series.slot;
+    if (this.#series.size >= this.#settings.maxSlots) return this.#overflowSlot();
+    const slot = this.createSlot(this.#settings.cells);
+    this.#series.set(key, { labelValues: [...labelValues], slot });
+    return slot;
+  }
+
+  /** Ends one series; false if there is none. Whoever still holds its slot writes where nobody reads. */
+  remove(...labelValues: readonly string[]): boolean {
+    const key = this.#key(labelValues);
+    const series = this.#series.get(key);
+    if (series === undefined) return false;
+    this.#series.delete(key);
+    this.#settings.cells.free(series.slot.detach());
+    return true;
+  }
+
+  /** Ends all series. */
+  clear(): void {
+    for (const series of this.#series.values()) this.#settings.cells.free(series.slot.detach());
+    this.#series.clear();
+    if (this.#overflow !== undefined) this.#settings.cells.free(this.#overflow.slot.detach());
+    this.#overflow = undefined;
+  }
+
+  /** What an exposition shows. */
+  *series(): Iterable<Series<Slot>> {
+    yield* this.#series.values();
+    // The sum of what did not fit keeps a total right; the last gauge of many strangers says nothing.
+    if (this.#overflow !== undefined && this.type !== "gauge") yield this.#overflow;
+  }
+
+  protected abstract createSlot(cells: MetricCells): Slot;
+
+  #overflowSlot(): Slot {
+    this.#overflow ??= {
+      labelValues: this.labels.map(() => "overflow"),
+      slot: this.createSlot(this.#settings.cells),
+    };
+    this.#settings.refused(this.name);
+    return this.#overflow.slot;
+  }
+
+  #key(labelValues: readonly string[]): string {
+    if (labelValues.length !== this.labels.length) {
+      throw new MetricDefinitionError(
+        this.name,
+        `needs ${this.labels.length} label values, not ${labelValues.length}`,
+      );
+    }
+    if (labelValues.length === 1) return labelValues[0] ?? "";
+    let key = "";
+    // With its length before it, no value can look like the end of another.
+    for (const value of labelValues) key += `${value.length}:${value}`;
+    return key;
+  }
+}
+
+export class CounterFamily extends MetricFamily<CounterSlot> {
+  override readonly type = "counter";
+
+  protected override createSlot(cells: MetricCells): CounterSlot {
+    return new CounterSlot(cells.allocate(1));
+  }
+}
+
+export class GaugeFamily extends MetricFamily<GaugeSlot> {
+  override readonly type = "gauge";
+  readonly acrossThreads: "sum" | "max";
+
+  constructor(definition: GaugeDefinition, settings: FamilySettings) {
+    super(definition, settings);
+    this.acrossThreads = definition.acrossThreads ?? "max";
+  }
+
+  protected override createSlot(cells: MetricCells): GaugeSlot {
+    return new GaugeSlot(cells.allocate(1));
+  }
+}
+
+export class HistogramFamily extends MetricFamily<HistogramSlot> {
+  override readonly type = "histogram";
+  readonly buckets: readonly number[];
+  readonly #bounds: Float64Array;
+
+  constructor(definition: HistogramDefinition, settings: FamilySettings) {
+    super(definition, settings);
+    checkBuckets(definition);
+    this.buckets = [...definition.buckets];
+    this.#bounds = Float64Array.from(definition.buckets);
+  }
+
+  protected override createSlot(cells: MetricCells): HistogramSlot {
+    // One cell a bucket, one for what is above the last bound, one for the sum.
+    return new HistogramSlot(cells.allocate(this.#bounds.length + 2), this.#bounds);
+  }
+}
+
+export type AnyMetricFamily = CounterFamily | GaugeFamily | HistogramFamily;
+
+export function checkDefinition({ name, help, labels = [] }: MetricDefinition): void {
+  if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
+    throw new MetricDefinitionError(JSON.stringify(name), "not a valid metric name");
+  }
+  if (help === "") throw new MetricDefinitionError(name, "has no help text");
+  for (const [index, label] of labels.entries()) {
+    if (!/^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
+      throw new MetricDefinitionError(name, `${JSON.stringify(label)} is not a valid label name`);
+    }
+    if (labels.indexOf(label) !== index)
+      throw new MetricDefinitionError(name, `has the label ${label} twice`);
+  }
+}
+
+export function checkBuckets({ name, labels = [], buckets }: HistogramDefinition): void {
+  if (labels.includes("le")) throw new MetricDefinitionError(name, "the label le belongs to the buckets");
+  for (const [index, bound] of buckets.entries()) {
+    if (!Number.isFinite(bound) || bound <= (buckets[index - 1] ?? -Infinity)) {
+      throw new MetricDefinitionError(name, `buckets must be finite and rising, ${bound} is not`);
+    }
+  }
+}
+
+export function sameElements<Element>(one: readonly Element[], other: readonly Element[]): boolean {
+  return one.length === other.length && one.every((element, index) => element === other[index]);
+}
