@@ -42,10 +42,10 @@ const corefile = (number: number): string => `.:0 {
 }
 `;
 
-async function counted(constructor: abstract new (...args: never) => unknown): Promise<number> {
+async function counted(type: abstract new (...args: never) => unknown): Promise<number> {
   // Promises of the reload that have run hold on to it until their turn is over.
   for (let turn = 0; turn < 5; turn++) await nextTurn();
-  return queryObjects(constructor as new () => unknown, { format: "count" });
+  return queryObjects(type as new () => unknown, { format: "count" });
 }
 
 test("after ten reloads the heap holds one generation, with one cluster and one listener", async () => {
