@@ -49,6 +49,10 @@ before(async () => {
         drop 1
     }
 }
+tls://other.example:${port("tls")} {
+    bind 127.0.0.1
+    whoami
+}
 https://.:${port("plain")} {
     bind 127.0.0.1
     whoami
@@ -181,6 +185,10 @@ describe("DNS over TLS", () => {
     idle.write(framed(QUERY));
     await once(idle, "data");
     await once(idle.resume(), "close");
+  });
+
+  test("a block without a certificate of its own shares that of its listener", async () => {
+    assert.equal((await kdig(at("tls"), "+tls", "other.example")).status, "NOERROR");
   });
 
   test("a session is resumed", async () => {

@@ -369,9 +369,13 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Limits are those of the last block; a proxy in front of a listener is in front of all its blocks, whichever names it. */
+/**
+ * Limits are those of the last block; a proxy in front of a listener is in front of all its blocks, whichever names it, and a block
+ * without a certificate takes none away.
+ */
 function listenerSettings(blocks: readonly BlockSettings[]): BlockSettings {
   const last = blocks.at(-1) ?? defaultBlockSettings();
   const greeting = blocks.findLast((settings) => settings.greeting !== undefined)?.greeting;
-  return last.greeting === greeting ? last : { ...last, greeting };
+  const identity = blocks.findLast((settings) => settings.identity !== undefined)?.identity;
+  return last.greeting === greeting && last.identity === identity ? last : { ...last, greeting, identity };
 }
