@@ -283,8 +283,8 @@ export class EncodedSections {
     });
   }
 
-  /** For the lender, who has written everything else as a {@link LentSections}: see {@link runTable}, of which `count` count. */
-  lendRuns(table: Uint16Array, count: number): void {
+  /** For the lender, who has written everything else as a {@link LentSections}: see {@link runTable}; without one it is made when asked for. */
+  lendRuns(table: Uint16Array | undefined, count: number): void {
     this.#runTable = table;
     this.#runCount = count;
   }

@@ -2,7 +2,7 @@
  * The records of a reply for another question, and with other names, from octets to octets: nothing is decoded but names, one at a time,
  * into a buffer that is used again and again.
  */
-import { EncodedSections } from "./encoded-sections.ts";
+import { EncodedSections, type LentSections, type SectionsLender } from "./encoded-sections.ts";
 import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
 import { RecordType } from "./type-names.ts";
 import { WireName } from "./wire-name.ts";
@@ -71,8 +71,13 @@ const LAYOUTS: ReadonlyMap<number, NameLayout> = new Map([
 /** Labels that later names may point to. */
 const KNOWN_LABELS = 96;
 const MAX_POINTER = 0x3fff;
+/** To the name of the question, behind the header. */
+const QUESTION_POINTER = 0xc00c;
 const MAX_NAME_OCTETS = 255;
-const FIRST_CAPACITY = 2048;
+const FIRST_CAPACITY = 1024;
+const USUAL_RECORDS = 16;
+/** One reply is under way at a time, and some more while names are looked up for it. */
+const MAX_FRAMES = 8;
 const NO_OCTETS: Uint8Array = new Uint8Array(0);
 
 /** Keeps its buffers from one reply to the next. */
@@ -80,7 +85,15 @@ export class SectionsRespeller {
   readonly #name = new WireName();
   readonly #known = new Uint16Array(KNOWN_LABELS);
   #knownCount = 0;
-  #out = new Uint8Array(FIRST_CAPACITY);
+  readonly #frames: Frame[] = [];
+  /** The octets of the frame, or larger ones where it has no room. */
+  #out = NO_OCTETS;
+  /** The pointer that was the owner of the record before, and what became of it; -1 for none. */
+  #lastOwner = -1;
+  #lastWritten = 0;
+  /** The question that the sections are for, as long as its name is not known to the others. */
+  #question = NO_OCTETS;
+  #questionEnd = 0;
   #at = 0;
   /** What is read: in front of its start the question stands elsewhere. */
   #source = NO_OCTETS;
@@ -90,6 +103,7 @@ export class SectionsRespeller {
   /**
    * @param asked the question that the sections were encoded for
    * @param question the one to encode them for
+   * @param keepsQuestion the name of the one question becomes that of the other: such owners need no look
    * @param ttl what becomes of the TTL of a record, seconds; each keeps its own without
    * @throws WireError for malformed names or RDATA, and for what no message has room for
    */
@@ -98,47 +112,106 @@ export class SectionsRespeller {
     asked: QuestionOctets,
     question: QuestionOctets,
     change: NameChange | undefined,
+    keepsQuestion = false,
     ttl?: (seconds: number) => number,
   ): EncodedSections {
-    this.#begin(sections, asked, question);
-    const start = this.#at;
     const { count } = sections;
-    const recordStarts = new Uint16Array(count + 1);
-    const typeOffsets = new Uint16Array(count);
+    let frame = this.#frames.pop();
+    if (frame === undefined || frame.sections.typeOffsets.length < count)
+      frame = new Frame(this.#frames, FIRST_CAPACITY, Math.max(USUAL_RECORDS, count));
+    this.#out = frame.sections.bytes;
+    this.#begin(sections, asked, question, keepsQuestion);
+    const start = this.#at;
+    const { recordStarts, typeOffsets } = frame.sections;
     for (let index = 0; index < count; index++) {
-      recordStarts[index] = this.#at;
-      const from = sections.recordStarts[index] as number;
       const typeAt = sections.typeOffsets[index] as number;
-      this.#readName(from, sections.end);
-      change?.owner(this.#name);
-      this.#writeName(true);
+      recordStarts[index] = this.#at;
+      this.#owner(sections.recordStarts[index] as number, sections.end, change);
       typeOffsets[index] = this.#at;
       this.#record(sections, typeAt, change);
-      if (ttl !== undefined) {
-        const to = (typeOffsets[index] as number) + 4;
-        writeU32(this.#out, to, ttl(sections.ttlAt(index)));
-      }
+      if (ttl !== undefined)
+        writeU32(this.#out, (typeOffsets[index] as number) + 4, ttl(sections.ttlAt(index)));
     }
     recordStarts[count] = this.#at;
-    const bytes = this.#out.slice(0, this.#at);
     this.#source = NO_OCTETS;
     this.#askedBytes = NO_OCTETS;
-    const counts = [sections.answerCount, sections.authorityCount, sections.additionalCount] as const;
-    return EncodedSections.of({ bytes, start, end: this.#at, counts, recordStarts, typeOffsets });
+    this.#question = NO_OCTETS;
+    return this.#finish(frame, sections, start);
   }
 
-  #begin(sections: EncodedSections, asked: QuestionOctets, { bytes, nameEnd }: QuestionOctets): void {
+  #finish(
+    frame: Frame,
+    { answerCount, authorityCount, additionalCount, count }: EncodedSections,
+    start: number,
+  ): EncodedSections {
+    const made = frame.sections;
+    if (this.#out !== made.bytes) {
+      // More than the frame has room for, which goes back.
+      frame.takeBack();
+      const counts = [answerCount, authorityCount, additionalCount] as const;
+      const bytes = this.#out.slice(0, this.#at);
+      const recordStarts = made.recordStarts.slice(0, count + 1);
+      const typeOffsets = made.typeOffsets.slice(0, count);
+      return EncodedSections.of({ bytes, start, end: this.#at, counts, recordStarts, typeOffsets });
+    }
+    const filled: LentSections = made;
+    filled.start = start;
+    filled.end = this.#at;
+    filled.answerCount = answerCount;
+    filled.authorityCount = authorityCount;
+    filled.additionalCount = additionalCount;
+    filled.firstTypeOffset = count === 0 ? 0 : (made.typeOffsets[0] as number);
+    made.lendRuns(undefined, 0);
+    made.lender = frame;
+    return made;
+  }
+
+  /** Records of one RRset mostly have the same pointer for an owner: it leads to the same place again. */
+  #owner(from: number, end: number, change: NameChange | undefined): void {
+    const first = octetAt(this.#source, from);
+    const pointer = first >= 0xc0 ? (first << 8) | octetAt(this.#source, from + 1) : -1;
+    if (pointer >= 0 && pointer === this.#lastOwner) {
+      this.#reserve(2);
+      writeU16(this.#out, this.#at, this.#lastWritten);
+      this.#at += 2;
+      return;
+    }
+    this.#readName(from, end);
+    change?.owner(this.#name);
+    const at = this.#at;
+    this.#writeName(true);
+    this.#lastOwner = this.#at === at + 2 ? pointer : -1;
+    if (this.#lastOwner >= 0) this.#lastWritten = readU16(this.#out, at);
+  }
+
+  #begin(
+    sections: EncodedSections,
+    asked: QuestionOctets,
+    question: QuestionOctets,
+    keepsQuestion: boolean,
+  ): void {
     this.#source = sections.bytes;
     this.#sourceStart = sections.start;
     this.#askedBytes = asked.bytes;
-    const end = nameEnd + 4;
-    this.#at = 0;
+    this.#question = question.bytes;
+    this.#questionEnd = question.nameEnd;
     this.#knownCount = 0;
-    this.#reserve(end);
-    for (let at = 12; at < end; at++) this.#out[at] = octetAt(bytes, at);
+    this.#lastOwner = keepsQuestion ? QUESTION_POINTER : -1;
+    this.#lastWritten = QUESTION_POINTER;
+    this.#at = 0;
+    this.#reserve(question.nameEnd + 4);
+    this.#at = question.nameEnd + 4;
+  }
+
+  /** Names may point to the question, which is of no use otherwise: the server writes it. */
+  #knowQuestion(): void {
+    const at = this.#at;
+    for (let index = 12; index < this.#questionEnd; index++)
+      this.#out[index] = octetAt(this.#question, index);
+    this.#question = NO_OCTETS;
     this.#at = 12;
-    this.#remember(nameEnd - 12);
-    this.#at = end;
+    this.#remember(this.#questionEnd - 12);
+    this.#at = at;
   }
 
   /** Type, class, TTL and RDATA. */
@@ -201,6 +274,7 @@ export class SectionsRespeller {
 
   /** Writes the name of the buffer, as a pointer where its end stands already. */
   #writeName(compressed: boolean): void {
+    if (this.#question !== NO_OCTETS) this.#knowQuestion();
     const { octets, length } = this.#name;
     this.#reserve(length);
     let end = length;
@@ -263,6 +337,21 @@ export class SectionsRespeller {
     const larger = new Uint8Array(Math.max(needed, 2 * this.#out.length));
     larger.set(this.#out);
     this.#out = larger;
+  }
+}
+
+/** Octets that are lent to one reply at a time, and come back when it has been sent. */
+class Frame implements SectionsLender {
+  readonly sections: EncodedSections;
+  readonly #free: Frame[];
+
+  constructor(free: Frame[], octets: number, records: number) {
+    this.#free = free;
+    this.sections = EncodedSections.forLending(octets, records);
+  }
+
+  takeBack(): void {
+    if (this.#free.length < MAX_FRAMES) this.#free.push(this);
   }
 }
 

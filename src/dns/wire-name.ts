@@ -22,11 +22,14 @@ export class WireName {
     return -1;
   }
 
-  /** Puts `suffix`, an uncompressed name, in place of all labels from `place` on. A name that would become too long stays as it is. */
-  replaceFrom(place: number, suffix: Uint8Array): void {
-    if (place + suffix.length > MAX_NAME_OCTETS) return;
-    this.octets.set(suffix, place);
-    this.length = place + suffix.length;
+  /**
+   * Puts the uncompressed name in `bytes[start, end)` in place of all labels from `place` on. A name that would become too long stays as
+   * it is.
+   */
+  replaceFrom(place: number, bytes: Uint8Array, start = 0, end: number = bytes.length): void {
+    if (place + end - start > MAX_NAME_OCTETS) return;
+    for (let at = start; at < end; at++) this.octets[place + at - start] = octetAt(bytes, at);
+    this.length = place + end - start;
   }
 
   set(name: Name): void {

@@ -329,15 +329,28 @@ export class Query implements Asked {
   #derive(changes: QueryChanges, deeper: number): Query {
     const name = changes.name;
     // Another spelling is another question: 0x20 and rewrites to the case of a file rest on it.
-    const sameName = name === undefined || sameOctets(name.wire, this.name.wire);
+    const sameName = name === undefined || this.#isNamed(name);
     if (!sameName) this.wasRenamed = true;
     // Patching keeps what building anew does not know of, such as a signature.
     const sameLayout =
       !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === this.edns?.options);
-    const bytes = sameName && sameLayout ? this.#patched(changes) : this.#rebuilt(changes);
+    const bytes = !sameLayout
+      ? this.#rebuilt(changes)
+      : sameName
+        ? this.#patched(this.bytes, this.nameEnd, this.optOffset, changes)
+        : this.#renamed(name, changes);
     const shape = readShape(bytes, bytes.length);
     if (shape === undefined) throw new RangeError("a derived query does not parse");
-    return new Query(bytes, bytes.length, shape, this, this, sameName, deeper);
+    const query = new Query(bytes, bytes.length, shape, this, this, sameName, deeper);
+    if (!sameName) query.#name = name;
+    return query;
+  }
+
+  #isNamed({ wire }: Name): boolean {
+    if (wire.length !== this.nameEnd - 12) return false;
+    for (let at = 0; at < wire.length; at++)
+      if (octetAt(wire, at) !== octetAt(this.bytes, 12 + at)) return false;
+    return true;
   }
 
   #options(): EdnsOption[] {
@@ -346,17 +359,34 @@ export class Query implements Asked {
     return readOptions(reader, readU16(this.bytes, at));
   }
 
-  #patched(changes: QueryChanges): Uint8Array {
-    const bytes = copyOctets(this.bytes, 0, this.length);
+  /** A copy with what does not change its length. */
+  #patched(from: Uint8Array, nameEnd: number, optOffset: number, changes: QueryChanges): Uint8Array {
+    const bytes = from === this.bytes ? copyOctets(from, 0, this.length) : from;
     if (changes.flags !== undefined) writeU16(bytes, 2, changes.flags);
-    if (changes.type !== undefined) writeU16(bytes, this.nameEnd, changes.type);
-    if (changes.class !== undefined) writeU16(bytes, this.nameEnd + 2, changes.class);
+    if (changes.type !== undefined) writeU16(bytes, nameEnd, changes.type);
+    if (changes.class !== undefined) writeU16(bytes, nameEnd + 2, changes.class);
     if (changes.edns !== undefined) {
-      writeU16(bytes, this.optOffset + 2, changes.edns.udpSize);
-      bytes[this.optOffset + 5] = changes.edns.version;
-      bytes[this.optOffset + 6] = changes.edns.dnssecOk ? 0x80 : 0;
+      writeU16(bytes, optOffset + 2, changes.edns.udpSize);
+      bytes[optOffset + 5] = changes.edns.version;
+      bytes[optOffset + 6] = changes.edns.dnssecOk ? 0x80 : 0;
     }
     return bytes;
+  }
+
+  /** A copy with another name, octet by octet where nothing but OPT stands behind the question. */
+  #renamed({ wire }: Name, changes: QueryChanges): Uint8Array {
+    const { nameEnd, questionEnd, length, optOffset } = this;
+    const isPlain =
+      length === questionEnd ||
+      (optOffset === questionEnd + 1 && length === optOffset + 10 + readU16(this.bytes, optOffset + 8));
+    if (!isPlain) return this.#rebuilt(changes);
+    const moved = 12 + wire.length - nameEnd;
+    // Out of Node's pool: memory of its own takes as long as all the rest.
+    const bytes = Buffer.allocUnsafe(length + moved);
+    for (let at = 0; at < 12; at++) bytes[at] = octetAt(this.bytes, at);
+    for (let at = 0; at < wire.length; at++) bytes[12 + at] = octetAt(wire, at);
+    for (let at = nameEnd; at < length; at++) bytes[at + moved] = octetAt(this.bytes, at);
+    return this.#patched(bytes, nameEnd + moved, optOffset + moved, changes);
   }
 
   #rebuilt(changes: QueryChanges): Uint8Array {
@@ -373,13 +403,6 @@ export class Query implements Asked {
     if (edns !== undefined) writeOpt(writer, edns, 0);
     return writer.finish().slice();
   }
-}
-
-function sameOctets(one: Uint8Array, other: Uint8Array): boolean {
-  if (one === other) return true;
-  if (one.length !== other.length) return false;
-  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
-  return true;
 }
 
 /** Waits for somebody else on behalf of a client, and can stop. */

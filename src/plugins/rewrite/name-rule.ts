@@ -41,6 +41,7 @@ export class NameRule implements RewriteRule {
 
 /** Maps a name, and all names below it, back to the one that was asked for. */
 export class NameBack implements ReplyChange {
+  readonly restoresQuestion: boolean;
   readonly #changed: Uint8Array;
   readonly #original: Query;
   readonly #further: ReplyChange | undefined;
@@ -49,6 +50,7 @@ export class NameBack implements ReplyChange {
     this.#changed = changed.folded;
     this.#original = original;
     this.#further = further;
+    this.restoresQuestion = further?.owner === undefined;
   }
 
   owner(name: WireName): void {
@@ -65,12 +67,13 @@ export class NameBack implements ReplyChange {
     const place = name.placeOf(this.#changed);
     // Every name lies below the root: that alone is the one that was asked for.
     if (place === 0 || (place > 0 && this.#changed.length > 1))
-      name.replaceFrom(place, this.#original.name.wire);
+      name.replaceFrom(place, this.#original.bytes, 12, this.#original.nameEnd);
   }
 }
 
 /** Maps a suffix of whole labels back. */
 export class SuffixBack implements ReplyChange {
+  readonly restoresQuestion = true;
   readonly #changed: Uint8Array;
   readonly #original: Uint8Array;
 

@@ -64,13 +64,34 @@ export function nameOfText(text: TextPart): Name | undefined {
   return Name.fromCheckedWire(wire);
 }
 
-/** A name to be compared with parts of text. One object is filled again and again. */
+const NO_OCTETS = new Uint8Array(0);
+
+/** A name to be compared with parts of text. One object is filled again and again, when somebody looks at it. */
 export class NameText {
   readonly #codes = new Uint16Array(MAX_NAME_OCTETS);
   #length = 0;
+  #bytes: Uint8Array = NO_OCTETS;
+  #start = 0;
+  #end = 0;
 
   /** @param bytes holds the uncompressed name from `start` on, the root octet included, up to `end` */
   read(bytes: Uint8Array, start: number, end: number): void {
+    this.#bytes = bytes;
+    this.#start = start;
+    this.#end = end;
+    this.#length = 0;
+  }
+
+  /** Nothing that is read later is held. */
+  clear(): void {
+    this.#bytes = NO_OCTETS;
+  }
+
+  #fill(): void {
+    if (this.#length > 0) return;
+    const bytes = this.#bytes;
+    const start = this.#start;
+    const end = this.#end;
     let label = start;
     this.#length = Math.max(1, end - start - 1);
     for (let at = start + 1; at < end; at++) {
@@ -81,31 +102,33 @@ export class NameText {
     if (end - start === 1) this.#codes[0] = DOT;
   }
 
-  equals(part: TextPart): boolean {
-    return part.length === this.#length && this.#standsAt(part, 0);
-  }
-
   startsWith(part: TextPart): boolean {
+    this.#fill();
     return part.length <= this.#length && this.#standsAt(part, 0);
   }
 
   endsWith(part: TextPart): boolean {
+    this.#fill();
     return part.length <= this.#length && this.#standsAt(part, this.#length - part.length);
   }
 
   includes(part: TextPart): boolean {
+    this.#fill();
     return this.#indexOf(part, 0) >= 0;
   }
 
   withPrefix(from: TextPart, to: TextPart): Name | undefined {
+    this.#fill();
     return nameOfText([...to, ...this.#slice(from.length, this.#length)]);
   }
 
   withSuffix(from: TextPart, to: TextPart): Name | undefined {
+    this.#fill();
     return nameOfText([...this.#slice(0, this.#length - from.length), ...to]);
   }
 
   withAllReplaced(from: TextPart, to: TextPart): Name | undefined {
+    this.#fill();
     const text: number[] = [];
     let copied = 0;
     for (let found = this.#indexOf(from, 0); found >= 0; found = this.#indexOf(from, copied)) {

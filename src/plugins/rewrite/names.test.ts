@@ -339,6 +339,12 @@ const TABLE: readonly Row[] = [
     "b.example.org. A",
     ["b.example.org. 60 IN A 192.0.2.1"],
   ],
+  [
+    "rewrite continue name prefix a. www.\nrewrite name www.example.net ftp.example.net",
+    "a.example.net. A",
+    "ftp.example.net. A",
+    ["www.example.net. 5 IN A 192.0.2.11"],
+  ],
   // type and class
   ["rewrite type ANY A", "b.example.org. ANY", "b.example.org. A", ["b.example.org. 60 IN A 192.0.2.1"]],
   [

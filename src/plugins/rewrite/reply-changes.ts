@@ -63,7 +63,9 @@ export class ReplyChanges {
     if (!changesNames && !changesTtls && !isMoved) return;
     const names = changesNames ? this.#names.of(changes, start, end) : undefined;
     const ttl = changesTtls ? (seconds: number) => ttlBy(changes, start, end, seconds) : undefined;
-    const encoded = this.#respeller.respell(reply.sections, reply.query, question, names, ttl);
+    // One rule alone: what others made of the name in between is not known here.
+    const keepsQuestion = changes.length === 1 && changes[0]?.restoresQuestion === true && isMoved;
+    const encoded = this.#respeller.respell(reply.sections, reply.query, question, names, keepsQuestion, ttl);
     reply.replaceEncoded(question, encoded);
     this.#names.clear();
   }

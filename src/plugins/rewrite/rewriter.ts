@@ -24,13 +24,14 @@ export class Rewriter implements PluginInstance {
       if (applied === NOT_APPLIED) continue;
       if (applied.invalid !== undefined) return this.#invalid(query, rule, applied.invalid);
       if (query.trace !== undefined) note(query, rule, applied, asked);
+      // A rule that puts nothing back stands among the others all the same: it parts the name from the one that came.
+      if (applied.reply !== undefined || applied.query !== asked) {
+        changes ??= [];
+        changes.push(applied.reply ?? NO_CHANGE);
+      }
       if (applied.query !== asked) {
         asked = applied.query;
         this.#name.read(asked.bytes, 12, asked.nameEnd);
-      }
-      if (applied.reply !== undefined) {
-        changes ??= [];
-        changes.push(applied.reply);
       }
       if (!rule.continues && applied.passedOver !== true) break;
     }
@@ -58,6 +59,7 @@ export class Rewriter implements PluginInstance {
 }
 
 const NO_CHANGES: readonly ReplyChange[] = [];
+const NO_CHANGE: ReplyChange = Object.freeze({});
 
 /** A rule made something of a query's name that is no name: too long, or with an empty label. */
 export class InvalidNameError extends Error {

@@ -36,6 +36,8 @@ export interface Applied {
 
 /** What a rule does to replies. All members are optional. */
 export interface ReplyChange {
+  /** The name of the changed query becomes that of the query as it came: its records need no look at their owners. */
+  readonly restoresQuestion?: boolean;
   /** Changes names of owners, and those that records point to, in place. */
   owner?(name: WireName): void;
   value?(name: WireName): void;
