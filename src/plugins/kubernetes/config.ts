@@ -69,6 +69,7 @@ export const config = directive({
     ignore: option({ what: required(choice(["empty_service"], { problem: unknownIgnoreValue })) }),
     multicluster: option({ zones: zones() }),
     zonal: flag(),
+    wildcards: flag(),
     snapshot: single(text("a file")),
     max_staleness: single(
       duration({ min: 1, problem: (word) => `max_staleness '${word}' is not a duration above 0` }),

@@ -6,6 +6,7 @@ import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/an
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
+import { resolveWildcard } from "../../kubernetes/answers/wildcard-answers.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
@@ -24,17 +25,23 @@ export class KubernetesHandler {
   readonly #answers: ClusterAnswers;
   readonly #fallthrough: Fallthrough;
   readonly #awaited: () => readonly string[] | undefined;
+  readonly #wildcards: boolean;
   readonly #memo = new AnswerMemo();
 
-  /** @param awaited what the API has not listed yet, and why; `undefined` where no API is asked */
+  /**
+   * @param awaited what the API has not listed yet, and why; `undefined` where no API is asked
+   * @param wildcards answer names with `*` and `any` (the option `wildcards`)
+   */
   constructor(
     answers: ClusterAnswers,
     fallthrough: Fallthrough,
     awaited: () => readonly string[] | undefined = () => undefined,
+    wildcards = false,
   ) {
     this.#answers = answers;
     this.#fallthrough = fallthrough;
     this.#awaited = awaited;
+    this.#wildcards = wildcards;
   }
 
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
@@ -54,7 +61,15 @@ export class KubernetesHandler {
       return query.fail(Rcode.REFUSED);
     }
 
-    const resolution = this.#answers.resolve(query.name, query.type, zone);
+    const { name, type } = query;
+    const wildcard = this.#wildcards ? resolveWildcard(this.#answers, name, type, zone) : undefined;
+    if (wildcard !== undefined && wildcard.answer.length > 0) {
+      query.trace?.note("a name with wildcards: the records of every name that fits");
+      const { answer, additional } = wildcard;
+      // Not remembered: it rests on all that fits.
+      return query.reply({ authoritative: true, answer, additional });
+    }
+    const resolution = wildcard ?? this.#answers.resolve(name, type, zone);
     if (!resolution.exists) return this.#missing(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, zone, resolution.alias);
     if (resolution.answer.length === 0) {
@@ -63,7 +78,6 @@ export class KubernetesHandler {
     }
     const { answer, additional } = resolution;
     if (query.trace !== undefined) {
-      const { name, type } = query;
       query.trace.note(whySo({ answers: this.#answers, zone, name, type }));
     }
     return this.#remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
@@ -77,6 +91,7 @@ export class KubernetesHandler {
   }
 
   #remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
+    if (this.#wildcards && /(^|[._])(\*|any)\./i.test(query.name.toString())) return reply;
     const scope = scopeOf(query.name, zone);
     // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
     const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;

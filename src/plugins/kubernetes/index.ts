@@ -72,7 +72,7 @@ export default definePlugin({
       zonal: values.zonal,
     });
     let live: ApiSource | undefined;
-    const handler = new KubernetesHandler(answers, values.fallthrough, () => live?.awaited);
+    const handler = new KubernetesHandler(answers, values.fallthrough, () => live?.awaited, values.wildcards);
     const forget = (names: readonly Name[]): void => {
       for (const { instance } of site.block.plugins()) instance.forget?.(names);
     };
