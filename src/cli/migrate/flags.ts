@@ -21,6 +21,7 @@ export interface MigrateFlags {
   k8sversion: string;
   domain: string;
   deprecations: boolean;
+  wildcards: boolean;
   format: string;
   help: boolean;
 }
@@ -35,6 +36,7 @@ export function defaultMigrateFlags(): MigrateFlags {
     k8sversion: "",
     domain: "cluster.local",
     deprecations: false,
+    wildcards: false,
     format: "human",
     help: false,
   };
@@ -86,6 +88,9 @@ export const MIGRATE_FLAGS: readonly FlagRow<MigrateFlags>[] = [
   }),
   switchRow(["deprecations"], "also replace what is only deprecated in that version", (flags, on) => {
     flags.deprecations = on;
+  }),
+  switchRow(["wildcards"], "keep wildcard labels working for users of kube-dns", (flags, on) => {
+    flags.wildcards = on;
   }),
   {
     names: ["format"],

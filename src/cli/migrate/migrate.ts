@@ -89,12 +89,12 @@ async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): P
     process.stdout.write(`${isDefaultCorefile(corefile, flags.k8sversion || undefined)}\n`);
     return EXIT.DONE;
   }
-  const { deprecations, domain } = flags;
+  const { deprecations, domain, wildcards } = flags;
   const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
   const options = { file: name, host: nodeHost, from, to, deprecations, directives };
   const result =
     input.kind === "kube-dns"
-      ? fromKubeDns(readKubeDnsConfig(input.data), { domain })
+      ? fromKubeDns(readKubeDnsConfig(input.data), { domain, wildcards })
       : isDown
         ? downgrade(textOf(input), { ...options, directives: [...directives] })
         : upgrade(textOf(input), options);

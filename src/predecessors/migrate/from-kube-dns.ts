@@ -7,13 +7,15 @@ import { TODAY } from "./versions.ts";
 export interface KubeDnsOptions {
   /** Without final dot. */
   readonly domain: string;
+  /** Keep `*` in names working. */
+  readonly wildcards?: boolean;
 }
 
 /**
  * A Corefile that answers as kube-dns did with that configuration, as far as it can. Names of stub servers are taken over:
  * `forward` looks them up at the start.
  */
-export function fromKubeDns(config: KubeDnsConfig, { domain }: KubeDnsOptions): Migrated {
+export function fromKubeDns(config: KubeDnsConfig, { domain, wildcards = false }: KubeDnsOptions): Migrated {
   const reverse = ["in-addr.arpa", "ip6.arpa"];
   const upstreams =
     config.upstreamNameservers.length === 0 ? ["/etc/resolv.conf"] : config.upstreamNameservers;
@@ -23,7 +25,12 @@ export function fromKubeDns(config: KubeDnsConfig, { domain }: KubeDnsOptions): 
     line(["ready"]),
     line(
       ["kubernetes", domain, ...reverse],
-      [line(["pods", "insecure"]), line(["fallthrough", ...reverse]), line(["ttl", "30"])],
+      [
+        line(["pods", "insecure"]),
+        line(["fallthrough", ...reverse]),
+        line(["ttl", "30"]),
+        ...(wildcards ? [line(["wildcards"])] : []),
+      ],
     ),
     ...federations(config, domain),
     line(["prometheus", ":9153"]),
@@ -41,7 +48,7 @@ export function fromKubeDns(config: KubeDnsConfig, { domain }: KubeDnsOptions): 
       line(["forward", ".", ...servers], [line(["max_concurrent", "1000"])]),
     ]),
   );
-  return { text: [block(".:53", main), ...stubs].join("\n"), notices: changes() };
+  return { text: [block(".:53", main), ...stubs].join("\n"), notices: changes(wildcards) };
 }
 
 function federations({ federations: all }: KubeDnsConfig, domain: string): Line[] {
@@ -59,14 +66,14 @@ function block(key: string, lines: readonly Line[]): string {
 }
 
 /** What answers otherwise than kube-dns did. */
-function changes(): Notice[] {
-  return BEHAVIOUR.map(
+function changes(wildcards: boolean): Notice[] {
+  return BEHAVIOUR.slice(wildcards ? 1 : 0).map(
     (note): Notice => ({ severity: "changed", plugin: "kubernetes", version: TODAY, notes: [note] }),
   );
 }
 
 const BEHAVIOUR = [
-  "wildcard labels (*) no longer work",
+  "wildcard labels (*) no longer work, unless 'kubernetes' has 'wildcards'",
   "endpoints without a hostname are named by their address with dashes, not by a hash",
   "dns-version.<domain> exists",
   "the names of namespaces, and svc, exist without records; kube-dns said NXDOMAIN",

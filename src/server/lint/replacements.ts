@@ -8,10 +8,6 @@ const UPSTREAM = "'upstream' was removed: names that lead outside are always loo
 /** What to do instead, by name. */
 export const removedDirectives: ReadonlyMap<string, string> = new Map([
   ["upstream", UPSTREAM],
-  [
-    "federation",
-    "'federation' was removed with the cluster federation that it served; there is no replacement",
-  ],
   ["reverse", "'reverse' was removed: use 'template', which makes answers from patterns"],
 ]);
 

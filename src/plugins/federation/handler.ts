@@ -1,0 +1,80 @@
+/** Services of a federation of clusters: those of this cluster where it has them, else an alias into the federation's domain. */
+import { CNAME, Name, NameError, Rcode, type ResourceRecord } from "../../dns/index.ts";
+import { followAlias, type Handler, type Next, type Outcome, type Query } from "../../plugin/index.ts";
+import type { FederationConfig } from "./config.ts";
+
+const ALIAS_TTL = 0;
+
+/** @param hasCluster whether there is a `kubernetes` in the block; without one nothing is done */
+export function federate(config: FederationConfig, hasCluster: () => boolean): Handler {
+  return (query, next) => {
+    const zone = config.zones.match(query.name);
+    if (zone === undefined || !hasCluster()) return next(query);
+    const count = query.name.labelCount - zone.labelCount;
+    const federation = count < 4 ? "" : query.name.labelText(count - 2);
+    const domain = config.federations.get(federation);
+    if (domain === undefined) return next(query);
+    return new FederatedName(config, query, zone, count, domain).ask(next);
+  };
+}
+
+class FederatedName {
+  readonly #config: FederationConfig;
+  readonly #query: Query;
+  /** Labels of the name in front of the zone. */
+  readonly #labels: readonly string[];
+  readonly #domain: Name;
+  readonly #local: Name;
+
+  constructor(config: FederationConfig, query: Query, zone: Name, count: number, domain: Name) {
+    this.#config = config;
+    this.#query = query;
+    this.#labels = query.name.labelsAbove(zone);
+    this.#domain = domain;
+    const without = this.#labels.filter((_label, index) => index !== count - 2);
+    this.#local = Name.fromLabels(without, zone);
+  }
+
+  ask(next: Next): Outcome | Promise<Outcome> {
+    this.#query.trace?.note(`a name of a federation: ${this.#local} is asked for first`);
+    const outcome = next(this.#query.derive({ name: this.#local }));
+    return outcome instanceof Promise ? outcome.then((settled) => this.#take(settled)) : this.#take(outcome);
+  }
+
+  #take(outcome: Outcome): Outcome | Promise<Outcome> {
+    if (outcome.kind === "failed") return this.#query.fail(outcome.rcode, outcome.error);
+    if (outcome.kind !== "reply") return outcome;
+    if (outcome.rcode === Rcode.NXDOMAIN) return this.#elsewhere();
+    const renamed = (records: readonly ResourceRecord[]): ResourceRecord[] =>
+      records.map((record) =>
+        record.name.equals(this.#local) ? { ...record, name: this.#query.name } : record,
+      );
+    return this.#query.reply({
+      rcode: outcome.rcode,
+      authoritative: outcome.authoritative,
+      truncated: outcome.truncated,
+      answer: renamed(outcome.answer),
+      authority: outcome.authority,
+      additional: outcome.additional,
+    });
+  }
+
+  /** `svc.ns.fed.svc.<zone>.<region>.<domain>`. */
+  #elsewhere(): Outcome | Promise<Outcome> {
+    const { node } = this.#config;
+    if (node === undefined)
+      return this.#query.fail(
+        Rcode.SERVFAIL,
+        new Error("the zone and region of this node are not known: set node_labels"),
+      );
+    let target: Name;
+    try {
+      target = Name.fromLabels([...this.#labels, node.zone, node.region], this.#domain);
+    } catch (error) {
+      if (error instanceof NameError) return this.#query.fail(Rcode.SERVFAIL, error);
+      throw error;
+    }
+    this.#query.trace?.note(`this cluster has no such service: it is looked for at ${target}`);
+    return followAlias(this.#query, [CNAME.create(this.#query.name, ALIAS_TTL, { target })], target);
+  }
+}

@@ -1,0 +1,13 @@
+/** `federation`: services of several clusters under one name, as CoreDNS before 1.7.0 had it (kube-dns facts 11.2). */
+import { definePlugin } from "../../plugin/index.ts";
+import { config } from "./config.ts";
+import { federate } from "./handler.ts";
+
+export default definePlugin({
+  name: "federation",
+  summary: "Answers for the services of a federation of clusters.",
+  config,
+  create: (values, site) => ({
+    handle: federate(values, () => site.block.plugins().some(({ name }) => name === "kubernetes")),
+  }),
+});
