@@ -8,7 +8,7 @@ import { SRV } from "../../dns/record-table.ts";
 import { formatData } from "../../dns/resource-record.ts";
 import type { Port } from "../objects/objects.ts";
 import { endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-index.ts";
+import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 import type { ClusterName } from "./name-grammar.ts";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { makeTree } from "../../../scripts/lib/test-tree.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
 import { PluginTest } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
@@ -33,6 +35,13 @@ const CLUSTER = {
     ports: [{ name: "sql", port: 3306, protocol: "TCP" }],
   }),
 };
+
+function makeTree(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-wildcards-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
 
 test("labels * and any stand for every label", async (t) => {
   const folder = makeTree(t, CLUSTER);
