@@ -7,7 +7,7 @@ const plugins = join(import.meta.dirname, "..", "src", "plugins");
 const contract = readFileSync(join(import.meta.dirname, "..", "src", "plugin", "index.ts"), "utf8");
 
 /** Of the program's own housekeeping, and of use to nobody else. */
-const HOUSEKEEPING = ["memory-release.ts", "metrics-exposition.ts", "node-modules.ts"];
+const HOUSEKEEPING = ["memory-release.ts", "metrics-exposition.ts", "node-modules.ts", "server-identity.ts"];
 
 /** Names that the built-in plugins import from the contract's room, or from the helpers below it, by file. */
 function namesInUse(): Map<string, string> {
@@ -16,7 +16,8 @@ function namesInUse(): Map<string, string> {
     if (file.endsWith(".test.ts")) continue;
     const text = readFileSync(join(plugins, file), "utf8");
     for (const [, list = "", room = "", module = ""] of text.matchAll(IMPORT)) {
-      if (room === "lib" && HOUSEKEEPING.includes(module)) continue;
+      // Slabs are how the program keeps octets, not a promise to others.
+      if (room === "lib" && (HOUSEKEEPING.includes(module) || module.startsWith("slab/"))) continue;
       for (const [, name = ""] of list.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g))
         names.set(name, `${file} imports ${name} from ${room}/${module}`);
     }

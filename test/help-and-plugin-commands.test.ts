@@ -12,7 +12,7 @@ test("help lists commands and plugins", async (t) => {
   const { code, output } = await runPortolan(["help"], { cwd: makeTree(t, {}) });
   assert.equal(code, 0);
   assert.match(output, /portolan check \[COREFILE/);
-  assert.match(output, /\n {2}any [a-z ]*\bcache /);
+  assert.match(output, /\n {2}acl any [a-z0-9_ ]*\bcache /);
 });
 
 test("help PLUGIN is its README", async (t) => {

@@ -31,6 +31,7 @@ export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/me
 export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
 export type { MetricsRegistry } from "../lib/metrics.ts";
 export { nearestWord } from "../lib/nearest-word.ts";
+export { formatOctetCount, parseOctetCount } from "../lib/octet-count.ts";
 export { compilePattern, Pattern, PatternError } from "../lib/pattern.ts";
 export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
 export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
@@ -63,6 +64,7 @@ export {
   integer,
   ipAddress,
   listenAddress,
+  octetCount,
   parseHostPort,
   parseZones,
   percentage,

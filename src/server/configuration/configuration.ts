@@ -19,7 +19,7 @@ import { lint } from "../lint/lint.ts";
 import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
 import { replacementNotes } from "../lint/replacements.ts";
 import { explainUnknownWords } from "../lint/unknown-words.ts";
-import { isServedScheme } from "../serving/schemes.ts";
+import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
 import { registryFor } from "./global-options.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -250,7 +250,7 @@ function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
     key.span,
     `${key.scheme}:// listeners are not in this version of Portolan`,
     {
-      expected: "a key without scheme, or with dns://",
+      expected: `a key without scheme, or with one of ${servedSchemes.map((scheme) => `${scheme}://`).join(", ")}`,
     },
   );
 }

@@ -21,7 +21,7 @@ function neighboursOf({ registry }: Inspection, name: string): (string | undefin
 
 describe("global options", () => {
   for (const [place, neighbours] of [
-    ["", ["minimal", "hosts"]],
+    ["", [builtIn.names[builtIn.position("hosts") - 1], "hosts"]],
     [" before log", ["errors", "log"]],
     [" after log", ["log", "local"]],
   ] as const) {

@@ -13,6 +13,9 @@ const SCHEMES: Readonly<Partial<Record<Scheme, () => SchemeServer | Promise<Sche
   grpc: async () => (await import("./grpc-scheme.ts")).grpcScheme,
 };
 
+/** For messages, in the order of the table. */
+export const servedSchemes: readonly string[] = Object.keys(SCHEMES);
+
 export function isServedScheme(scheme: Scheme): boolean {
   return SCHEMES[scheme] !== undefined;
 }
