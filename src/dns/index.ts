@@ -29,6 +29,15 @@ export {
 } from "./resource-record.ts";
 export { addressOfReverseName, reverseNameOfIpv4 } from "./reverse-name.ts";
 export { type ServiceParameter, ServiceParameterKey } from "./service-parameters.ts";
+export {
+  DEFAULT_TSIG_ALGORITHM,
+  TSIG_ALGORITHM_NAMES,
+  type TsigAlgorithm,
+  tsigAlgorithm,
+} from "./tsig/algorithms.ts";
+export { TsigError, TsigExchange } from "./tsig/exchange.ts";
+export { type TsigKey, TsigKeyRing, type TsigKeySource } from "./tsig/keys.ts";
+export { BADSIG, type QueryVerdict, ReplySigner, verifyQuery } from "./tsig/verify-query.ts";
 export { parseRecordType, RecordType, type RecordTypeName, recordTypeName } from "./type-names.ts";
 export { WireError, type WireErrorCode, WireReader } from "./wire-reader.ts";
 export { WireWriter } from "./wire-writer.ts";

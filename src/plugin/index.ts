@@ -128,4 +128,5 @@ export {
   ZoneNotLoadedError,
   type ZoneTransfer,
 } from "./transfer.ts";
+export { TSIG_KEYS } from "./tsig-keys.ts";
 export { Fallthrough, ZoneList } from "./zones.ts";

@@ -53,6 +53,8 @@ export interface QueryChanges {
   readonly flags?: number;
   /** Replaces OPT, or drops it (`undefined` given). */
   readonly edns?: Edns | undefined;
+  /** Leaves out TSIG, and nothing else. */
+  readonly unsigned?: true;
 }
 
 /** A plugin's place in a chain, while its handler runs. */
@@ -104,6 +106,8 @@ export class Query implements Asked {
   waiter: Waiter | undefined;
   /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
   isAbandoned = false;
+  /** The key that signed it, once its signature has been found good (`tsig`). Of use on `root`. */
+  signer: Name | undefined;
   /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
   seals: MessageSeal[] | undefined;
   /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
@@ -359,9 +363,11 @@ export class Query implements Asked {
     return readOptions(reader, readU16(this.bytes, at));
   }
 
-  /** A copy with what does not change its length. */
+  /** A copy with what does not change the places of its parts. */
   #patched(from: Uint8Array, nameEnd: number, optOffset: number, changes: QueryChanges): Uint8Array {
-    const bytes = from === this.bytes ? copyOctets(from, 0, this.length) : from;
+    const cut = changes.unsigned === true && this.isSigned && from === this.bytes;
+    const bytes = from === this.bytes ? copyOctets(from, 0, cut ? this.tsigOffset : this.length) : from;
+    if (cut) writeU16(bytes, 10, readU16(bytes, 10) - 1);
     if (changes.flags !== undefined) writeU16(bytes, 2, changes.flags);
     if (changes.type !== undefined) writeU16(bytes, nameEnd, changes.type);
     if (changes.class !== undefined) writeU16(bytes, nameEnd + 2, changes.class);

@@ -4,7 +4,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "https3",
   "trace",
   "dnstap",
-  "tsig",
   "dnssec",
   "route53",
   "azure",

@@ -1,0 +1,44 @@
+/** Keys of TSIG: names with a shared secret. */
+import type { Name } from "../name.ts";
+import type { TsigAlgorithm } from "./algorithms.ts";
+
+export interface TsigKey {
+  /** In lower case. */
+  readonly name: Name;
+  readonly secret: Uint8Array;
+  /** What signs with it where there is no query to follow. Whoever asks may use any other. */
+  readonly algorithm: TsigAlgorithm;
+  /** Octets that a MAC must have at least; the algorithm's own number unless given (RFC 8945 section 5.2.2.1). */
+  readonly leastMacOctets?: number | undefined;
+}
+
+/** Where keys are looked up. */
+export interface TsigKeySource {
+  get(name: Name): TsigKey | undefined;
+}
+
+/** Keys by name, without regard to case (RFC 8945 section 4.2). */
+export class TsigKeyRing implements TsigKeySource {
+  readonly #keys = new Map<string, TsigKey>();
+
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  /** @returns false where there is another secret under this name, which stays */
+  add(key: TsigKey): boolean {
+    const text = key.name.toLowerCase().toString();
+    const known = this.#keys.get(text);
+    if (known !== undefined) return Buffer.compare(known.secret, key.secret) === 0;
+    this.#keys.set(text, key);
+    return true;
+  }
+
+  get(name: Name): TsigKey | undefined {
+    return this.#keys.get(name.toLowerCase().toString());
+  }
+
+  keys(): Iterable<TsigKey> {
+    return this.#keys.values();
+  }
+}

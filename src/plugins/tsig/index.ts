@@ -1,0 +1,11 @@
+/** `tsig`: verifies signed queries and signs what is said to them (CoreDNS facts 2.31, RFC 8945). */
+import { definePlugin } from "../../plugin/index.ts";
+import { tsigConfig } from "./config.ts";
+import { TransactionSignatures } from "./handler.ts";
+
+export default definePlugin({
+  name: "tsig",
+  summary: "Verifies signed queries (TSIG, RFC 8945), and signs the replies to them.",
+  config: tsigConfig,
+  create: (config, site) => new TransactionSignatures(config, site),
+});
