@@ -73,6 +73,15 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./help/help.ts")).HELP_FLAGS,
   },
   {
+    name: "zone",
+    words: "check|print FILE | diff A B",
+    about: "checks, prints and compares zone files",
+    wordKind: "action",
+    actions: ["check", "print", "diff"],
+    load: async () => (await import("./zone/zone.ts")).zoneCommand,
+    flags: async () => HELP_FLAG,
+  },
+  {
     name: "plugin",
     words: "new NAME | test [FILE...]",
     about: "begins a plugin of your own, runs its tests",

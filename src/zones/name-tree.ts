@@ -3,7 +3,7 @@
  * a parent and a label to the child. Names are in lower case. The apex is node 0.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
-import { grown, type OctetHeap } from "./octet-heap.ts";
+import { grown, type OctetHeap, trimmed } from "./octet-heap.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -178,6 +178,15 @@ export class NameTree {
       if (order !== 0) return order;
     }
     return depth - count;
+  }
+
+  /** Gives back what is not in use, where that is much. */
+  trim(): void {
+    this.#hashes = trimmed(this.#hashes, this.#used, int32);
+    this.#parents = trimmed(this.#parents, this.#used, int32);
+    this.#labels = trimmed(this.#labels, this.#used, uint32);
+    this.#rrsets = trimmed(this.#rrsets, this.#used, int32);
+    this.#children = trimmed(this.#children, this.#used, int32);
   }
 
   /** The same nodes under the same numbers. */

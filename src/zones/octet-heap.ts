@@ -40,6 +40,11 @@ export class OctetHeap {
     return copy;
   }
 
+  /** Gives back what is not in use, where that is much. */
+  trim(): void {
+    this.bytes = trimmed(this.bytes, this.#used, (length) => new Uint8Array(length));
+  }
+
   #grow(): void {
     // Half as much again: twice would leave half of a large zone's buffer unused.
     const grown = new Uint8Array(Math.max(this.#used, this.bytes.length + (this.bytes.length >>> 1)));
@@ -56,4 +61,16 @@ export function grown<T extends Int32Array | Uint32Array | Uint16Array | Uint8Ar
   const larger = make(Math.max(8, array.length + (array.length >>> 1)));
   larger.set(array);
   return larger;
+}
+
+/** The array without what lies behind `used`, where that is more than an eighth. */
+export function trimmed<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+  array: T,
+  used: number,
+  make: (length: number) => T,
+): T {
+  if (array.length - used <= used >>> 3) return array;
+  const smaller = make(used);
+  smaller.set(array.subarray(0, used));
+  return smaller;
 }

@@ -25,7 +25,7 @@ export interface ZoneDifference {
 const PORTION = 2_000;
 
 /**
- * Compares two states of a zone.
+ * What leads from one state of a zone to the next.
  * @param limit octets above which the difference is of no use
  * @returns `undefined` where it is larger, or the later state has no newer serial
  */
@@ -37,17 +37,33 @@ export async function differenceOf(
 ): Promise<ZoneDifference | undefined> {
   const [fromSerial, toSerial] = [before.serial, after.serial];
   if (isAsNew(fromSerial, toSerial)) return undefined;
+  const logs = await compareZones(before, after, limit, pause);
+  return logs && { before: soaRecord(before), after: soaRecord(after), fromSerial, toSerial, ...logs };
+}
+
+/**
+ * Compares two zones, but for their SOA records.
+ * @param limit octets of records that differ
+ * @returns `undefined` where more differs
+ */
+export async function compareZones(
+  before: Zone,
+  after: Zone,
+  limit: number,
+  pause: () => Promise<void>,
+): Promise<{ readonly removed: RecordLog; readonly added: RecordLog } | undefined> {
   const removed = new RecordLog();
   const added = new RecordLog();
+  const isTooMuch = (): boolean => removed.size + added.size > limit;
   for (const [from, to, log] of [
     [before.records, after.records, removed],
     [before.hashed, after.hashed, removed],
     [after.records, before.records, added],
     [after.hashed, before.hashed, added],
   ] as const) {
-    if (!(await logMissing(from, to, log, () => removed.size + added.size > limit, pause))) return undefined;
+    if (!(await logMissing(from, to, log, isTooMuch, pause))) return undefined;
   }
-  return { before: soaRecord(before), after: soaRecord(after), fromSerial, toSerial, removed, added };
+  return { removed, added };
 }
 
 /** Notes the records of `from` that `to` has not. @returns false when that became too much */

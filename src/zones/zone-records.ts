@@ -6,7 +6,7 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { grown, OctetHeap } from "./octet-heap.ts";
+import { grown, OctetHeap, trimmed } from "./octet-heap.ts";
 import { foldNames } from "./rdata-names.ts";
 
 export const NO_RRSET = -1;
@@ -50,6 +50,20 @@ export class ZoneRecords {
     this.apex = apex.toLowerCase();
     this.heap = heap;
     this.names = names;
+  }
+
+  /** Gives back what is not in use, where that is much: growing leaves up to a third unused. */
+  trim(): void {
+    this.heap.trim();
+    this.names.trim();
+    this.#types = trimmed(this.#types, this.#used, uint16);
+    this.#covered = trimmed(this.#covered, this.#used, uint16);
+    this.#ttls = trimmed(this.#ttls, this.#used, uint32);
+    this.#next = trimmed(this.#next, this.#used, int32);
+    this.#data = trimmed(this.#data, this.#used, uint32);
+    this.#sizes = trimmed(this.#sizes, this.#used, uint16);
+    this.#counts = trimmed(this.#counts, this.#used, uint16);
+    this.#padded = trimmed(this.#padded, this.#used, uint8);
   }
 
   /** The same records in memory of their own. */

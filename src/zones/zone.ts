@@ -93,10 +93,12 @@ export class Zone {
     return this.#store(type, rdata).remove(owner, ownerLength, type, rdata, length);
   }
 
-  /** Puts what denials need into order; to be called after changes of many records. */
+  /** Puts what denials need into order, and gives back spare memory; to be called after changes of many records. */
   async order(pause?: () => Promise<void>): Promise<void> {
     await this.nsec.build(pause);
     await this.nsec3.build(pause);
+    this.records.trim();
+    this.hashed.trim();
   }
 
   #store(type: number, rdata: Uint8Array): ZoneRecords {

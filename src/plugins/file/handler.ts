@@ -1,3 +1,4 @@
+import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import {
   type Handler,
   type PluginInstance,
@@ -9,6 +10,9 @@ import { FileZone, isMissing } from "../../zones/file-zone.ts";
 import { ZoneFileError } from "../../zones/zone-file.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { type FileConfig, joinLines } from "./config.ts";
+
+/** Below that there is nothing to be won. */
+const MANY_RECORDS = 100_000;
 
 export class FileZones implements PluginInstance {
   readonly handle: Handler;
@@ -39,7 +43,14 @@ export class FileZones implements PluginInstance {
         zone.waitForFile();
       }
     }
+    await this.#giveBackMemory();
     for (const zone of this.#zones) zone.watch();
+  }
+
+  /** Reading a large zone leaves much behind, and nobody is served yet: the time for it is now. */
+  async #giveBackMemory(): Promise<void> {
+    const records = this.#zones.reduce((sum, { served }) => sum + (served.zone?.recordCount ?? 0), 0);
+    if (records >= MANY_RECORDS) (await loadMemoryRelease()).all();
   }
 
   stop(): void {

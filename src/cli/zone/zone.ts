@@ -1,0 +1,150 @@
+/** `portolan zone`: checks, prints and compares zone files. */
+import { once } from "node:events";
+import { basename } from "node:path";
+import { Name } from "../../dns/name.ts";
+import { formatRecord } from "../../dns/resource-record.ts";
+import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
+import { SystemClock } from "../../lib/clock.ts";
+import { checkZone } from "../../zones/zone-checks.ts";
+import { type ReadZone, ZoneFileError } from "../../zones/zone-file.ts";
+import { ZoneFileSource } from "../../zones/zone-file-source.ts";
+import { compareZones } from "../../zones/zone-journal.ts";
+import { zoneLines } from "../../zones/zone-printer.ts";
+import { soaRecord } from "../../zones/zone-transfer.ts";
+
+/** Those of named-checkzone, and of diff. */
+const EXIT = { GOOD: 0, FAULTY: 1, CANNOT: 2 } as const;
+
+const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a zone file; exit code 0 without any, 1 with errors, 2 where it cannot be read
+       portolan zone print FILE [ORIGIN]  prints it in canonical order, a record a line
+       portolan zone diff A B [ORIGIN]    compares two files; exit code 0 where they say the same, 1 where not, 2 where one cannot be read
+
+Without ORIGIN the name of the file says it: db.example.org, example.org.zone, example.org.db or example.org.
+`;
+
+/** Where the command writes. */
+export interface Output {
+  /** Resolves when there is room for more. */
+  print(text: string): Promise<void>;
+  complain(text: string): void;
+}
+
+const TERMINAL: Output = {
+  async print(text) {
+    if (!process.stdout.write(text)) await once(process.stdout, "drain");
+  },
+  complain: (text) => void process.stderr.write(text),
+};
+
+/** @returns the exit code */
+export function zoneCommand(argv: readonly string[]): Promise<number> {
+  return zone(argv, TERMINAL);
+}
+
+/** @returns the exit code */
+export async function zone(argv: readonly string[], output: Output): Promise<number> {
+  const [action, ...words] = argv;
+  if (action === "check" && (words.length === 1 || words.length === 2))
+    return check(output, words[0] ?? "", words[1]);
+  if (action === "print" && (words.length === 1 || words.length === 2))
+    return print(output, words[0] ?? "", words[1]);
+  if (action === "diff" && (words.length === 2 || words.length === 3))
+    return diff(output, words[0] ?? "", words[1] ?? "", words[2]);
+  const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
+  if (isAsked) await output.print(USAGE);
+  else output.complain(USAGE);
+  return isAsked ? EXIT.GOOD : EXIT.CANNOT;
+}
+
+async function check(output: Output, file: string, origin: string | undefined): Promise<number> {
+  const read = await load(output, file, origin);
+  if (typeof read === "number") return read;
+  const apex = read.zone.apex.toString();
+  // A server goes on with what is strange; whoever asks for a check wants to hear of it.
+  const strange = read.warnings.filter(({ reason }) => !reason.startsWith("ignored: "));
+  const problems = checkZone(read.zone);
+  for (const warning of read.warnings) {
+    const isError = strange.includes(warning);
+    await output.print(`${formatZoneTextFault({ ...warning, severity: isError ? "error" : "warning" })}\n`);
+  }
+  for (const { severity, text } of problems)
+    await output.print(`${file}: ${severity === "warning" ? "warning: " : ""}${text}\n`);
+  if (strange.length > 0 || problems.some(({ severity }) => severity === "error")) {
+    await output.print(`zone ${apex} has errors\n`);
+    return EXIT.FAULTY;
+  }
+  await output.print(`zone ${apex} serial ${read.zone.serial}, ${read.zone.recordCount} records: OK\n`);
+  return EXIT.GOOD;
+}
+
+async function print(output: Output, file: string, origin: string | undefined): Promise<number> {
+  const read = await load(output, file, origin);
+  if (typeof read === "number") return read;
+  for await (const lines of zoneLines(read.zone)) {
+    await output.print(lines);
+  }
+  return EXIT.GOOD;
+}
+
+async function diff(
+  output: Output,
+  first: string,
+  second: string,
+  origin: string | undefined,
+): Promise<number> {
+  const [before, after] = [
+    await load(output, first, origin),
+    await load(output, second, origin ?? originOf(first)?.toString()),
+  ];
+  if (typeof before === "number" || typeof after === "number") return EXIT.CANNOT;
+  const compared = await compareZones(
+    before.zone,
+    after.zone,
+    Number.POSITIVE_INFINITY,
+    async () => undefined,
+  );
+  const [oldSoa, newSoa] = [formatRecord(soaRecord(before.zone)), formatRecord(soaRecord(after.zone))];
+  const removed = Array.from(compared?.removed.records() ?? [], formatRecord);
+  const added = Array.from(compared?.added.records() ?? [], formatRecord);
+  if (oldSoa !== newSoa) {
+    removed.unshift(oldSoa);
+    added.unshift(newSoa);
+  }
+  for (const line of removed) await output.print(`- ${line}\n`);
+  for (const line of added) await output.print(`+ ${line}\n`);
+  return removed.length + added.length === 0 ? EXIT.GOOD : EXIT.FAULTY;
+}
+
+/** @returns the exit code for a file that is no zone, which was said already */
+async function load(
+  output: Output,
+  file: string,
+  originText: string | undefined,
+): Promise<ReadZone | number> {
+  const origin = originText === undefined ? originOf(file) : Name.tryParse(absolute(originText));
+  if (origin === undefined) {
+    output.complain(`"${originText ?? basename(file)}" says no origin: put one behind the file\n`);
+    return EXIT.CANNOT;
+  }
+  try {
+    const read = await new ZoneFileSource(file, origin, new SystemClock({ keepAlive: true })).read();
+    return read ?? EXIT.CANNOT;
+  } catch (error) {
+    if (error instanceof ZoneFileError) {
+      for (const fault of error.faults) await output.print(`${formatZoneTextFault(fault)}\n`);
+      await output.print(`zone ${origin} has errors\n`);
+      return EXIT.FAULTY;
+    }
+    output.complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+    return EXIT.CANNOT;
+  }
+}
+
+function originOf(file: string): Name | undefined {
+  const text = basename(file).replace(/^db\.|\.(zone|db|signed)$/g, "");
+  return text === "" ? undefined : Name.tryParse(absolute(text));
+}
+
+function absolute(text: string): string {
+  return text.endsWith(".") ? text : `${text}.`;
+}
