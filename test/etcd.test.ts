@@ -3,9 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import { encodeMessage, makeQuery } from "../src/dns/message.ts";
+import { Name } from "../src/dns/name.ts";
 import { createServer, type EmbeddedServer } from "../src/index.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { dig } from "./support/dig.ts";
+import { exchangeUdp } from "./support/dns-client.ts";
 import { EtcdServer } from "./support/etcd.ts";
 import { freePort } from "./support/free-ports.ts";
 import { Portolan } from "./support/portolan.ts";
@@ -162,6 +165,22 @@ suite("etcd", { skip }, () => {
     await until(server, "www.inner.example.org", "A", ["www.inner.example.org. 0 IN A 192.0.2.53"]);
     await until(server, "www.outer.test", "A", ["www.outer.test. 0 IN A 192.0.2.53"]);
     assert.equal((await server.ask({ name: "www.named.test" })).rcode, 2);
+    // A query that was sent on already is not sent on again: nobody answers it.
+    const guarded = encodeMessage(
+      makeQuery(
+        { name: Name.parse("www.outer.test."), type: 1, class: 1 },
+        {
+          edns: {
+            udpSize: 1232,
+            version: 0,
+            dnssecOk: false,
+            options: [{ code: 65011, data: Buffer.of(1) }],
+          },
+        },
+      ),
+    );
+    const address = { address: "127.0.0.1", port: server.addresses[0]?.port ?? 0 };
+    assert.equal(await exchangeUdp(address, guarded, 200), undefined);
     await etcd.put({ [`${key}/test/outer/1`]: null });
     const deadline = performance.now() + 5_000;
     while ((await server.ask({ name: "www.outer.test" })).rcode !== 2 && performance.now() < deadline)
@@ -241,6 +260,9 @@ suite("etcd that goes and comes", { skip }, () => {
     const state = await server.page("ready", "/ready?verbose");
     assert.equal(state.status, 200);
     assert.match(state.body, /etcd: away for \d+s \(.*\); answering from the last known 3 keys/);
+    // A reload does not lose what is known.
+    await server.reload();
+    assert.match(await address("old"), /192\.0\.2\.1$/);
     const deadline = performance.now() + 10_000;
     let stale = await dig(server, "leased.example.org", "A");
     while (!/EDE: 3/.test(stale.text) && performance.now() < deadline) {

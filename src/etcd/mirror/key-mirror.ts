@@ -22,6 +22,9 @@ export interface KeyMirrorOptions {
   readonly random: { fraction(): number };
   /** Octets that the keys may take; beyond, nothing is kept. */
   readonly maxOctets: number;
+}
+
+export interface MirrorListener {
   /** Each value that etcd sends, also while listing. */
   seen(key: string, value: Buffer): void;
   /** The value of a key changed, or it is gone. Not called before the first listing is complete. */
@@ -41,6 +44,7 @@ export class KeyMirror {
   readonly tree = new KeyTree();
   readonly leases: LeaseTable;
   readonly #options: KeyMirrorOptions;
+  readonly #listeners = new Set<MirrorListener>();
   #state: MirrorState = "listing";
   #isSynced = false;
   /** For each range: everything up to here is in the tree. Empty where all has to be listed. */
@@ -79,6 +83,14 @@ export class KeyMirror {
   /** Milliseconds since the state changed. */
   get age(): number {
     return this.#options.clock.now() - this.#since;
+  }
+
+  /** Tells everything that happens from now on. The returned function ends that. */
+  listen(listener: MirrorListener): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 
   /** Runs until {@link stop}. */
@@ -145,12 +157,12 @@ export class KeyMirror {
     if (this.#isStopped) return;
     const portions = this.tree.sweep(2_000, (key, lease) => {
       this.leases.release(lease);
-      if (this.#isSynced) this.#options.changed(key);
+      if (this.#isSynced) this.#changed(key);
     });
     while (portions.next().done !== true) await nextTurn();
     this.#revisions = ranges.map(() => revision);
     this.#isSynced = true;
-    this.#options.listed();
+    for (const listener of this.#listeners) listener.listed();
   }
 
   #follow(): Promise<void> {
@@ -208,20 +220,25 @@ export class KeyMirror {
       this.#delete(key);
       return;
     }
-    options.seen(text, Buffer.from(value.buffer, value.byteOffset, value.length));
+    const octets = Buffer.from(value.buffer, value.byteOffset, value.length);
+    for (const listener of this.#listeners) listener.seen(text, octets);
     const known = this.#isSynced ? this.tree.get(text) : undefined;
     const isSame = known?.value.equals(value) ?? false;
     const former = this.tree.leaseOf(key);
     this.tree.set(key, value, this.leases.use(lease));
     this.leases.release(former);
-    if (this.#isSynced && !isSame) options.changed(text);
+    if (this.#isSynced && !isSame) this.#changed(text);
   }
 
   #delete(key: Uint8Array): void {
     const lease = this.tree.leaseOf(key);
     if (!this.tree.delete(key)) return;
     this.leases.release(lease);
-    this.#options.changed(latin1(key));
+    this.#changed(latin1(key));
+  }
+
+  #changed(key: string): void {
+    for (const listener of this.#listeners) listener.changed(key);
   }
 
   #isTooLarge(): boolean {

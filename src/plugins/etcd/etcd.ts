@@ -7,8 +7,11 @@ import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-pat
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
 import {
   type Handler,
+  type Offer,
+  type PlacedPlugin,
   type PluginInstance,
   readTextFile,
+  ServiceKey,
   SetupError,
   type Site,
   type Timer,
@@ -35,6 +38,18 @@ const MAX_COMPLAINTS = 10;
 /** Milliseconds in which failures of queries are said once. */
 const FAILURE_PAUSE = 5_000;
 
+/** Keys that are kept, which outlive a reload that asks for the same. */
+interface KnownKeys {
+  /** Where they are from: endpoints, credentials, and which keys are wanted. */
+  readonly source: string;
+  readonly client: EtcdClient;
+  readonly mirror: KeyMirror;
+  /** Instances that answer from them. */
+  users: number;
+}
+
+const ETCD_KEYS: ServiceKey<KnownKeys> = new ServiceKey("keys of etcd");
+
 /** One `etcd` directive: SkyDNS's records, kept here and followed as they change (CoreDNS facts 2.51). */
 export class Etcd implements PluginInstance {
   readonly #config: EtcdConfig;
@@ -46,6 +61,9 @@ export class Etcd implements PluginInstance {
   readonly #metrics: EtcdMetrics;
   readonly #stubs: StubZones | undefined;
   readonly #synced = Promise.withResolvers<void>();
+  #predecessors: readonly PlacedPlugin[] = [];
+  #keys: KnownKeys | undefined;
+  #unlisten: (() => void) | undefined;
   #client: EtcdClient | undefined;
   #mirror: KeyMirror | undefined;
   #mirrored: MirroredKeys | undefined;
@@ -96,12 +114,22 @@ export class Etcd implements PluginInstance {
     return this.#stubs?.ask(query) ?? this.#handler.handle(query, next);
   };
 
+  get services(): readonly Offer<unknown>[] {
+    return this.#keys === undefined ? [] : [ETCD_KEYS.offer(this.#keys)];
+  }
+
+  inherit(predecessors: readonly PlacedPlugin[]): void {
+    this.#predecessors = predecessors;
+  }
+
   async start(): Promise<void> {
     const { endpoint, credentials, read_through: readThrough } = this.#config;
     const { clock, log, random } = this.#site;
+    const endpoints = endpoint?.urls ?? [DEFAULT_ENDPOINT];
+    const tls = await this.#readTls();
     const client = new EtcdClient({
-      endpoints: endpoint?.urls ?? [DEFAULT_ENDPOINT],
-      tls: await this.#readTls(),
+      endpoints,
+      tls,
       credentials: credentials?.login,
       clock,
       timeout: TIMEOUT,
@@ -113,6 +141,14 @@ export class Etcd implements PluginInstance {
       return;
     }
     const wanted = this.#wantedKeys();
+    const source = JSON.stringify([endpoints, credentials?.login, tls, wanted]);
+    const former = ETCD_KEYS.among(this.#predecessors).find((each) => each.source === source);
+    this.#predecessors = [];
+    if (former !== undefined) {
+      client.close();
+      this.#use(former);
+      return;
+    }
     const mirror = new KeyMirror({
       client,
       ranges: this.#ranges(wanted),
@@ -121,14 +157,27 @@ export class Etcd implements PluginInstance {
       log,
       random,
       maxOctets: MAX_OCTETS,
+    });
+    mirror.start();
+    this.#use({ source, client, mirror, users: 0 });
+  }
+
+  /** Answers from these keys from now on; a reload takes them over from the one before, whatever etcd does meanwhile. */
+  #use(keys: KnownKeys): void {
+    const { client, mirror } = keys;
+    keys.users++;
+    this.#keys = keys;
+    this.#client = client;
+    this.#remote = new RemoteKeys(client);
+    this.#mirror = mirror;
+    this.#mirrored = new MirroredKeys(mirror);
+    this.#unlisten = mirror.listen({
       seen: (key, value) => this.#seen(key, value),
       changed: (key) => this.#changed(key),
       listed: () => this.#listed(),
     });
-    this.#mirror = mirror;
-    this.#mirrored = new MirroredKeys(mirror);
-    this.#metrics.follow(mirror, clock);
-    mirror.start();
+    this.#metrics.follow(mirror, this.#site.clock);
+    if (mirror.isSynced) this.#listed();
   }
 
   async warmUp(): Promise<void> {
@@ -170,8 +219,13 @@ export class Etcd implements PluginInstance {
     this.#round?.cancel();
     this.#synced.resolve();
     this.#metrics.stop();
-    this.#mirror?.stop();
-    this.#client?.close();
+    this.#unlisten?.();
+    const keys = this.#keys;
+    if (keys === undefined) this.#client?.close();
+    else if (--keys.users === 0) {
+      keys.mirror.stop();
+      keys.client.close();
+    }
     this.#stubs?.stop();
   }
 

@@ -59,6 +59,8 @@ export class Kube2sky {
       log,
       random,
       maxOctets: MAX_OCTETS,
+    });
+    this.#mirror.listen({
       seen: () => undefined,
       changed: (key) => this.#keyChanged(key),
       listed: () => {
