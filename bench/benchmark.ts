@@ -149,6 +149,7 @@ class Run {
       metricsPort: await freePort(),
       upstreamPort: upstream.port,
       cacheEntries: workload.cacheEntries,
+      directives: workload.directives ?? [],
       workload: workload.name,
       cluster,
     };

@@ -2,46 +2,10 @@
 import { CLUSTER_SERVICES, EXTERNAL_ADDRESSES, EXTERNAL_ZONE, externalName, SEARCH_PATH } from "./names.ts";
 import { seededRandom } from "./numbers/random.ts";
 import { ZipfDistribution } from "./numbers/zipf.ts";
+import { shapingWorkloads } from "./shaping-workloads.ts";
+import type { Check, Queries, RecordType, Workload } from "./workload.ts";
 
-export type RecordType = "A" | "AAAA";
-
-export interface Workload {
-  readonly name: string;
-  readonly title: string;
-  readonly about: string;
-  readonly load: LoadShape;
-  /** Answers that the cache has room for, 0 for no cache. */
-  readonly cacheEntries: number;
-  /** Whether the upstream works during the measurement: it needs some of the load generator's core then. */
-  readonly usesUpstream: boolean;
-  /** Whether a name that comes again would change what is measured. */
-  readonly needsNewNames: boolean;
-  /** Whether an echo is a fair lower bound: where no second server is asked. */
-  readonly hasFloor: boolean;
-  /** Other rcodes under load are an error. */
-  readonly rcodes: readonly string[];
-  /** Asked and compared before each load. */
-  readonly checks: readonly Check[];
-  /**
-   * Queries as lines of name and type.
-   * @param count how many there must be at the least where none may come twice in one phase
-   */
-  queries(phase: Phase, count: number): Iterable<string>;
-}
-
-/** How the load comes: dnsperf's many sockets, a few TCP connections full of queries, or a connection for each. */
-export type LoadShape = "udp" | "tcp-pipelined" | "tcp-one-query";
-
-/** `fill` is asked once, in order, before everything else. */
-export type Phase = "fill" | "warm-up" | "capacity" | "open-loop";
-
-export interface Check {
-  readonly name: string;
-  readonly type: RecordType;
-  readonly rcode: "NOERROR" | "NXDOMAIN";
-  /** Addresses of the answer; none for NXDOMAIN. */
-  readonly addresses: readonly string[];
-}
+export type { Check, LoadShape, Phase, RecordType, Workload } from "./workload.ts";
 
 const DRAWS = 200_000;
 /** More than the 1,000 names of most workloads, as an operator leaves it (`cache` takes 9,984 unless told otherwise). */
@@ -66,6 +30,7 @@ export const WORKLOADS: readonly Workload[] = [
     load: "udp",
     hasFloor: true,
   },
+  ...shapingWorkloads(cached1k),
   clusterNames(),
   searchPath(),
   forward(),
@@ -87,11 +52,6 @@ export const WORKLOADS: readonly Workload[] = [
     hasFloor: false,
   },
 ];
-
-type Queries = Pick<
-  Workload,
-  "cacheEntries" | "usesUpstream" | "needsNewNames" | "rcodes" | "checks" | "queries"
->;
 
 function cachedHits(names: number, cacheEntries: number, draws: number): Queries {
   return {
@@ -223,6 +183,6 @@ function* zipfRanks(names: number, draws: number): Iterable<number> {
   for (let draw = 0; draw < draws; draw++) yield zipf.rank(random());
 }
 
-function externalCheck(name: string, type: RecordType = "A"): Check {
+export function externalCheck(name: string, type: RecordType = "A"): Check {
   return { name, type, rcode: "NOERROR", addresses: [EXTERNAL_ADDRESSES[type]] };
 }

@@ -21,7 +21,8 @@ export function zoneFileCorefile(deployment: Deployment): string {
 }
 
 function corefile(deployment: Deployment, clusterNames: string): string {
-  const { port, metricsPort, upstreamPort, cacheEntries } = deployment;
+  const { port, metricsPort, upstreamPort, cacheEntries, directives = [] } = deployment;
+  const shaping = directives.map((line) => `\n    ${line}`).join("");
   const cache =
     cacheEntries === 0
       ? ""
@@ -35,7 +36,7 @@ function corefile(deployment: Deployment, clusterNames: string): string {
     errors
     prometheus 127.0.0.1:${metricsPort}
     loop
-    loadbalance${cache}
+    loadbalance${shaping}${cache}
     ${clusterNames}
     forward . 127.0.0.1:${upstreamPort}
 }

@@ -12,6 +12,8 @@ export interface Deployment {
   /** Answers that the cache has room for, 0 for no cache. */
   readonly cacheEntries: number;
   readonly workload: string;
+  /** Lines for a Corefile, in front of the cache. */
+  readonly directives?: readonly string[];
   readonly cluster: ClusterFiles;
 }
 
