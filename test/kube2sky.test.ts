@@ -9,6 +9,8 @@ import { makeTree } from "../scripts/lib/test-tree.ts";
 import { dig } from "./support/dig.ts";
 import { EtcdServer } from "./support/etcd.ts";
 import { freePort } from "./support/free-ports.ts";
+import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
+import { CredentialsFolder, kubeconfigText } from "./support/kubernetes-api/credentials-folder.ts";
 import { Portolan, portolan, runPortolan } from "./support/portolan.ts";
 
 const service = (name: string, spec: object) =>
@@ -147,6 +149,48 @@ test("kube2sky writes, follows, removes and repairs", {
   assert.match((await dig(server, "web.shop.svc.cluster.local", "A")).answer.join(), /10\.0\.0\.12$/);
   assert.equal((await dig(server, "gone.shop.svc.cluster.local", "A")).status, "NXDOMAIN");
   assert.deepEqual(await kube2sky.stop(), { code: 0, signal: null }, kube2sky.errors);
+});
+
+test("kube2sky follows a live API that goes and comes", {
+  skip: skipWithout("etcd", "etcdctl"),
+}, async () => {
+  await using etcd = await EtcdServer.start();
+  await using api = await ApiSimulator.start();
+  const put = (name: string, clusterIP: string) =>
+    api.put("services", { metadata: { namespace: "shop", name }, spec: { clusterIP, ports: [] } });
+  put("web", "10.0.0.1");
+  using folder = new CredentialsFolder();
+  const kubeconfig = folder.write("config", kubeconfigText({ server: api.url }, {}));
+  const health = await freePort();
+  await using kube2sky = portolan([
+    "kube2sky",
+    `--etcd-server=${etcd.url}`,
+    `--kubecfg-file=${kubeconfig}`,
+    `--healthz-port=${health}`,
+  ]);
+  const untilWritten = async (expected: RegExp) => {
+    const deadline = performance.now() + 20_000;
+    for (;;) {
+      const values = await etcd.control(
+        "get",
+        "--prefix",
+        "--print-value-only",
+        "/skydns/local/cluster/svc/shop",
+      );
+      if (expected.test(values)) return;
+      if (performance.now() > deadline || kube2sky.hasEnded)
+        assert.match(values, expected, kube2sky.describe());
+      await pause(50);
+    }
+  };
+  await untilWritten(/^\{"host":"10\.0\.0\.1",[^\n]*$/);
+  await api.close();
+  await api.open();
+  put("web", "10.0.0.2");
+  put("new", "10.0.0.3");
+  await untilWritten(/^\{"host":"10\.0\.0\.3",[^\n]*\n+\{"host":"10\.0\.0\.2",[^\n]*$/);
+  api.delete("services", "shop", "web");
+  await untilWritten(/^\{"host":"10\.0\.0\.3",[^\n]*$/);
 });
 
 for (const [words, code, message] of [

@@ -5,6 +5,8 @@ import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { createServer } from "../src/index.ts";
 import { dig } from "./support/dig.ts";
+import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
+import { CredentialsFolder, kubeconfigText } from "./support/kubernetes-api/credentials-folder.ts";
 import { Portolan, runPortolan } from "./support/portolan.ts";
 
 const ARTICLE = (port: string, upstream: string, extra = "") => `.:${port} {
@@ -105,6 +107,26 @@ test("kube-dns's ConfigMap, Helm values, JSON and the way back", async (t) => {
   const back = await migrate("downgrade", "-to", "1.8.0", "Corefile");
   assert.equal(back.output, ".:53 {\n    whoami\n}\n");
   assert.match(back.errors, /Plugin "explain" is not known in 1\.8\.0\./);
+});
+
+test("a ConfigMap of a live cluster", async () => {
+  await using api = await ApiSimulator.start();
+  api.put("configmaps", {
+    metadata: { namespace: "kube-system", name: "coredns" },
+    data: { Corefile: ".:53 {\n    proxy . 8.8.8.8\n}\n" },
+  });
+  api.put("configmaps", {
+    metadata: { namespace: "kube-system", name: "kube-dns" },
+    data: { stubDomains: '{"acme.local":["1.1.1.1"]}' },
+  });
+  using folder = new CredentialsFolder();
+  const kubeconfig = folder.write("config", kubeconfigText({ server: api.url }, {}));
+  const migrate = (place: string) => runPortolan(["migrate", "-configmap", place, "-kubeconfig", kubeconfig]);
+  assert.equal((await migrate("kube-system/coredns")).output, ".:53 {\n    forward . 8.8.8.8\n}\n");
+  assert.match((await migrate("kube-dns")).output, /^acme\.local:53 \{/m);
+  const missing = await migrate("kube-system/nothing");
+  assert.equal(missing.code, 2);
+  assert.match(missing.errors, /^ConfigMap kube-system\/nothing: /);
 });
 
 for (const [words, message] of [
