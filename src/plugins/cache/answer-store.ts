@@ -235,8 +235,8 @@ interface Forgetting {
   readonly denialSerial: number;
 }
 
-/** A millisecond's worth. */
-const FORGOTTEN_IN_TURN = 5_000;
+/** Half a microsecond each. */
+const FORGOTTEN_IN_TURN = 2_000;
 
 function wildcardOf(asked: Query): Uint8Array | undefined {
   const text = asked.metadataValue(WILDCARD_LABEL);
