@@ -69,6 +69,7 @@ export const config = directive({
     ignore: option({ what: required(choice(["empty_service"], { problem: unknownIgnoreValue })) }),
     multicluster: option({ zones: zones() }),
     zonal: flag(),
+    kube_dns: flag(),
     wildcards: flag(),
     snapshot: single(text("a file")),
     max_staleness: single(
@@ -88,6 +89,10 @@ export const config = directive({
     if (values.zonal && values.noendpoints) {
       const message = "zonal requires the endpoint cache; remove noendpoints";
       report.error("KUBERNETES_ZONAL_WITHOUT_ENDPOINTS", at("zonal"), message);
+    }
+    if (values.kube_dns && values.multicluster !== undefined) {
+      const message = "kube_dns and multicluster cannot both be set: kube-dns knew one cluster";
+      report.error("KUBERNETES_KUBE_DNS_MULTICLUSTER", at("kube_dns"), message);
     }
     checkSource(values, report, at);
   },

@@ -25,6 +25,7 @@ import { clusterClients } from "./cluster-clients.ts";
 import { config, type ManifestPath } from "./config.ts";
 import { CLUSTER_KNOWLEDGE, type ClusterKnowledge, takeOver } from "./handed-over.ts";
 import { KubernetesHandler } from "./handler.ts";
+import { KubeDnsHandler } from "./kube-dns-handler.ts";
 import type { ClusterStores } from "./live-cluster.ts";
 import { provideClusterMetadata } from "./metadata.ts";
 import { MulticlusterZones } from "./multicluster.ts";
@@ -41,7 +42,8 @@ export default definePlugin({
   config,
 
   create(values, site) {
-    const kinds: Kind[] = ["namespaces", "services"];
+    // kube-dns looked at no namespaces, and may have no right to.
+    const kinds: Kind[] = values.kube_dns ? ["services"] : ["namespaces", "services"];
     if (!values.noendpoints) kinds.push("endpoints");
     if (values.pods === "verified") kinds.push("pods");
     // One data plane watches the cluster and tells the others.
@@ -72,7 +74,9 @@ export default definePlugin({
       zonal: values.zonal,
     });
     let live: ApiSource | undefined;
-    const handler = new KubernetesHandler(answers, values.fallthrough, () => live?.awaited, values.wildcards);
+    const handler = values.kube_dns
+      ? new KubeDnsHandler(answers, values.fallthrough, site.clock)
+      : new KubernetesHandler(answers, values.fallthrough, () => live?.awaited, values.wildcards);
     const forget = (names: readonly Name[]): void => {
       for (const { instance } of site.block.plugins()) instance.forget?.(names);
     };
@@ -144,8 +148,9 @@ export default definePlugin({
           snapshot?.loadedFrom,
         ),
       provideMetadata: (query) => provideClusterMetadata(query, answersFor(query), answers),
-      transferSource:
-        multicluster === undefined
+      transferSource: values.kube_dns
+        ? undefined
+        : multicluster === undefined
           ? new ClusterTransfers(answers)
           : joinTransfers([answers, multicluster.answers].map((each) => new ClusterTransfers(each))),
       searchPathSource: searchPaths,
