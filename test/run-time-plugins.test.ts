@@ -233,7 +233,7 @@ test("a plugin that cannot be used refuses the start, and check finds it", async
 
 test("-plugins lists the plugins in chain order, with where each comes from", async (t) => {
   const cwd = makeTree(t, {
-    "other.cfg": "log:log\ngreet:greet-package\nfile:file\n",
+    "other.cfg": "log:log\ngreet:greet-package\nwhoami:whoami\n",
     Corefile: "{\n plugin last ./last.ts after greet\n}\n. {\n last\n}\n",
   });
   const listed = await runPortolan(
@@ -247,6 +247,7 @@ test("-plugins lists the plugins in chain order, with where each comes from", as
       "log    built in",
       `greet  greet-package in ${cwd} (other.cfg)`,
       `last   ./last.ts in ${cwd} (Corefile:2)`,
+      "whoami built in",
       "",
     ].join("\n"),
   );
