@@ -94,6 +94,9 @@ export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./out
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
 export { type Arrival, type Listener, Query, type Waiter } from "./query.ts";
 export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
+export { type FinishedQuery, QueryReader } from "./query-reader.ts";
+export { makeRingBuffer } from "./query-ring.ts";
+export { type QueryListening, QueryStream, RING_OCTETS } from "./query-stream.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {
   authorityHolds,
@@ -104,6 +107,14 @@ export {
   responseType,
 } from "./response-type.ts";
 export type { SearchPathSource } from "./search-path.ts";
+export type {
+  BlockView,
+  ConfigurationView,
+  DiagnosticView,
+  PlaceView,
+  RefusalView,
+  ServerView,
+} from "./server-view.ts";
 export { type Offer, ServiceKey } from "./service.ts";
 export {
   type BlockSettings,

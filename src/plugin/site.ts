@@ -14,6 +14,8 @@ import type { ClusterClients } from "./cluster-clients.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
 import type { Greeting } from "./greeting.ts";
 import type { PlacedPlugin } from "./plugin-instance.ts";
+import type { QueryStream } from "./query-stream.ts";
+import type { ServerView } from "./server-view.ts";
 
 export interface Site {
   /** Name of the plugin, as in the Corefile. */
@@ -30,6 +32,8 @@ export interface Site {
   readonly http: HttpService;
   readonly feed: Feed;
   readonly control: ServerControl;
+  /** Finished queries of this thread: cache hits, and those that no block took, are among them. */
+  readonly queries: QueryStream;
   readonly machine: Machine;
   readonly version: string;
   /** Joins a relative path with the directory of `root`. */
@@ -207,4 +211,6 @@ export interface ServerControl {
   explain(question: ExplainQuestion, timeout: number): Promise<Explanation>;
   /** The clusters that the configuration in force answers for, in the order of the Corefile. */
   clusters(): readonly ClusterClients[];
+  /** What is in force, for who shows it; `undefined` where there is no server around the configuration. */
+  readonly view?: ServerView;
 }

@@ -26,6 +26,7 @@ import type { Next } from "./handler.ts";
 import type { Outcome } from "./outcome.ts";
 import type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
 import { Query } from "./query.ts";
+import { QueryStream } from "./query-stream.ts";
 import type { Reply, ReplyContent } from "./reply.ts";
 import {
   type BlockSettings,
@@ -194,6 +195,7 @@ export class PluginTest<T> {
       },
       feed: feedToNobody,
       control: this.#control(),
+      queries: new QueryStream(this.clock),
       machine: TEST_MACHINE,
       version: "0.0.0-test",
       resolvePath: (path) => path,

@@ -9,6 +9,7 @@ import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import { QueryStream } from "../plugin/query-stream.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
 import { fastestUdp } from "../transports/fastest-udp.ts";
 import { tcpSockets } from "../transports/tcp-socket.ts";
@@ -51,16 +52,19 @@ export class DataPlane {
   readonly #listeners: ListenerPool;
   readonly #http: HttpEndpoints;
   readonly #panics: CounterSlot;
+  readonly #stream: QueryStream;
   #current: Generation | undefined;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
+    this.#stream = new QueryStream(options.clock);
     const { log } = options;
     const onError = (error: unknown): void => log.error(messageOf(error));
     this.#listeners = new ListenerPool({
       clock: new GuardedClock(options.clock, onError),
       metrics: options.metrics,
       descriptors: options.machine.descriptors,
+      stream: this.#stream,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
       onError,
@@ -119,6 +123,7 @@ export class DataPlane {
         metrics,
         http: plane === 0 ? http : NO_HTTP,
         control: this.#options.control(configuration),
+        queries: this.#stream,
         machine,
         version,
       },

@@ -7,6 +7,7 @@ import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
 import type { PlacedPlugin, PluginInstance } from "../plugin/plugin-instance.ts";
+import type { BlockView } from "../plugin/server-view.ts";
 import {
   type BlockSettings,
   type BlockSite,
@@ -98,6 +99,23 @@ export class Generation {
   /** The clusters that its plugins serve names of. */
   get clusters(): readonly ClusterClients[] {
     return this.#blocks.flatMap(({ placed }) => placed.flatMap(({ instance }) => instance.cluster ?? []));
+  }
+
+  /** Its server blocks, for who shows them. */
+  blockViews(): BlockView[] {
+    return this.#blocks.map(({ configured, placed }) => {
+      const span = configured.keys[0]?.span;
+      return {
+        keys: configured.keys.map(({ zone, port }) => `${zone}:${port}`),
+        place: { file: span?.file ?? "", line: span?.line ?? 0, column: span?.column ?? 0 },
+        listeners: [...new Set(labelsOf(configured))],
+        chain: configured.plugins.map(({ definition: { name } }) => ({
+          name,
+          handles: placed.some((plugin) => plugin.name === name && plugin.instance.handle !== undefined),
+        })),
+        plugins: placed,
+      };
+    });
   }
 
   /**

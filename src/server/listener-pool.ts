@@ -5,6 +5,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
+import type { QueryStream } from "../plugin/query-stream.ts";
 import type { BlockSettings } from "../plugin/site.ts";
 import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
@@ -27,6 +28,8 @@ export interface ListenerPoolOptions {
   readonly metrics: MetricsRegistry;
   /** Descriptors that the process may have open. */
   readonly descriptors: number;
+  /** Where finished queries are written. */
+  readonly stream?: QueryStream;
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
   /** How listening TCP sockets are made. */
@@ -232,6 +235,7 @@ export class ListenerPool {
   ): Promise<OpenListener> {
     const { label, scheme, host, port, sockets } = point;
     const listener = new DnsListener({
+      stream: this.#options.stream,
       label,
       service: point.service,
       clock: this.#options.clock,

@@ -12,6 +12,7 @@ import { MetricsRegistry } from "../lib/metrics.ts";
 import { version } from "../lib/version.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
+import { QueryStream } from "../plugin/query-stream.ts";
 import { feedToNobody, type HttpService, type Machine, type Random } from "../plugin/site.ts";
 import { type Configuration, type CorefileSource, readConfiguration } from "./configuration/configuration.ts";
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
@@ -72,6 +73,7 @@ export class OfflineServer {
           explain: () => Promise.reject(new ExplainError("nobody can ask this server over HTTP")),
           clusters: () => [],
         },
+        queries: new QueryStream(clock),
         machine,
         version,
       },

@@ -15,6 +15,7 @@ import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { InProcessClient } from "./explaining/in-process-client.ts";
+import { ServerFacts } from "./server-facts.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { FeedHub } from "./threads/feed.ts";
 import { Fleet, type PreparedFleet } from "./threads/fleet.ts";
@@ -47,6 +48,7 @@ export class Server {
   readonly #options: ServerOptions;
   readonly #plane: DataPlane;
   readonly #fleet: Fleet;
+  readonly #facts: ServerFacts;
   /** Number of the generation made last. */
   #generations = 0;
   /** Reloads run one after the other. */
@@ -58,6 +60,11 @@ export class Server {
   constructor(options: ServerOptions) {
     const { registry, clock, log, metrics, version, defaultPort } = options;
     this.#options = options;
+    this.#facts = new ServerFacts(
+      clock,
+      () => this.#plane.generation,
+      () => this.dataPlanes,
+    );
     this.#plane = new DataPlane({
       ...options,
       plane: 0,
@@ -97,6 +104,7 @@ export class Server {
         isInForce = await this.#putIntoForce();
       } catch (error) {
         log.error(`Restart failed: ${messageOf(error)}`);
+        this.#facts.refused(error);
         throw error;
       }
       log.info(isInForce ? "Reloading complete" : "Reloading given up: the server stops");
@@ -166,6 +174,7 @@ export class Server {
       throw error;
     }
     await Promise.all([prepared.commit(), fleet.commit()]);
+    this.#facts.inForce(source);
     return true;
   }
 
@@ -196,6 +205,7 @@ export class Server {
       fatal: (message) => this.#options.onFatal?.(message),
       explain: (question, timeout) => this.#explain(question, timeout),
       clusters: () => this.#plane.generation?.clusters ?? [],
+      view: this.#facts,
     };
   }
 

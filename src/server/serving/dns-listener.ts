@@ -7,6 +7,8 @@ import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/e
 import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
+import { Bit } from "../../plugin/query-ring.ts";
+import type { QueryStream } from "../../plugin/query-stream.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
@@ -74,6 +76,7 @@ export class DnsListener implements Listener {
   readonly #counters: ListenerCounters;
   readonly #onError: (error: unknown) => void;
   readonly #waiting: WaitingQueries;
+  readonly #finished: Pick<QueryStream, "ring">;
 
   constructor(options: {
     label: string;
@@ -82,14 +85,18 @@ export class DnsListener implements Listener {
     counters: ListenerCounters;
     onError: (error: unknown) => void;
     maxWaiting?: number;
+    /** Where finished queries are written while somebody listens. */
+    stream?: Pick<QueryStream, "ring"> | undefined;
   }) {
     this.label = options.label;
     this.service = options.service;
     this.#clock = options.clock;
     this.#counters = options.counters;
     this.#onError = options.onError;
+    this.#finished = options.stream ?? NOT_WRITTEN;
     this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, ({ query, port }) => {
       this.#counters.shed.increment();
+      this.#finished.ring?.record(query, undefined, 0, true, Bit.SHED);
       port.drop();
       query.abandon();
     });
@@ -165,7 +172,7 @@ export class DnsListener implements Listener {
       outcome = new Failure(Rcode.SERVFAIL);
     }
     if (!(outcome instanceof Promise)) {
-      if (outcome.kind !== "stream") this.#send(query, outcome, port);
+      if (outcome.kind !== "stream") this.#send(query, outcome, port, false);
       else this.#stream(query, outcome, this.#keep(query, port));
       return;
     }
@@ -178,12 +185,12 @@ export class DnsListener implements Listener {
         if (settled.kind === "stream") {
           if (waits) this.#stream(query, settled, waiting.port);
           else void endStream(settled);
-        } else if (waits) this.#send(query, settled, waiting.port);
+        } else if (waits) this.#send(query, settled, waiting.port, true);
         inFlight.leave();
       },
       (error: unknown) => {
         this.#onError(error);
-        if (this.#waiting.remove(waiting)) this.#send(query, new Failure(Rcode.SERVFAIL), waiting.port);
+        if (this.#waiting.remove(waiting)) this.#send(query, new Failure(Rcode.SERVFAIL), waiting.port, true);
         inFlight.leave();
       },
     );
@@ -199,27 +206,37 @@ export class DnsListener implements Listener {
   #stream(query: Query, stream: ReplyStream, port: ReplyPort): void {
     const { inFlight } = this.service;
     inFlight.enter();
+    const answered = query.reply({ rcode: stream.rcode });
+    answered.plugin = stream.plugin;
     void sendStream(query, stream, port).then((error) => {
+      this.#finished.ring?.record(query, answered, 0, true);
       if (error !== undefined) this.#onError(error);
       inFlight.leave();
     });
   }
 
-  #send(query: Query, outcome: Exclude<Outcome, ReplyStream>, port: ReplyPort): void {
+  /** @param waited whether it is answered in a later turn of the event loop than it came */
+  #send(query: Query, outcome: Exclude<Outcome, ReplyStream>, port: ReplyPort, waited: boolean): void {
     if (outcome.kind === "dropped") {
+      this.#finished.ring?.record(query, undefined, 0, waited);
       port.drop();
       return;
     }
-    const reply = outcome.kind === "reply" ? outcome : query.reply({ rcode: outcome.rcode });
+    let reply: Reply;
+    if (outcome.kind === "reply") reply = outcome;
+    else {
+      reply = query.reply({ rcode: outcome.rcode });
+      reply.plugin = outcome.plugin;
+    }
     try {
-      this.#write(query, reply, port);
+      this.#write(query, reply, port, waited);
       return;
     } catch (error) {
       // Records that cannot be written (malformed RDATA passed on and decoded, a plugin's rubbish) cost this answer only.
       this.#onError(error);
     }
     try {
-      this.#write(query, query.reply({ rcode: Rcode.SERVFAIL }), port);
+      this.#write(query, query.reply({ rcode: Rcode.SERVFAIL }), port, waited);
     } catch (error) {
       // Nor can it be sent: to port 0, say. It may be the answer to a promise, with nobody above to catch this.
       this.#onError(error);
@@ -227,9 +244,10 @@ export class DnsListener implements Listener {
     }
   }
 
-  #write(query: Query, reply: Reply, port: ReplyPort): void {
+  #write(query: Query, reply: Reply, port: ReplyPort, waited: boolean): void {
     const length = writeReply(query, reply, port);
     port.describe?.(reply);
+    this.#finished.ring?.record(query, reply, length, waited);
     port.send(length);
     reply.release();
   }
@@ -258,5 +276,7 @@ class MessageArrival implements Arrival {
     this.transport = transport;
   }
 }
+
+const NOT_WRITTEN: Pick<QueryStream, "ring"> = Object.freeze({ ring: undefined });
 
 const NOWHERE: Endpoint = new FixedEndpoint("::", 0, new Uint8Array(16));

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { FakeClock } from "../lib/clock.ts";
+import { QueryReader } from "./query-reader.ts";
+import { Bit, makeRingBuffer, QueryRing } from "./query-ring.ts";
+import { QueryStream } from "./query-stream.ts";
+import { makeTestQuery, type QuestionOptions, records } from "./testing.ts";
+
+const SMALL = 40_000;
+
+function queryFor(question: QuestionOptions, at = 0) {
+  return makeTestQuery(question, at, (asked) => asked.fail());
+}
+
+function all(reader: QueryReader, most = Number.POSITIVE_INFINITY): string[] {
+  const seen: string[] = [];
+  reader.read(({ octets, nameStart, nameEnd, rcode, client, plugin }) => {
+    const name = Buffer.from(octets.slice(nameStart + 1, nameEnd - 1)).toString();
+    seen.push(`${name} ${rcode} ${client} ${plugin}`);
+  }, most);
+  return seen;
+}
+
+describe("the stream of finished queries", () => {
+  test("is written while somebody listens, and not otherwise", () => {
+    const stream = new QueryStream(new FakeClock());
+    assert.equal(stream.ring, undefined);
+    const first = stream.listen();
+    const { ring } = stream;
+    const second = stream.listen();
+    assert.equal(stream.ring, ring);
+    first.stop();
+    first.stop();
+    assert.equal(stream.ring, ring);
+    second.stop();
+    assert.equal(stream.ring, undefined);
+  });
+
+  test("tells of a query what everybody wants to know", () => {
+    const clock = new FakeClock({ now: 50, wallTime: 1_000_050 });
+    const stream = new QueryStream(clock);
+    const { reader, again } = stream.listen();
+    const query = queryFor(
+      {
+        name: "Web.example.",
+        type: "AAAA",
+        client: "2001:db8::7",
+        clientPort: 4242,
+        id: 77,
+        edns: { dnssecOk: true },
+      },
+      50,
+    );
+    const reply = query.reply({ answer: records("web.example. 30 IN AAAA 2001:db8::1") });
+    reply.plugin = "cache";
+    stream.ring?.record(query, reply, 99, false);
+    clock.advance(3);
+    let count = 0;
+    for (const each of [reader, again()])
+      each.read((seen) => {
+        count++;
+        assert.equal(seen.client, "2001:db8::7");
+        assert.deepEqual(
+          [seen.time, seen.duration, seen.type, seen.rcode, seen.port, seen.id, seen.replySize],
+          [1_000_050, 3, 28, 0, 4242, 77, 99],
+        );
+        assert.deepEqual(
+          [seen.plugin, seen.listener, seen.transport, seen.answers, seen.ttl, seen.hasEdns, seen.dnssecOk],
+          ["cache", query.listener.label, "udp", 1, 30, true, true],
+        );
+      }, 10);
+    assert.equal(count, 2);
+  });
+
+  test("tells which queries got no reply, and which were given up", () => {
+    const stream = new QueryStream(new FakeClock());
+    const { reader } = stream.listen();
+    stream.ring?.record(queryFor({ name: "a." }), undefined, 0, true, Bit.SHED);
+    reader.read(
+      ({ rcode, wasShed, ttl }) => assert.deepEqual([rcode, wasShed, ttl], [undefined, true, undefined]),
+      1,
+    );
+  });
+
+  test("gives queries that came together the time at which those behind them came", () => {
+    const clock = new FakeClock();
+    const stream = new QueryStream(clock);
+    const { reader } = stream.listen();
+    const record = (at: number, waited = false) => {
+      const query = queryFor({ name: "a." }, at);
+      stream.ring?.record(query, query.reply(), 20, waited);
+    };
+    record(0);
+    record(0);
+    clock.advance(9);
+    record(2, true);
+    record(4);
+    clock.advance(1);
+    const durations: number[] = [];
+    reader.read(({ duration }) => durations.push(duration), 10);
+    assert.deepEqual(durations, [4, 4, 7, 6]);
+  });
+
+  test("leaves out all but each Nth of those that went well, and none that failed", () => {
+    const stream = new QueryStream(new FakeClock());
+    const { reader } = stream.listen();
+    reader.interval = 10;
+    for (let count = 0; count < 200; count++) {
+      const query = queryFor({ name: "a." });
+      stream.ring?.record(query, query.reply({ rcode: count < 100 ? 3 : 0 }), 20, false);
+      if (count % 20 === 0) stream.ring?.record(query, query.reply({ rcode: 2 }), 20, false);
+    }
+    let weights = 0;
+    let failures = 0;
+    reader.read(({ weight, rcode }) => {
+      weights += weight;
+      if (rcode === 2) failures++;
+    }, 1_000);
+    assert.equal(failures, 10);
+    assert.ok(Math.abs(weights - 210) <= 10, `${weights}`);
+    assert.equal(reader.finished, 210);
+  });
+
+  test("reads in portions", () => {
+    const stream = new QueryStream(new FakeClock());
+    const { reader } = stream.listen();
+    for (const name of ["a.", "b.", "c."]) {
+      const query = queryFor({ name, client: "192.0.2.9" });
+      stream.ring?.record(query, query.reply(), 20, false);
+    }
+    assert.deepEqual(all(reader, 2), ["a 0 192.0.2.9 ", "b 0 192.0.2.9 "]);
+    assert.equal(all(reader).length, 1);
+    assert.equal(all(reader).length, 0);
+  });
+});
+
+test("a ring keeps the newest queries, whole and in order, whatever their length", () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          label: fc.integer({ min: 1, max: 60 }),
+          v6: fc.boolean(),
+          late: fc.boolean(),
+          read: fc.boolean(),
+        }),
+        {
+          minLength: 1,
+          maxLength: 1_500,
+          size: "max",
+        },
+      ),
+      (events) => {
+        const clock = new FakeClock();
+        const ring = new QueryRing(makeRingBuffer(SMALL), clock);
+        const reader = new QueryReader(ring.buffer, false, () => ring.close());
+        const written: string[] = [];
+        const read: string[] = [];
+        for (const [index, { label, v6, late, read: reads }] of events.entries()) {
+          const client = v6 ? "2001:db8::1" : "192.0.2.1";
+          const name = `${index}`.padEnd(label, "x").slice(0, 63);
+          const query = queryFor({ name: `${name}.`, client }, clock.now());
+          ring.record(query, query.reply(), 10, late);
+          written.push(`${name} 0 ${client} `);
+          if (reads) read.push(...all(reader));
+        }
+        read.push(...all(reader));
+        const kept = all(new QueryReader(ring.buffer, true, () => ring.close()));
+        assert.deepEqual(kept, written.slice(written.length - kept.length));
+        assert.ok(kept.length > 100 || kept.length === written.length);
+        // What was read is what was written but for gaps.
+        let at = 0;
+        for (const line of read) {
+          at = written.indexOf(line, at);
+          assert.ok(at >= 0, line);
+          at++;
+        }
+        assert.equal(read.at(-1), written.at(-1));
+      },
+    ),
+    { numRuns: 25 },
+  );
+});

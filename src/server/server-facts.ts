@@ -1,0 +1,74 @@
+/** Keeps what a running server can tell of its configuration. */
+import type { Diagnostic } from "../corefile/diagnostic.ts";
+import type { Clock } from "../lib/clock.ts";
+import type {
+  BlockView,
+  ConfigurationView,
+  DiagnosticView,
+  RefusalView,
+  ServerView,
+} from "../plugin/server-view.ts";
+import {
+  type Configuration,
+  ConfigurationError,
+  type CorefileSource,
+} from "./configuration/configuration.ts";
+import type { Generation } from "./generation.ts";
+
+export class ServerFacts implements ServerView {
+  startedAt = 0;
+  readonly #clock: Clock;
+  readonly #generation: () => Generation | undefined;
+  readonly #threads: () => number;
+  #source: CorefileSource = { text: "", file: "" };
+  #inForceSince = 0;
+  #refused: RefusalView | undefined;
+
+  constructor(clock: Clock, generation: () => Generation | undefined, threads: () => number) {
+    this.#clock = clock;
+    this.#generation = generation;
+    this.#threads = threads;
+  }
+
+  get threads(): number {
+    return this.#threads();
+  }
+
+  /** A configuration came into force. */
+  inForce(source: CorefileSource): void {
+    const now = this.#clock.wallTime();
+    if (this.startedAt === 0) this.startedAt = now;
+    this.#source = source;
+    this.#inForceSince = now;
+    this.#refused = undefined;
+  }
+
+  /** A configuration was not put into force. */
+  refused(error: unknown): void {
+    this.#refused = {
+      at: this.#clock.wallTime(),
+      reason: error instanceof Error ? error.message : String(error),
+      diagnostics: error instanceof ConfigurationError ? error.diagnostics.map(diagnosticView) : [],
+    };
+  }
+
+  blocks(): readonly BlockView[] {
+    return this.#generation()?.blockViews() ?? [];
+  }
+
+  configuration(): ConfigurationView {
+    const configuration: Configuration | undefined = this.#generation()?.configuration;
+    return {
+      file: this.#source.file,
+      text: this.#source.text,
+      sha512: configuration?.sha512 ?? "",
+      inForceSince: this.#inForceSince,
+      warnings: configuration?.warnings.map(diagnosticView) ?? [],
+      refused: this.#refused,
+    };
+  }
+}
+
+function diagnosticView({ code, severity, message, span }: Diagnostic): DiagnosticView {
+  return { code, severity, message, file: span.file, line: span.line, column: span.column };
+}
