@@ -38,6 +38,7 @@ export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
 export { TimeoutWheel } from "../lib/timeout-wheel.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { Asked } from "./asked.ts";
+export { CACHE, type CachedAnswer, type CacheView } from "./cache-view.ts";
 export type { ClusterClients } from "./cluster-clients.ts";
 export {
   type Argument,

@@ -1,6 +1,5 @@
 /** A bounded table of answers, as octets in one buffer: no object belongs to an entry, and a hit makes none. */
 import type { Name } from "../../dns/name.ts";
-import { FOLD } from "../../dns/octets.ts";
 import {
   BlockMemory,
   REGION_OCTETS,
@@ -13,7 +12,7 @@ import { ReadGuard } from "../../lib/slab/read-guard.ts";
 import { SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
 import { SharedParts } from "../../lib/slab/shared-parts.ts";
 import type { Asked } from "../../plugin/asked.ts";
-import { Head, Key, MESSAGE_OCTETS, NAME_START, NEVER } from "./entry-layout.ts";
+import { Head, Key, NAME_START, NEVER } from "./entry-layout.ts";
 import {
   type EntryContent,
   entryOrder,
@@ -25,6 +24,7 @@ import {
 import { Evictor } from "./evictor.ts";
 import { Frame, FramePool } from "./frames.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
+import { type EntryFacts, entryFacts, isAbout } from "./kept-entries.ts";
 import { lendSections } from "./lend-sections.ts";
 import { NameTree } from "./name-tree.ts";
 import {
@@ -150,7 +150,7 @@ export class EntrySlab {
     for (let at = index.first(hash); pairs[at + 1] !== 0; at = index.next(at)) {
       if (pairs[at] !== hash) continue;
       const unit = (pairs[at + 1] as number) - 1;
-      if (this.#matches(unit, traits, query)) return unit;
+      if (isAbout(this.#blocks, unit, traits, query)) return unit;
     }
     return NONE;
   }
@@ -166,7 +166,7 @@ export class EntrySlab {
       const unit = value - 1;
       // Who is still in the index once reading has begun has not been freed before.
       if (!this.#guard.begin(unit >> REGION_SHIFT) || pairs[at + 1] !== value) return DISTURBED;
-      if (this.#matches(unit, traits, query)) return unit;
+      if (isAbout(this.#blocks, unit, traits, query)) return unit;
     }
   }
 
@@ -298,6 +298,26 @@ export class EntrySlab {
     return dropped;
   }
 
+  /** Entries of a name and of names below it; none where others write for too long. */
+  entriesAt(name: Name, most: number): EntryFacts[] {
+    if (!this.#enter()) return [];
+    const found = new Int32Array(most);
+    const count = this.#tree.collect(name.folded, found);
+    const facts = Array.from(found.subarray(0, count), (unit) => entryFacts(this.#blocks, unit));
+    this.#leave();
+    return facts;
+  }
+
+  /** Drops those of the first thousand entries at and below a name that are meant. @returns how many */
+  dropWhere(name: Name, isMeant: (entry: EntryFacts) => boolean): number {
+    if (!this.#enter()) return 0;
+    const found = this.#found.subarray(0, this.#tree.collect(name.folded, this.#found));
+    const meant = Array.from(found).filter((unit) => isMeant(entryFacts(this.#blocks, unit)));
+    for (const unit of meant) this.#remove(unit);
+    this.#leave();
+    return meant.length;
+  }
+
   /**
    * Counts a hit.
    * @param windowMs hits further from the one before than that count anew
@@ -355,22 +375,6 @@ export class EntrySlab {
     if (!this.has(mark)) return;
     const others = (this.#marks[mark.unit] as number) & ~REFRESHING;
     this.#marks[mark.unit] = refreshing ? others | REFRESHING : others;
-  }
-
-  #matches(unit: number, traits: number, query: Asked): boolean {
-    const { words, octets } = this.#blocks;
-    const { bytes, nameEnd } = query;
-    if (
-      ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.MATCH) !==
-      (nameEnd | (traits << Key.TRAITS_SHIFT))
-    )
-      return false;
-    const fold = FOLD;
-    const message = unit * UNIT_OCTETS + MESSAGE_OCTETS;
-    for (let at = NAME_START; at < nameEnd; at++)
-      if (fold[bytes[at] as number] !== octets[message + at]) return false;
-    for (let at = nameEnd; at < nameEnd + 4; at++) if (bytes[at] !== octets[message + at]) return false;
-    return true;
   }
 
   #write(unit: number, key: EntryKey, content: EntryContent): void {

@@ -1,21 +1,26 @@
 /** `cache`: keeps answers for as long as their TTLs allow. */
+import { CACHE } from "../../plugin/cache-view.ts";
 import { definePlugin } from "../../plugin/index.ts";
 import type { SharedAnswers } from "./answer-store.ts";
 import { cacheDirective } from "./directive.ts";
 import { CacheHandler } from "./handler.ts";
 import { settingsOf } from "./settings.ts";
+import { ShownCache } from "./view.ts";
 
 export default definePlugin({
   name: "cache",
   summary: "Keeps answers, and gives them again until they expire.",
   config: cacheDirective,
   create(config, site) {
-    const cache = new CacheHandler(settingsOf(config), site);
+    const settings = settingsOf(config);
+    const cache = new CacheHandler(settings, site);
+    const zones = settings.zones.toString().split(",");
     // One cache for the data planes of all threads: what one has learnt all answer.
     site.feed.provide(() => [cache.share()]);
     site.feed.receive((message) => cache.join(message as SharedAnswers));
     return {
       handle: (query, next) => cache.handle(query, next),
+      services: [CACHE.offer(new ShownCache(cache, zones, site.clock))],
       forget: (names) => void cache.drop(names),
       stop: () => cache.stop(),
     };

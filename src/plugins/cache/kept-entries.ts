@@ -1,0 +1,51 @@
+/** The entries of a slab one by one: for who looks at the cache from outside, and for finding the one that answers a question. */
+import { Name } from "../../dns/name.ts";
+import { FOLD, readU16 } from "../../dns/octets.ts";
+import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import type { Asked } from "../../plugin/asked.ts";
+import { Head, Key, MESSAGE_OCTETS, NAME_START } from "./entry-layout.ts";
+
+/** An entry as values. */
+export interface EntryFacts {
+  readonly unit: number;
+  readonly name: Name;
+  readonly type: number;
+  readonly class: number;
+  readonly rcode: number;
+  /** Seconds. */
+  readonly ttl: number;
+  readonly answers: number;
+}
+
+/** Whether an entry is about the question of a query, with these traits. */
+export function isAbout(blocks: BlockMemory, unit: number, traits: number, query: Asked): boolean {
+  const { words, octets } = blocks;
+  const { bytes, nameEnd } = query;
+  if (
+    ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.MATCH) !==
+    (nameEnd | (traits << Key.TRAITS_SHIFT))
+  )
+    return false;
+  const fold = FOLD;
+  const message = unit * UNIT_OCTETS + MESSAGE_OCTETS;
+  for (let at = NAME_START; at < nameEnd; at++)
+    if (fold[bytes[at] as number] !== octets[message + at]) return false;
+  for (let at = nameEnd; at < nameEnd + 4; at++) if (bytes[at] !== octets[message + at]) return false;
+  return true;
+}
+
+export function entryFacts({ words, octets }: BlockMemory, unit: number): EntryFacts {
+  const head = unit * UNIT_WORDS;
+  const key = words[head + Head.KEY] as number;
+  const start = unit * UNIT_OCTETS + MESSAGE_OCTETS;
+  const nameEnd = start + (key & Key.NAME_END);
+  return {
+    unit,
+    name: Name.fromCheckedWire(Uint8Array.from(octets.subarray(start + NAME_START, nameEnd))),
+    type: readU16(octets, nameEnd),
+    class: readU16(octets, nameEnd + 2),
+    rcode: (key >> Key.RCODE_SHIFT) & Key.RCODE,
+    ttl: words[head + Head.TTL] as number,
+    answers: (words[head + Head.ANSWERS_AUTHORITIES] as number) & 0xffff,
+  };
+}

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Name, RecordType } from "../../dns/index.ts";
+import { CACHE } from "../../plugin/index.ts";
+import { answering, PluginTest, records } from "../../plugin/testing.ts";
+import cache from "./index.ts";
+
+async function filled() {
+  const running = PluginTest.of(cache, "cache 60");
+  const keep = (name: string, type: string, value: string) =>
+    running.ask({ name, type, next: answering({ answer: records(`${name} 40 IN ${type} ${value}`) }) });
+  await keep("a.example.", "A", "192.0.2.1");
+  await keep("A.example.", "AAAA", "2001:db8::1");
+  await keep("deep.a.example.", "A", "192.0.2.2");
+  await keep("b.example.", "A", "192.0.2.3");
+  const [view] = CACHE.among([{ instance: running.instances[0] ?? {} }]);
+  assert.ok(view !== undefined);
+  return { running, view };
+}
+
+test("shows the answers for a name and those below it, with their age", async () => {
+  const { running, view } = await filled();
+  running.clock.advance(10_000);
+  const shown = view
+    .look(Name.parse("A.EXAMPLE."), 10)
+    .map(
+      ({ name, type, ttl, remaining, age, answers }) =>
+        `${name} ${type} ${ttl} ${remaining} ${age} ${answers}`,
+    );
+  assert.deepEqual(shown.sort(), [
+    "a.example. 1 40 30 10 1",
+    "a.example. 28 40 30 10 1",
+    "deep.a.example. 1 40 30 10 1",
+  ]);
+  assert.equal(view.look(Name.parse("example."), 2).length, 2);
+  assert.equal(view.look(Name.parse("other."), 2).length, 0);
+  assert.deepEqual([view.entries, view.zones], [4, ["."]]);
+});
+
+for (const [title, below, type, left] of [
+  ["a type of a name", false, RecordType.AAAA, ["a.example. 1", "b.example. 1", "deep.a.example. 1"]],
+  ["a name", false, undefined, ["b.example. 1", "deep.a.example. 1"]],
+  ["a type below a name", true, RecordType.A, ["a.example. 28", "b.example. 1"]],
+  ["all at and below a name", true, undefined, ["b.example. 1"]],
+] as const) {
+  test(`forgets ${title}, and nothing else`, async () => {
+    const { view } = await filled();
+    assert.equal(view.forget(Name.parse("a.example."), below, type), 4 - left.length);
+    const shown = view.look(Name.parse("example."), 10).map(({ name, type }) => `${name} ${type}`);
+    assert.deepEqual(shown.sort(), left);
+  });
+}
