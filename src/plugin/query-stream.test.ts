@@ -40,7 +40,7 @@ describe("the stream of finished queries", () => {
   test("tells of a query what everybody wants to know", () => {
     const clock = new FakeClock({ now: 50, wallTime: 1_000_050 });
     const stream = new QueryStream(clock);
-    const { reader, again } = stream.listen();
+    const listening = stream.listen();
     const query = queryFor(
       {
         name: "Web.example.",
@@ -57,7 +57,7 @@ describe("the stream of finished queries", () => {
     stream.ring?.record(query, reply, 99, false);
     clock.advance(3);
     let count = 0;
-    for (const each of [reader, again()])
+    for (const each of [listening.reader, listening.again()])
       each.read((seen) => {
         count++;
         assert.equal(seen.client, "2001:db8::7");
