@@ -3,6 +3,15 @@
  * presentation form both ways.
  */
 export type { AddressRun } from "./address-runs.ts";
+export { type SigningAlgorithm, signingAlgorithm } from "./dnssec/algorithms.ts";
+export { type KeyPair, KeyPairError, keyTag, readKeyPair } from "./dnssec/key-pair.ts";
+export {
+  canonicalRrset,
+  rrsetsOf,
+  type SignatureFacts,
+  signatureRecord,
+  signRrset,
+} from "./dnssec/rrset-signature.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./edns.ts";
 export { EncodedSections, type RecordSections, type ScannedMessage } from "./encoded-sections.ts";

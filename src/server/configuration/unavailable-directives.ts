@@ -4,7 +4,7 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "https3",
   "trace",
   "dnstap",
-  "dnssec",
+
   "route53",
   "azure",
   "clouddns",

@@ -1,0 +1,124 @@
+/** Signatures over RRsets (RFC 4034 section 3.1.8.1). */
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import type { Name } from "../name.ts";
+import { writeU16, writeU32 } from "../octets.ts";
+import type { DataOf, ResourceRecord } from "../record-kind.ts";
+import { RRSIG } from "../record-table.ts";
+import { canonicalData } from "../resource-record.ts";
+import type { KeyPair } from "./key-pair.ts";
+
+/** Times are seconds since the epoch; all else is what the RRSIG record says. */
+export interface SignatureFacts {
+  readonly signer: Name;
+  readonly originalTtl: number;
+  readonly inception: number;
+  readonly expiration: number;
+}
+
+export type SignatureData = DataOf<typeof RRSIG>;
+
+/**
+ * The records as they are signed: in canonical form and order, each once, with this TTL.
+ * @param rrset records of one owner, class and type; at least one
+ */
+export function canonicalRrset(rrset: readonly ResourceRecord[], originalTtl: number): Uint8Array {
+  const [first] = rrset;
+  if (first === undefined) throw new RangeError("no records");
+  const owner = first.name.folded;
+  const data = rrset.map(canonicalData);
+  if (data.length > 1) data.sort((one, other) => Buffer.compare(one, other));
+  const different = data.filter(
+    (octets, at) => at === 0 || Buffer.compare(octets, data[at - 1] ?? octets) !== 0,
+  );
+  const length = different.reduce((sum, octets) => sum + owner.length + 10 + octets.length, 0);
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const octets of different) {
+    bytes.set(owner, at);
+    at += owner.length;
+    writeU16(bytes, at, first.type);
+    writeU16(bytes, at + 2, first.class);
+    writeU32(bytes, at + 4, originalTtl);
+    writeU16(bytes, at + 8, octets.length);
+    bytes.set(octets, at + 10);
+    at += 10 + octets.length;
+  }
+  return bytes;
+}
+
+/** The RRSIG record of an RRset, with a signature made before. */
+export function signatureRecord(
+  rrset: readonly ResourceRecord[],
+  key: KeyPair,
+  facts: SignatureFacts,
+  signature: Uint8Array,
+): ResourceRecord<SignatureData> {
+  const [first] = rrset;
+  if (first === undefined) throw new RangeError("no records");
+  return RRSIG.create(first.name, first.ttl, { ...signatureData(first, key, facts), signature }, first.class);
+}
+
+function signatureData(
+  { name, type }: ResourceRecord,
+  key: KeyPair,
+  facts: SignatureFacts,
+): Omit<SignatureData, "signature"> {
+  return {
+    typeCovered: type,
+    algorithm: key.algorithm.number,
+    labels: name.labelCount - (name.isWildcard ? 1 : 0),
+    originalTtl: facts.originalTtl,
+    expiration: facts.expiration,
+    inception: facts.inception,
+    keyTag: key.tag,
+    signerName: facts.signer,
+  };
+}
+
+/**
+ * Makes a signature on a thread of libuv's pool.
+ * @param records what {@link canonicalRrset} made of the RRset
+ */
+export async function signRrset(
+  rrset: readonly ResourceRecord[],
+  records: Uint8Array,
+  key: KeyPair,
+  facts: SignatureFacts,
+): Promise<Uint8Array> {
+  const [first] = rrset;
+  if (first === undefined) throw new RangeError("no records");
+  const head = canonicalData(
+    RRSIG.create(first.name, 0, { ...signatureData(first, key, facts), signature: new Uint8Array(0) }),
+  );
+  const octets = new Uint8Array(head.length + records.length);
+  octets.set(head);
+  octets.set(records, head.length);
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  nodeCrypto().sign(
+    key.algorithm.hash,
+    octets,
+    { key: key.privateKey, dsaEncoding: "ieee-p1363" },
+    (error, signature) => {
+      if (error === null) resolve(signature);
+      else reject(error);
+    },
+  );
+  return await promise;
+}
+
+/** Groups records of one section into RRsets, in the order of their first records. */
+export function rrsetsOf(records: readonly ResourceRecord[]): ResourceRecord[][] {
+  const sets: ResourceRecord[][] = [];
+  for (const record of records) {
+    const set = sets.find(
+      ([first]) =>
+        first !== undefined &&
+        first.type === record.type &&
+        first.class === record.class &&
+        first.name.equals(record.name),
+    );
+    if (set === undefined) sets.push([record]);
+    else set.push(record);
+  }
+  return sets;
+}

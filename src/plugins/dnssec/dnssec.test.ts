@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { KeyPairError, readKeyPair } from "../../dns/index.ts";
+import { SetupError } from "../../plugin/index.ts";
+import { answering, ConfigRefused, FakeClock, PluginTest, records } from "../../plugin/testing.ts";
+import { readSecretKey } from "./aws-secrets.ts";
+import dnssec from "./index.ts";
+import { SignatureStore } from "./signature-store.ts";
+
+const DO = { edns: { dnssecOk: true } };
+
+/** The two files of a new key of ECDSAP256SHA256. */
+function newKey(owner: string, flags = 257): { readonly key: string; readonly private: string } {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const { x = "", y = "", d = "" } = privateKey.export({ format: "jwk" });
+  const octets = (text: string) => Buffer.from(text, "base64url");
+  const published = Buffer.concat([octets(x), octets(y)]).toString("base64");
+  return {
+    key: `; a comment\n${owner} 3600 IN DNSKEY ${flags} 3 13 ${published}\n`,
+    private: `Private-key-format: v1.3\nAlgorithm: 13 (ECDSAP256SHA256)\nPrivateKey: ${octets(d).toString("base64")}\n`,
+  };
+}
+
+const folder = mkdtempSync(join(tmpdir(), "portolan-dnssec-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function keyFiles(name: string, files: { readonly key: string; readonly private: string }): string {
+  const base = join(folder, name);
+  writeFileSync(`${base}.key`, files.key);
+  writeFileSync(`${base}.private`, files.private);
+  return base;
+}
+
+const good = keyFiles("Kgood", newKey("example.org."));
+const zsk = keyFiles("Kzsk", newKey("example.org.", 256));
+
+const www = { answer: records("www.example.org. 60 IN A 192.0.2.1", "www.example.org. 60 IN A 192.0.2.2") };
+
+function signatures(section: readonly string[]): string[] {
+  return section.filter((text) => text.includes(" RRSIG ") || text.includes("\tRRSIG\t"));
+}
+
+test("signs what clients with DO get, and nothing for others", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
+  await running.start();
+  const next = answering(www);
+  const plain = await running.ask({ name: "www.example.org.", next });
+  assert.deepEqual(plain.answer.length, 2);
+  const signed = await running.ask({ name: "www.example.org.", next, ...DO });
+  assert.equal(signed.answer.length, 3);
+  assert.match(signatures(signed.answer)[0] ?? "", /RRSIG A 13 3 3600 /);
+  const again = await running.ask({ name: "www.example.org.", next, ...DO });
+  assert.deepEqual(again.answer, signed.answer);
+  const { body } = await running.metrics.expose();
+  assert.match(body, /^coredns_dnssec_cache_misses_total\{server="[^"]*"\} 1$/m);
+  assert.match(body, /^coredns_dnssec_cache_hits_total\{server="[^"]*"\} 1$/m);
+  assert.match(body, /^coredns_dnssec_cache_entries\{server="dns:\/\/:53",type="signature"\} 1$/m);
+});
+
+test("the same question at the same time makes one signature", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
+  await running.start();
+  const next = answering(www);
+  const all = await Promise.all(
+    Array.from({ length: 20 }, () => running.ask({ name: "www.example.org.", next, ...DO })),
+  );
+  assert.equal(new Set(all.map(({ answer }) => signatures(answer)[0])).size, 1);
+});
+
+test("a signature is given out until it ends, and made anew two days before", async () => {
+  const clock = new FakeClock();
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`, { clock });
+  await running.start();
+  const next = answering(www);
+  const ask = async () =>
+    signatures((await running.ask({ name: "www.example.org.", next, ...DO })).answer)[0];
+  const first = await ask();
+  clock.advance(5.9 * 86_400_000);
+  assert.equal(await ask(), first);
+  clock.advance(0.2 * 86_400_000);
+  assert.equal(await ask(), first);
+  // The new one is made behind the answer.
+  for (let turn = 0; turn < 500 && (await ask()) === first; turn++)
+    await new Promise((resolve) => setImmediate(resolve));
+  assert.notEqual(await ask(), first);
+});
+
+test("KSK and ZSK share the work", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good} ${zsk}\n}`);
+  await running.start();
+  const keys = await running.ask({ name: "example.org.", type: "DNSKEY", ...DO });
+  const tagOf = (text: string | undefined) => text?.split(/\s+/)[10];
+  assert.equal(keys.answer.length, 3);
+  const data = await running.ask({ name: "www.example.org.", next: answering(www), ...DO });
+  assert.equal(signatures(data.answer).length, 1);
+  assert.notEqual(tagOf(signatures(keys.answer)[0]), tagOf(signatures(data.answer)[0]));
+});
+
+test("a name that does not exist is denied with one record, compactly where that is asked for", async () => {
+  const soa = "example.org. 300 IN SOA ns. host. 1 2 3 4 300";
+  for (const [option, types] of [
+    ["", "HINFO TXT AAAA LOC SRV CERT SSHFP RRSIG NSEC TLSA HIP OPENPGPKEY SPF"],
+    ["compact", "RRSIG NSEC TYPE128"],
+  ]) {
+    const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n ${option}\n}`);
+    await running.start();
+    const denial = await running.ask({
+      name: "nope.example.org.",
+      next: answering({ rcode: 3, authority: records(soa) }),
+      ...DO,
+    });
+    assert.equal(denial.rcode, 0);
+    assert.equal(denial.authority.length, 4);
+    assert.equal(denial.authority[3], `nope.example.org. 300 IN NSEC \\000.nope.example.org. ${types}`);
+  }
+});
+
+for (const [what, files, message] of [
+  ["no record", { key: "nothing", private: "" }, /\.key: no DNSKEY record/],
+  ["another record", { key: "example.org. A 192.0.2.1", private: "" }, /\.key: the record is no DNSKEY/],
+  [
+    "an algorithm that cannot sign",
+    { key: "example.org. DNSKEY 257 3 12 AAAA", private: "" },
+    /algorithm 12 cannot sign here: use one of/,
+  ],
+  ["no private key", { ...newKey("example.org."), private: "hello" }, /\.private: not in the form/],
+  [
+    "another private key",
+    { key: newKey("example.org.").key, private: newKey("example.org.").private },
+    /\.private: (it does not belong to the public key|the key is broken)/,
+  ],
+  [
+    "a key of another zone",
+    newKey("example.net."),
+    /key example\.net\. \(keyid: \d+\) can not sign any of the zones/,
+  ],
+] as const) {
+  test(`refuses ${what}`, async () => {
+    const base = keyFiles("Kbad", files);
+    await assert.rejects(
+      PluginTest.of(dnssec, `dnssec example.org {\n key file ${base}\n}`).start(),
+      (error) => error instanceof SetupError && message.test(error.message),
+    );
+  });
+}
+
+test("a missing file is named", async () => {
+  await assert.rejects(PluginTest.of(dnssec, "dnssec example.org {\n key file /nowhere/K\n}").start(), {
+    message: "open /nowhere/K.key: no such file or directory",
+  });
+});
+
+for (const text of [
+  "dnssec {\n key\n}",
+  "dnssec {\n key file\n}",
+  "dnssec {\n cache_capacity\n}",
+  "dnssec\ndnssec",
+  "dnssec {\n key folder x\n}",
+]) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(() => PluginTest.of(dnssec, text), ConfigRefused);
+  });
+}
+
+test("keys of AWS Secrets Manager", async () => {
+  const secrets: Record<string, string> = { good: JSON.stringify(newKey("example.org.")), bad: "[]" };
+  const load = async () => ({
+    SecretsManagerClient: class {
+      async send(command: { id: string }) {
+        return { SecretString: secrets[command.id] };
+      }
+    },
+    GetSecretValueCommand: class {
+      readonly id: string;
+      constructor({ SecretId }: { SecretId: string }) {
+        this.id = SecretId;
+      }
+    },
+  });
+  assert.equal((await readSecretKey("good", load)).owner.toString(), "example.org.");
+  await assert.rejects(readSecretKey("bad", load), /no JSON object with the fields 'key' and 'private'/);
+  await assert.rejects(
+    readSecretKey("good", () => Promise.reject(new Error("not found"))),
+    /run 'npm install @aws-sdk\/client-secrets-manager'/,
+  );
+});
+
+test("the store of signatures is a map that forgets", () => {
+  const store = new SignatureStore(8, 64);
+  const kept = new Map<number, Uint8Array>();
+  for (let number = 0; number < 2_000; number++) {
+    const digest = store.digest(Uint8Array.of(number >> 8, number & 0xff), new Uint8Array(1), 7);
+    assert.equal(store.find(digest), -1);
+    const signature = Buffer.alloc(64, number);
+    store.add(digest, signature, number);
+    kept.set(number, signature);
+    let found = 0;
+    for (const [other, octets] of kept) {
+      const place = store.find(store.digest(Uint8Array.of(other >> 8, other & 0xff), new Uint8Array(1), 7));
+      if (place < 0) {
+        kept.delete(other);
+        continue;
+      }
+      found++;
+      assert.equal(store.expiration(place), other);
+      assert.deepEqual(Buffer.from(store.signature(place)), octets);
+    }
+    assert.equal(found, store.count);
+  }
+  assert.equal(store.count, 8);
+});
+
+test("no text makes reading a key fail otherwise", () => {
+  const { key, private: secret } = newKey("example.org.");
+  for (let at = 0; at < secret.length; at += 3) {
+    const broken = `${secret.slice(0, at)}!${secret.slice(at + 1)}`;
+    try {
+      readKeyPair(key, broken);
+    } catch (error) {
+      assert.ok(error instanceof KeyPairError, String(error));
+    }
+  }
+});

@@ -1,0 +1,299 @@
+import {
+  CNAME,
+  DNSKEY,
+  type KeyPair,
+  type Name,
+  Opcode,
+  Rcode,
+  RecordType,
+  type ResourceRecord,
+  RRSIG,
+  rrsetsOf,
+  SOA,
+} from "../../dns/index.ts";
+import {
+  type Handler,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  type Reply,
+  SetupError,
+  type Site,
+} from "../../plugin/index.ts";
+import { readKeyFiles } from "../../zones/zone-keys.ts";
+import { type ModuleLoader, readSecretKey } from "./aws-secrets.ts";
+import type { DnssecConfig } from "./config.ts";
+import { blackLie, compactDenial, unsignedDelegation } from "./denial.ts";
+import { DnssecMetrics } from "./metrics.ts";
+import { SignatureStore } from "./signature-store.ts";
+import { Signer } from "./signer.ts";
+
+/** The keys of one zone: who signs DNSKEY, and who signs everything else. */
+interface ZoneKeys {
+  readonly all: readonly KeyPair[];
+  readonly keySigning: readonly KeyPair[];
+  readonly zoneSigning: readonly KeyPair[];
+}
+
+/** A record, or the promise of a signature. */
+type Piece = ResourceRecord | Promise<ResourceRecord>;
+
+export class OnlineSigning implements PluginInstance {
+  readonly #config: DnssecConfig;
+  readonly #site: Site;
+  readonly #load: ModuleLoader | undefined;
+  readonly #keys = new Map<Name, ZoneKeys>();
+  readonly #metrics: DnssecMetrics;
+  #signer: Signer | undefined;
+
+  /** @param load for the package of AWS */
+  constructor(config: DnssecConfig, site: Site, load?: ModuleLoader) {
+    this.#config = config;
+    this.#site = site;
+    this.#load = load;
+    this.#metrics = new DnssecMetrics(site.metrics);
+  }
+
+  async start(): Promise<void> {
+    const { zones } = this.#config.zones;
+    const keys: KeyPair[] = [];
+    for (const { from, name } of this.#config.key) {
+      for (const word of name) {
+        const key = await (from === "file"
+          ? readKeyFiles(this.#site.resolvePath(word))
+          : readSecretKey(word, this.#load));
+        if (!zones.some((zone) => zone.isAtOrBelow(key.owner)))
+          throw new SetupError(`key ${key.owner} (keyid: ${key.tag}) can not sign any of the zones`);
+        if (key.algorithm.number === 14)
+          this.#site.log.warning(
+            `key ${key.owner} (keyid: ${key.tag}): signatures of ECDSAP384SHA384 take 15 times the time of ECDSAP256SHA256`,
+          );
+        keys.push(key);
+      }
+    }
+    if (keys.length === 0) return;
+    for (const zone of zones)
+      this.#keys.set(zone, rolesOf(keys.filter(({ owner }) => zone.isAtOrBelow(owner))));
+    const longest = Math.max(...keys.map(({ signatureOctets }) => signatureOctets));
+    const store = new SignatureStore(this.#config.cache_capacity, longest);
+    const labels = this.#site.block.listeners().map(({ label }) => label);
+    const show = () => this.#metrics.showStore(labels, store);
+    this.#signer = new Signer(store, this.#site.clock, show);
+    show();
+  }
+
+  readonly handle: Handler = (query, next) => {
+    const signer = this.#signer;
+    if (signer === undefined || query.opcode !== Opcode.QUERY) return next(query);
+    const zone = this.#config.zones.matchQuery(query);
+    if (zone === undefined || query.type === RecordType.AXFR || query.type === RecordType.IXFR)
+      return next(query);
+    if (query.type === RecordType.DNSKEY && zone.equals(query.name))
+      return this.#publicKeys(query, zone, signer);
+    if (!query.dnssecOk) return next(query);
+    const outcome = next(query);
+    if (outcome instanceof Promise)
+      return outcome.then((settled) => this.#sign(settled, query, zone, signer));
+    return this.#sign(outcome, query, zone, signer);
+  };
+
+  #publicKeys(query: Query, zone: Name, signer: Signer): Outcome | Promise<Outcome> {
+    const keys = this.#keys.get(zone)?.all ?? [];
+    const records = keys.map(({ record }) => DNSKEY.create(zone, record.ttl, record.data));
+    const reply = query.reply({ authoritative: true, answer: records });
+    if (!query.dnssecOk || records.length === 0) return reply;
+    const work = new SigningWork(query, signer, this);
+    return work.finish(reply, { answer: work.signed(records), authority: [], additional: [] });
+  }
+
+  #sign(outcome: Outcome, query: Query, zone: Name, signer: Signer): Outcome | Promise<Outcome> {
+    if (outcome.kind !== "reply") return outcome;
+    const { rcode } = outcome;
+    if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN) return outcome;
+    const work = new SigningWork(query, signer, this);
+    const { answer, authority, additional } = outcome;
+    const delegation = delegationOf(outcome);
+    if (delegation !== undefined) return this.#delegation(outcome, delegation, work);
+    const denied = deniedName(outcome, query);
+    const soa = authority.find((record) => SOA.is(record));
+    const isProvable =
+      denied !== undefined &&
+      soa !== undefined &&
+      denied.isAtOrBelow(soa.name) &&
+      this.zoneFor(soa.name) !== undefined;
+    if (!isProvable)
+      return work.finish(outcome, {
+        answer: work.signed(answer),
+        authority: work.signed(authority),
+        additional: work.signed(additional),
+      });
+    const isMissing = rcode === Rcode.NXDOMAIN;
+    outcome.rcode = Rcode.NOERROR;
+    const proof =
+      this.#config.compact && isMissing
+        ? compactDenial(denied, soa.ttl)
+        : blackLie(denied, zone.equals(denied), query.type, soa.ttl);
+    query.trace?.note(`denies ${denied} with an NSEC record of its own`);
+    // CoreDNS has the signature in front, here and at a delegation.
+    const signedProof = [...work.signatures([proof]), proof];
+    if (query.type === RecordType.NSEC && answer.length === 0)
+      return work.finish(outcome, { answer: signedProof, authority: [], additional: [] });
+    return work.finish(outcome, {
+      answer: work.signed(answer),
+      authority: [...work.signed(authority), ...signedProof],
+      additional: work.signed(additional),
+    });
+  }
+
+  /** Of a delegation the DS records alone are this zone's (RFC 4035 section 2.2); without any, that is what is proven. */
+  #delegation(reply: Reply, delegated: ResourceRecord, work: SigningWork): Outcome | Promise<Outcome> {
+    const { authority, additional, answer } = reply;
+    const signers = authority.filter(({ type }) => type === RecordType.DS);
+    if (authority.some(({ type }) => type === RecordType.NSEC || type === RecordType.NSEC3)) return reply;
+    if (this.zoneFor(delegated.name) === undefined) return reply;
+    let proof: Piece[];
+    if (signers.length > 0) proof = work.signatures(signers);
+    else {
+      const denial = unsignedDelegation(delegated.name, delegated.ttl);
+      proof = [...work.signatures([denial]), denial];
+    }
+    return work.finish(reply, { answer, authority: [...authority, ...proof], additional });
+  }
+
+  /** The zone that a record's owner belongs to, if there are keys for it. */
+  zoneFor(owner: Name): Name | undefined {
+    const zone = this.#config.zones.match(owner);
+    return zone !== undefined && (this.#keys.get(zone)?.all.length ?? 0) > 0 ? zone : undefined;
+  }
+
+  keysFor(zone: Name, type: number): readonly KeyPair[] {
+    const keys = this.#keys.get(zone);
+    return (type === RecordType.DNSKEY ? keys?.keySigning : keys?.zoneSigning) ?? [];
+  }
+
+  countersFor(label: string) {
+    return this.#metrics.counters(label);
+  }
+}
+
+/** The signatures of one reply. */
+class SigningWork {
+  readonly #query: Query;
+  readonly #signer: Signer;
+  readonly #plugin: OnlineSigning;
+  #waits = false;
+
+  constructor(query: Query, signer: Signer, plugin: OnlineSigning) {
+    this.#query = query;
+    this.#signer = signer;
+    this.#plugin = plugin;
+  }
+
+  /** The records of a section, and behind them the signatures that they lack. */
+  signed(section: readonly ResourceRecord[]): Piece[] {
+    return [...section, ...this.signatures(section)];
+  }
+
+  signatures(section: readonly ResourceRecord[]): Piece[] {
+    const counters = this.#plugin.countersFor(this.#query.listener.label);
+    const pieces: Piece[] = [];
+    for (const rrset of rrsetsOf(section)) {
+      const [first] = rrset;
+      if (first === undefined || first.type === RecordType.RRSIG) continue;
+      const zone = this.#plugin.zoneFor(first.name);
+      if (zone === undefined || isSigned(section, first)) continue;
+      for (const key of this.#plugin.keysFor(zone, first.type)) {
+        const piece = this.#signer.sign(rrset, zone, key, counters);
+        if (piece instanceof Promise) {
+          this.#waits = true;
+          // It is waited for below, with all others: none may reject before.
+          piece.catch(() => undefined);
+        }
+        pieces.push(piece);
+      }
+    }
+    return pieces;
+  }
+
+  finish(
+    reply: Reply,
+    sections: {
+      readonly answer: readonly Piece[];
+      readonly authority: readonly Piece[];
+      readonly additional: readonly Piece[];
+    },
+  ): Outcome | Promise<Outcome> {
+    if (this.#waits) return this.#finishLater(reply, sections);
+    reply.replaceRecords({
+      answer: sections.answer.filter(isRecord),
+      authority: sections.authority.filter(isRecord),
+      additional: sections.additional.filter(isRecord),
+    });
+    return reply;
+  }
+
+  async #finishLater(
+    reply: Reply,
+    sections: {
+      readonly answer: readonly Piece[];
+      readonly authority: readonly Piece[];
+      readonly additional: readonly Piece[];
+    },
+  ): Promise<Outcome> {
+    try {
+      const [answer, authority, additional] = await Promise.all([
+        Promise.all(sections.answer),
+        Promise.all(sections.authority),
+        Promise.all(sections.additional),
+      ]);
+      reply.replaceRecords({ answer, authority, additional });
+      return reply;
+    } catch (error) {
+      return this.#query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}
+
+function isRecord(piece: Piece): piece is ResourceRecord {
+  return !(piece instanceof Promise);
+}
+
+/** Something behind this plugin has signed the set already: a lookup of the server's own, or a file. */
+function isSigned(section: readonly ResourceRecord[], { name, type }: ResourceRecord): boolean {
+  return section.some(
+    (record) => RRSIG.is(record) && record.data.typeCovered === type && record.name.equals(name),
+  );
+}
+
+function rolesOf(keys: readonly KeyPair[]): ZoneKeys {
+  const entryPoints = keys.filter(({ isEntryPoint }) => isEntryPoint);
+  const others = keys.filter(({ isEntryPoint }) => !isEntryPoint);
+  if (entryPoints.length === 0 || others.length === 0)
+    return { all: keys, keySigning: keys, zoneSigning: keys };
+  return { all: keys, keySigning: entryPoints, zoneSigning: others };
+}
+
+/** The first NS record of a referral. */
+function delegationOf({ rcode, answer, authority }: Reply): ResourceRecord | undefined {
+  if (rcode !== Rcode.NOERROR || answer.length > 0) return undefined;
+  if (authority.some(({ type }) => type === RecordType.SOA)) return undefined;
+  return authority.find(({ type }) => type === RecordType.NS);
+}
+
+/** What a denial is about: the name that was asked for, or the one that its aliases end at. */
+function deniedName({ answer, rcode }: Reply, query: Query): Name | undefined {
+  let { name } = query;
+  for (let links = 0; links <= answer.length; links++) {
+    const alias = answer.find((record) => CNAME.is(record) && record.name.equals(name));
+    if (alias === undefined || !CNAME.is(alias)) break;
+    if (query.type === RecordType.CNAME) return undefined;
+    name = alias.data.target;
+  }
+  const isAnswered = answer.some(
+    ({ type, name: owner }) =>
+      (type === query.type || query.type === RecordType.ANY) &&
+      type !== RecordType.CNAME &&
+      owner.equals(name),
+  );
+  return isAnswered && rcode === Rcode.NOERROR ? undefined : name;
+}

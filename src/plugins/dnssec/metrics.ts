@@ -1,0 +1,53 @@
+import type { CounterFamily, GaugeFamily, MetricsRegistry } from "../../plugin/index.ts";
+import type { SignatureStore } from "./signature-store.ts";
+import type { SignerCounters } from "./signer.ts";
+
+/** The families of CoreDNS (facts 2.37), and how much memory the signatures take. */
+export class DnssecMetrics {
+  readonly #hits: CounterFamily;
+  readonly #misses: CounterFamily;
+  readonly #entries: GaugeFamily;
+  readonly #octets: GaugeFamily;
+  readonly #byServer = new Map<string, SignerCounters>();
+
+  constructor(metrics: MetricsRegistry) {
+    this.#hits = metrics.counter({
+      name: "coredns_dnssec_cache_hits_total",
+      help: "Signatures that were there already.",
+      labels: ["server"],
+    });
+    this.#misses = metrics.counter({
+      name: "coredns_dnssec_cache_misses_total",
+      help: "Signatures that had to be made.",
+      labels: ["server"],
+    });
+    this.#entries = metrics.gauge({
+      name: "coredns_dnssec_cache_entries",
+      help: "Signatures that are kept.",
+      acrossThreads: "sum",
+      labels: ["server", "type"],
+    });
+    this.#octets = metrics.gauge({
+      name: "portolan_dnssec_cache_bytes",
+      help: "Memory that kept signatures take.",
+      acrossThreads: "sum",
+      labels: ["server"],
+    });
+  }
+
+  counters(server: string): SignerCounters {
+    let counters = this.#byServer.get(server);
+    if (counters === undefined) {
+      counters = { hits: this.#hits.slot(server), misses: this.#misses.slot(server) };
+      this.#byServer.set(server, counters);
+    }
+    return counters;
+  }
+
+  showStore(servers: readonly string[], store: SignatureStore): void {
+    for (const server of servers) {
+      this.#entries.slot(server, "signature").set(store.count);
+      this.#octets.slot(server).set(store.size);
+    }
+  }
+}
