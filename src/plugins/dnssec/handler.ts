@@ -242,9 +242,9 @@ class SigningWork {
   ): Promise<Outcome> {
     try {
       const [answer, authority, additional] = await Promise.all([
-        Promise.all(sections.answer),
-        Promise.all(sections.authority),
-        Promise.all(sections.additional),
+        settled(sections.answer),
+        settled(sections.authority),
+        settled(sections.additional),
       ]);
       reply.replaceRecords({ answer, authority, additional });
       return reply;
@@ -252,6 +252,10 @@ class SigningWork {
       return this.#query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
     }
   }
+}
+
+function settled(pieces: readonly Piece[]): Promise<ResourceRecord[]> {
+  return Promise.all(pieces.map(async (piece) => piece));
 }
 
 function isRecord(piece: Piece): piece is ResourceRecord {
