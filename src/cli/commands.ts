@@ -41,6 +41,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./migrate/flags.ts")).MIGRATE_FLAGS,
   },
   {
+    name: "kube-dns",
+    words: "[FLAGS]",
+    about: "stands in for kube-dns",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/kube-dns.ts")).kubeDns,
+    flags: async () => (await import("./predecessors/kube-dns.ts")).KUBE_DNS_FLAGS,
+  },
+  {
     name: "kube2sky",
     words: "[FLAGS]",
     about: "writes SkyDNS's records for a cluster into etcd",

@@ -86,15 +86,29 @@ export function usageOf(name: string, about: readonly string[], rows: readonly F
 
 const LOG_WORDS = "The flags of the log (-v, -logtostderr and so on) are accepted without effect.";
 
-export function daemonLog(): ProcessLog {
-  return new ProcessLog(new LogWriter(process.stderr, { writeSync: (text) => writeAllSync(STDERR, text) }));
+export class DaemonLog extends ProcessLog {
+  readonly #writer: LogWriter;
+
+  constructor(writer: LogWriter) {
+    super(writer);
+    this.#writer = writer;
+  }
+
+  /** Resolves when every line has left: the last one says why the program ends. */
+  flush(): Promise<void> {
+    return this.#writer.flush();
+  }
+}
+
+export function daemonLog(): DaemonLog {
+  return new DaemonLog(new LogWriter(process.stderr, { writeSync: (text) => writeAllSync(STDERR, text) }));
 }
 
 /**
  * Runs until a signal ends it, or `ended` does.
  * @param ended resolves with an exit code, or rejects with what cannot go on
  */
-export async function runDaemon(daemon: Daemon, log: ProcessLog, ended: Promise<number>): Promise<number> {
+export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<number>): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const onSignal = (signal: NodeJS.Signals): void => {
     log.info(`${signal}: shutting down`);
@@ -111,6 +125,7 @@ export async function runDaemon(daemon: Daemon, log: ProcessLog, ended: Promise<
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
     await daemon.stop();
+    await log.flush();
   }
 }
 

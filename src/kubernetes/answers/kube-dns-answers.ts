@@ -69,7 +69,7 @@ export class KubeDnsAnswers {
 
   /** For the authority section of an answer without records. */
   authority(zone: ClusterZone, seconds: number): ResourceRecord {
-    return startOfAuthority(zone, seconds, NEGATIVE_TTL, zone.name);
+    return kubeDnsAuthority(zone, seconds);
   }
 
   #ofPod(owner: Name, type: number, address: string): Resolution {
@@ -204,6 +204,11 @@ function podAddress(labels: readonly string[]): string | undefined {
   if (labels.length !== 3 || root !== "pod" || label === "*" || namespace === "*") return undefined;
   const octets = parseIpv4(label.replaceAll("-", "."));
   return octets === undefined ? "" : formatIpv4(octets);
+}
+
+/** For the authority section of an answer without records. */
+export function kubeDnsAuthority(zone: ClusterZone, seconds: number): ResourceRecord {
+  return startOfAuthority(zone, seconds, NEGATIVE_TTL, zone.name);
 }
 
 /** The serial is the hour (kube-dns facts 3.4). */

@@ -65,6 +65,21 @@ export function kubeDnsEntries(view: ClusterView, labels: readonly string[]): re
   return found;
 }
 
+/** All records of one service, those of its ports included. */
+export function* kubeDnsEntriesOf(entry: ServiceEntry): Iterable<KubeDnsEntry> {
+  const external = externalEntry(entry);
+  if (external !== undefined) yield external;
+  if (!hasNode(entry)) return;
+  yield* serviceNode(entry).entries();
+  const ports = new Set<string>();
+  for (const { ports: own } of addressesOf(entry))
+    for (const { name, protocol } of own) if (name !== "") ports.add(`${protocol}/${name}`);
+  for (const port of ports) {
+    const [protocol = "", name = ""] = port.split("/");
+    yield* portNode(entry, protocol, name).entries();
+  }
+}
+
 /** The record whose own name this is, if there is one (queries for CNAME). */
 export function kubeDnsLeaf(view: ClusterView, labels: readonly string[]): KubeDnsEntry | undefined {
   const [first] = labels;

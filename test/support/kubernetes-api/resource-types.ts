@@ -50,7 +50,8 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     column("Status", (object) => text(object, "status", "phase")),
     column("IP", (object) => text(object, "status", "podIP") || "<none>"),
   ]),
-  // Nobody asks for it in protobuf.
+  // Nobody asks for these in protobuf.
+  { ...type("", "v1", "nodes", "Node", ["no"], false, []), isCustom: true },
   { ...type("", "v1", "configmaps", "ConfigMap", ["cm"], true, []), isCustom: true },
   type("", "v1", "endpoints", "Endpoints", ["ep"], true, []),
   type("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", [], true, [

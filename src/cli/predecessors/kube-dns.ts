@@ -1,0 +1,289 @@
+/** `portolan kube-dns`: the DNS server of a cluster with kube-dns's flags (kube-dns facts 2.2). */
+import { resolve } from "node:path";
+import { Name } from "../../dns/name.ts";
+import { ClusterAccessError } from "../../kubernetes/api/access.ts";
+import type { ApiClient } from "../../kubernetes/api/api-client.ts";
+import { SystemClock } from "../../lib/clock.ts";
+import { parseGoDuration } from "../../lib/duration.ts";
+import { version } from "../../lib/version.ts";
+import { findNodePlace, makeClusterClient } from "../../predecessors/cluster-client.ts";
+import { ConfigDirectory } from "../../predecessors/kube-dns/config-directory.ts";
+import {
+  type KubeDnsConfig,
+  KubeDnsConfigError,
+  readKubeDnsConfig,
+} from "../../predecessors/kube-dns/config-map.ts";
+import { ConfigMapWatch } from "../../predecessors/kube-dns/config-map-watch.ts";
+import { type ConfigSource, ConfigUpdates } from "../../predecessors/kube-dns/config-updates.ts";
+import { KubeDns } from "../../predecessors/kube-dns/kube-dns.ts";
+import { quoted } from "../../predecessors/kube-dns/kube-dns-corefile.ts";
+import { splitServer, systemResolver } from "../../predecessors/server-addresses.ts";
+import { systemRandom } from "../../server/configuration/machine.ts";
+import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
+import {
+  type CommonFlags,
+  commonRows,
+  daemonLog,
+  FatalError,
+  parseOldFlags,
+  runDaemon,
+  usageOf,
+  withFlagErrors,
+} from "./daemon.ts";
+
+interface KubeDnsFlags extends CommonFlags {
+  domain: Name;
+  nameservers: string[];
+  kubeconfig: string;
+  server: string;
+  healthPort: number;
+  bind: string;
+  port: number;
+  federations: string;
+  configMap: string;
+  configMapNamespace: string;
+  configDir: string;
+  configPeriod: number;
+  initialSyncTimeout: number;
+  profiling: boolean;
+  manifests: string[];
+}
+
+/** What glog ended with. */
+const FATAL = 255;
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A flag that takes a text as it is. */
+function textRow(
+  name: string,
+  value: string,
+  about: string,
+  set: (flags: KubeDnsFlags, value: string) => void,
+): FlagRow<KubeDnsFlags> {
+  return { names: [name], value, about, apply: set };
+}
+
+function invalid(name: string, value: string, reason: string): FlagError {
+  return new FlagError(`invalid argument "${value}" for "--${name}" flag: ${reason}`, 2, true);
+}
+
+function readDuration(name: string, value: string): number {
+  const milliseconds = parseGoDuration(value);
+  if (milliseconds === undefined || milliseconds <= 0) throw invalid(name, value, "not a duration above 0");
+  return milliseconds;
+}
+
+export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
+  textRow("domain", "ZONE", "zone of the cluster (default cluster.local.)", (flags, value) => {
+    const labels = value.replace(/\.$/, "").split(".");
+    if (!labels.every((label) => LABEL.test(label)))
+      throw invalid("domain", value, "each label has to be lower-case letters, digits and hyphens");
+    flags.domain = Name.fromLabels(labels);
+  }),
+  textRow(
+    "nameservers",
+    "SERVERS",
+    "whom to ask for other names, ADDRESS[:PORT] with commas between; not with a ConfigMap or directory",
+    (flags, value) => {
+      flags.nameservers = value
+        .split(",")
+        .map((each) => each.trim())
+        .filter((each) => each !== "");
+      const bad = flags.nameservers.find((each) => splitServer(each) === undefined);
+      if (bad !== undefined) throw invalid("nameservers", value, `'${bad}' is not an address`);
+    },
+  ),
+  textRow("kubecfg-file", "FILE", "kubeconfig (default: the cluster around this pod)", (flags, value) => {
+    flags.kubeconfig = value;
+  }),
+  textRow("kube-master-url", "URL", "the API; variables of the environment are filled in", (flags, value) => {
+    const filled = value.replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "");
+    const url = URL.parse(filled);
+    if (url === null || !/^https?:$/.test(url.protocol) || url.host === "")
+      throw invalid("kube-master-url", value, "a URL with scheme and host was expected");
+    flags.server = filled.replace(/\/$/, "");
+  }),
+  textRow("healthz-port", "PORT", "port of /readiness and /cache (default 8081)", (flags, value) => {
+    flags.healthPort = parsePort("healthz-port", value);
+  }),
+  textRow("dns-bind-address", "ADDRESS", "where to listen (default 0.0.0.0)", (flags, value) => {
+    if (splitServer(value)?.port !== "") throw invalid("dns-bind-address", value, "not an address");
+    flags.bind = value;
+  }),
+  textRow("dns-port", "PORT", "the port to listen on (default 53)", (flags, value) => {
+    flags.port = parsePort("dns-port", value);
+  }),
+  textRow(
+    "federations",
+    "NAME=DOMAIN,...",
+    "federations of clusters; not with a ConfigMap or directory",
+    (flags, value) => {
+      try {
+        readKubeDnsConfig({ federations: value });
+      } catch (error) {
+        if (!(error instanceof KubeDnsConfigError)) throw error;
+        throw invalid("federations", value, error.message);
+      }
+      flags.federations = value;
+    },
+  ),
+  textRow(
+    "config-map",
+    "NAME",
+    "ConfigMap with federations, stubDomains, upstreamNameservers",
+    (flags, value) => {
+      flags.configMap = value;
+    },
+  ),
+  textRow("config-map-namespace", "NAMESPACE", "its namespace (default kube-system)", (flags, value) => {
+    flags.configMapNamespace = value;
+  }),
+  textRow("config-dir", "FOLDER", "the same as a folder, a file a key", (flags, value) => {
+    flags.configDir = value;
+  }),
+  textRow("config-period", "DURATION", "between two looks at the folder (default 10s)", (flags, value) => {
+    flags.configPeriod = readDuration("config-period", value);
+  }),
+  textRow(
+    "initial-sync-timeout",
+    "DURATION",
+    "how long to wait for the cluster (default 60s)",
+    (flags, value) => {
+      flags.initialSyncTimeout = readDuration("initial-sync-timeout", value);
+    },
+  ),
+  switchRow(["profiling"], "serve profiles on localhost:6060", (flags, on) => {
+    flags.profiling = on;
+  }),
+  textRow(
+    "manifests",
+    "PATH",
+    "a file or folder with the objects, in place of the API; may stand several times",
+    (flags, value) => void flags.manifests.push(resolve(value)),
+  ),
+  ...commonRows<KubeDnsFlags>(),
+];
+
+const usage = () =>
+  usageOf("kube-dns", ["portolan kube-dns serves the names of a cluster as kube-dns did."], KUBE_DNS_FLAGS);
+
+/** @returns the exit code */
+export function kubeDns(argv: readonly string[]): Promise<number> {
+  return withFlagErrors(usage, async () => {
+    const flags: KubeDnsFlags = {
+      domain: Name.parse("cluster.local."),
+      nameservers: [],
+      kubeconfig: "",
+      server: "",
+      healthPort: 8081,
+      bind: "0.0.0.0",
+      port: 53,
+      federations: "",
+      configMap: "",
+      configMapNamespace: "kube-system",
+      configDir: "",
+      configPeriod: 10_000,
+      initialSyncTimeout: 60_000,
+      profiling: false,
+      manifests: [],
+      version: false,
+      help: false,
+    };
+    // The one flag of Go's that is a switch and takes a word.
+    const words = argv.map((word) => word.replace(/^(--?version)=raw$/, "$1"));
+    parseOldFlags(KUBE_DNS_FLAGS, flags, words);
+    if (flags.help || flags.version) {
+      process.stdout.write(flags.help ? usage() : `Kube-DNS ${version}\n`);
+      return 0;
+    }
+    if (flags.configMap !== "" && flags.configDir !== "")
+      throw new FatalError("cannot use both ConfigMap and ConfigDir", FATAL);
+    if (flags.kubeconfig !== "" && flags.server !== "")
+      throw new FatalError(
+        "cannot use both --kubecfg-file and --kube-master-url: put the URL into the file",
+        FATAL,
+      );
+    return await run(flags);
+  });
+}
+
+async function run(flags: KubeDnsFlags): Promise<number> {
+  const log = daemonLog();
+  const clock = new SystemClock({ keepAlive: true });
+  const random = systemRandom();
+  const ended = Promise.withResolvers<number>();
+  const stopped = new AbortController();
+  const environment = process.env;
+  let made: Promise<ApiClient> | undefined;
+  const client = (): Promise<ApiClient> => {
+    made ??= makeClusterClient({ ...flags, clock, environment });
+    return made;
+  };
+  const server = new KubeDns({
+    ...flags,
+    cluster: clusterLines(flags),
+    metrics: metricsOf(environment),
+    clock,
+    random,
+    log,
+    resolveHost: systemResolver,
+    resolvConf: "/etc/resolv.conf",
+    findPlace: async () =>
+      flags.manifests.length > 0 ? undefined : await findNodePlace(await client(), stopped.signal),
+    failed: (reason) => ended.reject(new FatalError(reason, FATAL)),
+  });
+  const start = async (): Promise<void> => {
+    try {
+      await server.start(await makeSource());
+    } catch (error) {
+      throw new FatalError(error instanceof Error ? error.message : String(error), FATAL);
+    }
+  };
+  const makeSource = async (): Promise<ConfigSource> => {
+    const updates = new ConfigUpdates((config) => server.take(config), log);
+    const { configMap: name, configMapNamespace: namespace, configDir: path, configPeriod: period } = flags;
+    if (path !== "") return new ConfigDirectory({ path, period, clock, updates });
+    if (name === "") return fixedSource(flags, (config) => server.take(config));
+    const fraction = () => random.fraction();
+    return new ConfigMapWatch({ client: await client(), namespace, name, updates, clock, random: fraction });
+  };
+  const stop = async (): Promise<void> => {
+    stopped.abort();
+    await server.stop();
+    await (await made?.catch(() => undefined))?.stop();
+  };
+  return await runDaemon({ start, stop }, log, ended.promise).catch((error: unknown) => {
+    throw error instanceof ClusterAccessError ? new FatalError(error.message, FATAL) : error;
+  });
+}
+
+function clusterLines({ manifests, kubeconfig, server }: KubeDnsFlags): string[] {
+  if (manifests.length > 0) return [`manifests ${manifests.map(quoted).join(" ")}`];
+  if (kubeconfig !== "") return [`kubeconfig ${quoted(resolve(kubeconfig))}`];
+  return server === "" ? [] : [`endpoint ${server}`];
+}
+
+/** The flags as a configuration, which never changes. */
+function fixedSource(flags: KubeDnsFlags, take: (config: KubeDnsConfig) => Promise<void>): ConfigSource {
+  const { federations } = readKubeDnsConfig({ federations: flags.federations });
+  return {
+    start: () => take({ federations, stubDomains: new Map(), upstreamNameservers: flags.nameservers }),
+    stop: async () => undefined,
+  };
+}
+
+function metricsOf(environment: NodeJS.ProcessEnv) {
+  const port = environment.PROMETHEUS_PORT ?? "";
+  if (port === "") return undefined;
+  const {
+    PROMETHEUS_PATH = "/metrics",
+    PROMETHEUS_NAMESPACE = "skydns",
+    PROMETHEUS_SUBSYSTEM = "skydns",
+  } = environment;
+  return {
+    host: "",
+    port: parsePort("PROMETHEUS_PORT", port),
+    path: PROMETHEUS_PATH,
+    prefix: `${PROMETHEUS_NAMESPACE}_${PROMETHEUS_SUBSYSTEM}`,
+  };
+}

@@ -1,0 +1,79 @@
+/** The ordinary server under a Corefile that a command makes, with plugins of the command's own. */
+import { nodeHost } from "../corefile/node-host.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { ProcessLog } from "../lib/log.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
+import { version } from "../lib/version.ts";
+import type { PluginDefinition } from "../plugin/define-plugin.ts";
+import type { Random } from "../plugin/site.ts";
+import { thisMachine } from "../server/configuration/machine.ts";
+import { builtInPlugins, importBuiltIn, PluginRegistry } from "../server/configuration/plugin-registry.ts";
+import { EmbeddedServer } from "../server/embedded-server.ts";
+
+export interface CorefileServerOptions {
+  /** What messages call the Corefile. */
+  readonly name: string;
+  /** Stand in front of all others, in this order. */
+  readonly plugins: readonly PluginDefinition<unknown>[];
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ProcessLog;
+  readonly metrics: MetricsRegistry;
+  readonly onFatal?: (message: string) => void;
+}
+
+export class CorefileServer {
+  readonly #options: CorefileServerOptions;
+  #server: EmbeddedServer | undefined;
+  #corefile = "";
+
+  constructor(options: CorefileServerOptions) {
+    this.#options = options;
+  }
+
+  get corefile(): string {
+    return this.#corefile;
+  }
+
+  /**
+   * Starts with this Corefile, or puts it into force: no query is lost. The same once more does nothing.
+   * @throws what is wrong with it, in words; what is in force stays
+   */
+  async serve(corefile: string): Promise<void> {
+    if (corefile === this.#corefile) return;
+    if (this.#server === undefined) {
+      const server = await this.#make(corefile);
+      await server.start();
+      this.#server = server;
+    } else await this.#server.reload(corefile);
+    this.#corefile = corefile;
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+  }
+
+  async #make(corefile: string): Promise<EmbeddedServer> {
+    const { name, plugins, ...common } = this.#options;
+    const own = new Map(plugins.map((plugin) => [plugin.name, plugin]));
+    const entries = plugins.map((plugin) => ({
+      name: plugin.name,
+      module: name,
+      isPinned: true,
+      isObject: true,
+    }));
+    const builtIn = await builtInPlugins();
+    const registry = new PluginRegistry([...entries, ...builtIn.filter((entry) => !own.has(entry.name))], {
+      load: async (entry) => own.get(entry.name) ?? importBuiltIn(entry),
+    });
+    return new EmbeddedServer({
+      ...common,
+      corefile,
+      file: name,
+      registry,
+      host: nodeHost,
+      machine: thisMachine(process.env),
+      version,
+    });
+  }
+}

@@ -1,0 +1,81 @@
+/** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (kube-dns facts 2.4). */
+import { createHash } from "node:crypto";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { readTextFile } from "../../lib/bounded-file.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import type { ConfigData, ConfigSource, ConfigUpdates } from "./config-updates.ts";
+
+export interface ConfigDirectoryOptions {
+  readonly path: string;
+  /** Milliseconds between two looks. */
+  readonly period: number;
+  readonly clock: Clock;
+  readonly updates: ConfigUpdates;
+}
+
+export class ConfigDirectory implements ConfigSource {
+  readonly #options: ConfigDirectoryOptions;
+  #timer: Timer | undefined;
+  #looking: Promise<void> | undefined;
+
+  constructor(options: ConfigDirectoryOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await this.#look();
+    this.#timer = this.#options.clock.every(this.#options.period, () => {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = undefined;
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { path, updates } = this.#options;
+    let state: DirectoryState;
+    try {
+      state = await readConfigDirectory(path);
+    } catch (error) {
+      updates.unreadable(error instanceof Error ? error.message : String(error));
+      return;
+    }
+    updates.readable();
+    await updates.offer(state.version, state.data);
+  }
+}
+
+export interface DirectoryState {
+  /** SHA-256 over names and contents, empty where there is no file. */
+  readonly version: string;
+  readonly data: ConfigData;
+}
+
+/**
+ * The files of a folder as texts. What begins with a dot is passed over, and so are folders in it.
+ * @throws where it is no folder, or a file cannot be read as UTF-8
+ */
+export async function readConfigDirectory(path: string): Promise<DirectoryState> {
+  if (!(await stat(path)).isDirectory()) throw new Error(`${path} is not a directory`);
+  const hash = createHash("sha256");
+  const data: Record<string, string> = {};
+  let isEmpty = true;
+  for (const name of (await readdir(path)).toSorted()) {
+    if (name.startsWith(".")) continue;
+    const file = join(path, name);
+    const found = await lstat(file);
+    // A link leads to the file of a mounted ConfigMap; where it leads is looked at.
+    if (found.isSymbolicLink() ? (await stat(file)).isDirectory() : found.isDirectory()) continue;
+    const text = await readTextFile(file);
+    hash.update(`${name}\0${text}\0`);
+    data[name] = text;
+    isEmpty = false;
+  }
+  return isEmpty ? { version: "", data: undefined } : { version: hash.digest("hex"), data };
+}

@@ -1,0 +1,68 @@
+/** What becomes of each state of kube-dns's configuration, wherever it comes from (kube-dns facts 2.4). */
+import type { Logger } from "../../lib/log.ts";
+import {
+  EMPTY_KUBE_DNS_CONFIG,
+  type KubeDnsConfig,
+  KubeDnsConfigError,
+  readKubeDnsConfig,
+} from "./config-map.ts";
+
+/** Text by key; `undefined` for a configuration that is not there. */
+export type ConfigData = Readonly<Record<string, string>> | undefined;
+
+/** A place that configurations come from. */
+export interface ConfigSource {
+  /** Resolves when the first state is known and handed on, or cannot be known. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Takes a configuration; throws with a reason in one line where it cannot be put into force. */
+export type ConfigTaker = (config: KubeDnsConfig) => void | Promise<void>;
+
+export class ConfigUpdates {
+  readonly #take: ConfigTaker;
+  readonly #log: Logger;
+  #version: string | undefined;
+  #problem = "";
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(take: ConfigTaker, log: Logger) {
+    this.#take = take;
+    this.#log = log;
+  }
+
+  /**
+   * Puts a state into force, one after the other. One that is faulty leaves the former one in force and is told of once.
+   * @param version two states with the same version are the same
+   */
+  offer(version: string, data: ConfigData): Promise<void> {
+    this.#turn = this.#turn.then(() => this.#apply(version, data));
+    return this.#turn;
+  }
+
+  /** The source cannot be read: what is in force stays. Said once until the reason changes. */
+  unreadable(reason: string): void {
+    if (reason === this.#problem) return;
+    this.#problem = reason;
+    this.#log.error(`configuration: ${reason}`);
+  }
+
+  /** The source can be read again. */
+  readable(): void {
+    this.#problem = "";
+  }
+
+  async #apply(version: string, data: ConfigData): Promise<void> {
+    if (version === this.#version) return;
+    this.#version = version;
+    try {
+      const config = data === undefined ? EMPTY_KUBE_DNS_CONFIG : readKubeDnsConfig(data);
+      await this.#take(config);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message.replaceAll(/\s*\n\s*/g, " ") : String(error);
+      const what = error instanceof KubeDnsConfigError ? "it is not valid" : "it cannot be put into force";
+      this.#log.error(`configuration: ${what}, the former one stays: ${reason}`);
+    }
+  }
+}

@@ -1,0 +1,190 @@
+/** kube-dns: the names of a cluster, and the way to all other names (kube-dns facts 2). */
+import type { Name } from "../../dns/name.ts";
+import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import type { ProcessLog } from "../../lib/log.ts";
+import { MetricsRegistry } from "../../lib/metrics.ts";
+import type { Random } from "../../plugin/site.ts";
+import { parseNameservers } from "../../upstream/resolv-conf.ts";
+import { CorefileServer } from "../corefile-server.ts";
+import { HttpPages, type Page } from "../http-pages.ts";
+import { forwardAddress, type HostResolver, resolveServers } from "../server-addresses.ts";
+import { cachePage } from "./cache-page.ts";
+import { EMPTY_KUBE_DNS_CONFIG, type KubeDnsConfig } from "./config-map.ts";
+import type { ConfigSource } from "./config-updates.ts";
+import { Federation, type NodePlace } from "./federation.ts";
+import { frontPlugin } from "./front-plugin.ts";
+import { kubeDnsCorefile } from "./kube-dns-corefile.ts";
+import { SkydnsMetrics } from "./skydns-metrics.ts";
+
+export interface KubeDnsOptions {
+  readonly domain: Name;
+  readonly bind: string;
+  readonly port: number;
+  readonly healthPort: number;
+  /** Lines of the directive `kubernetes` that say where the cluster is. */
+  readonly cluster: readonly string[];
+  readonly profiling: boolean;
+  /** Milliseconds until the cluster has to be listed. */
+  readonly initialSyncTimeout: number;
+  /** Where SkyDNS's metrics are shown; absent where nobody asks for them. */
+  readonly metrics:
+    | { readonly host: string; readonly port: number; readonly path: string; readonly prefix: string }
+    | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ProcessLog;
+  readonly resolveHost: HostResolver;
+  readonly findPlace: () => Promise<NodePlace | undefined>;
+  /** Path of the system's resolv.conf. */
+  readonly resolvConf: string;
+  /** It cannot go on. */
+  readonly failed: (reason: string) => void;
+}
+
+/** How often the log says what is waited for. */
+const REMINDER_MS = 500;
+/** How long the start waits for the first configuration. */
+const FIRST_CONFIG_MS = 2_000;
+
+export class KubeDns {
+  readonly #options: KubeDnsOptions;
+  readonly #server: CorefileServer;
+  readonly #registry = new MetricsRegistry();
+  readonly #pages: HttpPages;
+  readonly #metricsPages: HttpPages;
+  #source: ConfigSource | undefined;
+  #config: KubeDnsConfig = EMPTY_KUBE_DNS_CONFIG;
+  #view: ClusterView | undefined;
+  #isSynced = false;
+  #reminder: Timer | undefined;
+  #isStopped = false;
+
+  constructor(options: KubeDnsOptions) {
+    const { domain, clock, metrics, findPlace } = options;
+    this.#options = options;
+    this.#pages = new HttpPages((path) => this.#page(path));
+    this.#metricsPages = new HttpPages((path) => this.#metricsPage(path));
+    const federation = new Federation({
+      domain,
+      clock,
+      findPlace,
+      federations: () => this.#config.federations,
+      store: () => this.#view?.store,
+    });
+    const front = frontPlugin({
+      domain,
+      clock,
+      federation,
+      metrics: metrics && new SkydnsMetrics(this.#registry, metrics.prefix),
+      isSynced: () => this.#isSynced,
+      found: (view) => {
+        this.#view = view;
+      },
+    });
+    this.#server = new CorefileServer({
+      ...options,
+      name: "kube-dns",
+      plugins: [front],
+      metrics: this.#registry,
+      onFatal: options.failed,
+    });
+  }
+
+  /** Answers as soon as it returns; what is in the cluster once that has been listed. */
+  async start(source: ConfigSource): Promise<void> {
+    const { clock, metrics } = this.#options;
+    this.#source = source;
+    const late = Promise.withResolvers<void>();
+    const timer = clock.after(FIRST_CONFIG_MS, late.resolve);
+    await Promise.race([source.start(), late.promise]);
+    timer.cancel();
+    if (this.#server.corefile === "") await this.take(this.#config);
+    if (metrics !== undefined) await this.#metricsPages.listen(metrics.host, metrics.port);
+    this.#awaitCluster();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#reminder?.cancel();
+    await this.#source?.stop();
+    await Promise.all([this.#pages.close(), this.#metricsPages.close()]);
+    await this.#server.stop();
+  }
+
+  /** Puts a configuration into force. @throws where it cannot be; what is in force stays */
+  async take(config: KubeDnsConfig): Promise<void> {
+    const stubDomains = new Map<string, readonly string[]>();
+    for (const [domain, servers] of config.stubDomains)
+      stubDomains.set(domain, await this.#addresses(servers, `stub domain ${domain}`));
+    const named = await this.#addresses(config.upstreamNameservers, "upstream name servers");
+    const upstreams = named.length > 0 ? named : await this.#systemServers();
+    if (this.#isStopped) return;
+    await this.#server.serve(kubeDnsCorefile({ ...this.#options, upstreams, stubDomains }));
+    this.#config = config;
+  }
+
+  #addresses(servers: readonly string[], what: string): Promise<string[]> {
+    const { resolveHost, log } = this.#options;
+    return resolveServers(servers, resolveHost, (host, reason) =>
+      log.warning(`${what}: ${host} has no address and is left out: ${reason}`),
+    );
+  }
+
+  async #systemServers(): Promise<string[]> {
+    const { resolvConf, log } = this.#options;
+    try {
+      const servers = parseNameservers(await readTextFile(resolvConf));
+      return servers.map(({ host }) => forwardAddress({ address: host, port: "" }));
+    } catch (error) {
+      log.warning(`nobody to ask for other names: ${error instanceof Error ? error.message : String(error)}`);
+      return [];
+    }
+  }
+
+  /** Says what is waited for, and opens the pages when it is there: a refused connection is what "not ready" looks like. */
+  #awaitCluster(): void {
+    const { clock, log, initialSyncTimeout, failed } = this.#options;
+    const start = clock.now();
+    const look = (): void => {
+      const store = this.#view?.store;
+      if (store?.isSynced === true) {
+        this.#reminder?.cancel();
+        this.#isSynced = true;
+        this.#open().catch((error: unknown) =>
+          failed(error instanceof Error ? error.message : String(error)),
+        );
+        return;
+      }
+      const missing = Array.from(store?.kinds ?? []).filter((kind) => store?.isKindSynced(kind) !== true);
+      if (clock.now() - start >= initialSyncTimeout) {
+        this.#reminder?.cancel();
+        failed(`Timeout waiting for initialization: ${missing.join(", ")} not listed`);
+      } else log.info(`Waiting for ${missing.toSorted().join(", ")} to be listed`);
+    };
+    this.#reminder = clock.every(REMINDER_MS, look);
+    void this.#view?.store.whenSynced().then(() => {
+      if (!this.#isStopped && !this.#isSynced) look();
+    });
+  }
+
+  async #open(): Promise<void> {
+    const { healthPort, log } = this.#options;
+    const port = await this.#pages.listen("", healthPort);
+    log.info(`Initialized services and endpoints, /readiness on port ${port}`);
+  }
+
+  async #page(path: string): Promise<Page | undefined> {
+    if (path === "/readiness") return { status: 200, body: "ok\n" };
+    if (path !== "/cache" || this.#view === undefined) return undefined;
+    const body = await cachePage(this.#view, this.#options.domain);
+    return { status: 200, body, contentType: "application/json" };
+  }
+
+  async #metricsPage(path: string): Promise<Page | undefined> {
+    if (path !== this.#options.metrics?.path) return undefined;
+    const { body, contentType } = await this.#registry.expose();
+    return { status: 200, body, contentType };
+  }
+}
