@@ -14,10 +14,10 @@ export interface PluginInstance {
   /** Absent for a plugin that is not in the query chain. */
   readonly handle?: Handler;
   /**
-   * A reload: takes all plugins of the configuration that still answers, so that what they know need not be lost. Called before
-   * {@link start}, on the main thread. They may be of another version of their module.
+   * A reload: takes all plugins of the configuration that still answers, so that what they know need not be lost. Called for all
+   * instances before {@link start} of any, in each data plane. They may be of another version of their module.
    */
-  inherit?(predecessors: readonly PlacedPlugin[]): void;
+  inherit?(predecessors: readonly PlacedPlugin[]): void | Promise<void>;
   /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
   start?(): void | Promise<void>;
   /**

@@ -141,7 +141,7 @@ export class DataPlane {
       await this.#http.rollBack();
     };
     try {
-      if (plane === 0 && this.#current !== undefined) generation.inherit(this.#current);
+      if (this.#current !== undefined) await generation.inherit(this.#current);
       await generation.start();
     } catch (error) {
       await rollBack();

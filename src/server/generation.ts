@@ -135,11 +135,11 @@ export class Generation {
   }
 
   /** Shows the plugins those of the generation that they are to replace. */
-  inherit(old: Generation): void {
+  async inherit(old: Generation): Promise<void> {
     const predecessors = old.#placedInOrder();
     for (const { name, instance } of this.#placedInOrder()) {
       try {
-        instance.inherit?.(predecessors);
+        await instance.inherit?.(predecessors);
       } catch (error) {
         this.#log.error(`plugin/${name}: ${messageOf(error)}`);
       }
@@ -351,14 +351,9 @@ function makeSite(
           ),
   };
   const log = options.site.processLog.child(`plugin/${plugin}`);
-  // Timers and what they begin belong to no query, so no link of the chain stands around them.
-  const onFault = (error: unknown): void => {
-    options.site.metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
-    log.error(`failed outside of a query: ${oneLine(error)}`);
-  };
   return {
     ...options.site,
-    clock: new GuardedClock(options.site.clock, onFault),
+    clock: guardedClock(options.site, plugin, log),
     feed,
     plugin,
     block: blockSite,
@@ -366,6 +361,17 @@ function makeSite(
     resolvePath: (path) => options.joinPath(settings.root, path),
     shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
   };
+}
+
+/**
+ * Timers and what they begin belong to no query, so no link of the chain stands around them. The clock holds on to nothing of its
+ * configuration: what a plugin hands over to the next one may keep it.
+ */
+function guardedClock({ clock, metrics }: SharedSite, plugin: string, log: Logger): GuardedClock {
+  return new GuardedClock(clock, (error) => {
+    metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
+    log.error(`failed outside of a query: ${oneLine(error)}`);
+  });
 }
 
 function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => T): T {

@@ -3,13 +3,16 @@ import { ServiceKey } from "../../plugin/service.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 export interface ClusterService {
-  /** The cluster as the plugin shows it. */
+  /** The cluster as the plugin shows it. To be asked for in `start`, not before. */
   readonly view: ClusterView;
-  /**
-   * Has external addresses of services kept, which are left out otherwise. To be called in `start`, by a plugin that stands in front of
-   * the one that knows the cluster: afterwards objects are read.
-   */
-  wantExternalAddresses(): void;
 }
 
 export const CLUSTER: ServiceKey<ClusterService> = new ServiceKey("cluster");
+
+/** Offered by a plugin that needs more of the cluster's objects than their names do. */
+export interface ClusterWish {
+  /** External addresses of services, which are left out otherwise. */
+  readonly externalAddresses: boolean;
+}
+
+export const CLUSTER_WISH: ServiceKey<ClusterWish> = new ServiceKey("wish for a cluster");

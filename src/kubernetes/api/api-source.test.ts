@@ -29,13 +29,12 @@ for (const [title, options] of WAYS) {
       await test.synced();
       const { services, pods } = test.store;
       assert.equal(test.services.length, test.api.storage.snapshot(test.api.type("services")).objects.length);
-      assert.deepEqual(
-        services
-          .existingNamespaces()
-          .map(({ name }) => name)
-          .sort(),
-        ["bare", "default", "kube-system", "shop"],
-      );
+      assert.deepEqual(Array.from(services.existingNamespaces(), ({ name }) => name).sort(), [
+        "bare",
+        "default",
+        "kube-system",
+        "shop",
+      ]);
       const web = services.entry("web.shop")?.service;
       assert.deepEqual(web?.ports, [
         { name: "http", number: 80, protocol: "tcp" },
@@ -378,7 +377,7 @@ it("selects by labels on the server", async () => {
   await test.synced();
   assert.deepEqual(test.services, ["ours/yes"]);
   assert.deepEqual(
-    test.store.services.existingNamespaces().map(({ name }) => name),
+    Array.from(test.store.services.existingNamespaces(), ({ name }) => name),
     ["ours"],
   );
   test.api.put("services", {

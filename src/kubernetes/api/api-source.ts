@@ -2,7 +2,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { MemoryRelease } from "../../lib/memory-release.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { GaugeFamily, MetricsRegistry } from "../../lib/metrics.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
@@ -40,7 +40,7 @@ export interface ApiSourceOptions {
   readonly labels: string;
   /** Selector for namespaces, as text; empty for all. */
   readonly namespaceLabels: string;
-  /** The zone by which the metrics tell several clusters apart. */
+  /** The zone by which the metrics tell several clusters apart ({@link ApiSource.showAs}). */
   readonly zone: string;
   readonly timings?: Partial<ListWatchTimings>;
   /** Used while lists come in, and once after the first ones. */
@@ -74,7 +74,9 @@ export class ApiSource {
   readonly #latency: ProgrammingLatency;
   readonly #watches: Watch[] = [];
   readonly #unusable = new Set<string>();
+  readonly #ages: GaugeFamily;
   readonly #forgetCollector: () => void;
+  #zone: string;
   #isStopped = false;
 
   constructor(options: ApiSourceOptions) {
@@ -89,7 +91,20 @@ export class ApiSource {
     this.#latency = new ProgrammingLatency(metrics, store, clock);
     for (const kind of KINDS) if (store.kinds.has(kind)) this.#watchKind(kind);
     if (options.imports !== undefined) this.#watchImports(options.imports);
-    this.#forgetCollector = this.#exposeAge();
+    this.#zone = options.zone;
+    this.#ages = metrics.gauge({
+      name: "portolan_kubernetes_data_age_seconds",
+      help: "Time since the API was last heard of, by kind; absent before the first time.",
+      labels: ["zone", "resource"],
+    });
+    this.#forgetCollector = metrics.onCollect(() => this.#exposeAges());
+  }
+
+  /** From now on the metrics call the cluster by this zone. */
+  showAs(zone: string): void {
+    if (zone === this.#zone) return;
+    this.#hideAges();
+    this.#zone = zone;
   }
 
   /** Begins to list and watch. {@link ClusterStore.whenSynced} tells when all has been listed. */
@@ -105,6 +120,7 @@ export class ApiSource {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#forgetCollector();
+    this.#hideAges();
     await Promise.all(this.#watches.map(({ loop }) => loop.stop()));
     await this.#client.stop();
   }
@@ -200,23 +216,15 @@ export class ApiSource {
     this.#options.log.warning(line);
   }
 
-  #exposeAge(): () => void {
-    const { metrics, zone } = this.#options;
-    const ages = metrics.gauge({
-      name: "portolan_kubernetes_data_age_seconds",
-      help: "Time since the API was last heard of, by kind; absent before the first time.",
-      labels: ["zone", "resource"],
-    });
-    const forget = metrics.onCollect(() => {
-      for (const { store, kind, title } of this.#watches) {
-        const age = listedAge(store, kind);
-        if (age !== undefined) ages.slot(zone, title).set(age / 1000);
-      }
-    });
-    return () => {
-      forget();
-      for (const { title } of this.#watches) ages.remove(zone, title);
-    };
+  #exposeAges(): void {
+    for (const { store, kind, title } of this.#watches) {
+      const age = listedAge(store, kind);
+      if (age !== undefined) this.#ages.slot(this.#zone, title).set(age / 1000);
+    }
+  }
+
+  #hideAges(): void {
+    for (const { title } of this.#watches) this.#ages.remove(this.#zone, title);
   }
 }
 

@@ -180,7 +180,7 @@ export class ListWatch<K extends Kind> {
       const page = await this.#readPage({ revision, isWhole, continueToken });
       await this.#applyPage(page, listing);
       ({ continueToken } = page);
-      if (continueToken === "") this.#listed(listing, page.resourceVersion);
+      if (continueToken === "") await this.#listed(listing, page.resourceVersion);
     } while (continueToken !== "");
   }
 
@@ -203,9 +203,9 @@ export class ListWatch<K extends Kind> {
     }
   }
 
-  #listed(listing: Relist<K>, revision: string): void {
+  async #listed(listing: Relist<K>, revision: string): Promise<void> {
     if (revision === "") throw new ApiContentError("the list has no resourceVersion");
-    listing.commit();
+    await listing.commitInTurns();
     this.#revision = revision;
     this.#pagesExpire = false;
   }
@@ -241,7 +241,7 @@ export class ListWatch<K extends Kind> {
           if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;
           const endOfList = this.#apply(event, listing, stream);
           if (endOfList === undefined || listing === undefined) continue;
-          this.#listed(listing, endOfList);
+          await this.#listed(listing, endOfList);
           listing = undefined;
           this.#attempt = { way: "watch", hasBegun: true };
           watchingSince = this.#watching(stream);

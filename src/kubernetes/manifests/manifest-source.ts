@@ -81,13 +81,19 @@ export class ManifestSource {
    * @throws ManifestPathError when a configured path cannot be used
    */
   async start(): Promise<void> {
-    const { clock, paths, pollIntervalMs } = this.#options;
-    const found = await findFiles(paths, this.#fileSystem);
-    const unusable = found.problems.find(({ file }) => paths.includes(file));
-    if (unusable !== undefined) throw new ManifestPathError(unusable.file, unusable.message);
+    const { clock, pollIntervalMs } = this.#options;
+    await this.requirePaths();
     await this.refresh();
     if (this.#stopped) return;
     this.#timer = clock.every(pollIntervalMs ?? DEFAULT_POLL_INTERVAL_MS, () => void this.refresh());
+  }
+
+  /** @throws ManifestPathError when a configured path cannot be used */
+  async requirePaths(): Promise<void> {
+    const { paths } = this.#options;
+    const found = await findFiles(paths, this.#fileSystem);
+    const unusable = found.problems.find(({ file }) => paths.includes(file));
+    if (unusable !== undefined) throw new ManifestPathError(unusable.file, unusable.message);
   }
 
   stop(): void {

@@ -11,7 +11,7 @@ import { ClusterAnswers } from "../answers/cluster-answers.ts";
 import { addressKey } from "../objects/addresses.ts";
 import { type Identity, KINDS, type Kind } from "../objects/objects.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
-import { followStore, publishStore } from "./replication.ts";
+import { publishStore, StoreReplica } from "./replication.ts";
 import { ClusterStore } from "./store.ts";
 
 /** A feed in one thread, with the copying that happens between two. */
@@ -34,7 +34,7 @@ class LocalFeed {
 
   /** As a follower that starts now. */
   attach(store: ClusterStore): void {
-    followStore(store, {
+    new StoreReplica(store).follow({
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
@@ -43,6 +43,39 @@ class LocalFeed {
         this.#listeners.add(listener);
       },
     });
+  }
+}
+
+/** A feed whose messages wait until they are sent. */
+class HeldFeed {
+  #listener: ((message: unknown) => void) | undefined;
+  #snapshot: () => Iterable<unknown> = () => [];
+  #held: unknown[] = [];
+
+  readonly leader: Feed = {
+    role: "leader",
+    publish: (message) => void this.#held.push(structuredClone(message)),
+    provide: (snapshot) => {
+      this.#snapshot = snapshot;
+    },
+    receive: () => undefined,
+  };
+
+  attach(follower: StoreReplica): void {
+    follower.follow({
+      role: "follower",
+      publish: () => undefined,
+      provide: () => undefined,
+      receive: (listener) => {
+        this.#listener = listener;
+      },
+    });
+    this.#held = [];
+    for (const message of this.#snapshot()) this.#listener?.(structuredClone(message));
+  }
+
+  send(): void {
+    for (const message of this.#held.splice(0)) this.#listener?.(message);
   }
 }
 
@@ -153,6 +186,44 @@ function picture(store: ClusterStore): unknown {
 }
 
 describe("a replica", () => {
+  it("stays right while it follows two feeds of a store, and when it begins to follow another store", () => {
+    const change = fc.tuple(steps, fc.constantFrom("first", "second", "both", "later"));
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 30 }), fc.boolean(), (changes, isOther) => {
+        const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
+        const leader = new ClusterStore({ clock, kinds: KINDS, identity: 1 });
+        const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+        const follower = new StoreReplica(replica);
+        const [first, second] = [new HeldFeed(), new HeldFeed()];
+        publishStore(leader, first.leader);
+        first.attach(follower);
+        // The one sends what it has when the other does, before, or behind it.
+        for (const [at, [step, sends]] of changes.entries()) {
+          if (at === 10) {
+            publishStore(leader, second.leader);
+            second.attach(follower);
+          }
+          step(leader, clock);
+          if (sends === "first" || sends === "both") first.send();
+          if (sends === "second" || sends === "both") second.send();
+        }
+        first.send();
+        second.send();
+        assert.deepEqual(picture(replica), picture(leader));
+        if (!isOther) return;
+        const next = new ClusterStore({ clock, kinds: KINDS, identity: 2 });
+        putService(next, "c", ["10.0.0.5"]);
+        for (const kind of KINDS) next.replaceAll(kind, [...next.objects(kind)]);
+        const third = new HeldFeed();
+        publishStore(next, third.leader);
+        third.attach(follower);
+        third.send();
+        assert.deepEqual(picture(replica), picture(next));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it("answers as the store that it follows does, whenever it began to follow", () => {
     fc.assert(
       fc.property(fc.array(steps, { maxLength: 25 }), fc.nat(25), (changes, start) => {

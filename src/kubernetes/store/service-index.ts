@@ -99,8 +99,8 @@ export class ServiceIndex {
     this.#dropUnused(entry);
   }
 
-  existingNamespaces(): Namespace[] {
-    return Array.from(this.#namespaces.values()).flatMap(({ namespace }) => namespace ?? []);
+  *existingNamespaces(): Generator<Namespace> {
+    for (const { namespace } of this.#namespaces.values()) if (namespace !== undefined) yield namespace;
   }
 
   /** Returns the object that is kept: the old one if the new one says nothing new. */
@@ -147,8 +147,8 @@ export class ServiceIndex {
     for (const { service } of this.#aliases) if (service !== undefined) yield service;
   }
 
-  services(): Service[] {
-    return Array.from(this.#entries.values()).flatMap(({ service }) => service ?? []);
+  *services(): Generator<Service> {
+    for (const { service } of this.#entries.values()) if (service !== undefined) yield service;
   }
 
   /** Returns the object that is kept: the old one if the new one says nothing new. */

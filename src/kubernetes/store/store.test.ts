@@ -298,6 +298,26 @@ describe("ClusterStore", () => {
     );
   });
 
+  it("completes a long listing in turns, and keeps what comes meanwhile", async () => {
+    const count = 500;
+    for (let n = 0; n < count; n++) store.put("services", makeService(`old-${n}`, []));
+    const listing = store.relist("services");
+    listing.put(makeService("web", ["10.96.0.5"]));
+    const completing = listing.commitInTurns();
+    const left = [...store.services.services()].length;
+    assert.ok(left > count / 2, `${left} after the first turn`);
+    assert.ok(!store.isKindSynced("services"));
+    store.put("services", makeService("meanwhile", ["10.96.0.6"]));
+    store.put("services", makeService(`old-${count - 1}`, ["10.96.0.7"]));
+    await completing;
+    assert.deepEqual(Array.from(store.services.services(), ({ name }) => name).sort(), [
+      "meanwhile",
+      `old-${count - 1}`,
+      "web",
+    ]);
+    assert.ok(store.isKindSynced("services"));
+  });
+
   it("keeps everything when a listing breaks off", () => {
     store.put("services", makeService("web", ["10.96.0.5"]));
     store.relist("services").put(makeService("new", ["10.96.0.7"]));

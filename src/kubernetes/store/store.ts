@@ -16,6 +16,8 @@ export interface ClusterStoreOptions {
   readonly kinds: readonly Kind[];
   /** A copy of another store, which says what its serials are ({@link ClusterStore.adoptSerials}). Default false. */
   readonly replica?: boolean;
+  /** By which copies tell this store from others. Default 0. */
+  readonly identity?: number;
 }
 
 /** Hears of everything that is done to a store, after it was done; a put that says nothing new is left out. */
@@ -35,6 +37,11 @@ export interface Relist<K extends Kind> {
   put(object: ObjectOfKind[K]): void;
   /** Deletes what was not put, and marks the kind as synced. A listing that broke off is dropped without commit. */
   commit(): void;
+  /**
+   * The same for a listing of any length: the event loop has its turn now and then. What is put meanwhile stays. With little to delete it
+   * is done when this returns.
+   */
+  commitInTurns(): Promise<void>;
 }
 
 /** One kind's place in the indexes. */
@@ -42,7 +49,7 @@ interface ObjectTable<T> {
   /** @returns the object that is kept: the old one if the new one says nothing new */
   put(object: T, change: ChangeRecorder): T;
   delete(identity: Identity, change: ChangeRecorder): void;
-  /** The very objects that {@link put} returned. */
+  /** The very objects that {@link put} returned. May be read while objects come and go. */
   all(): Iterable<T & Identity>;
 }
 
@@ -60,19 +67,23 @@ export class ClusterStore {
   readonly #observers = new Set<StoreObserver>();
   readonly #replica: boolean;
   readonly #lastEvents = new Map<Kind, number>();
-  /** Has the listing of a kind that goes on remember what it names, for there will be more than that. */
-  readonly #beginNaming = new Map<Kind, () => void>();
+  /** By listings that are being completed: what they have named, to which belongs whatever is put meanwhile. */
+  readonly #completing = new Set<{ readonly kind: Kind; readonly named: Set<object> }>();
   readonly #syncedKinds = new Set<Kind>();
   readonly #synced = Promise.withResolvers<void>();
+  /** By which copies tell this store from others. */
+  readonly identity: number;
   #serial = 0;
   #externalSerial = 0;
   #transferred = 0;
+  #sequence = 0;
 
-  constructor({ clock, kinds, replica = false }: ClusterStoreOptions) {
+  constructor({ clock, kinds, replica = false, identity = 0 }: ClusterStoreOptions) {
     const services = new ServiceIndex();
     const pods = new PodIndex();
     this.#clock = clock;
     this.#replica = replica;
+    this.identity = identity;
     this.kinds = new Set(kinds);
     this.services = services;
     this.pods = pods;
@@ -109,6 +120,7 @@ export class ClusterStore {
   delete(kind: Kind, identity: Identity): void {
     this.#tables[kind].delete(identity, this.#change);
     this.#applied(kind);
+    this.#sequence++;
     for (const observer of this.#observers) observer.delete(kind, identity);
   }
 
@@ -116,24 +128,43 @@ export class ClusterStore {
   relist<K extends Kind>(kind: K): Relist<K> {
     const table = this.#tables[kind];
     // Where there was nothing, nothing can be missing. Else the objects themselves are noted, for they are there anyway.
-    let named = isEmpty(table.all()) ? undefined : new Set<object>();
-    this.#beginNaming.set(kind, () => {
-      named ??= new Set<object>(table.all());
-    });
+    const named = isEmpty(table.all()) ? undefined : new Set<object>();
     return {
       put: (object) => {
         const kept = this.#put(kind, object);
         named?.add(kept);
       },
       commit: () => {
-        this.#beginNaming.delete(kind);
-        const gone: Identity[] = [];
-        if (named !== undefined) for (const object of table.all()) if (!named.has(object)) gone.push(object);
-        for (const identity of gone) this.delete(kind, identity);
-        this.confirm(kind);
-        this.markListed(kind);
+        for (const _ of this.#complete(kind, named));
+      },
+      commitInTurns: async () => {
+        for (const _ of this.#complete(kind, named)) await eventLoopTurn();
       },
     };
+  }
+
+  /** Ends a listing, in portions. */
+  *#complete(kind: Kind, named: Set<object> | undefined): Generator<undefined> {
+    if (named !== undefined) {
+      const completing = { kind, named };
+      this.#completing.add(completing);
+      try {
+        let effort = 0;
+        for (const object of this.#tables[kind].all()) {
+          if (!named.has(object)) {
+            this.delete(kind, object);
+            effort += EFFORT_OF_DELETION;
+          }
+          if (++effort < EFFORT_PER_TURN) continue;
+          effort = 0;
+          yield;
+        }
+      } finally {
+        this.#completing.delete(completing);
+      }
+    }
+    this.confirm(kind);
+    this.markListed(kind);
   }
 
   /** Says that all there is of a kind has been put. */
@@ -141,6 +172,7 @@ export class ClusterStore {
     if (!this.kinds.has(kind)) return;
     this.#syncedKinds.add(kind);
     if (this.isSynced) this.#synced.resolve();
+    this.#sequence++;
     for (const observer of this.#observers) observer.listed(kind);
   }
 
@@ -159,19 +191,8 @@ export class ClusterStore {
   /** Notes that the source of a kind has just been heard of, though nothing changed (a bookmark, a file looked at). */
   confirm(kind: Kind): void {
     this.#lastEvents.set(kind, this.#clock.now());
+    this.#sequence++;
     for (const observer of this.#observers) observer.confirmed(kind);
-  }
-
-  /**
-   * Takes over what another store has listed of a kind, its age included. What a listing that goes on has brought is newer and stays, and
-   * the end of that listing deletes what it has not named.
-   */
-  adopt<K extends Kind>(kind: K, former: ClusterStore): void {
-    this.#beginNaming.get(kind)?.();
-    const known = new Set(Array.from(this.objects(kind), identityKey));
-    for (const object of former.objects(kind)) if (!known.has(identityKey(object))) this.put(kind, object);
-    this.#lastEvents.set(kind, this.#clock.now() - (former.age(kind) ?? 0));
-    this.markListed(kind);
   }
 
   /** Milliseconds since the source of a kind was last heard of; undefined before the first time. */
@@ -223,6 +244,11 @@ export class ClusterStore {
     this.#externalSerial = externalSerial;
   }
 
+  /** How much observers have been told, or would have been. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
   /** Tells everything that is done from now on. The returned function ends that. */
   observe(observer: StoreObserver): () => void {
     this.#observers.add(observer);
@@ -244,7 +270,10 @@ export class ClusterStore {
   #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): ObjectOfKind[K] {
     const kept = this.#tables[kind].put(object, this.#change);
     this.#applied(kind);
-    if (kept === object) for (const observer of this.#observers) observer.put(kind, object);
+    for (const completing of this.#completing) if (completing.kind === kind) completing.named.add(kept);
+    if (kept !== object) return kept;
+    this.#sequence++;
+    for (const observer of this.#observers) observer.put(kind, object);
     return kept;
   }
 
@@ -268,6 +297,10 @@ function isEmpty(objects: Iterable<unknown>): boolean {
   return true;
 }
 
-function identityKey({ namespace, name }: Identity): string {
-  return `${namespace}/${name}`;
+function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** What may be looked at in one turn of the event loop, and how much more it costs to delete something: some 3 ms. */
+const EFFORT_PER_TURN = 10_000;
+const EFFORT_OF_DELETION = 200;

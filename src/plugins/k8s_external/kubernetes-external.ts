@@ -1,4 +1,4 @@
-import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
+import { CLUSTER, CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
 import { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
 import { ExternalTransfers } from "../../kubernetes/external/external-transfers.ts";
 import {
@@ -25,6 +25,8 @@ export class KubernetesExternal implements PluginInstance {
     this.#site = site;
   }
 
+  readonly services = [CLUSTER_WISH.offer({ externalAddresses: true })];
+
   readonly handle: Handler = (query, next) => this.#handler?.handle(query, next) ?? next(query);
 
   get transferSource(): TransferSource | undefined {
@@ -37,7 +39,6 @@ export class KubernetesExternal implements PluginInstance {
     if (cluster === undefined) {
       throw new SetupError("kubernetes plugin not loaded: k8s_external needs one in the same server block");
     }
-    cluster.wantExternalAddresses();
     const { zones, apex, ttl, headless, fallthrough } = this.#config;
     const answers = new ExternalAnswers({ cluster: cluster.view, zones: zones.zones, apex, ttl, headless });
     const handler = new ExternalHandler(answers, fallthrough);

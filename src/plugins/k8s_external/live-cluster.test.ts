@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, it } from "node:test";
 import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
+import type { PlacedPlugin } from "../../plugin/index.ts";
 import { PluginTest, recordText, until } from "../../plugin/testing.ts";
 import autopath from "../autopath/index.ts";
 import kubernetes from "../kubernetes/index.ts";
@@ -19,9 +20,11 @@ afterEach(async () => {
 /** The three plugins in chain order, started. */
 async function start(options: readonly string[]) {
   const text = `kubernetes cluster.local {\n${options.join("\n")}\n}`;
-  const cluster = PluginTest.of(kubernetes, text);
+  const inFront: PlacedPlugin[] = [];
+  const cluster = PluginTest.of(kubernetes, text, { neighbours: inFront });
   const neighbours = cluster.instances.map((instance) => ({ name: "kubernetes", instance }));
   const external = PluginTest.of(k8sExternal, "k8s_external example.org", { neighbours });
+  inFront.push(...external.instances.map((instance) => ({ name: "k8s_external", instance })));
   const searching = PluginTest.of(autopath, "autopath @kubernetes", { neighbours });
   opened.push(async () => {
     for (const plugin of [searching, external, cluster]) await plugin.stop();

@@ -1,6 +1,4 @@
-/** The options that say where the API of a cluster is -> the source that watches it, and the wait for its first lists. */
-
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+/** The API of a cluster as the source of its stores, and the wait for its first lists. */
 import {
   type ClusterAccess,
   ClusterAccessError,
@@ -9,89 +7,111 @@ import {
 } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import { parseKubeconfig } from "../../kubernetes/api/kubeconfig.ts";
-import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
-import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
+import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
-import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
-import { SetupError, type Site, type ZoneList } from "../../plugin/index.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import { SetupError, type Site } from "../../plugin/index.ts";
+import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
 export interface LiveClusterOptions {
-  readonly zones: ZoneList;
-  readonly endpoint: { readonly url: readonly string[] } | undefined;
-  readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
-  readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
-  /** Undefined and 0 for what is usual. */
-  readonly apiserver_qps: number | undefined;
-  readonly apiserver_burst: number | undefined;
-  readonly apiserver_max_inflight: number | undefined;
-  readonly labels: LabelSelector | undefined;
-  readonly namespace_labels: LabelSelector | undefined;
-  /** Milliseconds. */
-  readonly startup_timeout: number;
-}
-
-export interface ClusterStores {
-  readonly store: ClusterStore;
-  /** What is imported from other clusters. */
-  readonly imports?: ClusterStore | undefined;
+  readonly access: ClusterAccess;
+  readonly limits: RequestLimits;
+  /** The file of the option `snapshot`. */
+  readonly snapshot: string | undefined;
+  /** The zone by which metrics tell clusters apart. */
+  readonly zone: string;
+  /** Selectors as text, empty for everything. */
+  readonly labels: string;
+  readonly namespaceLabels: string;
+  readonly origin: string;
 }
 
 /** How often the log says that the start waits. */
 const WAIT_MESSAGE_MS = 500;
 
-/**
- * Makes the source; it does nothing yet.
- * @throws SetupError where the options lead to no cluster
- */
-export async function makeLiveSource(
-  options: LiveClusterOptions,
-  stores: ClusterStores,
-  reduce: ReduceOptions,
-  site: Site,
-): Promise<ApiSource> {
-  return new ApiSource({
-    ...stores,
-    access: await findCluster(options, site),
-    clock: site.clock,
-    random: () => site.random.fraction(),
-    log: site.log,
-    metrics: site.metrics,
-    environment: site.machine.environment,
-    userAgent: `Portolan/${site.version} (${process.platform}/${process.arch})`,
-    limits: {
-      qps: options.apiserver_qps ?? 0,
-      burst: options.apiserver_burst ?? 0,
-      maxInflight: options.apiserver_max_inflight ?? 0,
-    },
-    reduce,
-    labels: options.labels?.toString() ?? "",
-    namespaceLabels: options.namespace_labels?.toString() ?? "",
-    memory: await loadMemoryRelease(),
-    zone: options.zones.zones.find((zone) => !isReverseZone(zone))?.toString() ?? "",
-  });
+/** The API of a cluster, and the file with its last known state. */
+export class LiveCluster implements ClusterSource {
+  readonly origin: string;
+  readonly #options: LiveClusterOptions;
+  readonly #cluster: WatchedCluster;
+  readonly #site: LastingSite;
+  #api: ApiSource | undefined;
+  #snapshot: SnapshotFile | undefined;
+
+  /** It does nothing yet. */
+  constructor(options: LiveClusterOptions, cluster: WatchedCluster, site: LastingSite) {
+    this.origin = options.origin;
+    this.#options = options;
+    this.#cluster = cluster;
+    this.#site = site;
+  }
+
+  get live(): ApiSource | undefined {
+    return this.#api;
+  }
+
+  get loadedFrom(): string | undefined {
+    return this.#snapshot?.loadedFrom;
+  }
+
+  async start(isFresh: boolean): Promise<void> {
+    const { access, limits, snapshot, zone, labels, namespaceLabels } = this.#options;
+    const { clock, random, log, metrics, machine, version } = this.#site;
+    const { store, imports, reduce } = this.#cluster;
+    this.#api = new ApiSource({
+      ...{ store, imports, access, clock, log, metrics, limits, reduce, labels, namespaceLabels, zone },
+      random: () => random.fraction(),
+      environment: machine.environment,
+      userAgent: `Portolan/${version} (${process.platform}/${process.arch})`,
+      memory: await loadMemoryRelease(),
+    });
+    if (snapshot !== undefined)
+      this.#snapshot = await openSnapshot(snapshot, isFresh, this.#cluster, this.#site);
+    this.#api.start();
+  }
+
+  showAs(zone: string): void {
+    this.#api?.showAs(zone);
+  }
+
+  async stop(): Promise<void> {
+    await this.#api?.stop();
+    await this.#snapshot?.stop();
+  }
+}
+
+/** Tells access by other means, or to a snapshot elsewhere, from the same. Credentials cannot be read from it. */
+export function originOf(
+  options: Omit<LiveClusterOptions, "zone" | "labels" | "namespaceLabels" | "origin">,
+): string {
+  const { access, limits, snapshot } = options;
+  const text = JSON.stringify([access, limits, snapshot], (_, value) =>
+    value instanceof Uint8Array ? [...value] : value,
+  );
+  return nodeCrypto().hash("sha256", text);
 }
 
 /** Puts the last known state into the store, and keeps the file from now on (the option `snapshot`). */
-export async function openSnapshot(
-  path: string,
-  stores: ClusterStores,
-  reduce: ReduceOptions,
-  site: Pick<Site, "clock" | "log" | "resolvePath">,
+async function openSnapshot(
+  file: string,
+  isToBeLoaded: boolean,
+  { store, imports, reduce }: WatchedCluster,
+  { clock, log }: LastingSite,
 ): Promise<SnapshotFile> {
-  const { clock, log } = site;
-  const file = site.resolvePath(path);
   const report = (words: string, error: unknown) =>
     log.warning(`snapshot ${file} ${words}: ${error instanceof Error ? error.message : String(error)}`);
   const snapshot = new SnapshotFile({
     file,
-    ...stores,
+    store,
+    imports,
     clock,
     reduce,
     onError: (error) => report("cannot be written", error),
   });
   try {
+    if (!isToBeLoaded) return snapshot;
     const { objects, unusable, written } = await snapshot.load();
     log.info(`answering from the snapshot of ${written} until the API is listed: ${objects} objects`);
     if (unusable > 0) log.warning(`snapshot ${file}: ${unusable} lines cannot be used`);
@@ -99,23 +119,23 @@ export async function openSnapshot(
     // At the very first start there is none.
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
     if (!isMissing) report("cannot be used", error);
+  } finally {
+    snapshot.keep();
   }
-  snapshot.keep();
   return snapshot;
 }
 
 /**
  * Waits until everything has been listed once, at most as long as the options say, or until `stopped` resolves. Says what CoreDNS
  * says meanwhile (CoreDNS facts 2.47).
- * @returns false where the time was over first
  */
 export async function waitForCluster(
-  source: ApiSource,
-  { store, imports = store }: ClusterStores,
+  cluster: WatchedCluster,
   timeoutMs: number,
   stopped: Promise<void>,
   site: Pick<Site, "clock" | "log">,
-): Promise<boolean> {
+): Promise<void> {
+  if (cluster.isSynced) return;
   const { clock, log } = site;
   const timedOut = Promise.withResolvers<void>();
   const timeout = clock.after(timeoutMs, timedOut.resolve);
@@ -125,25 +145,33 @@ export async function waitForCluster(
   // Commands that ask without listening have no socket, and the clock's timers keep no process alive: it would end while it waits.
   const alive = setInterval(() => undefined, WAIT_MESSAGE_MS);
   const isOver = await Promise.race([
-    Promise.all([store.whenSynced(), imports.whenSynced()]),
+    cluster.whenSynced(),
     timedOut.promise,
     stopped.then(() => true as const),
   ]);
   clearInterval(alive);
   timeout.cancel();
   reminder.cancel();
-  if ((store.isSynced && imports.isSynced) || isOver === true) return true;
+  if (cluster.isSynced || isOver === true) return;
   log.warning("starting server with unsynced Kubernetes API");
-  log.warning(`still to be listed: ${source.awaited.join(", ")}`);
-  return false;
+  log.warning(`still to be listed: ${cluster.source?.live?.awaited.join(", ")}`);
 }
 
-/** `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of. */
-async function findCluster(
-  { kubeconfig, endpoint, tls }: LiveClusterOptions,
-  site: Site,
+/** The options that say where the API is. */
+export interface AccessOptions {
+  readonly endpoint: { readonly url: readonly string[] } | undefined;
+  readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
+  readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
+}
+
+/**
+ * `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of.
+ * @throws SetupError where that leads to no cluster
+ */
+export async function findCluster(
+  { kubeconfig, endpoint, tls }: AccessOptions,
+  { machine: { environment } }: Pick<Site, "machine">,
 ): Promise<ClusterAccess> {
-  const { environment } = site.machine;
   try {
     if (kubeconfig !== undefined) {
       const text = await readKubeconfig(kubeconfig.file);

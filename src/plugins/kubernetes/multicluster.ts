@@ -5,10 +5,9 @@
 import type { Name } from "../../dns/name.ts";
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterView, ClusterViewOptions } from "../../kubernetes/answers/cluster-view.ts";
-import { followStore, publishStore } from "../../kubernetes/store/replication.ts";
-import { ClusterStore } from "../../kubernetes/store/store.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Fallthrough, Feed } from "../../plugin/index.ts";
+import type { Fallthrough } from "../../plugin/index.ts";
 import { KubernetesHandler } from "./handler.ts";
 import { TouchedNames } from "./touched-names.ts";
 
@@ -20,7 +19,8 @@ export interface MulticlusterOptions {
   /** What its view is made of. */
   readonly view: Omit<ClusterViewOptions, "store" | "pods" | "cluster">;
   readonly fallthrough: Fallthrough;
-  readonly feed: Feed;
+  /** What is imported. */
+  readonly store: ClusterStore;
   readonly clock: Clock;
   readonly awaited: () => readonly string[] | undefined;
   readonly forget: (names: readonly Name[]) => void;
@@ -31,18 +31,10 @@ export class MulticlusterZones {
   readonly answers: ClusterAnswers;
   readonly handler: KubernetesHandler;
   readonly #touched: TouchedNames;
+  #unsubscribe: (() => void) | undefined;
 
-  constructor({ zones, cluster, view, fallthrough, feed, clock, awaited, forget }: MulticlusterOptions) {
-    const isFollower = feed.role === "follower";
-    this.store = new ClusterStore({
-      clock,
-      // Whatever becomes of the cluster's own endpoints: imports are few.
-      kinds: ["namespaces", "services", "endpoints"],
-      replica: isFollower,
-    });
-    if (isFollower) followStore(this.store, feed);
-    else publishStore(this.store, feed);
-    mirrorNamespaces(cluster.store, this.store);
+  constructor({ zones, cluster, view, fallthrough, store, clock, awaited, forget }: MulticlusterOptions) {
+    this.store = store;
     this.answers = new ClusterAnswers({
       ...view,
       store: this.store,
@@ -53,8 +45,12 @@ export class MulticlusterZones {
       cluster,
     });
     this.handler = new KubernetesHandler(this.answers, fallthrough, awaited);
-    this.#touched = new TouchedNames({ store: this.store, zones, clock, forget });
-    this.store.subscribe((change) => {
+    this.#touched = new TouchedNames({ store, zones, clock, forget });
+  }
+
+  /** From now on follows what happens to imports, until {@link stop}. */
+  start(): void {
+    this.#unsubscribe = this.store.subscribe((change) => {
       this.handler.forgetAnswers(change);
       this.#touched.add(change);
     });
@@ -69,24 +65,7 @@ export class MulticlusterZones {
   }
 
   stop(): void {
+    this.#unsubscribe?.();
     this.#touched.stop();
   }
-}
-
-/** A namespace is the same in all clusters of a set, so those of this one count. */
-function mirrorNamespaces(from: ClusterStore, to: ClusterStore): void {
-  from.observe({
-    put: (kind, object) => {
-      if (kind === "namespaces") to.put("namespaces", { namespace: "", name: object.name });
-    },
-    delete: (kind, identity) => {
-      if (kind === "namespaces") to.delete(kind, identity);
-    },
-    listed: (kind) => {
-      if (kind === "namespaces") to.markListed(kind);
-    },
-    confirmed: (kind) => {
-      if (kind === "namespaces") to.confirm(kind);
-    },
-  });
 }

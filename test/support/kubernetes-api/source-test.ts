@@ -93,10 +93,7 @@ export class SourceTest implements AsyncDisposable {
 
   /** The services of the store, as `namespace/name`, in order. */
   get services(): string[] {
-    return this.store.services
-      .services()
-      .map(({ namespace, name }) => `${namespace}/${name}`)
-      .sort();
+    return Array.from(this.store.services.services(), ({ namespace, name }) => `${namespace}/${name}`).sort();
   }
 
   putService(name: string, clusterIP = "10.96.0.1", namespace = "default"): void {

@@ -1,0 +1,104 @@
+/** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
+import { resolve } from "node:path";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import type { Kind } from "../../kubernetes/objects/objects.ts";
+import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
+import type { ConfigSchema, Site } from "../../plugin/index.ts";
+import type { config, ManifestPath } from "./config.ts";
+import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
+import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster } from "./watched-cluster.ts";
+
+export type KubernetesConfig = typeof config extends ConfigSchema<infer T> ? T : never;
+
+export interface ClusterPlan {
+  /** The cluster and all that decides what is kept of its objects; {@link WatchedCluster.content}. */
+  readonly content: string;
+  /** {@link ClusterSource.origin}. */
+  readonly origin: string;
+  makeSource(cluster: WatchedCluster): ClusterSource;
+}
+
+/** What the plugins of the block want to be kept beyond what names need. */
+export type KeptForOthers = Required<Pick<ReduceOptions, "podLabels" | "externalAddresses">>;
+
+/** The kinds of objects that answers need. */
+export function kindsOf(values: KubernetesConfig): Kind[] {
+  // kube-dns looked at no namespaces, and may have no right to.
+  const kinds: Kind[] = values.kube_dns ? ["services"] : ["namespaces", "services"];
+  if (!values.noendpoints) kinds.push("endpoints");
+  if (values.pods === "verified") kinds.push("pods");
+  return kinds;
+}
+
+/** The zones that are of several clusters (`multicluster`) and hold names of services. */
+export function sharedZones(values: KubernetesConfig): KubernetesConfig["zones"]["zones"] {
+  return (values.multicluster?.zones.zones ?? []).filter((zone) => !isReverseZone(zone));
+}
+
+/** What is to be kept of each object. */
+export function reduceOptions(
+  values: KubernetesConfig,
+  others: KeptForOthers,
+): Omit<ReduceOptions, "shared"> {
+  return { endpointPodNames: values.endpoint_pod_names, zones: values.zonal, ...others };
+}
+
+/** The zone by which metrics tell clusters apart. */
+export function nameOfCluster(values: KubernetesConfig): string {
+  return values.zones.zones.find((zone) => !isReverseZone(zone))?.toString() ?? "";
+}
+
+/** @throws SetupError where the options lead to no cluster */
+export async function planCluster(
+  values: KubernetesConfig,
+  others: KeptForOthers,
+  site: Site,
+): Promise<ClusterPlan> {
+  const content = (place: readonly string[]) =>
+    JSON.stringify([
+      place,
+      kindsOf(values),
+      sharedZones(values).length > 0,
+      reduceOptions(values, others),
+      `${values.labels ?? ""}`,
+      `${values.namespace_labels ?? ""}`,
+    ]);
+  const lasting: LastingSite = lastingSite(site);
+  if (values.manifests.length > 0) {
+    const paths = values.manifests.map((path) => resolveManifestPath(path, site));
+    return {
+      content: content(["files", ...paths]),
+      origin: "",
+      makeSource: (cluster) => new ManifestsOfCluster(values, paths, cluster, lasting),
+    };
+  }
+  // Loaded here, for it is of no use to whoever has no cluster.
+  const { findCluster, LiveCluster, originOf } = await import("./live-cluster.ts");
+  const access = await findCluster(values, lasting);
+  const snapshot = values.snapshot === undefined ? undefined : site.resolvePath(values.snapshot);
+  const options = { access, limits: limitsOf(values), snapshot, zone: nameOfCluster(values) };
+  const origin = originOf(options);
+  return {
+    content: content(["servers", ...access.servers]),
+    origin,
+    makeSource: (cluster) =>
+      new LiveCluster({ ...options, ...selectorsOf(values), origin }, cluster, lasting),
+  };
+}
+
+function limitsOf(values: KubernetesConfig) {
+  return {
+    qps: values.apiserver_qps ?? 0,
+    burst: values.apiserver_burst ?? 0,
+    maxInflight: values.apiserver_max_inflight ?? 0,
+  };
+}
+
+function selectorsOf({ labels, namespace_labels }: KubernetesConfig) {
+  return { labels: `${labels ?? ""}`, namespaceLabels: `${namespace_labels ?? ""}` };
+}
+
+/** Relative to the directory of `root`; without one, to the file that names it, wherever the server was started. */
+function resolveManifestPath({ path, folder }: ManifestPath, site: Site): string {
+  return site.block.settings.root === "" ? resolve(folder, path) : resolve(site.resolvePath(path));
+}

@@ -1,0 +1,188 @@
+/** One directive: takes a cluster over from the configuration before, or has one of its own watched, and shows it. */
+import type { Name } from "../../dns/name.ts";
+import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
+import {
+  type ClusterClients,
+  type Handler,
+  type Offer,
+  type PlacedPlugin,
+  type PluginInstance,
+  type Query,
+  type SearchPathSource,
+  SetupError,
+  type Site,
+  type TransferSource,
+} from "../../plugin/index.ts";
+import { parseSearchList } from "../../upstream/resolv-conf.ts";
+import {
+  type ClusterPlan,
+  type KeptForOthers,
+  type KubernetesConfig,
+  kindsOf,
+  nameOfCluster,
+  planCluster,
+  reduceOptions,
+  sharedZones,
+} from "./cluster-plan.ts";
+import { type AnsweringHandler, ShownCluster } from "./shown-cluster.ts";
+import { type ClusterSource, lastingSite, WATCHED_CLUSTER, WatchedCluster } from "./watched-cluster.ts";
+
+export class KubernetesInstance implements PluginInstance {
+  readonly #values: KubernetesConfig;
+  readonly #site: Site;
+  readonly #isFollower: boolean;
+  readonly #stopped = Promise.withResolvers<void>();
+  /** The cluster of the configuration in force, where it is the one wanted here. */
+  #former: WatchedCluster | undefined;
+  /** Made when somebody first asks: whether a cluster is taken over is known by then. */
+  #made: ShownCluster | undefined;
+  #isHolding = false;
+  /** What fills the stores, if that is not the source of the configuration before. */
+  #source: ClusterSource | undefined;
+
+  constructor(values: KubernetesConfig, site: Site) {
+    this.#values = values;
+    this.#site = site;
+    this.#isFollower = site.feed.role === "follower";
+  }
+
+  readonly handle: Handler = (query, next) => this.#handlerFor(query.name).handle(query, next);
+
+  async inherit(predecessors: readonly PlacedPlugin[]): Promise<void> {
+    const content = await this.#content();
+    if (content === undefined) return;
+    // Two directives may want the same: each takes over one.
+    const taken = this.#site.shared("taken over", () => new Set<WatchedCluster>());
+    this.#former = WATCHED_CLUSTER.among(predecessors).find(
+      (cluster) => cluster.content === content && !taken.has(cluster),
+    );
+    if (this.#former !== undefined) taken.add(this.#former);
+  }
+
+  async start(): Promise<void> {
+    const { cluster, searchPaths } = this.#shown;
+    if (searchPaths.wanted) searchPaths.hostSearch = await readHostSearch();
+    cluster.hold();
+    this.#isHolding = true;
+    this.#shown.start();
+    if (this.#isFollower) {
+      cluster.content = await this.#content();
+      return;
+    }
+    const plan = await this.#plan();
+    cluster.content = plan.content;
+    if (cluster.source?.origin === plan.origin) await cluster.source.verify?.();
+    else {
+      this.#source = plan.makeSource(cluster);
+      await cluster.fillFrom(this.#source);
+    }
+  }
+
+  async warmUp(): Promise<void> {
+    const { cluster } = this.#shown;
+    if (cluster.isSynced || cluster.source?.live === undefined) return;
+    const { waitForCluster } = await import("./live-cluster.ts");
+    await waitForCluster(cluster, this.#values.startup_timeout, this.#stopped.promise, this.#site);
+  }
+
+  started(): void {
+    const { cluster } = this.#shown;
+    void cluster.settle().then(() => cluster.source?.showAs?.(nameOfCluster(this.#values)));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.resolve();
+    this.#former = undefined;
+    if (!this.#isHolding) return;
+    this.#isHolding = false;
+    const { cluster } = this.#shown;
+    this.#shown.stop();
+    await cluster.release(this.#source);
+  }
+
+  ready(): boolean {
+    return this.#shown.cluster.isSynced;
+  }
+
+  unfit(): boolean {
+    return this.#shown.isStale();
+  }
+
+  describeState(): string[] {
+    return this.#shown.describe();
+  }
+
+  provideMetadata(query: Query): void {
+    this.#shown.provideMetadata(query);
+  }
+
+  get transferSource(): TransferSource | undefined {
+    return this.#shown.transfers;
+  }
+
+  get searchPathSource(): SearchPathSource {
+    return this.#shown.searchPaths;
+  }
+
+  get services(): readonly Offer<unknown>[] {
+    return this.#shown.services;
+  }
+
+  get cluster(): ClusterClients {
+    return this.#shown.clients;
+  }
+
+  #handlerFor(name: Name): AnsweringHandler {
+    return this.#shown.handlerFor(name);
+  }
+
+  get #shown(): ShownCluster {
+    this.#made ??= new ShownCluster(this.#values, this.#former ?? this.#newCluster(), this.#site);
+    return this.#made;
+  }
+
+  #newCluster(): WatchedCluster {
+    return new WatchedCluster({
+      site: lastingSite(this.#site),
+      kinds: kindsOf(this.#values),
+      imports: sharedZones(this.#values).length > 0,
+      isReplica: this.#isFollower,
+      reduce: reduceOptions(this.#values, this.#keptForOthers()),
+    });
+  }
+
+  /** {@link WatchedCluster.content}; undefined where the options lead to no cluster, as {@link start} will say. */
+  async #content(): Promise<string | undefined> {
+    try {
+      return (await this.#plan()).content;
+    } catch (error) {
+      if (error instanceof SetupError) return undefined;
+      throw error;
+    }
+  }
+
+  #plan(): Promise<ClusterPlan> {
+    return planCluster(this.#values, this.#keptForOthers(), this.#site);
+  }
+
+  #keptForOthers(): KeptForOthers {
+    // What it offers itself needs a cluster, whose making begins here.
+    const neighbours = this.#site.block
+      .plugins()
+      .filter(({ instance }) => !(instance instanceof KubernetesInstance));
+    return {
+      podLabels: neighbours.some(({ instance }) => instance.metadataZones !== undefined),
+      externalAddresses: CLUSTER_WISH.among(neighbours).some((wish) => wish.externalAddresses),
+    };
+  }
+}
+
+/** What kubelet adds to the search path of pods is in the resolv.conf that it gave to this one (`dnsPolicy: Default`), if any. */
+async function readHostSearch(): Promise<Name[]> {
+  try {
+    return parseSearchList(await readTextFile("/etc/resolv.conf"));
+  } catch {
+    return [];
+  }
+}

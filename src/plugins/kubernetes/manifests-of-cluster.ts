@@ -1,0 +1,65 @@
+/** The option `manifests`: files in place of an API. */
+import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
+import { ManifestPathError, ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
+import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
+import { SetupError } from "../../plugin/index.ts";
+import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
+
+export interface ManifestOptions {
+  readonly labels: LabelSelector | undefined;
+  readonly namespace_labels: LabelSelector | undefined;
+  readonly endpoint_pod_names: boolean;
+}
+
+export class ManifestsOfCluster implements ClusterSource {
+  /** That of the same paths is the same. */
+  readonly origin = "";
+  readonly #source: ManifestSource;
+
+  /** @param paths files and folders, absolute */
+  constructor(
+    { labels, namespace_labels, endpoint_pod_names }: ManifestOptions,
+    paths: readonly string[],
+    { store, imports, reduce }: WatchedCluster,
+    { clock, log }: LastingSite,
+  ) {
+    this.#source = new ManifestSource({
+      store,
+      imports,
+      paths,
+      clock,
+      labels,
+      namespaceLabels: namespace_labels,
+      endpointPodNames: endpoint_pod_names,
+      reduce,
+      onProblem(problem) {
+        const line = `manifests: ${formatManifestProblem(problem)}`;
+        if (problem.severity === "error") log.error(line);
+        else log.warning(line);
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    await orSetupError(() => this.#source.start());
+  }
+
+  /** Files that somebody has just changed count from the reload on. */
+  async verify(): Promise<void> {
+    await orSetupError(() => this.#source.requirePaths());
+    await this.#source.refresh();
+  }
+
+  async stop(): Promise<void> {
+    this.#source.stop();
+  }
+}
+
+async function orSetupError(task: () => Promise<void>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    if (error instanceof ManifestPathError) throw new SetupError(error.message);
+    throw error;
+  }
+}

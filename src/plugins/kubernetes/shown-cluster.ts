@@ -1,0 +1,166 @@
+/** What one configuration shows of a cluster: answers, and who is to hear of changes. The cluster itself may live on without it. */
+import type { Name } from "../../dns/name.ts";
+import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.ts";
+import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
+import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
+import { ClusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
+import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
+import { publishStore } from "../../kubernetes/store/replication.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { ClusterClients, Offer, Query, Site, TransferSource } from "../../plugin/index.ts";
+import { clusterClients } from "./cluster-clients.ts";
+import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
+import { KubernetesHandler } from "./handler.ts";
+import { KubeDnsHandler } from "./kube-dns-handler.ts";
+import { provideClusterMetadata } from "./metadata.ts";
+import { MulticlusterZones } from "./multicluster.ts";
+import { Staleness } from "./staleness.ts";
+import { describeCluster } from "./state.ts";
+import { TouchedNames } from "./touched-names.ts";
+import { WATCHED_CLUSTER, type WatchedCluster } from "./watched-cluster.ts";
+
+/** The stores whose feeds share one. */
+const CHANNELS = ["cluster", "imports"] as const;
+
+export type AnsweringHandler = KubernetesHandler | KubeDnsHandler;
+
+export class ShownCluster {
+  readonly cluster: WatchedCluster;
+  readonly searchPaths: ClientSearchPaths;
+  /** kube-dns had none. */
+  readonly transfers: TransferSource | undefined;
+  readonly clients: ClusterClients;
+  readonly services: readonly Offer<unknown>[];
+  readonly #zones: readonly Name[];
+  readonly #site: Site;
+  readonly #answers: ClusterAnswers;
+  readonly #handler: AnsweringHandler;
+  readonly #multicluster: MulticlusterZones | undefined;
+  readonly #touched: TouchedNames;
+  readonly #staleness: Staleness;
+  readonly #ends: (() => void)[] = [];
+
+  /** Changes nothing, and hears of nothing before {@link start}. */
+  constructor(values: KubernetesConfig, cluster: WatchedCluster, site: Site) {
+    const { store, imports } = cluster;
+    const shared = sharedZones(values);
+    const zones = values.zones.zones.filter((zone) => !shared.some((other) => other.equals(zone)));
+    const namespaces = values.namespaces.flatMap(({ namespace }) => namespace);
+    const view = {
+      ttl: values.ttl,
+      namespaces: namespaces.length === 0 ? undefined : new Set(namespaces),
+      namespacesBySelector: values.namespace_labels !== undefined,
+      objectsBySelector: values.labels !== undefined,
+      ignoreEmptyServices: values.ignore !== undefined,
+      ownAddresses: () => ownAddresses(site),
+    };
+    this.cluster = cluster;
+    this.#zones = values.zones.zones;
+    this.#site = site;
+    this.#answers = new ClusterAnswers({
+      ...view,
+      store,
+      zones,
+      primary: this.#zones.find((zone) => !isReverseZone(zone)),
+      pods: values.pods,
+      zonal: values.zonal,
+    });
+    const live = () => cluster.source?.live;
+    const awaited = () => live()?.awaited;
+    const forget = (names: readonly Name[]): void => {
+      for (const { instance } of site.block.plugins()) instance.forget?.(names);
+    };
+    const { clock, log } = site;
+    const { fallthrough } = values;
+    this.#handler = values.kube_dns
+      ? new KubeDnsHandler(this.#answers, fallthrough, clock)
+      : new KubernetesHandler(this.#answers, fallthrough, awaited, values.wildcards);
+    this.#touched = new TouchedNames({ store, zones, clock, forget });
+    this.#multicluster =
+      imports &&
+      new MulticlusterZones({
+        ...{ zones: shared, cluster: this.#answers.view, view, fallthrough, store: imports },
+        ...{ clock, awaited, forget },
+      });
+    const all =
+      this.#multicluster === undefined ? [this.#answers] : [this.#answers, this.#multicluster.answers];
+    this.transfers = values.kube_dns
+      ? undefined
+      : joinTransfers(all.map((answers) => new ClusterTransfers(answers)));
+    this.searchPaths = new ClientSearchPaths(this.#answers);
+    this.clients = clusterClients(this.#answers, this.#zones, live);
+    this.services = [WATCHED_CLUSTER.offer(cluster), CLUSTER.offer({ view: this.#answers.view })];
+    this.#staleness = new Staleness({
+      stores: imports === undefined ? [store] : [store, imports],
+      maxMs: values.max_staleness,
+      log,
+    });
+  }
+
+  /** From now on follows what happens in the cluster, and tells followers of it. */
+  start(): void {
+    const { store, imports } = this.cluster;
+    this.#ends.push(
+      store.subscribe((change) => {
+        this.#handler.forgetAnswers(change);
+        this.#touched.add(change);
+      }),
+    );
+    this.#multicluster?.start();
+    const { feed } = this.#site;
+    if (imports === undefined) this.#connect(feed, "cluster");
+    else {
+      const feeds = feedChannels(feed, CHANNELS);
+      for (const channel of CHANNELS) this.#connect(feeds[channel], channel);
+    }
+  }
+
+  stop(): void {
+    for (const end of this.#ends.splice(0)) end();
+    this.#touched.stop();
+    this.#multicluster?.stop();
+  }
+
+  handlerFor(name: Name): AnsweringHandler {
+    const multicluster = this.#multicluster;
+    return multicluster?.owns(name, this.#answers) ? multicluster.handler : this.#handler;
+  }
+
+  provideMetadata(query: Query): void {
+    const multicluster = this.#multicluster;
+    const owner = multicluster?.owns(query.name, this.#answers) ? multicluster : undefined;
+    provideClusterMetadata(query, owner?.answers ?? this.#answers, this.#answers);
+  }
+
+  isStale(): boolean {
+    return this.#staleness.isStale();
+  }
+
+  describe(): string[] {
+    const { store, imports, source } = this.cluster;
+    const shown = { zones: this.#zones, store, imports, staleness: this.#staleness };
+    return describeCluster(shown, source?.live, source?.loadedFrom);
+  }
+
+  #connect(feed: Site["feed"], channel: (typeof CHANNELS)[number]): void {
+    const { replicas, store, imports } = this.cluster;
+    const followed = channel === "cluster" ? store : imports;
+    if (replicas !== undefined) replicas[channel]?.follow(feed);
+    else if (followed !== undefined) this.#ends.push(publishStore(followed, feed));
+  }
+}
+
+/** Where the cluster may find this server: what it is bound to, if that is of use to others, else all its addresses. */
+function ownAddresses(site: Site): readonly string[] {
+  const bound = site.block.settings.listenHosts.filter(isReachable);
+  return bound.length > 0 ? bound : site.machine.addresses();
+}
+
+function isReachable(host: string): boolean {
+  const octets = parseIpAddress(host);
+  if (octets === undefined || octets.every((octet) => octet === 0)) return false;
+  const loopback =
+    octets.length === 4 ? octets[0] === 127 : octets.every((octet, at) => octet === (at === 15 ? 1 : 0));
+  return !loopback;
+}
