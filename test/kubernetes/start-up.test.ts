@@ -30,6 +30,11 @@ function corefile(api: ApiSimulator, startupTimeout: string): CorefileWriter {
     ].join("\n");
 }
 
+/** Wants other objects of the cluster, so that they have to be listed. */
+function withLabels(written: CorefileWriter): CorefileWriter {
+  return (port) => written(port).replace("startup_", "labels !x\n    startup_");
+}
+
 const WEB = "web.default.svc.cluster.local.";
 
 /** Longer than a test may take: whoever waited for it would be noticed. */
@@ -92,6 +97,7 @@ describe("without an API the program", () => {
       await using program = await Portolan.start(corefile(api, NEVER));
       while ((await program.page("ready", "/ready")).status !== 200);
       await api.close();
+      program.writeCorefile(withLabels(corefile(api, NEVER))(program.portOf));
       program.program.kill("SIGUSR1");
       await program.waitForLog(/waiting for Kubernetes API/);
       assert.deepEqual(await program.stop(signal), { code: 0, signal: null });
