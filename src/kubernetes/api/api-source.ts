@@ -2,7 +2,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { MemoryRelease } from "../../lib/memory-release.ts";
-import type { GaugeFamily, MetricsRegistry } from "../../lib/metrics.ts";
+import type { GaugeFamily } from "../../lib/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
