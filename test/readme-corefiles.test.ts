@@ -13,6 +13,7 @@ import { MemoryLog } from "../src/lib/log.ts";
 import type { PluginDefinition } from "../src/plugin/define-plugin.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { freePort } from "./support/free-ports.ts";
+import { newKeyFiles } from "./support/key-files.ts";
 import { readmeProblems } from "./support/plugin-readme.ts";
 import { projectRoot } from "./support/portolan.ts";
 
@@ -58,11 +59,22 @@ function withCertificates(corefile: string): string {
   return corefile.replaceAll(/\b(cert|key|ca)\.pem\b/g, (name) => join(certificates, name));
 }
 
+/** The keys that examples of `dnssec` and `sign` name. */
+function withKeys(corefile: string): string {
+  return corefile.replaceAll(/\bK([\w.-]+\.)\+013\+\d+/g, (name, owner: string) => {
+    const path = join(certificates, name);
+    const files = newKeyFiles(owner);
+    writeFileSync(`${path}.key`, files.key);
+    writeFileSync(`${path}.private`, files.private);
+    return path;
+  });
+}
+
 /** Starts what a page shows, on loopback and on ports that are free. */
 async function start(page: string, corefile: string): Promise<void> {
   const log = new MemoryLog();
   const server = await createServer({
-    corefile: withCertificates(await onFreePorts(onLoopback(corefile))),
+    corefile: withKeys(withCertificates(await onFreePorts(onLoopback(corefile)))),
     // An example's paths are relative to its own folder, those of all other pages to the project's.
     file: join(projectRoot, page.startsWith(`examples${sep}`) ? dirname(page) : "", "Corefile"),
     log,

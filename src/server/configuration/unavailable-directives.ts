@@ -9,6 +9,5 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "azure",
   "clouddns",
   "grpc",
-  "sign",
   "nomad",
 ]);

@@ -1,0 +1,12 @@
+/** `sign`: signs zone files for `file` and `auto` (CoreDNS facts 2.58). */
+import { definePlugin } from "../../plugin/index.ts";
+import { signConfig } from "./config.ts";
+import { ZoneFileSigning } from "./zone-file-signing.ts";
+
+export default definePlugin({
+  name: "sign",
+  summary: "Signs zone files (DNSSEC), and does it again before the signatures end.",
+  config: signConfig,
+  leaderOnly: true,
+  create: (lines, site) => new ZoneFileSigning(lines, site),
+});

@@ -1,0 +1,249 @@
+/** Signs a zone as a whole: the lines of the signed zone, in canonical order (RFC 4035 section 2, RFC 5155 section 7.1). */
+import type { KeyPair } from "../dns/dnssec/key-pair.ts";
+import { canonicalRrset, signatureRecord, signRrset } from "../dns/dnssec/rrset-signature.ts";
+import { Name } from "../dns/name.ts";
+import { toBase32Hex } from "../dns/octets.ts";
+import type { ResourceRecord } from "../dns/record-kind.ts";
+import { CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, SOA } from "../dns/record-table.ts";
+import { canonicalData, formatRecord } from "../dns/resource-record.ts";
+import { RecordType } from "../dns/type-names.ts";
+import { nodeCrypto } from "../lib/node-modules.ts";
+import { APEX } from "./name-tree.ts";
+import { ANY_TYPE, NodeOrder } from "./node-order.ts";
+import type { Zone } from "./zone.ts";
+import { rrsetRecords, soaRecord } from "./zone-transfer.ts";
+
+export interface ZoneSigningOptions {
+  readonly keys: readonly KeyPair[];
+  readonly serial: number;
+  /** Seconds since the epoch. */
+  readonly inception: number;
+  readonly expiration: number;
+  /** NSEC3 with one hash and no salt in place of NSEC (RFC 9276 section 3.1). */
+  readonly nsec3: boolean;
+  readonly pause: () => Promise<void>;
+}
+
+/** What a zone has of an earlier signature, and what is made anew. */
+const MADE_HERE: ReadonlySet<number> = new Set([
+  RecordType.DNSKEY,
+  RecordType.RRSIG,
+  RecordType.NSEC,
+  RecordType.NSEC3,
+  RecordType.NSEC3PARAM,
+  RecordType.CDS,
+  RecordType.CDNSKEY,
+]);
+
+/** Names that are signed at one time: as many as keep the threads of libuv busy. */
+const TOGETHER = 32;
+
+/** @returns the lines of the signed zone, with their ends */
+export async function* signedZoneLines(zone: Zone, options: ZoneSigningOptions): AsyncGenerator<string> {
+  const signing = new ZoneSigning(zone, options);
+  yield* signing.lines();
+}
+
+class ZoneSigning {
+  readonly #zone: Zone;
+  readonly #options: ZoneSigningOptions;
+  readonly #soa: ReturnType<typeof soaRecord>;
+  readonly #hashes: { readonly hash: Buffer; readonly types: readonly number[] }[] = [];
+
+  constructor(zone: Zone, options: ZoneSigningOptions) {
+    this.#zone = zone;
+    this.#options = options;
+    const soa = soaRecord(zone);
+    this.#soa = SOA.create(soa.name, soa.ttl, { ...soa.data, serial: options.serial });
+  }
+
+  async *lines(): AsyncGenerator<string> {
+    const { pause } = this.#options;
+    const order = new NodeOrder(this.#zone.records, ANY_TYPE);
+    await order.build(pause);
+    const nodes = await this.#authoritative(order);
+    let batch: Promise<string>[] = [];
+    for (let index = 0; index < nodes.signed.length; index++) {
+      const node = nodes.signed[index] ?? APEX;
+      const next = nodes.signed[(index + 1) % nodes.signed.length] ?? APEX;
+      batch.push(this.#nodeLines(node, this.#zone.records.nodeName(next)));
+      if (batch.length < TOGETHER) continue;
+      yield (await Promise.all(batch)).join("");
+      batch = [];
+    }
+    yield (await Promise.all(batch)).join("");
+    for (const node of nodes.others) yield this.#plainLines(node);
+    if (this.#options.nsec3) yield* this.#hashedLines(nodes.signed);
+  }
+
+  /** Nodes that this zone speaks for, and those below its delegations, both in canonical order. */
+  async #authoritative(order: NodeOrder): Promise<{ readonly signed: number[]; readonly others: number[] }> {
+    const { records } = this.#zone;
+    const signed: number[] = [];
+    const others: number[] = [];
+    let cut: Name | undefined;
+    for (let index = 0; index < order.count; index++) {
+      if (index % 2_000 === 1_999) await this.#options.pause();
+      const node = order.at(index);
+      const name = records.nodeName(node);
+      // What lies below a name follows directly behind it.
+      if (cut !== undefined && name.isBelow(cut)) others.push(node);
+      else if (this.#typesAt(node).length > 0) {
+        signed.push(node);
+        const isCut =
+          (node !== APEX && records.rrset(node, RecordType.NS) >= 0) ||
+          records.rrset(node, RecordType.DNAME) >= 0;
+        cut = isCut && node !== APEX ? name : undefined;
+      }
+    }
+    return { signed, others };
+  }
+
+  #typesAt(node: number): number[] {
+    const { records } = this.#zone;
+    const types: number[] = [];
+    for (let rrset = records.first(node); rrset >= 0; rrset = records.next(rrset)) {
+      const type = records.type(rrset);
+      if (!MADE_HERE.has(type)) types.push(type);
+    }
+    return types;
+  }
+
+  #rrsetsAt(node: number, name: Name): ResourceRecord[][] {
+    const { records } = this.#zone;
+    if (node === APEX) return this.#apexRrsets(name);
+    return this.#typesAt(node).map((type) => [...rrsetRecords(records, name, records.rrset(node, type))]);
+  }
+
+  #apexRrsets(name: Name): ResourceRecord[][] {
+    const { records } = this.#zone;
+    const own = this.#typesAt(APEX)
+      .filter((type) => type !== RecordType.SOA)
+      .map((type) => [...rrsetRecords(records, name, records.rrset(APEX, type))]);
+    const { keys } = this.#options;
+    const { ttl } = this.#soa;
+    const sets: ResourceRecord[][] = [
+      [this.#soa],
+      ...own,
+      keys.map(({ record }) => DNSKEY.create(name, ttl, record.data)),
+      keys.map(({ record }) => CDNSKEY.create(name, ttl, record.data)),
+      keys.flatMap((key) => delegationSigners(name, ttl, key)),
+    ];
+    if (this.#options.nsec3)
+      sets.push([
+        NSEC3PARAM.create(name, 0, { hashAlgorithm: 1, flags: 0, iterations: 0, salt: new Uint8Array(0) }),
+      ]);
+    return sets;
+  }
+
+  async #nodeLines(node: number, next: Name): Promise<string> {
+    const { records } = this.#zone;
+    const name = records.nodeName(node);
+    const sets = this.#rrsetsAt(node, name);
+    const isDelegation = node !== APEX && records.rrset(node, RecordType.NS) >= 0;
+    const mustSign = (type: number) => !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
+    // Of a delegation this zone has NS and DS; whatever else stands there is below the cut.
+    const types = sets
+      .map(([first]) => first?.type ?? 0)
+      .filter((type) => !isDelegation || type === RecordType.NS || type === RecordType.DS);
+    if (this.#options.nsec3) {
+      const signs = types.some(mustSign);
+      this.#hashes.push({ hash: hashOf(name), types: signs ? [...types, RecordType.RRSIG] : types });
+    } else {
+      const denied = [...types, RecordType.RRSIG, RecordType.NSEC];
+      sets.push([NSEC.create(name, this.#denialTtl, { nextName: next, types: denied })]);
+    }
+    const parts: string[] = [];
+    for (const set of sets) {
+      const [first] = set;
+      if (first === undefined) continue;
+      parts.push(...set.map(formatRecord));
+      if (mustSign(first.type)) parts.push(...(await this.#signatures(set)));
+    }
+    return `${parts.join("\n")}\n`;
+  }
+
+  /** RFC 9077 section 3. */
+  get #denialTtl(): number {
+    return Math.min(this.#soa.ttl, this.#soa.data.minimum);
+  }
+
+  #plainLines(node: number): string {
+    const { records } = this.#zone;
+    const name = records.nodeName(node);
+    return this.#rrsetsAt(node, name)
+      .flat()
+      .map((record) => `${formatRecord(record)}\n`)
+      .join("");
+  }
+
+  async #signatures(set: readonly ResourceRecord[]): Promise<string[]> {
+    const { keys, inception, expiration } = this.#options;
+    const [first] = set;
+    const originalTtl = first?.ttl ?? 0;
+    const records = canonicalRrset(set, originalTtl);
+    const facts = { signer: this.#zone.apex, originalTtl, inception, expiration };
+    return await Promise.all(
+      keys.map(async (key) =>
+        formatRecord(signatureRecord(set, key, facts, await signRrset(set, records, key, facts))),
+      ),
+    );
+  }
+
+  async *#hashedLines(signed: readonly number[]): AsyncGenerator<string> {
+    this.#addEmptyNonTerminals(signed);
+    const hashes = this.#hashes;
+    hashes.sort((one, other) => Buffer.compare(one.hash, other.hash));
+    for (const [index, { hash, types }] of hashes.entries()) {
+      const next = hashes[(index + 1) % hashes.length]?.hash ?? hash;
+      const owner = Name.fromLabels([toBase32Hex(hash).toLowerCase()], this.#zone.apex);
+      const set = [
+        NSEC3.create(owner, this.#denialTtl, {
+          hashAlgorithm: 1,
+          flags: 0,
+          iterations: 0,
+          salt: new Uint8Array(0),
+          nextHash: next,
+          types,
+        }),
+      ];
+      yield `${[...set.map(formatRecord), ...(await this.#signatures(set))].join("\n")}\n`;
+    }
+  }
+
+  /** Names without records, but with names below them (RFC 5155 section 7.1). */
+  #addEmptyNonTerminals(signed: readonly number[]): void {
+    const { records } = this.#zone;
+    const known = new Set(signed);
+    for (const node of signed) {
+      for (let parent = node; parent !== APEX; ) {
+        parent = records.names.parent(parent);
+        if (known.has(parent)) break;
+        known.add(parent);
+        this.#hashes.push({ hash: hashOf(records.nodeName(parent)), types: [] });
+      }
+    }
+  }
+}
+
+/** Digests of both kinds, as CoreDNS writes them (facts 2.58). */
+function delegationSigners(name: Name, ttl: number, { record, tag, algorithm }: KeyPair): ResourceRecord[] {
+  const octets = [name.folded, canonicalData(record)];
+  return [
+    { digestType: 1, hash: "sha1" },
+    { digestType: 2, hash: "sha256" },
+  ].map(({ digestType, hash }) => {
+    const digest = nodeCrypto().createHash(hash);
+    for (const part of octets) digest.update(part);
+    return CDS.create(name, ttl, {
+      keyTag: tag,
+      algorithm: algorithm.number,
+      digestType,
+      digest: digest.digest(),
+    });
+  });
+}
+
+function hashOf(name: Name): Buffer {
+  return nodeCrypto().createHash("sha1").update(name.folded).digest();
+}
