@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { EntrySlab } from "./entry-slab.ts";
 
-const STEPS = Number(process.env["PORTOLAN_SLAB_STEPS"] ?? 60_000);
+const STEPS = Number(process.env.PORTOLAN_SLAB_STEPS ?? 60_000);
 const THREADS = 3;
 
 interface Counts {

@@ -5,11 +5,11 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
 import { aliasRecord } from "../../kubernetes/answers/service-answers.ts";
+import { type AnsweredZones, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import type { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
 import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
 import {
-  AnswerMemo,
   type Fallthrough,
   followAlias,
   type Next,
@@ -21,58 +21,37 @@ import {
 /** Host names behind one SRV answer that the server is asked for; each costs two lookups. */
 const MAX_TARGETS = 8;
 
-export class ExternalHandler {
+export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   readonly #answers: ExternalAnswers;
-  readonly #fallthrough: Fallthrough;
-  readonly #memo = new AnswerMemo();
 
   constructor(answers: ExternalAnswers, fallthrough: Fallthrough) {
+    const zones: AnsweredZones<ExternalZone> = {
+      zoneOf: (name) => answers.zoneOf(name),
+      authority: (zone) => answers.authority(zone),
+      get isSynced() {
+        return answers.view.cluster.store.isSynced;
+      },
+    };
+    super(zones, fallthrough);
     this.#answers = answers;
-    this.#fallthrough = fallthrough;
   }
 
-  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
-    if (query.trace === undefined) {
-      const known = this.#memo.find(query);
-      if (known !== undefined) return known;
-    }
-    const zone = this.#answers.zoneOf(query.name);
-    if (zone === undefined) {
-      query.trace?.note("the name is in none of its zones");
-      return next(query);
-    }
-    // Transfers are the business of another plugin, which would have answered by now.
-    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return query.fail(Rcode.REFUSED);
-
+  protected override answer(query: Query, next: Next, zone: ExternalZone): Outcome | Promise<Outcome> {
     const resolution = this.#answers.resolve(query.name, query.type, zone);
-    if (!resolution.exists) return this.#missing(query, next, zone, resolution);
+    if (!resolution.exists) return this.missing(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, resolution.alias);
     const { answer, additional, targets } = resolution;
     if (answer.length === 0) {
-      query.trace?.note(this.#whyNot(query, zone, resolution));
-      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+      query.trace?.note(this.whyNot(query, zone, resolution));
+      return this.withoutRecords(query, zone, Rcode.NOERROR);
     }
     if (targets !== undefined && targets.length > 0) return askForTargets(query, resolution, targets);
-    return this.#remembered(query, query.reply({ authoritative: true, answer, additional }));
+    return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
   /** The cluster changed: no answer given so far may be given again. */
   forgetAnswers(): void {
-    this.#memo.clear();
-  }
-
-  /** What is not there may be elsewhere, and before the first complete listing it may be there after all. */
-  #missing(query: Query, next: Next, zone: ExternalZone, resolution: Resolution): Outcome | Promise<Outcome> {
-    if (this.#fallthrough.permits(query.name)) {
-      query.trace?.note(`${this.#whyNot(query, zone, resolution)}: falls through`);
-      return next(query);
-    }
-    if (this.#answers.view.cluster.store.isSynced) {
-      query.trace?.note(this.#whyNot(query, zone, resolution));
-      return this.#withoutRecords(query, zone, Rcode.NXDOMAIN);
-    }
-    query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
-    return this.#withoutRecords(query, zone, Rcode.SERVFAIL);
+    this.memo.clear();
   }
 
   #follow(query: Query, target: Name): Outcome | Promise<Outcome> {
@@ -80,18 +59,12 @@ export class ExternalHandler {
     return followAlias(query, [aliasRecord(query.name, this.#answers.view.cluster.ttl, target)], target);
   }
 
-  #whyNot({ name, type }: Query, zone: ExternalZone, resolution: Resolution): string {
+  protected override whyNot({ name, type }: Query, zone: ExternalZone, resolution: Resolution): string {
     return whyNotExternal(this.#answers.view, zone, name, type, resolution);
   }
 
-  #withoutRecords(query: Query, zone: ExternalZone, rcode: number): Reply {
-    const reply = query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
-    // That the cluster is not synced yet changes without any of its objects changing.
-    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, reply);
-  }
-
-  #remembered(query: Query, reply: Reply): Reply {
-    this.#memo.remember(query, reply);
+  protected override remembered(query: Query, _zone: ExternalZone, reply: Reply): Reply {
+    this.memo.remember(query, reply);
     return reply;
   }
 }

@@ -1,32 +1,28 @@
 /** Queries -> replies out of the cluster (CoreDNS facts 2.47). */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
-import { RecordType } from "../../dns/type-names.ts";
 import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
 import { resolveWildcard } from "../../kubernetes/answers/wildcard-answers.ts";
+import { type AnsweredZones, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
-  AnswerMemo,
   type Fallthrough,
   followAlias,
   type Next,
   type Outcome,
   type Query,
   type Reply,
-  type Trace,
 } from "../../plugin/index.ts";
 
-export class KubernetesHandler {
+export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
   readonly #answers: ClusterAnswers;
-  readonly #fallthrough: Fallthrough;
   readonly #awaited: () => readonly string[] | undefined;
   readonly #wildcards: boolean;
-  readonly #memo = new AnswerMemo();
 
   /**
    * @param awaited what the API has not listed yet, and why; `undefined` where no API is asked
@@ -38,29 +34,24 @@ export class KubernetesHandler {
     awaited: () => readonly string[] | undefined = () => undefined,
     wildcards = false,
   ) {
+    const zones: AnsweredZones<ClusterZone> = {
+      zoneOf: (name) => answers.zoneOf(name),
+      authority: (zone) => answers.authority(zone),
+      get isSynced() {
+        return answers.view.store.isSynced;
+      },
+    };
+    super(zones, fallthrough);
     this.#answers = answers;
-    this.#fallthrough = fallthrough;
     this.#awaited = awaited;
     this.#wildcards = wildcards;
   }
 
-  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
-    if (query.trace === undefined) {
-      const known = this.#memo.find(query, this.#answers.view.store.serial);
-      if (known !== undefined) return known;
-    }
-    const zone = this.#answers.zoneOf(query.name);
-    if (zone === undefined) {
-      query.trace?.note("the name is in none of its zones");
-      return next(query);
-    }
-    if (query.trace !== undefined) this.#noteAge(query.trace);
-    // Transfers are the business of another plugin, which would have answered by now.
-    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) {
-      query.trace?.note("zone transfers are not for it to answer");
-      return query.fail(Rcode.REFUSED);
-    }
+  protected override get serial(): number {
+    return this.#answers.view.store.serial;
+  }
 
+  protected override answer(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
     const { name, type } = query;
     const wildcard = this.#wildcards ? resolveWildcard(this.#answers, name, type, zone) : undefined;
     if (wildcard !== undefined && wildcard.answer.length > 0) {
@@ -70,74 +61,50 @@ export class KubernetesHandler {
       return query.reply({ authoritative: true, answer, additional });
     }
     const resolution = wildcard ?? this.#answers.resolve(name, type, zone);
-    if (!resolution.exists) return this.#missing(query, next, zone, resolution);
+    if (!resolution.exists) return this.missing(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, zone, resolution.alias);
     if (resolution.answer.length === 0) {
-      query.trace?.note(this.#whyNot(query, zone, resolution));
-      return this.#withoutRecords(query, zone, Rcode.NOERROR);
+      query.trace?.note(this.whyNot(query, zone, resolution));
+      return this.withoutRecords(query, zone, Rcode.NOERROR);
     }
     const { answer, additional } = resolution;
     if (query.trace !== undefined) {
       query.trace.note(whySo({ answers: this.#answers, zone, name, type }));
     }
-    return this.#remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
+    return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
   /** The cluster changed: no answer that rests on what did may be given again. */
   forgetAnswers(change: StoreChange): void {
-    const memo = this.#memo;
+    const memo = this.memo;
     if (change.namespaces.length > 0) memo.clear();
     else forEachScope(change, (scope) => memo.forget(scope));
   }
 
-  #remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
+  protected override remembered(query: Query, zone: ClusterZone, reply: Reply): Reply {
     if (this.#wildcards && /(^|[._])(\*|any)\./i.test(query.name.toString())) return reply;
     const scope = scopeOf(query.name, zone);
     // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
     const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;
     const { serial } = this.#answers.view.store;
-    if (hasSerial) this.#memo.remember(query, reply, scope, serial);
-    else this.#memo.remember(query, reply, scope);
+    if (hasSerial) this.memo.remember(query, reply, scope, serial);
+    else this.memo.remember(query, reply, scope);
     return reply;
   }
 
-  /** What is not there may be elsewhere, and before the first complete listing it may be there after all (rule 100). */
-  #missing(query: Query, next: Next, zone: ClusterZone, resolution: Resolution): Outcome | Promise<Outcome> {
-    if (this.#fallthrough.permits(query.name)) {
-      query.trace?.note(`${this.#whyNot(query, zone, resolution)}: falls through`);
-      return next(query);
-    }
-    if (this.#answers.view.store.isSynced) {
-      query.trace?.note(this.#whyNot(query, zone, resolution));
-      return this.#withoutRecords(query, zone, Rcode.NXDOMAIN);
-    }
-    query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
-    return this.#withoutRecords(query, zone, Rcode.SERVFAIL);
-  }
-
   /** How far what is known of the cluster is behind; of manifests that is not worth a word. */
-  #noteAge(trace: Trace): void {
+  protected override noteState({ trace }: Query): void {
     const { store } = this.#answers.view;
     const awaited = this.#awaited();
-    if (awaited === undefined) return;
+    if (awaited === undefined || trace === undefined) return;
     const ages = Array.from(store.kinds, (kind) => store.age(kind) ?? Infinity);
     const age = Math.round(Math.max(...ages) / 100) / 10;
     if (store.isSynced) trace.note(`the API was last heard of ${age} s ago`, { age });
     else trace.note(`still to be listed: ${awaited.join(", ") || "everything"}`, { awaited });
   }
 
-  #whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {
+  protected override whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {
     return whyNot({ answers: this.#answers, zone, name, type, resolution });
-  }
-
-  #withoutRecords(query: Query, zone: ClusterZone, rcode: number): Reply {
-    const reply = this.#negative(query, zone, rcode);
-    // That the cluster is not synced yet changes without any of its objects changing.
-    return rcode === Rcode.SERVFAIL ? reply : this.#remembered(query, zone, reply);
-  }
-
-  #negative(query: Query, zone: ClusterZone, rcode: number): Reply {
-    return query.reply({ rcode, authoritative: true, authority: [this.#answers.authority(zone)] });
   }
 
   #follow(query: Query, zone: ClusterZone, alias: Name): Outcome | Promise<Outcome> {
@@ -151,7 +118,7 @@ export class KubernetesHandler {
     if (resolution === undefined) {
       query.trace?.note(whyAliasEnds(this.#answers, alias, query.type));
       // Not remembered: it rests on all the names along the way.
-      return this.#negative(query, zone, Rcode.NOERROR);
+      return this.negative(query, zone, Rcode.NOERROR);
     }
     query.trace?.note(`an alias of ${alias}, a name of the cluster`);
     const { answer, additional } = resolution;

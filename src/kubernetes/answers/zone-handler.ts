@@ -1,0 +1,97 @@
+/**
+ * How queries for the cluster's zones begin and end, whatever the zones are: answers that are remembered, names in no zone, transfers, and names
+ * that are not there (CoreDNS facts 2.46 and 2.47).
+ */
+import type { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { AnswerMemo } from "../../plugin/answer-memo.ts";
+import type { Next } from "../../plugin/handler.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { Fallthrough } from "../../plugin/zones.ts";
+
+/** The zones that a handler answers for. */
+export interface AnsweredZones<Zone> {
+  zoneOf(name: Name): Zone | undefined;
+  /** The SOA record of answers without others. */
+  authority(zone: Zone): ResourceRecord;
+  /** Whether everything has been listed: what is missing then does not exist. */
+  readonly isSynced: boolean;
+}
+
+/** @typeParam Found what is found for a question */
+export abstract class ZoneHandler<Zone, Found> {
+  protected readonly memo: AnswerMemo = new AnswerMemo();
+  readonly #zones: AnsweredZones<Zone>;
+  readonly #fallthrough: Fallthrough;
+
+  constructor(zones: AnsweredZones<Zone>, fallthrough: Fallthrough) {
+    this.#zones = zones;
+    this.#fallthrough = fallthrough;
+  }
+
+  handle(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (query.trace === undefined) {
+      const known = this.memo.find(query, this.serial);
+      if (known !== undefined) return known;
+    }
+    const zone = this.#zones.zoneOf(query.name);
+    if (zone === undefined) {
+      query.trace?.note("the name is in none of its zones");
+      return next(query);
+    }
+    if (query.trace !== undefined) this.noteState(query);
+    // Transfers are the business of another plugin, which would have answered by now.
+    if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) {
+      query.trace?.note("zone transfers are not for it to answer");
+      return query.fail(Rcode.REFUSED);
+    }
+    return this.answer(query, next, zone);
+  }
+
+  /** Of the zones, where remembered answers may repeat it. */
+  protected get serial(): number | undefined {
+    return undefined;
+  }
+
+  /** Tells a followed query how far the answers can be trusted. */
+  protected noteState(_query: Query): void {
+    // Nothing is known of that here.
+  }
+
+  /** Answers a query for a name in one of the zones. */
+  protected abstract answer(query: Query, next: Next, zone: Zone): Outcome | Promise<Outcome>;
+
+  /** In words, for a query that is followed: why there is no answer. */
+  protected abstract whyNot(query: Query, zone: Zone, found: Found): string;
+
+  /** Keeps a reply until what it rests on changes. */
+  protected abstract remembered(query: Query, zone: Zone, reply: Reply): Reply;
+
+  /** What is not there may be elsewhere, and before the first complete listing it may be there after all (rule 100). */
+  protected missing(query: Query, next: Next, zone: Zone, found: Found): Outcome | Promise<Outcome> {
+    if (this.#fallthrough.permits(query.name)) {
+      query.trace?.note(`${this.whyNot(query, zone, found)}: falls through`);
+      return next(query);
+    }
+    if (this.#zones.isSynced) {
+      query.trace?.note(this.whyNot(query, zone, found));
+      return this.withoutRecords(query, zone, Rcode.NXDOMAIN);
+    }
+    query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");
+    return this.withoutRecords(query, zone, Rcode.SERVFAIL);
+  }
+
+  protected withoutRecords(query: Query, zone: Zone, rcode: number): Reply {
+    const reply = this.negative(query, zone, rcode);
+    // That the cluster is not synced yet changes without any of its objects changing.
+    return rcode === Rcode.SERVFAIL ? reply : this.remembered(query, zone, reply);
+  }
+
+  protected negative(query: Query, zone: Zone, rcode: number): Reply {
+    return query.reply({ rcode, authoritative: true, authority: [this.#zones.authority(zone)] });
+  }
+}
