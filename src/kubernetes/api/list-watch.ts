@@ -61,6 +61,8 @@ export class ListWatch<K extends Kind> {
   #pagesExpire = false;
   /** Whether the server says now and then that a watch is up to date. */
   #sendsBookmarks = false;
+  /** The resource that was refused first, since something else went wrong or well. */
+  #forbidden: { readonly error: ApiStatusError; readonly subject: RequestSubject } | undefined;
   #attempt: Pick<Attempt, "way" | "hasBegun"> = { way: "list", hasBegun: false };
   #running: Promise<void> | undefined;
   #wake: (() => void) | undefined;
@@ -132,7 +134,13 @@ export class ListWatch<K extends Kind> {
     const subject = this.#requests.about(attempt.way === "watch" ? "watch" : "list");
     if (error instanceof ApiSilenceError) client.abandonConnections();
     const isMissing = error instanceof ApiStatusError && error.code === 404;
-    if (isMissing && attempt.revision === undefined && this.#askForNext()) return;
+    const isForbidden = error instanceof ApiStatusError && error.code === 403;
+    if (isForbidden) this.#forbidden ??= { error, subject };
+    // Rights that were given for an older resource are enough for that one.
+    if ((isMissing || isForbidden) && attempt.revision === undefined && this.#askForNext()) return;
+    // Where none may be listed, what is missing is the right to the best of them.
+    const told = (isForbidden && this.#forbidden) || { error, subject };
+    this.#forbidden = undefined;
     // What the server has not got is not waited for; what was there before stays known.
     const isAbsent = isMissing && attempt.revision === undefined && subject.remedy !== undefined;
     if (isAbsent) this.#options.store.markListed(this.kind);
@@ -142,7 +150,7 @@ export class ListWatch<K extends Kind> {
       // What has been there is gone for a moment only, if a proxy says so; for good, if the server was renewed.
       if (isMissing) this.#askForFirst();
     }
-    if (!recourse.isOrdinary) observer.failed(error, subject, recourse.delayMs);
+    if (!recourse.isOrdinary) observer.failed(told.error, told.subject, recourse.delayMs);
     if (recourse.delayMs === 0) return;
     const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
     await this.#sleep(recourse.delayMs, !isAskedFor);
