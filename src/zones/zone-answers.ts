@@ -113,7 +113,9 @@ export class ZoneAnswers {
     this.found = this.#aliasCount > 0 ? Found.ALIAS : Found.DATA;
     const { records } = zone;
     if (query.type === RecordType.RRSIG) this.#writeSignatures(records, node, bytes, at);
-    else this.#write(Section.ANSWER, records, node, rrset, bytes, at);
+    // Names that were redirected may lead to the DNAME itself.
+    else if (records.type(rrset) !== RecordType.DNAME || !this.#isRedirection(node))
+      this.#write(Section.ANSWER, records, node, rrset, bytes, at);
     if (this.wildcard !== NO_NODE && this.#dnssecOk) {
       this.#denialOf(zone).expanded(this.#walk);
     }
@@ -197,7 +199,7 @@ export class ZoneAnswers {
     const targetLength = nameLength(heap, target);
     const owner = this.#writer.nodeName(records, node);
     const kept = length - nameLength(owner, 0);
-    if (!this.#redirections.subarray(0, this.#redirectionCount).includes(node)) {
+    if (!this.#isRedirection(node)) {
       this.#redirections[this.#redirectionCount++] = node;
       this.#writeNode(Section.ANSWER, records, node, rrset);
     }
@@ -212,6 +214,11 @@ export class ZoneAnswers {
     this.#writer.alias(bytes === this.#synthesised ? bytes.slice() : bytes, at, records.ttl(rrset), name);
     this.#synthesised.set(name);
     return name.length;
+  }
+
+  /** Whether the node's DNAME is in the answer already. */
+  #isRedirection(node: number): boolean {
+    return this.#redirections.subarray(0, this.#redirectionCount).includes(node);
   }
 
   /** Writes an RRset with the name asked for as owner, so that wildcards need nothing more. */

@@ -200,3 +200,15 @@ for (const [text, message] of [
     );
   });
 }
+
+test("a name that is redirected to the DNAME itself has it in the answer once", async () => {
+  write("db", zone(10, "ns DNAME example.org."));
+  const running = serve();
+  await running.start();
+  const { answer } = await running.ask({ name: "ns.ns.example.org.", type: "DNAME" });
+  assert.deepEqual(answer, [
+    "ns.example.org. 60 IN DNAME example.org.",
+    "ns.ns.example.org. 60 IN CNAME ns.example.org.",
+  ]);
+  await running.stop();
+});
