@@ -119,6 +119,32 @@ describe("OPT", () => {
     assert.deepEqual(own.edns?.options, []);
   });
 
+  test("who pads over an encrypted transport gets a multiple of 468 octets, and over plain ones its own padding back", () => {
+    const options = [{ code: EdnsOptionCode.PADDING, data: new Uint8Array(7) }];
+    const ask = (transport: "udp" | "tcp" | "tls" | "https", count: number) =>
+      written(
+        { name: "www.example.org.", transport, edns: { ...edns, options } },
+        { answer: addresses(count) },
+      );
+    for (const transport of ["tls", "https"] as const) {
+      for (const count of [0, 1, 20, 26, 27, 28, 29, 400]) {
+        const message = ask(transport, count);
+        assert.equal(message.size % 468, 0, `${message.size} octets with ${count} addresses`);
+        assert.equal(message.answer.length, count);
+        assert.deepEqual(
+          message.edns?.options.map(({ code }) => code),
+          [EdnsOptionCode.PADDING],
+        );
+      }
+      assert.ok(ask(transport, 0).size === 468);
+      // No room for another block: as much as fits.
+      assert.ok(ask(transport, 4_090).size <= 65_535);
+      assert.deepEqual(written({ name: "a.", transport, edns }, {}).edns?.options, []);
+    }
+    for (const transport of ["udp", "tcp"] as const)
+      assert.deepEqual(ask(transport, 1).edns?.options, options);
+  });
+
   test("an rcode above 15 needs OPT for its upper bits", () => {
     assert.equal(written({ name: "a.", edns }, { rcode: Rcode.BADVERS }).rcode, Rcode.BADVERS);
     assert.equal(written({ name: "a." }, { rcode: Rcode.BADCOOKIE }).rcode, Rcode.BADCOOKIE);

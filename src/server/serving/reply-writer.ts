@@ -4,7 +4,7 @@
  */
 
 import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
-import { type EdnsOption, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
+import { type EdnsOption, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
@@ -14,6 +14,7 @@ import type { MessageSeal } from "../../plugin/message-seal.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import { MAX_DATAGRAM_OCTETS } from "../../transports/transport.ts";
+import { isPadded, PADDING_BLOCK, writePadding } from "./reply-padding.ts";
 
 const MAX_STREAM_OCTETS = 0xffff;
 const COPIED_FROM_REPLY = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
@@ -34,9 +35,10 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
   const { bytes, seals } = query;
   const room = seals === undefined ? 0 : roomOf(seals);
   const limit = sizeLimit(query) - room;
-  const options = optionsFor(query, reply, limit);
+  const pads = isPadded(query);
+  const options = optionsFor(query, reply, limit, pads);
   const opt = optLength(query, reply, options);
-  const out = buffers.buffer(Math.min(limit, sections.end + opt) + room);
+  const out = buffers.buffer(Math.min(limit, sections.end + opt + (pads ? PADDING_BLOCK + 4 : 0)) + room);
   const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
   const end = shown === sections.count ? sections.end : (sections.recordStarts[shown] ?? sections.start);
   const answers = Math.min(shown, sections.answerCount);
@@ -66,7 +68,8 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
       writeU32(out, (sections.typeOffsets[index] ?? 0) + 4, reply.uniformTtl);
   }
   if (reply.shuffle !== 0) shuffleAddresses(sections, end, out, reply.shuffle);
-  const length = opt > 0 ? writeOpt(query, reply, options, out, end) : end;
+  let length = opt > 0 ? writeOpt(query, reply, options, out, end) : end;
+  if (pads) length = writePadding(out, end, length, limit);
   return seals === undefined ? length : seal(seals, out, length);
 }
 
@@ -138,8 +141,9 @@ function swapOctets(bytes: Uint8Array, left: number, right: number, size: number
  * A plugin's options, else those of the client that come back. None where they alone are more than the client takes: who asks
  * with a kilobyte of padding and room for 512 octets gets neither back.
  */
-function optionsFor(query: Query, reply: Reply, limit: number): readonly EdnsOption[] {
-  const options = reply.edns?.options ?? echoedOptions(query);
+function optionsFor(query: Query, reply: Reply, limit: number, pads: boolean): readonly EdnsOption[] {
+  const all = reply.edns?.options ?? echoedOptions(query);
+  const options = pads ? all.filter(({ code }) => code !== EdnsOptionCode.PADDING) : all;
   if (options.length === 0) return options;
   const least = query.questionEnd + OPT_FIXED_OCTETS + optionsLength(options);
   return least > limit ? NO_OPTIONS : options;
