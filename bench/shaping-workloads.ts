@@ -5,6 +5,8 @@ import type { Queries, Workload } from "./workload.ts";
 /** Names below it become those without it. */
 const ALIAS_LABEL = "alias";
 const NETWORKS = [1, 1_000, 100_000];
+const SINKHOLE_ZONE = "sinkhole.bench.test";
+const SINKHOLE_ADDRESS = "192.0.2.66";
 
 /** @param hits what is asked for behind `acl`: the same as without it */
 export function shapingWorkloads(hits: Queries): Workload[] {
@@ -27,6 +29,17 @@ export function shapingWorkloads(hits: Queries): Workload[] {
       load: "udp",
       hasFloor: true,
       directives: [`rewrite name regex ${pattern} {1}.${EXTERNAL_ZONE} answer auto`],
+    },
+    {
+      ...sinkholeQueries(1_000),
+      name: "template",
+      title: "Answers of a template",
+      about: "UDP, 1,000 names in turn below a zone whose answers a template makes; no cache",
+      load: "udp",
+      hasFloor: true,
+      directives: [
+        `template IN A ${SINKHOLE_ZONE} {\n        answer "{{ .Name }} 60 IN A ${SINKHOLE_ADDRESS}"\n    }`,
+      ],
     },
     ...NETWORKS.map(
       (count): Workload => ({
@@ -56,6 +69,21 @@ function aliasHits(names: number): Queries {
     checks: [{ name: aliasName(0), type: "A", rcode: "NOERROR", addresses }],
     *queries() {
       for (let index = 0; index < names; index++) yield `${aliasName(index)} A`;
+    },
+  };
+}
+
+function sinkholeQueries(names: number): Queries {
+  return {
+    cacheEntries: 0,
+    usesUpstream: false,
+    needsNewNames: false,
+    rcodes: ["NOERROR"],
+    checks: [
+      { name: `checked.${SINKHOLE_ZONE}`, type: "A", rcode: "NOERROR", addresses: [SINKHOLE_ADDRESS] },
+    ],
+    *queries() {
+      for (let index = 0; index < names; index++) yield `host-${index}.${SINKHOLE_ZONE} A`;
     },
   };
 }
