@@ -172,6 +172,7 @@ export class DataPlane {
   async stop(grace: number = GRACE): Promise<number> {
     const generation = this.#current;
     this.#current = undefined;
+    if (grace > 0) await this.#listeners.holdBack();
     this.#listeners.pause();
     if (grace === 0) await this.#listeners.close();
     else if (generation !== undefined) await this.#drained(generation, grace);

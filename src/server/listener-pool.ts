@@ -7,6 +7,7 @@ import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
 import type { BlockSettings } from "../plugin/site.ts";
+import { untilAccepted } from "../transports/byte-stream-server.ts";
 import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
@@ -177,6 +178,13 @@ export class ListenerPool {
         endLending();
       },
     };
+  }
+
+  /** Takes the connections that have come, and leaves later ones to the data planes that stay. */
+  async holdBack(): Promise<void> {
+    for (const { transports } of this.#open.values())
+      for (const transport of transports) transport.holdBack?.();
+    await untilAccepted();
   }
 
   /** Takes no new queries; answers to those under way still go out. */

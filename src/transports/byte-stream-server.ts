@@ -112,13 +112,17 @@ class ByteStreamServer implements Transport {
     return this.#socket?.share(on) ?? this.options.reusePort ?? false;
   }
 
+  holdBack(): void {
+    if (this.#server.listening) this.#socket?.holdBack();
+  }
+
   pause(): void {
     this.#server.close();
     for (const connection of this.#connections) connection.stopReading();
   }
 
   async fadeOut(patience: number): Promise<void> {
-    if (this.#server.listening) this.#socket?.holdBack();
+    this.holdBack();
     await untilAccepted();
     // The system lets an address be bound anew while connections to it are open: nobody waits for those.
     this.#server.close();

@@ -15,7 +15,7 @@ export interface TcpSocket {
   share(on: boolean): boolean;
   /**
    * Has the system hold new connections back, which their clients try again after a second: whoever waits to be accepted when a socket is
-   * closed is reset.
+   * closed is reset. Those that have begun still come.
    */
   holdBack(): void;
 }
@@ -80,5 +80,46 @@ function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reuseP
     libc.close(fd);
     throw error;
   }
-  return { fd, share, holdBack: () => void libc.listen(fd, 0) };
+  return { fd, share, holdBack: () => holdBack(libc, fd) };
+}
+
+/** A queue of no length still holds one connection, so the first segment of new ones is dropped before it comes to that. */
+function holdBack(libc: Libc, fd: number): void {
+  // struct sock_fprog: the number of instructions, and where they are. The kernel copies them.
+  const program = new Uint8Array(16);
+  const view = new DataView(program.buffer);
+  view.setUint16(0, DROP_BEGINNINGS.length / FILTER_INSTRUCTION_OCTETS, true);
+  view.setBigUint64(8, BigInt(libc.addressOf(DROP_BEGINNINGS)), true);
+  if (libc.setsockopt(fd, Linux.SOL_SOCKET, Linux.SO_ATTACH_FILTER, program, program.length) < 0)
+    libc.listen(fd, 0);
+}
+
+const FILTER_INSTRUCTION_OCTETS = 8;
+
+/** Classic BPF over a TCP segment: drops one whose flags have SYN and not ACK. */
+const DROP_BEGINNINGS = filterProgram([
+  // A = octet 13, the flags
+  [0x30, 0, 0, 13],
+  // A &= SYN | ACK
+  [0x54, 0, 0, 0x12],
+  // past the next one unless A is SYN
+  [0x15, 0, 1, 0x02],
+  // drop
+  [0x06, 0, 0, 0],
+  // take it whole
+  [0x06, 0, 0, 0x7fff_ffff],
+]);
+
+/** @param instructions code, distance to jump where it holds and where not, operand */
+function filterProgram(instructions: readonly (readonly [number, number, number, number])[]): Uint8Array {
+  const octets = new Uint8Array(instructions.length * FILTER_INSTRUCTION_OCTETS);
+  const view = new DataView(octets.buffer);
+  for (const [index, [code, whenTrue, whenFalse, operand]] of instructions.entries()) {
+    const at = index * FILTER_INSTRUCTION_OCTETS;
+    view.setUint16(at, code, true);
+    view.setUint8(at + 2, whenTrue);
+    view.setUint8(at + 3, whenFalse);
+    view.setUint32(at + 4, operand, true);
+  }
+  return octets;
 }

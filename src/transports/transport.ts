@@ -58,6 +58,8 @@ export interface Transport {
    * @param on false: no more of them. Default true
    */
   share?(on?: boolean): boolean;
+  /** Leaves new connections to other sockets on the address, and otherwise to a later try, so that closing this one resets none. */
+  holdBack?(): void;
   /** Takes no new messages; those under way may still be answered. */
   pause(): void;
   /**

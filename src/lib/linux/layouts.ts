@@ -16,6 +16,7 @@ export const Linux = {
   SO_SNDBUF: 7,
   SO_RCVBUF: 8,
   SO_REUSEPORT: 15,
+  SO_ATTACH_FILTER: 26,
   SO_RCVBUFFORCE: 33,
   IPPROTO_IP: 0,
   IP_PKTINFO: 8,
