@@ -3,6 +3,7 @@ import type { Handler, Next, Outcome, PluginInstance, Query } from "../../plugin
 import { NameText } from "./name-text.ts";
 import { ReplyChanges } from "./reply-changes.ts";
 import { type Applied, NOT_APPLIED, type ReplyChange, type RewriteRule } from "./rule.ts";
+import { noteChanges, seen } from "./way-back.ts";
 
 /** All `rewrite` directives of a block, in their order. */
 export class Rewriter implements PluginInstance {
@@ -47,9 +48,27 @@ export class Rewriter implements PluginInstance {
     const outcome = next(asked);
     if (asked === query && changes === undefined) return outcome;
     const all = changes ?? NO_CHANGES;
-    if (outcome instanceof Promise)
-      return outcome.then((settled) => this.#changes.apply(settled, query, asked, all));
-    return this.#changes.apply(outcome, query, asked, all);
+    if (outcome instanceof Promise) return outcome.then((settled) => this.#back(settled, query, asked, all));
+    return this.#back(outcome, query, asked, all);
+  }
+
+  #back(
+    outcome: Outcome,
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[],
+  ): Outcome | Promise<Outcome> {
+    const before = query.trace === undefined ? undefined : seen(outcome);
+    const changed = this.#changes.apply(outcome, query, asked, changes);
+    if (before === undefined) return changed;
+    if (!(changed instanceof Promise)) {
+      noteChanges(query, asked, before, changed);
+      return changed;
+    }
+    return changed.then((settled) => {
+      noteChanges(query, asked, before, settled);
+      return settled;
+    });
   }
 
   #invalid(query: Query, rule: RewriteRule, text: string): Outcome {
