@@ -42,6 +42,24 @@ test("warnings are no fault, unless one is strict", async (t) => {
   assert.equal(strict.output, output);
 });
 
+test("files that the start would be refused for, unless they are on another machine", async (t) => {
+  const missing =
+    ".:53 {\n    forward . /nowhere/resolv.conf\n}\nexample.org {\n    file zone {\n        reload 0\n    }\n}\n";
+  const cwd = makeTree(t, { Corefile: missing, zone: "@ 3600 IN A 192.0.2.300\n" });
+  const { code, output } = await runPortolan(["check"], { cwd });
+  assert.equal(code, 1);
+  assert.match(output, /^Corefile:2:15: error: not an IP address, file, or valid domain: "\/nowhere/);
+  assert.match(
+    output,
+    /\nCorefile:5:10: error: failed to parse file "zone" .*zone:1:13: not an IPv4 address/,
+  );
+  const without = await runPortolan(["check", "-no-files"], { cwd });
+  assert.deepEqual([without.code, without.output], [0, "Corefile: no faults\n"]);
+  const served = await runPortolan(["-conf", "Corefile"], { cwd });
+  assert.equal(served.code, 1);
+  assert.match(served.errors, /^Corefile:\d:\d+: error: .*\n {2}\d \| /);
+});
+
 for (const word of ["-", "stdin"]) {
   test(`standard input as ${word}`, async () => {
     const { code, output } = await runPortolan(["check", word], { input: FAULTY });

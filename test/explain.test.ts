@@ -210,7 +210,10 @@ describe("portolan explain", { concurrency: 2 }, () => {
       ". {\n    kubernetes cluster.local {\n        manifests /does/not/exist\n    }\n}\n",
     );
     assert.equal(missing.code, 2);
-    assert.match(missing.errors, /^cannot run this configuration: manifests: \/does\/not\/exist: /);
+    assert.match(
+      missing.errors,
+      /^stdin:3:19: error: manifests: \/does\/not\/exist: does not exist\n {2}3 \| /,
+    );
     const none = await runPortolan(["explain", "web", "-conf", "/does/not/exist"]);
     assert.equal(none.code, 2);
     assert.match(none.errors, /^cannot read the Corefile \/does\/not\/exist: no such file\n$/);

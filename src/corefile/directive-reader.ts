@@ -221,6 +221,8 @@ export class DirectiveReader {
     if (beforeBrace !== "" && name.raw !== beforeBrace && !name.quoted) {
       notes.push("a brace needs a space before and after it");
       suggestion = nearestWord(beforeBrace, names);
+    } else if ([...names].includes(name.text.replace(/[:=]$/, ""))) {
+      suggestion = name.text.slice(0, -1);
     } else if (looksLikeKey(name.text)) {
       notes.push(...this.#keyNotes(name, open, hasBlock));
     } else {

@@ -41,6 +41,13 @@ export interface SetupContext {
 /** What `create` or `start` cannot work with; shown to the operator as it is. */
 export class SetupError extends Error {
   override readonly name = "SetupError";
+  /** What to do about it, in sentences. */
+  readonly notes: readonly string[];
+
+  constructor(message: string, { cause, notes = [] }: { cause?: unknown; notes?: readonly string[] } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.notes = notes;
+  }
 }
 
 /**

@@ -18,6 +18,11 @@ export interface PluginInstance {
    * instances before {@link start} of any, in each data plane. They may be of another version of their module.
    */
   inherit?(predecessors: readonly PlacedPlugin[]): void | Promise<void>;
+  /**
+   * Looks at the files that {@link start} is going to need, and keeps nothing: for `portolan check`. Throws a `SetupError` where the
+   * start would be refused.
+   */
+  examine?(): void | Promise<void>;
   /** Opens what it needs, before the DNS sockets listen. Throwing refuses the start, or the reload. */
   start?(): void | Promise<void>;
   /**

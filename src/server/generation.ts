@@ -1,4 +1,6 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
+
+import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { Scheme, ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import { GuardedClock } from "../lib/guarded-clock.ts";
@@ -16,7 +18,13 @@ import {
   type ListenerSite,
   type Site,
 } from "../plugin/site.ts";
-import type { Configuration, ConfiguredBlock, ConfiguredPlugin } from "./configuration/configuration.ts";
+import {
+  type Configuration,
+  ConfigurationError,
+  type ConfiguredBlock,
+  type ConfiguredPlugin,
+} from "./configuration/configuration.ts";
+import { setupFault } from "./configuration/setup-fault.ts";
 import { PLUGIN_PANICS } from "./isolation/isolation.ts";
 import { buildChain, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
@@ -69,10 +77,14 @@ export class Generation {
   readonly #blocks: readonly Block[];
   readonly #log: Logger;
   readonly #started: PluginInstance[] = [];
+  readonly #origins = new Map<
+    PluginInstance,
+    { readonly plugin: ConfiguredPlugin; readonly index: number }
+  >();
 
   /**
    * Makes all instances, in the order of the plugins and then of the blocks.
-   * @throws whatever a plugin's `create` throws
+   * @throws ConfigurationError with the place of the directive whose `create` throws
    */
   constructor(configuration: Configuration, options: GenerationOptions) {
     this.configuration = configuration;
@@ -88,8 +100,16 @@ export class Generation {
       if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
       for (const [index, config] of plugin.configs.entries()) {
         const feed = options.feed(`${this.#blocks.indexOf(block)}/${name}/${index}`);
-        const instance = plugin.definition.create?.(config, makeSite(name, block, options, shared, feed));
-        if (instance !== undefined) block.placed.push({ name, instance });
+        const site = makeSite(name, block, options, shared, feed);
+        let instance: PluginInstance | undefined;
+        try {
+          instance = plugin.definition.create?.(config, site);
+        } catch (error) {
+          throw setupFault(error, plugin, index, configuration.textOf);
+        }
+        if (instance === undefined) continue;
+        this.#origins.set(instance, { plugin, index });
+        block.placed.push({ name, instance });
       }
     }
     const points = this.#makeListenPoints(options, sockets);
@@ -120,7 +140,7 @@ export class Generation {
 
   /**
    * Runs the start hooks one after the other; when one fails, those that ran are stopped again.
-   * @throws what the hook threw
+   * @throws ConfigurationError with the place of the directive whose hook throws
    */
   async start(): Promise<void> {
     for (const { instance } of this.#placedInOrder()) {
@@ -129,9 +149,33 @@ export class Generation {
         await instance.start?.();
       } catch (error) {
         await this.stop();
-        throw error;
+        throw this.#faultOf(instance, error);
       }
     }
+  }
+
+  /**
+   * Has all plugins look at the files that they will need.
+   * @returns what they would refuse the start for
+   */
+  async examine(): Promise<readonly Diagnostic[]> {
+    const found: Diagnostic[] = [];
+    for (const { instance } of this.#placedInOrder()) {
+      try {
+        await instance.examine?.();
+      } catch (error) {
+        const fault = this.#faultOf(instance, error);
+        if (!(fault instanceof ConfigurationError)) throw fault;
+        found.push(...fault.diagnostics);
+      }
+    }
+    return found;
+  }
+
+  #faultOf(instance: PluginInstance, error: unknown): unknown {
+    const origin = this.#origins.get(instance);
+    if (origin === undefined) return error;
+    return setupFault(error, origin.plugin, origin.index, this.configuration.textOf);
   }
 
   /** Shows the plugins those of the generation that they are to replace. */

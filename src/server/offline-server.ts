@@ -4,6 +4,7 @@
  * started, because manifests have to be read and upstreams to be asked; what they send to other servers is sent.
  */
 import { isAbsolute, join } from "node:path";
+import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
@@ -14,7 +15,12 @@ import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
 import { feedToNobody, type HttpService, type Machine, type Random } from "../plugin/site.ts";
-import { type Configuration, type CorefileSource, readConfiguration } from "./configuration/configuration.ts";
+import {
+  type Configuration,
+  ConfigurationError,
+  type CorefileSource,
+  readConfiguration,
+} from "./configuration/configuration.ts";
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { type ClientAnswer, type ClientQuestion, InProcessClient } from "./explaining/in-process-client.ts";
@@ -54,38 +60,12 @@ export class OfflineServer {
    * @throws ConfigurationError, SetupError or what a plugin's start throws; nothing is left open then
    */
   static async start(options: OfflineServerOptions): Promise<OfflineServer> {
-    const { clock, random, machine, log, source, registry, host, defaultPort = 53 } = options;
+    const { clock, machine, log, source, registry, host, defaultPort = 53 } = options;
     const configuration = await readConfiguration(source, { host, registry, machine, defaultPort });
-    const metrics = new MetricsRegistry();
-    const counter = (name: string): CounterSlot => metrics.counter({ name, help: name, labels: [] }).slot();
-    const generation = new Generation(configuration, {
-      site: {
-        clock,
-        random,
-        processLog: log,
-        metrics,
-        http: noHttp,
-        control: {
-          sha512: configuration.sha512,
-          readConfiguration: async () => configuration,
-          reload: async () => undefined,
-          fatal: (message: string) => log.write("fatal", message),
-          explain: () => Promise.reject(new ExplainError("nobody can ask this server over HTTP")),
-          clusters: () => [],
-        },
-        queries: new QueryStream(clock),
-        machine,
-        version,
-      },
-      plane: 0,
-      feed: () => feedToNobody,
-      panics: counter("coredns_panics_total"),
-      addressOf: () => undefined,
-      joinPath: (directory: string, path: string) =>
-        isAbsolute(path) || directory === "" ? path : join(directory, path),
-    });
+    const { generation, metrics } = offlineGeneration(configuration, options);
     await generation.start();
     await inTime(generation.warmUp(), options.patience, clock);
+    const counter = counterIn(metrics);
     const counters = {
       shed: counter("portolan_dns_shed_total"),
       rejected: counter("portolan_dns_rejected_total"),
@@ -145,3 +125,58 @@ async function inTime(awaited: Promise<void>, patience: number | undefined, cloc
 
 /** Nobody can ask over HTTP. */
 const noHttp: HttpService = { serve: async () => ({ host: "127.0.0.1", port: 0 }) };
+
+/** The plugins of a configuration, with nothing around them that anybody could reach. */
+function offlineGeneration(
+  configuration: Configuration,
+  { clock, random, machine, log }: Pick<OfflineServerOptions, "clock" | "random" | "machine" | "log">,
+): { readonly generation: Generation; readonly metrics: MetricsRegistry } {
+  const metrics = new MetricsRegistry();
+  const counter = counterIn(metrics);
+  const generation = new Generation(configuration, {
+    site: {
+      clock,
+      random,
+      processLog: log,
+      metrics,
+      http: noHttp,
+      control: {
+        sha512: configuration.sha512,
+        readConfiguration: async () => configuration,
+        reload: async () => undefined,
+        fatal: (message: string) => log.write("fatal", message),
+        explain: () => Promise.reject(new ExplainError("nobody can ask this server over HTTP")),
+        clusters: () => [],
+      },
+      queries: new QueryStream(clock),
+      machine,
+      version,
+    },
+    plane: 0,
+    feed: () => feedToNobody,
+    panics: counter("coredns_panics_total"),
+    addressOf: () => undefined,
+    joinPath: (directory: string, path: string) =>
+      isAbsolute(path) || directory === "" ? path : join(directory, path),
+  });
+  return { generation, metrics };
+}
+
+function counterIn(metrics: MetricsRegistry): (name: string) => CounterSlot {
+  return (name) => metrics.counter({ name, help: name, labels: [] }).slot();
+}
+
+/**
+ * Makes all plugins of a Corefile that has no fault, and has them look at their files. Nothing is started.
+ * @returns what would refuse the start
+ */
+export async function examineFiles(options: OfflineServerOptions): Promise<readonly Diagnostic[]> {
+  const { machine, source, registry, host, defaultPort = 53 } = options;
+  const configuration = await readConfiguration(source, { host, registry, machine, defaultPort });
+  try {
+    return await offlineGeneration(configuration, options).generation.examine();
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.diagnostics;
+    throw error;
+  }
+}

@@ -1,8 +1,11 @@
 /** `portolan check`: all that is wrong with Corefiles, without running them. */
 import { existsSync } from "node:fs";
+import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
+import { SystemClock } from "../../lib/clock.ts";
+import { MemoryLog } from "../../lib/log.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
-import { thisMachine } from "../../server/configuration/machine.ts";
+import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
 import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
@@ -15,6 +18,7 @@ interface CheckFlags extends PluginFlags {
   format: () => Promise<Format>;
   strict: boolean;
   port: number;
+  files: boolean;
   help: boolean;
 }
 
@@ -49,6 +53,13 @@ export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
       flags.port = parsePort("dns.port", value);
     },
   },
+  switchRow(
+    ["no-files"],
+    "do not look at the files that the Corefile names: they are on another machine",
+    (flags, on) => {
+      flags.files = !on;
+    },
+  ),
   switchRow(["help", "h"], "show this help", (flags, on) => {
     flags.help = on;
   }),
@@ -71,7 +82,14 @@ export async function check(argv: readonly string[]): Promise<number> {
 async function run(argv: readonly string[]): Promise<number> {
   const format = FORMATS.get("human");
   if (format === undefined) throw new RangeError("there is no format for people");
-  const flags: CheckFlags = { ...defaultPluginFlags(), format, strict: false, port: 53, help: false };
+  const flags: CheckFlags = {
+    ...defaultPluginFlags(),
+    format,
+    strict: false,
+    port: 53,
+    files: true,
+    help: false,
+  };
   const words = parseFlags(CHECK_FLAGS, flags, argv, true);
   if (flags.help) {
     process.stdout.write(usage());
@@ -84,7 +102,8 @@ async function run(argv: readonly string[]): Promise<number> {
   const files: CheckedFile[] = [];
   for (const source of sources) {
     const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
-    files.push(await checkFile(source, registry, flags.port));
+    const checked = await checkFile(source, registry, flags);
+    files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
   }
   const print = await flags.format();
   process.stdout.write(print(files, wantsColour(process.stdout, process.env)));
@@ -96,14 +115,30 @@ async function run(argv: readonly string[]): Promise<number> {
 async function checkFile(
   source: CorefileSource,
   registry: PluginRegistry,
-  defaultPort: number,
+  flags: Pick<CheckFlags, "port" | "files">,
 ): Promise<CheckedFile> {
-  const { diagnostics } = await inspectConfiguration(source, {
+  const options = {
     host: nodeHost,
     registry,
     machine: thisMachine(process.env),
-    defaultPort,
-  });
+    defaultPort: flags.port,
+  };
+  let { diagnostics } = await inspectConfiguration(source, options);
+  if (flags.files && diagnostics.every(({ severity }) => severity === "warning")) {
+    const { examineFiles } = await import("../../server/offline-server.ts");
+    const log = new MemoryLog({ debugEnabled: false });
+    const faults = await examineFiles({
+      ...options,
+      source,
+      clock: new SystemClock(),
+      random: systemRandom(),
+      log,
+    });
+    diagnostics = [...diagnostics, ...faults].sort(
+      ({ span: one }, { span: other }) =>
+        Number(one.file === other.file) * (one.line - other.line || one.column - other.column),
+    );
+  }
   const texts = new Map<string, string | undefined>([[source.file, source.text]]);
   return {
     file: source.file,
@@ -118,6 +153,11 @@ async function checkFile(
   };
 }
 
+/** An import of a pattern is optional: who writes one expects that no file may match. */
+function isFault({ code }: Diagnostic): boolean {
+  return code !== "COREFILE_IMPORT_NO_MATCH";
+}
+
 function defaultFile(): string {
   if (existsSync("Corefile")) return "Corefile";
   throw new FlagError("there is no Corefile here: name the file to check", EXIT.CANNOT, true);
@@ -127,7 +167,7 @@ function usage(): string {
   return [
     "portolan check looks for faults in Corefiles. It opens no socket and starts nothing.",
     "",
-    'Usage: portolan check [-format FORMAT] [-strict] [COREFILE...]   (default ./Corefile, "-" is standard input)',
+    'Usage: portolan check [-format FORMAT] [-strict] [-no-files] [COREFILE...]   (default ./Corefile, "-" is standard input)',
     "",
     ...flagLines(CHECK_FLAGS),
     "",

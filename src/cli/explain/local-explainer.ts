@@ -68,8 +68,10 @@ export class LocalExplainer implements Explainer {
       });
       return new LocalExplainer(server, flags, warningsOf(server, log.lines, clock.now() - begin));
     } catch (error) {
-      if (error instanceof ConfigurationError || !(error instanceof Error)) throw error;
-      throw fault(`cannot run this configuration: ${error.message}${remedy(error.message)}`);
+      if (!(error instanceof Error)) throw error;
+      if (!(error instanceof ConfigurationError))
+        throw fault(`cannot run this configuration: ${error.message}`);
+      throw fault(`${error.message}${remedy(error.diagnostics[0]?.message ?? "")}`);
     }
   }
 
@@ -151,7 +153,7 @@ function warningsOf({ clusters }: OfflineServer, lines: readonly string[], waite
 
 function remedy(message: string): string {
   return message.startsWith("in-cluster configuration") || message.startsWith("kubeconfig")
-    ? "; or explain with -manifests PATH, which stands for the cluster, or ask the running server with -server ADDR"
+    ? "\n  note: explain with -manifests PATH, which stands for the cluster, or ask the running server with -server ADDR"
     : "";
 }
 

@@ -53,6 +53,16 @@ export class ManifestPathError extends Error {
   }
 }
 
+/** @throws ManifestPathError when one of the paths, which are absolute, cannot be used */
+export async function checkManifestPaths(
+  paths: readonly string[],
+  fileSystem: FileSystem = machineFileSystem,
+): Promise<void> {
+  const found = await findFiles(paths, fileSystem);
+  const unusable = found.problems.find(({ file }) => paths.includes(file));
+  if (unusable !== undefined) throw new ManifestPathError(unusable.file, unusable.message);
+}
+
 export const DEFAULT_POLL_INTERVAL_MS = 2000;
 export const MAX_FILE_SIZE = 64 * 1024 * 1024;
 
@@ -90,10 +100,7 @@ export class ManifestSource {
 
   /** @throws ManifestPathError when a configured path cannot be used */
   async requirePaths(): Promise<void> {
-    const { paths } = this.#options;
-    const found = await findFiles(paths, this.#fileSystem);
-    const unusable = found.problems.find(({ file }) => paths.includes(file));
-    if (unusable !== undefined) throw new ManifestPathError(unusable.file, unusable.message);
+    await checkManifestPaths(this.#options.paths, this.#fileSystem);
   }
 
   stop(): void {

@@ -164,7 +164,8 @@ export function listenAddress(): Value<string> {
   return {
     expected: "an address such as :8080 or 127.0.0.1:8080",
     parse(word) {
-      const match = /^(\[[0-9a-fA-F:.%]+\]|[^:[\]]*):(\d{1,5})$/.exec(word);
+      // Without a port it is any that is free, as for CoreDNS: that is what a variable comes to which is not set.
+      const match = /^(\[[0-9a-fA-F:.%]+\]|[^:[\]]*):(\d{0,5})$/.exec(word);
       if (match === null || Number(match[2]) > 0xffff)
         return new ValueProblem(`'${word}' is not an address with a port`);
       return word;

@@ -19,6 +19,10 @@ export class Autopath implements PluginInstance {
     this.handle = this.#walk.handle;
   }
 
+  examine(): Promise<void> {
+    return this.start();
+  }
+
   async start(): Promise<void> {
     const { source } = this.#config;
     if ("file" in source) this.#walk.source = await this.#read(source.file);

@@ -122,6 +122,10 @@ export class Etcd implements PluginInstance {
     this.#predecessors = predecessors;
   }
 
+  async examine(): Promise<void> {
+    await this.#readTls();
+  }
+
   async start(): Promise<void> {
     const { endpoint, credentials, read_through: readThrough } = this.#config;
     const { clock, log, random } = this.#site;

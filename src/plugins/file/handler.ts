@@ -32,6 +32,11 @@ export class FileZones implements PluginInstance {
     for (const { served } of this.#zones) service.table.add(served);
   }
 
+  async examine(): Promise<void> {
+    await this.start();
+    this.stop();
+  }
+
   /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */
   async start(): Promise<void> {
     for (const zone of this.#zones) {

@@ -14,7 +14,7 @@ import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
 import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 import type { ForwardConfig } from "./configuration.ts";
 import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
-import { type Place, resolveTargets } from "./targets.ts";
+import { examineTargets, type Place, resolveTargets } from "./targets.ts";
 
 type MakeEncrypted = ReturnType<typeof encryptedUpstreams>;
 
@@ -75,6 +75,11 @@ export class Forwarder implements PluginInstance {
   /** The upstreams in the order of the configuration, once started. */
   get upstreams(): readonly Upstream[] {
     return this.#rules?.upstreams ?? [];
+  }
+
+  async examine(): Promise<void> {
+    await examineTargets(this.#config.to);
+    if (this.#config.tls !== undefined) await this.#encryptedUpstreams();
   }
 
   async start(): Promise<void> {
@@ -151,7 +156,10 @@ export class Forwarder implements PluginInstance {
 
   /** `undefined` where nothing is encrypted: then nothing of TLS is loaded. */
   async #loadEncryption(places: readonly Place[]): Promise<MakeEncrypted | undefined> {
-    if (places.every(({ scheme }) => scheme === "dns")) return undefined;
+    return places.every(({ scheme }) => scheme === "dns") ? undefined : this.#encryptedUpstreams();
+  }
+
+  async #encryptedUpstreams(): Promise<MakeEncrypted> {
     const material = await this.#readTlsFiles();
     const { encryptedUpstreams } = await import("../../upstream/encrypted/encrypted-upstream.ts");
     try {

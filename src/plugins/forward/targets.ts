@@ -53,10 +53,16 @@ export const target: Value<Target> = {
     const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
     if (address !== undefined) return { ...way, kind: "address", address };
     // Digits and dots are a mistyped address, not a name that somebody could look up.
-    if (text === "" || /^[\d.]+(:\d*)?$/.test(text)) return new ValueProblem(notATarget(word));
+    if (text === "" || /^[\d.]+(:\d*)?$/.test(text) || isPlaceholder(text))
+      return new ValueProblem(notATarget(word));
     return { ...way, kind: "file or host", text };
   },
 };
+
+/** `$UPSTREAM` and `10.x.0.10`: what somebody was to fill in. */
+function isPlaceholder(text: string): boolean {
+  return text.includes("$") || /^(?=.*x)([\dx]+\.){3}[\dx]+(:\d+)?$/i.test(text);
+}
 
 function partsOf(
   scheme: TargetScheme,
@@ -94,6 +100,16 @@ export async function resolveTargets(
   return [...places.values()];
 }
 
+/**
+ * What can be told of the words without asking anybody: whether the files among them are there.
+ * @throws SetupError
+ */
+export async function examineTargets(targets: readonly Target[]): Promise<void> {
+  const files = targets.filter((word) => word.kind === "file or host" && word.text.includes("/"));
+  const nobody: HostLookup = () => Promise.reject(new Error("not looked up"));
+  for (const file of files) await resolveTargets([file], nobody);
+}
+
 async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap): Promise<Place[]> {
   const { scheme, serverName, path } = word;
   const at = (address: UpstreamAddress): Place => ({
@@ -120,13 +136,16 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
   const [, host = text, port = String(usualPort)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
   const name = hostName(host);
   if (name === undefined || Number(port) < 1 || Number(port) > 0xffff)
-    throw new SetupError(`${notATarget(text)} (${problem})`);
+    throw new SetupError(`${notATarget(text)} (${problem})`, {
+      notes: ["name an IP address, a file with nameserver lines, or a host"],
+    });
   let found = bootstrap.get(name.toLowerCase().toString());
   try {
     found ??= await lookup(name);
   } catch (error) {
     throw new SetupError(
       `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
+      { notes: ["name its IP address, or say with 'resolver' who knows the name"] },
     );
   }
   const spelled = host.replace(/\.$/, "");

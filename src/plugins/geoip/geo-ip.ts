@@ -40,6 +40,11 @@ export class GeoIp implements PluginInstance {
 
   readonly handle: Handler = (query, next) => next(query);
 
+  async examine(): Promise<void> {
+    await this.start();
+    this.stop();
+  }
+
   start(): Promise<void> {
     return this.#file.start();
   }

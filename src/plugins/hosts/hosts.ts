@@ -70,6 +70,10 @@ export class Hosts implements PluginInstance {
       .slot();
   }
 
+  examine(): Promise<void> {
+    return this.#checkAccess();
+  }
+
   async start(): Promise<void> {
     await this.#checkAccess();
     const { reload } = this.#config;

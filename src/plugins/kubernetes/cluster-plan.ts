@@ -5,7 +5,7 @@ import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
 import type { config, ManifestPath } from "./config.ts";
-import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
+import { ManifestsOfCluster, requireManifests } from "./manifests-of-cluster.ts";
 import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster } from "./watched-cluster.ts";
 
 export type KubernetesConfig = typeof config extends ConfigSchema<infer T> ? T : never;
@@ -84,6 +84,19 @@ export async function planCluster(
     makeSource: (cluster) =>
       new LiveCluster({ ...options, ...selectorsOf(values), origin }, cluster, lasting),
   };
+}
+
+/**
+ * Looks at the files that say where the cluster is.
+ * @throws SetupError
+ */
+export async function examineCluster(values: KubernetesConfig, site: Site): Promise<void> {
+  if (values.manifests.length > 0)
+    return requireManifests(values.manifests.map((path) => resolveManifestPath(path, site)));
+  // The cluster that a pod is in can be told in that pod alone.
+  if (values.kubeconfig === undefined && values.endpoint === undefined) return;
+  const { findCluster } = await import("./live-cluster.ts");
+  await findCluster(values, lastingSite(site));
 }
 
 function limitsOf(values: KubernetesConfig) {

@@ -17,6 +17,7 @@ import {
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import {
   type ClusterPlan,
+  examineCluster,
   type KeptForOthers,
   type KubernetesConfig,
   kindsOf,
@@ -58,6 +59,10 @@ export class KubernetesInstance implements PluginInstance {
       (cluster) => cluster.content === content && !taken.has(cluster),
     );
     if (this.#former !== undefined) taken.add(this.#former);
+  }
+
+  async examine(): Promise<void> {
+    if (!this.#isFollower) await examineCluster(this.#values, this.#site);
   }
 
   async start(): Promise<void> {

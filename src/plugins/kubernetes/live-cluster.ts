@@ -190,6 +190,8 @@ async function readKubeconfig(file: string): Promise<string> {
   try {
     return await readTextFile(file);
   } catch (error) {
-    throw new SetupError(`kubeconfig ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new SetupError(`kubeconfig ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+      notes: ["leave 'kubeconfig' out for the cluster that this is a pod of"],
+    });
   }
 }

@@ -1,6 +1,10 @@
 /** The option `manifests`: files in place of an API. */
 import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
-import { ManifestPathError, ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
+import {
+  checkManifestPaths,
+  ManifestPathError,
+  ManifestSource,
+} from "../../kubernetes/manifests/manifest-source.ts";
 import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
 import { SetupError } from "../../plugin/index.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
@@ -55,11 +59,16 @@ export class ManifestsOfCluster implements ClusterSource {
   }
 }
 
+/** @throws SetupError where one of the paths, which are absolute, cannot be used */
+export function requireManifests(paths: readonly string[]): Promise<void> {
+  return orSetupError(() => checkManifestPaths(paths));
+}
+
 async function orSetupError(task: () => Promise<void>): Promise<void> {
   try {
     await task();
   } catch (error) {
-    if (error instanceof ManifestPathError) throw new SetupError(error.message);
-    throw error;
+    if (!(error instanceof ManifestPathError)) throw error;
+    throw new SetupError(error.message, { notes: ["'manifests' takes files and folders with YAML or JSON"] });
   }
 }

@@ -38,6 +38,11 @@ export class LoadBalancer implements PluginInstance {
     }
   }
 
+  async examine(): Promise<void> {
+    await this.start();
+    this.stop();
+  }
+
   async start(): Promise<void> {
     await this.#weights?.start();
   }

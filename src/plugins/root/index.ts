@@ -9,5 +9,8 @@ export default definePlugin({
   configure({ path }, settings) {
     settings.root = path;
   },
-  create: ({ path }, site) => ({ start: () => checkDirectory(path, site.log) }),
+  create({ path }, site) {
+    const start = (): Promise<void> => checkDirectory(path, site.log);
+    return { start, examine: start };
+  },
 });

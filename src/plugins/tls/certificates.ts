@@ -72,10 +72,24 @@ export class Certificates implements PluginInstance {
     });
   }
 
-  async start(): Promise<void> {
+  async examine(): Promise<void> {
+    await this.#read();
+    this.#watch.stop();
+    try {
+      this.#check(this.#context());
+    } catch (error) {
+      throw this.#refused(error);
+    }
+  }
+
+  async #read(): Promise<void> {
     const contents = await this.#watch.start();
     for (const [path, content] of contents) this.#contents.set(path, content);
     if (this.#fault !== undefined) throw this.#refused(this.#fault);
+  }
+
+  async start(): Promise<void> {
+    await this.#read();
     const { keylog } = this.#config;
     if (keylog !== undefined) {
       const path = this.#site.resolvePath(keylog);

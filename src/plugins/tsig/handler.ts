@@ -49,6 +49,10 @@ export class TransactionSignatures implements PluginInstance {
     });
   }
 
+  examine(): Promise<void> {
+    return this.start();
+  }
+
   async start(): Promise<void> {
     for (const { name, key } of this.#config.secret)
       this.#own.add({ name: name.toLowerCase(), secret: key, algorithm: DEFAULT_TSIG_ALGORITHM });

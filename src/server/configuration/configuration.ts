@@ -17,9 +17,10 @@ import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
 import { lint } from "../lint/lint.ts";
 import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
-import { replacementNotes } from "../lint/replacements.ts";
+import { nearReplacements, replacementNotes } from "../lint/replacements.ts";
 import { explainUnknownWords } from "../lint/unknown-words.ts";
 import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
+import { explainEnvironment } from "./environment-hints.ts";
 import { registryFor } from "./global-options.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -31,7 +32,10 @@ export interface ConfiguredPlugin {
   readonly definition: PluginDefinition<unknown>;
   /** One for each instance to be made. */
   readonly configs: readonly unknown[];
+  /** The first of {@link directives}. */
   readonly directive: Directive;
+  /** All lines of the block with its name. */
+  readonly directives: readonly Directive[];
 }
 
 export interface ConfiguredBlock {
@@ -51,6 +55,8 @@ export interface Configuration {
   /** SHA-512 in hexadecimal of the parsed blocks and the files of external plugins; comments and layout do not count. */
   readonly sha512: string;
   readonly warnings: readonly Diagnostic[];
+  /** The text of the Corefile or of a file that it imports, for excerpts in diagnostics. */
+  textOf(file: string): string | undefined;
 }
 
 export interface CorefileSource {
@@ -64,8 +70,8 @@ export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly diagnostics: readonly Diagnostic[];
 
-  constructor(diagnostics: readonly Diagnostic[], text: string) {
-    super(text);
+  constructor(diagnostics: readonly Diagnostic[], text: string, cause?: unknown) {
+    super(text, cause === undefined ? undefined : { cause });
     this.diagnostics = diagnostics;
   }
 }
@@ -115,6 +121,7 @@ export async function readConfiguration(
       .update(registry.stampOf(namesOf(blocks)))
       .digest("hex"),
     warnings: diagnostics,
+    textOf: (file) => textOf(file, source, options.host),
   };
 }
 
@@ -148,10 +155,14 @@ export async function inspectConfiguration(
   reportObjectsOnThreads(blocks, registry, report);
   const position = (name: string): number => registry.position(name);
   lint({ globalOptions: corefile.globalOptions, blocks, position, machine: options.machine }, report);
-  const all = explainUnknownWords(
-    [...diagnostics, ...report.diagnostics],
-    replacementNotes(corefile),
-    misplacedOptionNotes(blocks),
+  const all = explainEnvironment(
+    explainUnknownWords(
+      [...diagnostics, ...report.diagnostics],
+      nearReplacements(corefile),
+      replacementNotes(corefile),
+      misplacedOptionNotes(blocks),
+    ),
+    (file) => textOf(file, source, options.host),
   );
   return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
 }
@@ -223,7 +234,8 @@ async function configureBlock(
         span: directive.name.span,
       });
     }
-    plugins.push({ position: registry.position(name), definition, configs, directive });
+    const directives = [directive, ...others];
+    plugins.push({ position: registry.position(name), definition, configs, directive, directives });
   }
   return { keys, zones, plugins, settings, directives };
 }

@@ -87,7 +87,8 @@ function attempt<R>(site: Site, run: () => R): R {
 
 /** What refuses a start, with the plugin's name in front. */
 function named({ plugin }: Site, error: unknown): SetupError {
-  return new SetupError(`plugin/${plugin}: ${oneLine(error)}`, { cause: error });
+  const notes = error instanceof SetupError ? error.notes : [];
+  return new SetupError(`plugin/${plugin}: ${oneLine(error)}`, { cause: error, notes });
 }
 
 function checkedInstance(instance: unknown, site: Site): PluginInstance {

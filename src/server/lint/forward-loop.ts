@@ -1,8 +1,8 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
 import { parseHostPort } from "../../plugin/config/values.ts";
 import { areRelated } from "./back-ends.ts";
+import { canonicalAddress } from "./canonical-address.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { hasView, type Listeners } from "./listeners.ts";
 import type { LintInput, LintRule } from "./rule.ts";
@@ -50,7 +50,7 @@ function leadsTo(block: LintBlock, first: Edge, edges: ReadonlyMap<LintBlock, re
 /** Where each block forwards queries to within this server. */
 function edgesByBlock(input: LintInput): Map<LintBlock, Edge[]> {
   const ports = new Set(input.blocks.flatMap(({ keys }) => keys.map(({ port }) => port)));
-  const machine = new Set(input.machine.addresses().flatMap((address) => canonical(address) ?? []));
+  const machine = new Set(input.machine.addresses().flatMap((address) => canonicalAddress(address) ?? []));
   const edges = new Map<LintBlock, Edge[]>();
   for (const block of input.blocks) {
     const own = input
@@ -78,22 +78,20 @@ function blockAt(
   listeners: Listeners,
   machine: ReadonlySet<string>,
 ): LintBlock | undefined {
-  const address = canonical(host);
+  const address = canonicalAddress(host);
   if (address === undefined) return undefined;
   const isBoundTo = ({ settings }: LintBlock): boolean =>
-    settings.listenHosts.some((own) => canonical(own) === address);
+    settings.listenHosts.some((own) => canonicalAddress(own) === address);
   const bound = listeners.route(port, zone, isBoundTo);
   if (bound !== undefined) return bound.block;
   if (!isLoopback(address) && !machine.has(address)) return undefined;
   return listeners.route(port, zone, ({ settings }) => settings.listenHosts.length === 0)?.block;
 }
 
-/** The octets in hexadecimal, which is one text for all spellings; without zone index. */
-function canonical(address: string): string | undefined {
-  const octets = parseIpAddress(address.replace(/%.*$/, ""));
-  return octets === undefined ? undefined : Buffer.from(octets).toString("hex");
-}
+/** 127.0.0.11 is the resolver that Docker puts into its containers, though it is a loopback address. */
+const DOCKER_RESOLVER = "7f00000b";
 
 function isLoopback(hex: string): boolean {
+  if (hex === DOCKER_RESOLVER) return false;
   return hex.length === 8 ? hex.startsWith("7f") || hex === "00000000" : /^0{31}[01]$/.test(hex);
 }

@@ -216,9 +216,12 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
-      title: "one of several zones fits",
-      corefile: "example.org {\n hosts /etc/hosts example.net example.org\n}",
-      warnings: [],
+      title: "one of several zones",
+      corefile: "example.org {\n hosts /etc/hosts example.net example.org 192.0.2.0/24\n}",
+      warnings: [
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:19: warning: 'hosts' never answers for this zone: no query of this server block is for 'example.net.'",
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:43: warning: 'hosts' never answers for this zone: no query of this server block is for '2.0.192.in-addr.arpa.'",
+      ],
     },
     { title: "a wider zone", corefile: "example.org {\n forward . 192.0.2.53\n}", warnings: [] },
   ],
@@ -288,6 +291,11 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [],
     },
     {
+      title: "to the resolver of Docker",
+      corefile: ". {\n forward . 127.0.0.11 /etc/resolv.conf\n}",
+      warnings: [],
+    },
+    {
       title: "to another address, another port, or a block that listens elsewhere",
       corefile:
         ". {\n bind 192.0.2.10\n forward . 127.0.0.1 198.51.100.1 192.0.2.10:54 /etc/resolv.conf dns.example\n}",
@@ -319,6 +327,39 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
     {
       title: "autopath with a file",
       corefile: ". {\n autopath /etc/resolv.conf\n whoami\n}",
+      warnings: [],
+    },
+  ],
+  LINT_ZONE_NOT_MEANT: [
+    {
+      title: "durations and options",
+      corefile: ". {\n cache 1h\n whoami\n}\nexample.org {\n cache 30 denial\n log all\n whoami\n}",
+      warnings: [
+        "LINT_ZONE_NOT_MEANT Corefile:2:8: warning: '1h' is a zone here: 'cache' is for its names",
+        "LINT_ZONE_NOT_MEANT Corefile:6:11: warning: 'denial' is a zone here: 'cache' is for its names",
+        "LINT_ZONE_NOT_MEANT Corefile:7:6: warning: 'all' is a zone here: 'log' is for its names",
+      ],
+    },
+    {
+      title: "zones",
+      corefile:
+        ". {\n cache 30 example.org 30.in-addr.arpa\n log error.example {\n  class error\n }\n whoami\n}",
+      warnings: [],
+    },
+  ],
+  LINT_UPSTREAM_TWICE: [
+    {
+      title: "in two spellings",
+      corefile: ". {\n forward . 192.0.2.1 2001:db8::1 dns://192.0.2.1:53 [2001:db8:0::1]:53\n}",
+      warnings: [
+        "LINT_UPSTREAM_TWICE Corefile:2:34: warning: 'dns://192.0.2.1:53' is in this 'forward' already: it counts once",
+        "LINT_UPSTREAM_TWICE Corefile:2:53: warning: '[2001:db8:0::1]:53' is in this 'forward' already: it counts once",
+      ],
+    },
+    {
+      title: "over two protocols, at two ports, and in two directives",
+      corefile:
+        ". {\n forward . 192.0.2.1 tls://192.0.2.1 192.0.2.1:54 /etc/resolv.conf {\n  next SERVFAIL\n }\n forward . 192.0.2.1\n}",
       warnings: [],
     },
   ],

@@ -17,7 +17,9 @@ import { shadowedZone } from "./shadowed-zone.ts";
 import { templateUnmatched } from "./template-unmatched.ts";
 import { unreachable } from "./unreachable.ts";
 import { unusedPlugin } from "./unused-plugin.ts";
+import { upstreamTwice } from "./upstream-twice.ts";
 import { viewShadowed } from "./view-shadowed.ts";
+import { zoneNotMeant } from "./zone-not-meant.ts";
 import { zoneOutsideBlock } from "./zone-outside-block.ts";
 
 export const lintRules: readonly LintRule[] = [
@@ -36,6 +38,8 @@ export const lintRules: readonly LintRule[] = [
   viewShadowed,
   constantExpression,
   templateUnmatched,
+  zoneNotMeant,
+  upstreamTwice,
 ];
 
 export interface LintSubject {

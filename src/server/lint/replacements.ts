@@ -1,5 +1,8 @@
 /** Directives and options that CoreDNS once had: whoever uses one is told what took its place. */
 import type { Corefile, Directive } from "../../corefile/tree.ts";
+import { nearestWord } from "../../lib/nearest-word.ts";
+import { externalPlugins } from "./external-plugins.ts";
+import type { NearWord } from "./near-word.ts";
 import { placeOf } from "./unknown-words.ts";
 
 const KUBERNETES_TRANSFER = "zone transfers are now a directive of their own: transfer, in the server block";
@@ -35,6 +38,7 @@ export function replacementNotes({ blocks }: Corefile): Map<string, string> {
   for (const { directives } of blocks) {
     for (const directive of directives) {
       note(directive, removedDirectives, notes);
+      note(directive, externalPlugins, notes);
       const options = removedOptions.get(directive.name.text);
       if (options !== undefined) for (const line of directive.block ?? []) note(line, options, notes);
     }
@@ -45,4 +49,29 @@ export function replacementNotes({ blocks }: Corefile): Map<string, string> {
 function note({ name }: Directive, words: ReadonlyMap<string, string>, notes: Map<string, string>): void {
   const replacement = words.get(name.text);
   if (replacement !== undefined) notes.set(placeOf(name.span), replacement);
+}
+
+/** By place: words that look like one that was removed, or that never was here. */
+export function nearReplacements({ blocks }: Corefile): Map<string, NearWord> {
+  const directivesToo = new Map([...removedDirectives, ...externalPlugins]);
+  const near = new Map<string, NearWord>();
+  for (const { directives } of blocks) {
+    for (const directive of directives) {
+      findNear(directive, directivesToo, near);
+      const options = new Map([...(removedOptions.get(directive.name.text) ?? []), ["upstream", UPSTREAM]]);
+      for (const line of directive.block ?? []) findNear(line, options, near);
+    }
+  }
+  return near;
+}
+
+function findNear(
+  { name }: Directive,
+  words: ReadonlyMap<string, string>,
+  near: Map<string, NearWord>,
+): void {
+  const word = nearestWord(name.text, words.keys());
+  const replacement = word === undefined ? undefined : words.get(word);
+  if (word !== undefined && replacement !== undefined)
+    near.set(placeOf(name.span), { word, note: replacement });
 }
