@@ -56,7 +56,7 @@ export interface Configuration {
   readonly sha512: string;
   readonly warnings: readonly Diagnostic[];
   /** The text of the Corefile or of a file that it imports, for excerpts in diagnostics. */
-  textOf(file: string): string | undefined;
+  readonly textOf: (file: string) => string | undefined;
 }
 
 export interface CorefileSource {
