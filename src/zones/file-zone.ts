@@ -5,6 +5,7 @@ import type { Timer } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Site } from "../plugin/site.ts";
+import { Freshness } from "./freshness.ts";
 import { ServedZone } from "./served-zone.ts";
 import { ZoneFileError } from "./zone-file.ts";
 import { ZoneFileSource } from "./zone-file-source.ts";
@@ -33,7 +34,8 @@ export class FileZone {
   readonly #log: Logger;
   #timer: Timer | undefined;
   #isStopped = false;
-  #complaint = "";
+  /** A look at the file found it as the zone is. */
+  readonly #freshness: Freshness;
   #checking: Promise<void> = Promise.resolve();
 
   constructor(options: FileZoneOptions) {
@@ -42,6 +44,8 @@ export class FileZone {
     this.file = file;
     this.reload = options.reload;
     this.served = new ServedZone(origin);
+    this.#freshness = new Freshness(file, site.clock);
+    this.served.freshness = this.#freshness;
     this.#source = new ZoneFileSource(file, this.served.apex, site.clock);
     this.#log = site.log;
   }
@@ -55,14 +59,14 @@ export class FileZone {
     if (read === undefined || this.#isStopped) return;
     for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
     await this.#options.service.replace(this.served, read.zone);
+    this.#freshness.confirm();
   }
 
   /** Says that there is nothing to be served yet. */
   waitForFile(): void {
-    this.#complaint = missing(this.file);
-    this.#log.warning(
-      `Failed to open "${this.#complaint}": trying again in ${formatGoDuration(this.reload)}`,
-    );
+    const complaint = missing(this.file);
+    this.#freshness.fail(complaint);
+    this.#log.warning(`Failed to open "${complaint}": trying again in ${formatGoDuration(this.reload)}`);
   }
 
   /** Begins to look at the file. */
@@ -87,19 +91,21 @@ export class FileZone {
 
   describe(): string {
     const { zone, spelled } = this.served;
-    if (zone === undefined) return `${spelled} not loaded: ${this.#complaint}`;
-    const trouble = this.#complaint === "" ? "" : `, the file cannot be taken over: ${this.#complaint}`;
+    const { fault } = this.#freshness;
+    if (zone === undefined) return `${spelled} not loaded: ${fault}`;
+    const trouble = fault === "" ? "" : `, the file cannot be taken over: ${fault}`;
     return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${trouble}`;
   }
 
   async #check(): Promise<void> {
-    if (this.#isStopped || !(await this.#source.hasChanged())) return;
+    if (this.#isStopped) return;
+    if (!(await this.#source.hasChanged())) return this.#confirm();
     const { byMtime, service } = this.#options;
     const { zone: current, spelled } = this.served;
     try {
       const read = await this.#source.read(byMtime ? undefined : current?.serial);
       if (this.#isStopped) return;
-      this.#complaint = "";
+      this.#freshness.confirm();
       if (read === undefined) return;
       for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
       await service.replace(this.served, read.zone);
@@ -111,6 +117,11 @@ export class FileZone {
     }
   }
 
+  /** The file is as it was when it was read, with what was wrong with it then. */
+  #confirm(): void {
+    if (this.#freshness.fault === "" && this.served.zone !== undefined) this.#freshness.confirm();
+  }
+
   /** Once, until the reason changes: the zone as it was stays in force. */
   #complain(error: unknown): void {
     const reason = isMissing(error)
@@ -118,8 +129,7 @@ export class FileZone {
       : error instanceof Error
         ? error.message
         : String(error);
-    if (reason === this.#complaint) return;
-    this.#complaint = reason;
+    if (!this.#freshness.fail(reason)) return;
     const { spelled } = this.served;
     if (error instanceof ZoneFileError) this.#log.error(`Parsing zone "${spelled}": ${reason}`);
     else this.#log.error(`Failed to open zone "${spelled}" in "${this.file}": ${reason}`);

@@ -2,6 +2,7 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
+import { BackOff } from "../lib/back-off.ts";
 import type { Timer } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import { parseScopedIpAddress } from "../lib/ip-address.ts";
@@ -10,6 +11,7 @@ import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { UpstreamAddress } from "../upstream/address.ts";
+import { Freshness } from "./freshness.ts";
 import { ServedZone } from "./served-zone.ts";
 import { transferIn } from "./transfer-in.ts";
 import type { Zone } from "./zone.ts";
@@ -47,15 +49,18 @@ export class SecondaryZone {
   #isChecking = false;
   /** NOTIFY came while a check was under way. */
   #isAskedAgain = false;
-  #wait = FIRST_WAIT;
-  #lastFault = "";
-  /** Wall time in milliseconds at which a primary said last that the zone is up to date. */
-  #confirmedAt = 0;
+  readonly #backOff: BackOff;
+  /** A primary said last that the zone is up to date. */
+  readonly #freshness: Freshness;
   readonly #loaded = Promise.withResolvers<void>();
 
   constructor(options: SecondaryZoneOptions) {
     this.#options = options;
     this.served = new ServedZone(options.apex);
+    const { clock, random } = options.site;
+    this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, jitter: 0, random });
+    this.#freshness = new Freshness(options.primaries.map(({ text }) => text).join(" "), clock);
+    this.served.freshness = this.#freshness;
     this.served.notified = (query) => this.#notified(query);
     this.#primaryAddresses = new Set(options.primaries.map(({ host }) => addressKey(host)));
     options.service.table.add(this.served);
@@ -72,7 +77,7 @@ export class SecondaryZone {
     const { zone } = former.served;
     if (zone === undefined) return;
     await this.#options.service.replace(this.served, zone);
-    this.#confirmed(zone, former.#confirmedAt);
+    this.#confirmed(zone, former.#freshness.confirmedAt ?? 0);
   }
 
   /** Resolves when there is something to serve, or after some seconds. */
@@ -91,7 +96,7 @@ export class SecondaryZone {
 
   describe(): string {
     const { zone, spelled, isExpired } = this.served;
-    const fault = this.#lastFault === "" ? "" : `: ${this.#lastFault}`;
+    const fault = this.#freshness.fault === "" ? "" : `: ${this.#freshness.fault}`;
     if (zone === undefined) return `${spelled} not transferred yet${fault}`;
     return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${isExpired ? ", expired" : ""}${fault}`;
   }
@@ -133,8 +138,7 @@ export class SecondaryZone {
     this.#isChecking = false;
     if (this.#abort.signal.aborted) return;
     if (isDone) {
-      this.#lastFault = "";
-      this.#wait = FIRST_WAIT;
+      this.#backOff.reset();
     }
     if (this.#isAskedAgain) {
       this.#isAskedAgain = false;
@@ -172,7 +176,7 @@ export class SecondaryZone {
 
   /** @param confirmedAt wall time in milliseconds at which a primary said that the zone is up to date */
   #confirmed(zone: Zone, confirmedAt: number): void {
-    this.#confirmedAt = confirmedAt;
+    this.#freshness.confirm(confirmedAt);
     this.#loaded.resolve();
     const age = Math.max(0, this.#options.site.clock.wallTime() - confirmedAt);
     const left = zone.soaNumber(3) * 1_000 - age;
@@ -189,12 +193,11 @@ export class SecondaryZone {
     const { zone } = this.served;
     let wait: number;
     if (zone === undefined) {
-      wait = this.#wait;
+      wait = this.#backOff.next();
       const { spelled } = this.served;
       site.log.warning(
         `All '${spelled}' masters failed to transfer, retrying in ${formatGoDuration(wait)}: ${fault}`,
       );
-      this.#wait = Math.min(2 * wait, LONGEST_WAIT);
     } else {
       const seconds = zone.soaNumber(isDone ? 1 : 2);
       const jitter = site.random.fraction() * (isDone ? REFRESH_JITTER : RETRY_JITTER);
@@ -208,8 +211,7 @@ export class SecondaryZone {
     const { site, transfers } = this.#options;
     transfers.slot(this.served.apex.toString(), "failed").increment();
     const text = `Failed to transfer \`${this.served.spelled}' from "${primary.text}": ${fault}`;
-    if (text !== this.#lastFault) site.log.error(text);
-    this.#lastFault = text;
+    if (this.#freshness.fail(text)) site.log.error(text);
   }
 
   #notified(query: Query): Outcome {

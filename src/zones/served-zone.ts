@@ -2,6 +2,7 @@
 import type { Name } from "../dns/name.ts";
 import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
+import type { Freshness } from "./freshness.ts";
 import type { Zone } from "./zone.ts";
 import { ZoneJournal } from "./zone-journal.ts";
 
@@ -16,6 +17,10 @@ export class ServedZone {
   readonly journal: ZoneJournal = new ZoneJournal();
   /** A copy that nobody confirmed for longer than its SOA record allows is no longer served. */
   isExpired = false;
+  /** When its source was heard of. */
+  freshness: Freshness | undefined;
+  /** Further zones of the same name, which are asked in order for what is not in this one. */
+  readonly behind: ServedZone[] = [];
   /** Told of NOTIFY; without it NOTIFY is dropped. */
   notified: ((query: Query) => Outcome) | undefined;
 

@@ -109,6 +109,18 @@ export class ZoneAnswers {
     }
   }
 
+  /** What `zone` knows of the name that is asked for, without an answer being made. */
+  find({ records }: Zone, query: Query): FoundResult {
+    const length = query.nameEnd - QUESTION_NAME;
+    const way = this.#walk.to(records, query.bytes, QUESTION_NAME, length, query.type === RecordType.DS);
+    if (way === Walk.DELEGATION) return Found.DELEGATION;
+    if (way === Walk.REDIRECTION) return Found.ALIAS;
+    if (way === Walk.FOUND)
+      return records.first(this.#walk.closest) < 0 ? Found.EMPTY_NON_TERMINAL : Found.DATA;
+    const hasWildcard = records.names.child(this.#walk.closest, WILDCARD_LABEL, 0) !== NO_NODE;
+    return hasWildcard ? Found.DATA : Found.NO_NAME;
+  }
+
   #data(zone: Zone, query: Query, node: number, rrset: number, bytes: Uint8Array, at: number): Outcome {
     this.found = this.#aliasCount > 0 ? Found.ALIAS : Found.DATA;
     const { records } = zone;

@@ -10,13 +10,14 @@ import { DROPPED, type Outcome } from "../plugin/outcome.ts";
 import type { PluginInstance } from "../plugin/plugin-instance.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
+import type { Trace } from "../plugin/trace.ts";
 import type { TransferSource, ZoneTransfer } from "../plugin/transfer.ts";
 import { ZoneNotLoadedError } from "../plugin/transfer.ts";
 import type { Fallthrough } from "../plugin/zones.ts";
 import { NO_NODE } from "./name-tree.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
-import { Found, ZoneAnswers } from "./zone-answers.ts";
+import { Found, type FoundResult, ZoneAnswers } from "./zone-answers.ts";
 import { differenceOf, journalLimit } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
 import { copyOfZone } from "./zone-transfer.ts";
@@ -31,6 +32,8 @@ export class ZoneService implements TransferSource {
   readonly #octets: GaugeFamily;
   readonly #records: GaugeFamily;
   readonly #listeners = new Set<(apex: Name) => void>();
+  readonly #ages: GaugeFamily;
+  readonly #endCollecting: () => void;
   #isLast: boolean | undefined;
 
   constructor(self: PluginInstance, site: Site, fallthrough: Fallthrough) {
@@ -48,6 +51,21 @@ export class ZoneService implements TransferSource {
       help: "Records of a zone.",
       labels: ["zone"],
     });
+    this.#ages = site.metrics.gauge({
+      name: "portolan_zone_age_seconds",
+      help: "Time since the source of a zone was heard of; absent before the first time.",
+      labels: ["zone"],
+    });
+    this.#endCollecting = site.metrics.onCollect(() => {
+      for (const served of this.table.zones()) {
+        const age = oldestAge(served);
+        if (age !== undefined) this.#ages.slot(served.apex.toString()).set(age / 1_000);
+      }
+    });
+  }
+
+  stop(): void {
+    this.#endCollecting();
   }
 
   readonly handle: Handler = (query, next) => {
@@ -69,15 +87,16 @@ export class ZoneService implements TransferSource {
       query.trace?.note("zone transfers are refused: see the plugin transfer");
       return query.fail(Rcode.REFUSED);
     }
-    const { zone } = served;
+    const chosen = served.behind.length === 0 ? served : this.#choose(served, query);
+    const { zone } = chosen;
     if (zone === undefined) return query.fail(Rcode.SERVFAIL, new ZoneNotLoadedError(served.spelled));
-    if (served.isExpired) {
+    if (chosen.isExpired) {
       this.#log.warning(`Zone ${served.spelled} is expired`);
       return query.fail(Rcode.SERVFAIL);
     }
     const outcome = this.#answers.answer(zone, query);
     const { found, wildcard } = this.#answers;
-    if (query.trace !== undefined) query.trace.note(`zone ${served.spelled}: ${FOUND_WORDS[found]}`);
+    if (query.trace !== undefined) noteAnswer(query.trace, chosen, found);
     if (found === Found.NO_NAME || found === Found.EMPTY_NON_TERMINAL) {
       if (this.#fallthrough.permits(query.name)) {
         query.trace?.note("falls through");
@@ -87,6 +106,26 @@ export class ZoneService implements TransferSource {
     if (wildcard !== NO_NODE && query.metadata !== undefined)
       query.setMetadata("zone/wildcard", zone.records.nodeName(wildcard).toString());
     return outcome;
+  }
+
+  /**
+   * Of zones with the same name the first that knows the name, then the first that delegates it (CoreDNS facts 2.43). One that is not
+   * loaded may know it, so it ends the search.
+   */
+  #choose(served: ServedZone, query: Query): ServedZone {
+    let best = served;
+    let bestRank = NO_RANK;
+    for (let index = -1; index < served.behind.length; index++) {
+      const each = index < 0 ? served : (served.behind[index] ?? served);
+      if (each.zone === undefined || each.isExpired) return bestRank < NO_RANK ? best : each;
+      const rank = RANKS[this.#answers.find(each.zone, query)] ?? 0;
+      if (rank === 0) return each;
+      if (rank < bestRank) {
+        bestRank = rank;
+        best = each;
+      }
+    }
+    return best;
   }
 
   /** Puts other records of a zone into force, with what changed noted where somebody hands out copies. */
@@ -101,8 +140,10 @@ export class ZoneService implements TransferSource {
     served.zone = zone;
     served.isExpired = false;
     const label = served.apex.toString();
-    this.#octets.slot(label).set(zone.size);
-    this.#records.slot(label).set(zone.recordCount);
+    const sameName = this.table.get(served.apex) ?? served;
+    const zones = [sameName, ...sameName.behind].map((each) => each.zone);
+    this.#octets.slot(label).set(zones.reduce((sum, each) => sum + (each?.size ?? 0), 0));
+    this.#records.slot(label).set(zones.reduce((sum, each) => sum + (each?.recordCount ?? 0), 0));
     for (const { instance } of this.#site.block.plugins()) instance.forget?.([served.apex]);
     for (const listener of this.#listeners) listener(served.apex);
   }
@@ -113,6 +154,7 @@ export class ZoneService implements TransferSource {
     const label = served.apex.toString();
     this.#octets.slot(label).set(0);
     this.#records.slot(label).set(0);
+    this.#ages.remove(label);
     for (const { instance } of this.#site.block.plugins()) instance.forget?.([served.apex]);
   }
 
@@ -146,6 +188,28 @@ export class ZoneService implements TransferSource {
     const own = plugins.findIndex(({ instance }) => instance === this.#self);
     return own >= 0 && !plugins.slice(own + 1).some(({ instance }) => instance.handle !== undefined);
   }
+}
+
+const NO_RANK = 4;
+/** What makes of several zones one the better answer, the lowest the best. */
+const RANKS: Readonly<Record<number, number>> = {
+  [Found.DELEGATION]: 1,
+  [Found.EMPTY_NON_TERMINAL]: 2,
+  [Found.NO_NAME]: 3,
+};
+
+function oldestAge({ freshness, behind }: ServedZone): number | undefined {
+  let oldest = freshness?.age;
+  for (const { freshness: other } of behind) {
+    const age = other?.age;
+    if (age !== undefined && (oldest === undefined || age > oldest)) oldest = age;
+  }
+  return oldest;
+}
+
+function noteAnswer(trace: Trace, { spelled, freshness }: ServedZone, found: FoundResult): void {
+  trace.note(`zone ${spelled}: ${FOUND_WORDS[found]}`);
+  if (freshness !== undefined) trace.note(`zone ${spelled}: ${freshness.source}, ${freshness.describe()}`);
 }
 
 const FOUND_WORDS: Readonly<Record<number, string>> = {

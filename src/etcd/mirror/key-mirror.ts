@@ -3,6 +3,7 @@
  * forgotten the changes in between is everything listed again, and applied as a difference.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { BackOff } from "../../lib/back-off.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { MAX_RUN_OCTETS } from "../../lib/octet-arena.ts";
@@ -50,7 +51,7 @@ export class KeyMirror {
   /** For each range: everything up to here is in the tree. Empty where all has to be listed. */
   #revisions: number[] = [];
   #since: number;
-  #failures = 0;
+  readonly #backOff: BackOff;
   #lastError = "";
   #watch: Watch | undefined;
   #pause: { readonly timer: Timer; readonly end: () => void } | undefined;
@@ -58,6 +59,7 @@ export class KeyMirror {
 
   constructor(options: KeyMirrorOptions) {
     this.#options = options;
+    this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, random: options.random });
     this.#since = options.clock.now();
     this.leases = new LeaseTable({ clock: options.clock, ask: (id) => options.client.lease(id) });
   }
@@ -128,9 +130,7 @@ export class KeyMirror {
     }
     if (this.#state !== "away") this.#options.log.warning(`etcd is away: ${error.message}`);
     this.#enter("away", error.message);
-    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.#failures);
-    this.#failures++;
-    await this.#wait((wait / 2) * (1 + this.#options.random.fraction()));
+    await this.#wait(this.#backOff.next());
   }
 
   async #list(): Promise<void> {
@@ -260,7 +260,7 @@ export class KeyMirror {
     this.#lastError = error;
     if (state === "watching") {
       if (this.#state === "away") this.#options.log.info("etcd is back");
-      this.#failures = 0;
+      this.#backOff.reset();
     }
     if (this.#state === state) return;
     this.#state = state;

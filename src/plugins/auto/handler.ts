@@ -67,6 +67,7 @@ export class AutoZones implements PluginInstance {
     this.#isStopped = true;
     this.#timer?.cancel();
     for (const zone of this.#zones.values()) zone.stop();
+    this.#service.stop();
   }
 
   describeState(): readonly string[] {

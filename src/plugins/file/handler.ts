@@ -17,11 +17,13 @@ const MANY_RECORDS = 100_000;
 export class FileZones implements PluginInstance {
   readonly handle: Handler;
   readonly transferSource: TransferSource;
+  readonly #service: ZoneService;
   readonly #zones: readonly FileZone[];
 
   constructor(lines: readonly FileConfig[], site: Site) {
     const settings = joinLines(lines);
     const service = new ZoneService(this, site, settings.fallthrough);
+    this.#service = service;
     this.handle = service.handle;
     this.transferSource = service;
     this.#zones = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
@@ -60,6 +62,7 @@ export class FileZones implements PluginInstance {
 
   stop(): void {
     for (const zone of this.#zones) zone.stop();
+    this.#service.stop();
   }
 
   describeState(): readonly string[] {

@@ -27,6 +27,7 @@ const MIB = 1024 * 1024;
 export class SecondaryZones implements PluginInstance {
   readonly handle: Handler;
   readonly transferSource: TransferSource;
+  readonly #service: ZoneService;
   readonly #zones: readonly SecondaryZone[];
   readonly #predecessors: SecondaryZone[] = [];
 
@@ -39,6 +40,7 @@ export class SecondaryZones implements PluginInstance {
       help: "Questions to primary servers whether a zone changed, by what came of them.",
       labels: ["zone", "result"],
     });
+    this.#service = service;
     this.handle = service.handle;
     this.transferSource = service;
     this.#zones = lines.flatMap(({ zones, transfer, directory, max_size: size }) => {
@@ -76,6 +78,7 @@ export class SecondaryZones implements PluginInstance {
 
   stop(): void {
     for (const zone of this.#zones) zone.stop();
+    this.#service.stop();
   }
 
   describeState(): readonly string[] {

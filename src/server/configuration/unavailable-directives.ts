@@ -4,10 +4,8 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "https3",
   "trace",
   "dnstap",
-
   "route53",
   "azure",
   "clouddns",
   "grpc",
-  "nomad",
 ]);
