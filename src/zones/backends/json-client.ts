@@ -176,7 +176,7 @@ function reasonIn(text: string): string {
     const { error } = record(JSON.parse(text));
     const { code, status, message } = record(error);
     const kind = typeof status === "string" ? status : typeof code === "string" ? code : "";
-    reason = typeof error === "string" ? error : [kind, String(message ?? "")].filter(Boolean).join(": ");
+    reason = typeof error === "string" ? error : [kind, string(message)].filter(Boolean).join(": ");
   } catch {
     // Text, then.
   }
