@@ -49,6 +49,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./predecessors/kube-dns.ts")).KUBE_DNS_FLAGS,
   },
   {
+    name: "node-cache",
+    words: "-localip ADDRESSES [FLAGS]",
+    about: "stands in for the DNS cache of a node",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/node-cache.ts")).nodeCache,
+    flags: async () => (await import("./predecessors/node-cache.ts")).NODE_CACHE_FLAGS,
+  },
+  {
     name: "kube2sky",
     words: "[FLAGS]",
     about: "writes SkyDNS's records for a cluster into etcd",

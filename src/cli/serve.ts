@@ -21,8 +21,24 @@ import { zoneLines } from "./zone-list.ts";
 
 const STDOUT = 1;
 
+/** What a command does around a server that it runs. */
+export interface ServeHooks {
+  /** It listens. */
+  started?(): Promise<void>;
+  /** It is to stop, and still answers. */
+  stopping?(): Promise<void>;
+  /** It listens no more, and the process is about to end. */
+  ended?(): Promise<void>;
+  /** It cannot start. @returns whether to try once more */
+  startAgain?(error: unknown): Promise<boolean>;
+}
+
 /** @returns the exit code (CoreDNS facts 1.4) */
-export async function serve(flags: ServerFlags, registry: PluginRegistry): Promise<number> {
+export async function serve(
+  flags: ServerFlags,
+  registry: PluginRegistry,
+  hooks: ServeHooks = {},
+): Promise<number> {
   const writer = new LogWriter(process.stdout, { writeSync: (text) => writeAllSync(STDOUT, text) });
   const log = new ProcessLog(writer);
   const ended = Promise.withResolvers<Ending>();
@@ -62,13 +78,30 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
       process.exit(1);
     },
   });
-  const release = obeySignals(process, server, log, ended.resolve);
-  try {
-    await server.start();
-  } catch (error) {
-    release();
-    writer.flushSync();
-    process.exit(failStart(error));
+  let isStopping = false;
+  const stoppable = {
+    reload: () => server.reload(),
+    stop: async () => {
+      isStopping = true;
+      await hooks.stopping?.();
+      return server.stop();
+    },
+  };
+  const release = obeySignals(process, stoppable, log, ended.resolve);
+  for (;;) {
+    try {
+      await server.start();
+      break;
+    } catch (error) {
+      if (isStopping || (await hooks.startAgain?.(error)) === true) {
+        if (isStopping) break;
+        continue;
+      }
+      release();
+      await hooks.ended?.();
+      writer.flushSync();
+      process.exit(failStart(error));
+    }
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
   setFlagsFromString("--semi-space-growth-factor=2");
@@ -79,7 +112,9 @@ export async function serve(flags: ServerFlags, registry: PluginRegistry): Promi
     if (!flags.quiet) for (const line of banner().trimEnd().split("\n")) writer.writeLine(line);
   }
 
+  if (!isStopping) await hooks.started?.();
   const ending = await ended.promise;
+  await hooks.ended?.();
   if (ending.fatal !== undefined) log.write("fatal", ending.fatal);
   release();
   writer.flushSync();

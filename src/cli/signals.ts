@@ -18,7 +18,7 @@ const EXIT = { HOOKS_FAILED: 4, STOP_FAILED: 3, FORCED: 2, CLEAN: 0 } as const;
 /** @returns what takes the listeners off again */
 export function obeySignals(
   source: SignalSource,
-  server: Server,
+  server: Pick<Server, "reload" | "stop">,
   log: ProcessLog,
   end: (ending: Ending) => void,
 ): () => void {

@@ -32,9 +32,9 @@ export class HttpPages {
         response.end(body);
       });
     });
-    this.#server = server;
     server.listen(port, host);
     await once(server, "listening");
+    this.#server = server;
     const address = server.address();
     return typeof address === "object" && address !== null ? address.port : port;
   }

@@ -122,6 +122,11 @@ export function portolan(args: readonly string[], options: ProgramOptions = {}):
   return new Program(process.execPath, [launcher, ...args], options);
 }
 
+/** The command line that starts the program, for those who run it through another one. */
+export function portolanWords(...args: readonly string[]): string[] {
+  return [process.execPath, launcher, ...args];
+}
+
 /** Runs the program to its end with arguments as given. */
 export function runPortolan(args: readonly string[], options: ProgramOptions = {}): ReturnType<typeof run> {
   return run(process.execPath, [launcher, ...args], options);

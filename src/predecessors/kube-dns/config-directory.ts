@@ -11,7 +11,7 @@ export interface ConfigDirectoryOptions {
   /** Milliseconds between two looks. */
   readonly period: number;
   readonly clock: Clock;
-  readonly updates: ConfigUpdates;
+  readonly updates: Pick<ConfigUpdates, "offer" | "readable" | "unreadable">;
 }
 
 export class ConfigDirectory implements ConfigSource {

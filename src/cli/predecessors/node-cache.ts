@@ -1,0 +1,254 @@
+/** `portolan node-cache`: the DNS cache of a node, with the flags of NodeLocal DNSCache (kube-dns facts 8.1). */
+import { existsSync } from "node:fs";
+import { SystemClock } from "../../lib/clock.ts";
+import { parseGoDuration } from "../../lib/duration.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { NodeCache } from "../../predecessors/node-cache/node-cache.ts";
+import { NodeNetwork } from "../../predecessors/node-cache/node-network.ts";
+import { runCommand } from "../../predecessors/node-cache/run-command.ts";
+import { PluginListError } from "../../server/configuration/plugin-registry.ts";
+import { ListenError } from "../../transports/transport.ts";
+import { banner } from "../banner.ts";
+import { FlagError, type FlagRow, parseFlags, parsePort, switchRow } from "../flag-table.ts";
+import { SERVER_FLAGS, type ServerFlags } from "../flags.ts";
+import { defaultPluginFlags, pluginLines, pluginRegistry } from "../plugin-list.ts";
+import { serve } from "../serve.ts";
+import { daemonLog, usageOf, withFlagErrors } from "./daemon.ts";
+
+interface NodeCacheFlags extends ServerFlags {
+  localAddresses: string[];
+  setupInterface: boolean;
+  interfaceName: string;
+  setupRules: boolean;
+  syncInterval: number;
+  metricsAddress: { host: string; port: number };
+  baseCorefile: string;
+  corefile: string;
+  kubeDnsFolder: string | undefined;
+  upstreamService: string;
+  healthPort: number;
+  skipTeardown: boolean;
+  reloadWithSignal: boolean;
+}
+
+/** Milliseconds between two looks at template and ConfigMap. */
+const CONFIG_PERIOD = 10_000;
+const KUBE_DNS_FOLDER = "/etc/kube-dns";
+/** While the instance before still has the port. */
+const AGAIN_MS = 100;
+/** Rules and addresses are renewed at least so often, and last for some such intervals. */
+const MAX_SYNC_INTERVAL = 10_000;
+const LEASE_INTERVALS = 3;
+const PATIENCE_MS = 300_000;
+
+function textRow(
+  names: readonly string[],
+  value: string,
+  about: string,
+  set: (flags: NodeCacheFlags, value: string) => void,
+): FlagRow<NodeCacheFlags> {
+  return { names, value, about, apply: set };
+}
+
+export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
+  textRow(
+    ["localip"],
+    "ADDRESSES",
+    "addresses to answer on, with commas between; all of one family",
+    (flags, value) => {
+      flags.localAddresses = value.split(",").map((each) => each.trim());
+      const bad = flags.localAddresses.find((each) => parseIpAddress(each) === undefined);
+      if (bad !== undefined) throw new FlagError(`invalid localip specified - "${bad}"`, 1, false);
+      if (new Set(flags.localAddresses.map((each) => each.includes(":"))).size > 1)
+        throw new FlagError(`unexpected mix of IPv4 and IPv6 addresses in localip - "${value}"`, 1, false);
+    },
+  ),
+  switchRow(["setupinterface"], "make the interface with these addresses (default true)", (flags, on) => {
+    flags.setupInterface = on;
+  }),
+  textRow(["interfacename", "intfname"], "NAME", "its name (default nodelocaldns)", (flags, value) => {
+    if (!/^[^\s/]{1,15}$/.test(value))
+      throw new FlagError(`invalid interfacename specified - "${value}"`, 1, false);
+    flags.interfaceName = value;
+  }),
+  switchRow(["setupiptables"], "make the rules that lead queries here (default true)", (flags, on) => {
+    flags.setupRules = on;
+  }),
+  switchRow(["setupebtables"], "accepted without effect", () => undefined),
+  textRow(["syncinterval"], "SECONDS", "between two looks at the network (default 60)", (flags, value) => {
+    flags.syncInterval = readSyncInterval(value);
+  }),
+  textRow(
+    ["metrics-listen-address"],
+    "ADDRESS",
+    "where metrics of the set-up are (default 0.0.0.0:9353)",
+    (flags, value) => {
+      const at = value.lastIndexOf(":");
+      const port = parsePort("metrics-listen-address", value.slice(at + 1));
+      flags.metricsAddress = { host: value.slice(0, Math.max(0, at)).replace(/^\[(.*)\]$/, "$1"), port };
+    },
+  ),
+  textRow(["basecorefile"], "FILE", "template (default /etc/coredns/Corefile.base)", (flags, value) => {
+    flags.baseCorefile = value;
+  }),
+  textRow(
+    ["corefile"],
+    "FILE",
+    "what is made of it (default /etc/Corefile); -conf counts more",
+    (flags, value) => {
+      flags.corefile = value;
+    },
+  ),
+  textRow(
+    ["kubednscm"],
+    "FOLDER",
+    "kube-dns's ConfigMap (default /etc/kube-dns, where there is one)",
+    (flags, value) => {
+      flags.kubeDnsFolder = value;
+    },
+  ),
+  textRow(
+    ["upstreamsvc"],
+    "NAME",
+    "service in front of the cluster's DNS servers (default kube-dns)",
+    (flags, value) => {
+      flags.upstreamService = value;
+    },
+  ),
+  textRow(["health-port"], "PORT", "port of health, for the rules (default 8080)", (flags, value) => {
+    flags.healthPort = parsePort("health-port", value);
+  }),
+  switchRow(["skipteardown"], "leave interface and rules at the end", (flags, on) => {
+    flags.skipTeardown = on;
+  }),
+  switchRow(
+    ["reloadwithsignal"],
+    "reload at once when the Corefile was written, without the plugin reload",
+    (flags, on) => {
+      flags.reloadWithSignal = on;
+    },
+  ),
+  ...SERVER_FLAGS,
+];
+
+/** Whole seconds. The flag was once a duration in which `60ns` meant 60 seconds. */
+function readSyncInterval(value: string): number {
+  if (/^\d{1,9}$/.test(value) && Number(value) > 0) return Number(value) * 1000;
+  const milliseconds = parseGoDuration(value);
+  if (milliseconds === undefined || milliseconds <= 0)
+    throw new FlagError(
+      `invalid value "${value}" for flag -syncinterval: a number of seconds was expected`,
+      2,
+      true,
+    );
+  return milliseconds < 0.001 ? milliseconds * 1e9 : milliseconds;
+}
+
+const usage = () =>
+  usageOf(
+    "node-cache",
+    ["portolan node-cache is the DNS cache of a node, as NodeLocal DNSCache was."],
+    NODE_CACHE_FLAGS,
+  );
+
+/** @returns the exit code */
+export function nodeCache(argv: readonly string[]): Promise<number> {
+  return withFlagErrors(usage, async () => {
+    const flags: NodeCacheFlags = {
+      ...defaultPluginFlags(),
+      conf: "",
+      port: 53,
+      pidfile: "",
+      listPlugins: false,
+      version: false,
+      quiet: false,
+      help: false,
+      localAddresses: [],
+      setupInterface: true,
+      interfaceName: "nodelocaldns",
+      setupRules: true,
+      syncInterval: 60_000,
+      metricsAddress: { host: "0.0.0.0", port: 9353 },
+      baseCorefile: "/etc/coredns/Corefile.base",
+      corefile: "/etc/Corefile",
+      kubeDnsFolder: undefined,
+      upstreamService: "kube-dns",
+      healthPort: 8080,
+      skipTeardown: false,
+      reloadWithSignal: false,
+    };
+    const words = parseFlags(NODE_CACHE_FLAGS, flags, argv, false);
+    if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 1, false);
+    if (flags.help || flags.version) {
+      process.stdout.write(flags.help ? usage() : banner());
+      return 0;
+    }
+    const registry = await pluginRegistry(flags, undefined).catch((error: unknown) => {
+      throw error instanceof PluginListError ? new FlagError(error.message, 1, false) : error;
+    });
+    if (flags.listPlugins) {
+      process.stdout.write(`${pluginLines(registry).join("\n")}\n`);
+      return 0;
+    }
+    if (flags.localAddresses.length === 0) throw new FlagError('invalid localip specified - ""', 1, false);
+    return await run(flags, registry);
+  });
+}
+
+async function run(
+  flags: NodeCacheFlags,
+  registry: Awaited<ReturnType<typeof pluginRegistry>>,
+): Promise<number> {
+  const log = daemonLog();
+  const clock = new SystemClock({ keepAlive: true });
+  const corefile = flags.conf === "" ? flags.corefile : flags.conf;
+  const { localAddresses, interfaceName, healthPort, port } = flags;
+  const syncInterval = Math.min(flags.syncInterval, MAX_SYNC_INTERVAL);
+  const network = new NodeNetwork({
+    lease: Math.max(1, Math.ceil((LEASE_INTERVALS * syncInterval) / 1000)),
+    ...{ localAddresses, interfaceName, healthPort, port },
+    run: runCommand,
+    owner: `portolan-node-cache-${process.pid}-${Math.floor(clock.wallTime())}`,
+  });
+  const cache = new NodeCache({
+    ...{ localAddresses, network, corefile, port, clock, log },
+    setsUpInterface: flags.setupInterface,
+    setsUpRules: flags.setupRules,
+    tearsDown: !flags.skipTeardown,
+    syncInterval,
+    baseCorefile: flags.baseCorefile,
+    kubeDnsFolder: flags.kubeDnsFolder ?? (existsSync(KUBE_DNS_FOLDER) ? KUBE_DNS_FOLDER : ""),
+    configPeriod: CONFIG_PERIOD,
+    clusterDns: clusterAddress(flags.upstreamService),
+    metrics: flags.metricsAddress,
+    changed: () => {
+      if (flags.reloadWithSignal) process.kill(process.pid, "SIGUSR1");
+    },
+  });
+  try {
+    await cache.prepare();
+  } catch (error) {
+    throw new FlagError(`node-cache: ${error instanceof Error ? error.message : String(error)}`, 1, false);
+  }
+  let hasWaited = false;
+  const start = clock.now();
+  return await serve({ ...flags, conf: corefile }, registry, {
+    started: () => cache.serve(),
+    stopping: () => cache.leave(),
+    ended: () => cache.stop(),
+    async startAgain(error) {
+      if (!(error instanceof ListenError) || error.code !== "EADDRINUSE") return false;
+      if (clock.now() - start > PATIENCE_MS) return false;
+      if (!hasWaited) log.info(`waiting for the instance before: ${error.message}`);
+      hasWaited = true;
+      await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
+      return true;
+    },
+  });
+}
+
+/** As the cluster tells pods about its services. */
+function clusterAddress(service: string): string | undefined {
+  const address = process.env[`${service.toUpperCase().replaceAll("-", "_")}_SERVICE_HOST`];
+  return address === undefined || parseIpAddress(address) === undefined ? undefined : address;
+}

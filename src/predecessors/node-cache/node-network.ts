@@ -1,0 +1,151 @@
+/**
+ * The addresses and the rules of netfilter that lead a node's queries to its cache (kube-dns facts 8.3). All that would catch queries when
+ * nobody answers them has a lifetime in the kernel, and is renewed: addresses, and the sets that rules look at. After a kill the queries of
+ * the node go to the cluster again within that lifetime.
+ */
+import type { CommandRunner } from "./run-command.ts";
+import { CommandError } from "./run-command.ts";
+
+export interface NodeNetworkOptions {
+  readonly localAddresses: readonly string[];
+  readonly interfaceName: string;
+  readonly healthPort: number;
+  /** Whole seconds for which addresses and rules last without being renewed. */
+  readonly lease: number;
+  /** Port of DNS. */
+  readonly port: number;
+  readonly run: CommandRunner;
+  /** Tells this process from another one that takes over. */
+  readonly owner: string;
+}
+
+const TABLE = "portolan_node_cache";
+const SKIP = "NodeLocal DNS Cache: skip conntrack";
+const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
+
+export class NodeNetwork {
+  readonly #options: NodeNetworkOptions;
+  readonly #family: "ip" | "ip6";
+
+  constructor(options: NodeNetworkOptions) {
+    this.#options = options;
+    this.#family = options.localAddresses.some((address) => address.includes(":")) ? "ip6" : "ip";
+  }
+
+  /** Whether the interface was there. @throws CommandError */
+  async addInterface(): Promise<void> {
+    const { run, interfaceName, owner } = this.#options;
+    if (!(await this.#hasInterface())) {
+      try {
+        await run("ip", ["link", "add", "dev", interfaceName, "type", "dummy"]);
+      } catch (error) {
+        // A kernel without that kind: a bridge that nothing is on holds addresses as well.
+        if (!(error instanceof CommandError && /Unknown device type/.test(error.message))) throw error;
+        await run("ip", ["link", "add", "dev", interfaceName, "type", "bridge"]);
+      }
+    }
+    await run("ip", ["link", "set", "dev", interfaceName, "up", "alias", owner]);
+    await this.renewAddresses();
+  }
+
+  /** Puts all addresses on the interface, or lengthens the lives of those that are there. @throws CommandError */
+  async renewAddresses(): Promise<void> {
+    const { run, interfaceName, localAddresses, lease } = this.#options;
+    if (!(await this.#hasInterface())) return this.addInterface();
+    for (const address of localAddresses) {
+      const prefix = `${address}/${address.includes(":") ? 128 : 32}`;
+      const lifetime = ["valid_lft", String(lease), "preferred_lft", String(lease)];
+      await run("ip", ["address", "replace", prefix, "dev", interfaceName, ...lifetime]);
+    }
+  }
+
+  /** Takes the interface away, unless another process has taken it over. @throws CommandError */
+  async removeInterface(): Promise<void> {
+    const { run, interfaceName, owner } = this.#options;
+    if (!(await this.#hasInterface())) return;
+    const shown = await run("ip", ["link", "show", "dev", interfaceName]);
+    if (/^\s*alias /m.test(shown) && !shown.includes(`alias ${owner}`)) return;
+    await run("ip", ["link", "delete", "dev", interfaceName]);
+  }
+
+  /** Makes the rules that are missing, and lengthens the lives of the others. @throws CommandError */
+  async renewRules(): Promise<void> {
+    const { run, localAddresses } = this.#options;
+    await run("nft", ["-f", "-"], this.#ruleset());
+    for (const address of localAddresses)
+      for (const rule of this.#filterRules(address)) await this.#insert(rule);
+  }
+
+  /** Queries are no longer caught: they go to the cluster. @throws CommandError */
+  async removeRules(): Promise<void> {
+    const { run, localAddresses } = this.#options;
+    await run("nft", ["-f", "-"], `table inet ${TABLE}\ndelete table inet ${TABLE}\n`);
+    for (const address of localAddresses)
+      for (const rule of this.#filterRules(address))
+        await this.#iptables(["-D", ...rule]).catch(() => undefined);
+  }
+
+  /** One transaction: whoever looks sees the old rules or the new ones. Elements that are there get a new life. */
+  #ruleset(): string {
+    const { localAddresses, healthPort, port, lease } = this.#options;
+    const family = this.#family;
+    const type = family === "ip" ? "ipv4_addr" : "ipv6_addr";
+    const elements = localAddresses.map((address) => `${address} timeout ${lease}s`).join(", ");
+    const skip = (match: string) => `  ${match} counter notrack comment "${SKIP}"`;
+    return [
+      `table inet ${TABLE}`,
+      `delete table inet ${TABLE}`,
+      `table inet ${TABLE} {`,
+      ` set local { type ${type}; flags timeout; elements = { ${elements} } }`,
+      " chain prerouting {",
+      "  type filter hook prerouting priority raw; policy accept;",
+      ...["udp", "tcp"].map((protocol) => skip(`${family} daddr @local ${protocol} dport ${port}`)),
+      " }",
+      " chain output {",
+      "  type filter hook output priority raw; policy accept;",
+      ...["udp", "tcp"].flatMap((protocol) => [
+        skip(`${family} saddr @local ${protocol} sport ${port}`),
+        skip(`${family} daddr @local ${protocol} dport ${port}`),
+      ]),
+      skip(`${family} daddr @local tcp dport ${healthPort}`),
+      skip(`${family} saddr @local tcp sport ${healthPort}`),
+      " }",
+      "}",
+      "",
+    ].join("\n");
+  }
+
+  /** These catch nothing, and so may outlive the process: they let through what a stricter rule might drop. */
+  #filterRules(address: string): string[][] {
+    const port = String(this.#options.port);
+    const comment = ["-j", "ACCEPT", "-m", "comment", "--comment", ALLOW];
+    return ["tcp", "udp"].flatMap((protocol) => [
+      ["INPUT", "-p", protocol, "-d", address, "--dport", port, ...comment],
+      ["OUTPUT", "-p", protocol, "-s", address, "--sport", port, ...comment],
+    ]);
+  }
+
+  async #insert(rule: readonly string[]): Promise<void> {
+    try {
+      await this.#iptables(["-C", ...rule]);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      await this.#iptables(["-I", ...rule]);
+    }
+  }
+
+  #iptables(words: readonly string[]): Promise<string> {
+    return this.#options.run(this.#family === "ip" ? "iptables" : "ip6tables", ["-w", "5", ...words]);
+  }
+
+  async #hasInterface(): Promise<boolean> {
+    const { run, interfaceName } = this.#options;
+    try {
+      await run("ip", ["link", "show", "dev", interfaceName]);
+      return true;
+    } catch (error) {
+      if (error instanceof CommandError && error.code === 1) return false;
+      throw error;
+    }
+  }
+}
