@@ -23,6 +23,7 @@ const CHUNKS = [
   { name: "core", holds: /^(lib|corefile|expression|plugin|transports|server)\// },
   { name: "upstream", holds: /^upstream\/(?!encrypted\/)/ },
   { name: "etcd", holds: /^etcd\// },
+  { name: "console", holds: /^console\// },
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },
 ];
 

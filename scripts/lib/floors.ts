@@ -22,11 +22,11 @@ export const FLOORS = [
   "zones",
   "etcd",
   "kubernetes",
+  "console",
   "plugins",
   "transports",
   "server",
   "predecessors",
-  "console",
   "cli",
 ];
 

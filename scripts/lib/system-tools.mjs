@@ -10,6 +10,8 @@ const DEBIAN_PACKAGES = new Map([
   ["unbound", "unbound"],
   ["dnsmasq", "dnsmasq-base"],
   ["kubectl", "kubernetes-client"],
+  ["chromium", "chromium"],
+  ["fstrm_capture", "fstrm-bin"],
   ["etcd", "etcd-server"],
   ["etcdctl", "etcd-client"],
 ]);

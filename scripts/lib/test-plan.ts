@@ -44,6 +44,13 @@ export const STEPS: readonly Step[] = [
   command("lint", "biome lint", ["biome", "lint", "--error-on-warnings", "--colors=off"]),
   command("promises", "oxlint with types", ["oxlint", "--type-aware"]),
   command("types", "the TypeScript compiler", ["tsc", "-p", ".", "--pretty", "false"]),
+  command("page", "the TypeScript compiler, for the console's page", [
+    "tsc",
+    "-p",
+    join("src", "console", "page"),
+    "--pretty",
+    "false",
+  ]),
   command("floors", "what src/ may import, and its other rules", [
     "node",
     join(scripts, "check-floors.ts"),

@@ -24,6 +24,11 @@ const KEYWORDS: Readonly<Record<string, Check>> = {
       [types].flat().some((type) => isOfType(type, value)),
       `${path} is no ${types}`,
     ),
+  anyOf: (schemas: Schema[], value, _, path) =>
+    unless(
+      schemas.some((schema) => schemaProblems(schema, value, path).length === 0),
+      `${path} is none of what it may be`,
+    ),
   enum: (words: unknown[], value, _, path) => unless(words.includes(value), `${path} is none of ${words}`),
   minimum: (bound: number, value, _, path) =>
     unless(typeof value !== "number" || value >= bound, `${path} is below ${bound}`),
@@ -65,6 +70,8 @@ function isOfType(type: string, value: unknown): boolean {
       return isObject(value);
     case "array":
       return Array.isArray(value);
+    case "null":
+      return value === null;
     case "integer":
       return Number.isInteger(value);
     default:

@@ -1,10 +1,10 @@
 /** Asks a running server by the endpoint that its Corefile opens with `explain`. */
 import { request } from "node:http";
+import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
-import { isLoopbackHost } from "../../plugins/explain/loopback.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 
 /** Milliseconds; more than the server gives itself. */

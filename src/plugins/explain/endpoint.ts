@@ -1,4 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { readBody } from "../../console/http/answer.ts";
+import { readQuestion } from "../../console/http/question.ts";
+import { RequestError } from "../../console/http/request-error.ts";
 import {
   type CounterSlot,
   ExplainError,
@@ -9,7 +12,7 @@ import {
 } from "../../plugin/index.ts";
 import { checkRequest } from "./guard.ts";
 import { findPod } from "./pod.ts";
-import { RequestError, readPodRequest, readQuestion } from "./request.ts";
+import { readPodRequest } from "./request.ts";
 
 /** What the blocks of one configuration have in common. */
 interface SharedState {
@@ -22,7 +25,6 @@ interface SharedState {
 /** Milliseconds that a question may take. Longer than what `forward` gives itself. */
 const TIMEOUT = 8_000;
 const MAX_UNDER_WAY = 4;
-const MAX_BODY = 4_096;
 
 /** There is one for the whole server: every block that has the directive means the same. */
 export class ExplainEndpoint implements PluginInstance {
@@ -120,21 +122,4 @@ export class ExplainEndpoint implements PluginInstance {
 function statusOf(error: unknown): number {
   if (error instanceof RequestError) return error.status;
   return error instanceof ExplainError ? 400 : 500;
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Breaking out of a loop over the stream would destroy the connection before the client reads why.
-  await new Promise<void>((resolve, reject) => {
-    request.on("data", (chunk: Uint8Array) => {
-      length += chunk.length;
-      if (length <= MAX_BODY) chunks.push(chunk);
-      else reject(new RequestError(413, `a question has ${MAX_BODY} octets at the most`));
-    });
-    request.once("end", resolve);
-    request.once("error", reject);
-    request.once("close", () => reject(new RequestError(400, "the request broke off")));
-  });
-  return Buffer.concat(chunks).toString();
 }

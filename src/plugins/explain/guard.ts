@@ -1,7 +1,7 @@
 /** Who may ask: programs on this machine, and no web page in a browser that runs on it. */
 import type { IncomingMessage } from "node:http";
-import { isLoopbackHost } from "./loopback.ts";
-import { RequestError } from "./request.ts";
+import { isLoopbackHost } from "../../console/http/loopback.ts";
+import { RequestError } from "../../console/http/request-error.ts";
 
 /**
  * A page of any web site can have a browser on this machine send requests here. It cannot choose the headers Host and Origin, nor send

@@ -1,7 +1,7 @@
 /** `explain`: tells on the machine itself which way a query takes through the running server. */
 import { definePlugin, directive, optional } from "../../plugin/index.ts";
 import { ExplainEndpoint } from "./endpoint.ts";
-import { loopbackAddress } from "./loopback.ts";
+import { loopbackAddress } from "./loopback-address.ts";
 
 export default definePlugin({
   name: "explain",

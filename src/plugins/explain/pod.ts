@@ -1,6 +1,8 @@
 /** What the server knows of a pod whose queries are to be explained. */
+
+import { RequestError } from "../../console/http/request-error.ts";
 import type { ClusterClients } from "../../plugin/index.ts";
-import { type PodRequest, RequestError } from "./request.ts";
+import type { PodRequest } from "./request.ts";
 
 export interface PodFacts extends PodRequest {
   /** The cluster domain, without final dot. */

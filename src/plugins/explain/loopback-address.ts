@@ -1,5 +1,5 @@
 /** Addresses that only this machine reaches. */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { listenAddress, type Value, ValueProblem } from "../../plugin/index.ts";
 
 /** `127.0.0.1:8183`, `[::1]:8183`; `localhost` is taken for 127.0.0.1, whatever the machine makes of it. */
@@ -16,15 +16,6 @@ export function loopbackAddress(): Value<string> {
       return host.toLowerCase() === "localhost" ? `127.0.0.1${read.slice(at)}` : read;
     },
   };
-}
-
-/** @param host as in a URL: an IPv6 address stands in brackets */
-export function isLoopbackHost(host: string): boolean {
-  if (host.toLowerCase() === "localhost") return true;
-  const octets = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
-  if (octets === undefined) return false;
-  if (octets.length === 4) return octets[0] === 127;
-  return octets.every((octet, index) => octet === (index === 15 ? 1 : 0));
 }
 
 function problem(word: string, host: string): string {

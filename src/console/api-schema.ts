@@ -1,0 +1,206 @@
+/** What the API answers, as a JSON schema (draft 2020-12): `GET /api/v1/schema`. A test holds answers against it. */
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const text: Schema = { type: "string" };
+const number: Schema = { type: "number" };
+const integer: Schema = { type: "integer" };
+const flag: Schema = { type: "boolean" };
+
+function orNull(schema: Schema): Schema {
+  return { anyOf: [schema, { type: "null" }] };
+}
+
+function list(items: Schema): Schema {
+  return { type: "array", items };
+}
+
+function counts(): Schema {
+  return { type: "object", additionalProperties: number };
+}
+
+/** @param optional members that may be absent */
+function object(properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+const query = object(
+  {
+    time: number,
+    name: text,
+    type: text,
+    rcode: text,
+    client: text,
+    workload: text,
+    duration: number,
+    plugin: text,
+    transport: text,
+    listener: text,
+    answers: integer,
+    ttl: integer,
+    size: integer,
+    weight: integer,
+    shed: flag,
+  },
+  ["workload", "ttl", "shed"],
+);
+
+const cluster = object({
+  domain: text,
+  awaited: list(text),
+  services: integer,
+  age: orNull(number),
+  state: list(text),
+});
+
+const replicaNow = {
+  time: number,
+  version: text,
+  hostname: text,
+  startedAt: number,
+  threads: integer,
+  rate: number,
+  minute: object({
+    queries: number,
+    rcodes: counts(),
+    types: counts(),
+    hitRatio: orNull(number),
+    p50: orNull(number),
+    p90: orNull(number),
+    p99: orNull(number),
+  }),
+  clusters: list(cluster),
+  memory: object({ resident: number, heap: number, limit: orNull(number) }),
+  pauses: object({ p99: number, longest: number }),
+  shed: number,
+  sampling: object({ interval: integer, missed: number }),
+};
+
+const now = object({
+  ...replicaNow,
+  upstreams: list(
+    object({
+      plugin: text,
+      address: text,
+      exchanges: number,
+      errors: number,
+      mean: orNull(number),
+      p99: orNull(number),
+      failedChecks: number,
+    }),
+  ),
+  history: object({
+    step: number,
+    points: list(
+      object({
+        time: number,
+        queries: number,
+        nxdomain: number,
+        errors: number,
+        unanswered: number,
+        hits: number,
+        p50: orNull(number),
+        p99: orNull(number),
+      }),
+    ),
+  }),
+});
+
+const top = object(
+  {
+    key: text,
+    workload: text,
+    queries: number,
+    error: number,
+    nxdomain: number,
+    servfail: number,
+    of: list(object({ key: text, workload: text, queries: number }, ["workload"])),
+  },
+  ["workload"],
+);
+
+const diagnostic = object({
+  code: text,
+  severity: text,
+  message: text,
+  file: text,
+  line: integer,
+  column: integer,
+});
+
+const service = object({
+  domain: text,
+  namespace: text,
+  name: text,
+  type: { enum: ["clusterIP", "headless", "externalName", "missing"] },
+  fqdn: text,
+  addresses: list(text),
+  externalName: text,
+  ports: list(text),
+  ready: integer,
+  notReady: integer,
+  publishNotReady: flag,
+  endpoints: list(object({ address: text, label: text, ready: flag })),
+});
+
+/** Answers by path; those to `POST` have the method in front. */
+const ANSWERS: Readonly<Record<string, Schema>> = {
+  "/api/v1/now": now,
+  "/api/v1/queries": object({ queries: list(query) }),
+  "/api/v1/who": object({ queries: number, clients: list(top), names: list(top), namespaces: list(top) }),
+  "/api/v1/names": object({
+    clusters: list(object({ domain: text, namespaces: list(object({ name: text, services: integer })) })),
+    services: list(service),
+    more: flag,
+  }),
+  "/api/v1/configuration": object({
+    file: text,
+    text,
+    sha512: text,
+    inForceSince: number,
+    diagnostics: list(diagnostic),
+    refused: orNull(object({ at: number, reason: text, diagnostics: list(diagnostic) })),
+    blocks: list(
+      object({
+        keys: list(text),
+        file: text,
+        line: integer,
+        listeners: list(text),
+        chain: list(object({ name: text, handles: flag })),
+      }),
+    ),
+  }),
+  "/api/v1/cache": object({
+    caches: list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer })),
+    answers: list(
+      object({
+        name: text,
+        type: text,
+        rcode: text,
+        ttl: integer,
+        remaining: integer,
+        age: integer,
+        answers: integer,
+        denial: flag,
+      }),
+    ),
+    more: flag,
+  }),
+  "/api/v1/fleet": object({
+    sources: list(text),
+    replicas: list(object({ address: text, now: orNull(object(replicaNow)), sha512: text, problem: text })),
+  }),
+  "/api/v1/session": object({ readNeedsToken: flag, hasToken: flag, signedIn: flag, csrf: text }),
+  "POST /api/v1/cache/forget": object({ forgotten: integer }),
+};
+
+export const API_SCHEMA: Schema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "Answers of Portolan's console, by path",
+  description:
+    "The events of /api/v1/events are 'now' (as /api/v1/now, after the first with the newest points of the history alone) and 'queries' " +
+    "({rows: queries, leftOut: number}). /api/v1/explain answers what `portolan explain -json` prints.",
+  type: "object",
+  properties: ANSWERS,
+};

@@ -1,0 +1,70 @@
+/** What the caches of all server blocks keep, and what they are to forget. */
+import { Name, NameError } from "../dns/name.ts";
+import { rcodeName } from "../dns/numbers.ts";
+import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
+import { CACHE, type CacheView } from "../plugin/cache-view.ts";
+import type { ServerControl } from "../plugin/site.ts";
+import type { CacheAnswer } from "./api-types.ts";
+import { badRequest, optionalText, readObject } from "./http/body.ts";
+
+const MOST_ANSWERS = 200;
+
+/** @throws RequestError */
+export function cacheAnswer(control: ServerControl, name: string): CacheAnswer {
+  const caches = cachesOf(control);
+  const wanted = name === "" ? undefined : readName(name);
+  const answers = wanted === undefined ? [] : caches.flatMap((cache) => cache.look(wanted, MOST_ANSWERS));
+  return {
+    caches: caches.map(({ zones, entries, octets, maxOctets }) => ({ zones, entries, octets, maxOctets })),
+    answers: answers.slice(0, MOST_ANSWERS).map((answer) => ({
+      name: answer.name.toString(),
+      type: recordTypeName(answer.type),
+      rcode: rcodeName(answer.rcode),
+      ttl: answer.ttl,
+      remaining: answer.remaining,
+      age: answer.age,
+      answers: answer.answers,
+      denial: answer.denial,
+    })),
+    more: answers.length >= MOST_ANSWERS,
+  };
+}
+
+export interface Forgetting {
+  readonly name: Name;
+  readonly below: boolean;
+  /** `undefined` for all types. */
+  readonly type: number | undefined;
+  readonly typeName: string;
+}
+
+/** @throws RequestError */
+export function readForget(body: string): Forgetting {
+  const members = readObject(body, ["name", "below", "type"]);
+  const name = optionalText(members, "name");
+  if (name === undefined) throw badRequest('"name" is missing');
+  const below = members.below ?? false;
+  if (typeof below !== "boolean") throw badRequest('"below" is true or false');
+  const typeName = (optionalText(members, "type") ?? "").toUpperCase();
+  const type = typeName === "" ? undefined : parseRecordType(typeName);
+  if (typeName !== "" && type === undefined) throw badRequest(`"type": ${typeName} is no type of records`);
+  return { name: readName(name), below, type, typeName };
+}
+
+/** @returns how many answers went at once */
+export function forgetIn(control: ServerControl, { name, below, type }: Forgetting): number {
+  return cachesOf(control).reduce((sum, cache) => sum + cache.forget(name, below, type), 0);
+}
+
+function cachesOf({ view }: ServerControl): CacheView[] {
+  return CACHE.among(view?.blocks().flatMap((block) => block.plugins) ?? []);
+}
+
+function readName(text: string): Name {
+  try {
+    return Name.parse(text.endsWith(".") ? text : `${text}.`);
+  } catch (error) {
+    if (error instanceof NameError) throw badRequest(`${text} is no domain name: ${error.message}`);
+    throw error;
+  }
+}

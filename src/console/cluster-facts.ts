@@ -1,0 +1,121 @@
+/** The clusters that the configuration in force answers for: how old what is known of them is, and what their names are. */
+import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
+import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
+import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
+import type { ServiceEntry } from "../kubernetes/store/service-entry.ts";
+import { formatIpAddress } from "../lib/ip-address.ts";
+import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
+import type { ClusterRow, NamesView, ServiceRow } from "./api-types.ts";
+
+interface ShownCluster {
+  readonly domain: string;
+  readonly view: ClusterView;
+  readonly plugin: PlacedPlugin;
+}
+
+export function clusterRows(control: ServerControl): ClusterRow[] {
+  return shownClusters(control).map(({ domain, view, plugin }) => {
+    const ages = [...view.store.kinds].map((kind) => view.store.age(kind));
+    const oldest = ages.reduce(
+      (oldest, age) => (oldest === undefined || age === undefined ? undefined : Math.max(oldest, age)),
+      0,
+    );
+    return {
+      domain,
+      awaited: [...(plugin.instance.cluster?.awaited ?? [])],
+      services: count(view.store.objects("services")),
+      age: oldest === undefined ? null : Math.round(oldest),
+      state: [...(plugin.instance.describeState?.() ?? [])],
+    };
+  });
+}
+
+export interface NamesQuestion {
+  /** Shows the services of this namespace alone. */
+  readonly namespace: string;
+  /** Shows services whose `service.namespace` holds this. */
+  readonly text: string;
+}
+
+const MOST_SERVICES = 200;
+const MOST_ENDPOINTS = 100;
+
+export function namesView(control: ServerControl, { namespace, text }: NamesQuestion): NamesView {
+  const clusters = shownClusters(control);
+  const services: ServiceRow[] = [];
+  let more = false;
+  const wanted = text.toLowerCase();
+  for (const { domain, view } of clusters) {
+    if (namespace === "" && wanted === "") continue;
+    for (const entry of view.store.services.entries()) {
+      if (!view.shows(entry)) continue;
+      if (namespace !== "" && entry.namespace.name !== namespace) continue;
+      if (!entry.key.includes(wanted)) continue;
+      if (services.length < MOST_SERVICES) services.push(serviceRow(domain, entry));
+      else more = true;
+    }
+  }
+  services.sort((one, other) => (one.fqdn < other.fqdn ? -1 : 1));
+  return {
+    clusters: clusters.map(({ domain, view }) => ({ domain, namespaces: namespacesOf(view) })),
+    services,
+    more,
+  };
+}
+
+function namespacesOf(view: ClusterView): { name: string; services: number }[] {
+  const names: { name: string; services: number }[] = [];
+  for (const { name } of view.store.objects("namespaces")) {
+    if (!view.hasNamespace(name)) continue;
+    names.push({ name, services: view.store.services.namespace(name)?.services.size ?? 0 });
+  }
+  return names.sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function serviceRow(domain: string, entry: ServiceEntry): ServiceRow {
+  const { service, endpoints } = entry;
+  const { groups } = endpoints;
+  const ready = groups.reduce((sum, { readyCount }) => sum + readyCount, 0);
+  const all = groups.reduce((sum, group) => sum + group.count, 0);
+  return {
+    domain,
+    namespace: entry.namespace.name,
+    name: entry.name,
+    type: service?.type ?? "missing",
+    fqdn: `${entry.name}.${entry.namespace.name}.svc.${domain}.`,
+    addresses: (service?.clusterAddresses ?? []).map((octets) => formatIpAddress(octets)),
+    externalName: service?.externalName ?? "",
+    ports: (service?.ports ?? []).map(
+      ({ name, number, protocol }) => `${name === "" ? "" : `${name} `}${number}/${protocol}`,
+    ),
+    ready,
+    notReady: all - ready,
+    publishNotReady: service?.publishNotReadyAddresses ?? false,
+    endpoints: groups.flatMap(endpointRows).slice(0, MOST_ENDPOINTS),
+  };
+}
+
+function endpointRows(group: EndpointGroup): ServiceRow["endpoints"] {
+  const { addresses, addressLength, count: size, readyCount, labels } = group;
+  return Array.from({ length: Math.min(size, MOST_ENDPOINTS) }, (_, index) => ({
+    address: formatIpAddress(addresses.subarray(index * addressLength, (index + 1) * addressLength)),
+    label: labels?.[index] ?? "",
+    ready: index < readyCount,
+  }));
+}
+
+/** One for each directive that serves a cluster, in the order of the Corefile. */
+function shownClusters({ view }: ServerControl): ShownCluster[] {
+  const plugins = view?.blocks().flatMap((block) => block.plugins) ?? [];
+  return plugins.flatMap((plugin) => {
+    const [service] = CLUSTER.among([plugin]);
+    const domain = plugin.instance.cluster?.domain ?? "";
+    return service === undefined ? [] : [{ domain, view: service.view, plugin }];
+  });
+}
+
+function count(things: Iterable<unknown>): number {
+  let number = 0;
+  for (const _ of things) number++;
+  return number;
+}

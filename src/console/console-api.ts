@@ -1,0 +1,183 @@
+/** The paths of the console: its page, and the API that the page and the command line read. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Logger } from "../lib/log.ts";
+import { ExplainError } from "../plugin/explanation.ts";
+import type { HttpHandler, ServerControl } from "../plugin/site.ts";
+import { API_SCHEMA } from "./api-schema.ts";
+import { cacheAnswer, forgetIn, readForget } from "./cache-facts.ts";
+import { namesView } from "./cluster-facts.ts";
+import { configurationAnswer } from "./configuration-facts.ts";
+import type { Console } from "./console.ts";
+import type { FleetWatch } from "./fleet-watch.ts";
+import type { Access } from "./http/access.ts";
+import { answerError, answerJson, readBody } from "./http/answer.ts";
+import { textMember } from "./http/body.ts";
+import { EventStream } from "./http/event-stream.ts";
+import { readQuestion } from "./http/question.ts";
+import { RequestError } from "./http/request-error.ts";
+import type { PageFiles } from "./page-files.ts";
+
+export interface ConsoleApiOptions {
+  readonly console: Console;
+  readonly access: Access;
+  readonly control: ServerControl;
+  readonly fleet: FleetWatch;
+  readonly page: PageFiles;
+  readonly log: Logger;
+}
+
+type Answer = (
+  request: IncomingMessage,
+  url: URL,
+  response: ServerResponse,
+) => object | undefined | Promise<object | undefined>;
+
+/** Milliseconds that an explanation may take, and how many are made at one time. */
+const EXPLAIN_TIMEOUT = 8_000;
+const MAX_EXPLAINING = 4;
+const MAX_ROWS = 1_000;
+
+export class ConsoleApi {
+  readonly #options: ConsoleApiOptions;
+  #explaining = 0;
+
+  constructor(options: ConsoleApiOptions) {
+    this.#options = options;
+  }
+
+  /** Handlers by path. */
+  routes(): Map<string, HttpHandler> {
+    const { access, console, control, fleet, page } = this.#options;
+    const reads = (answer: Answer): HttpHandler =>
+      this.#handler(["GET"], (request, url, response) => {
+        access.checkRead(request);
+        return answer(request, url, response);
+      });
+    const routes = new Map<string, HttpHandler>([
+      ["/api/v1/now", reads(() => console.now())],
+      ["/api/v1/who", reads((_request, { searchParams }) => console.who(rowsIn(searchParams, 50)))],
+      [
+        "/api/v1/queries",
+        reads(async (_request, { searchParams }) => ({
+          queries: await console.recent(console.filter(searchParams), rowsIn(searchParams, 200)),
+        })),
+      ],
+      [
+        "/api/v1/events",
+        reads((_request, { searchParams }, response) => this.#follow(searchParams, response)),
+      ],
+      [
+        "/api/v1/names",
+        reads((_request, { searchParams }) =>
+          namesView(control, {
+            namespace: searchParams.get("namespace") ?? "",
+            text: searchParams.get("text") ?? "",
+          }),
+        ),
+      ],
+      ["/api/v1/configuration", reads(() => configurationAnswer(control))],
+      [
+        "/api/v1/cache",
+        reads((_request, { searchParams }) => cacheAnswer(control, searchParams.get("name") ?? "")),
+      ],
+      ["/api/v1/fleet", reads(() => fleet.view())],
+      ["/api/v1/schema", reads(() => API_SCHEMA)],
+      ["/api/v1/explain", this.#handler(["POST"], (request) => this.#explain(request))],
+      ["/api/v1/cache/forget", this.#handler(["POST"], (request) => this.#forget(request))],
+      [
+        "/api/v1/session",
+        this.#handler(["GET", "POST", "DELETE"], (request, _url, response) =>
+          this.#session(request, response),
+        ),
+      ],
+    ]);
+    for (const path of page.paths)
+      routes.set(
+        path,
+        this.#handler(["GET", "HEAD"], async (request, _url, response) => {
+          await page.answer(path, request, response);
+          return undefined;
+        }),
+      );
+    return routes;
+  }
+
+  #handler(methods: readonly string[], answer: Answer): HttpHandler {
+    return (request, response) => void this.#respond(methods, answer, request, response);
+  }
+
+  async #respond(
+    methods: readonly string[],
+    answer: Answer,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    try {
+      if (!methods.includes(request.method ?? ""))
+        throw new RequestError(405, `${request.method} is not possible here: use ${methods.join(" or ")}`);
+      const url = new URL(request.url ?? "/", "http://console.invalid");
+      const body = await answer(request, url, response);
+      if (body !== undefined) answerJson(response, 200, body);
+    } catch (error) {
+      const known = error instanceof ExplainError ? new RequestError(400, error.message) : error;
+      answerError(response, known, (fault) =>
+        this.#options.log.error(fault instanceof Error ? fault.message : String(fault)),
+      );
+    }
+  }
+
+  #follow(parameters: URLSearchParams, response: ServerResponse): undefined {
+    const { console } = this.#options;
+    const wants = (parameters.get("streams") ?? "now,queries").split(",");
+    const filter = wants.includes("queries") ? console.filter(parameters) : undefined;
+    console.follow(() => new EventStream(response), filter, wants.includes("now"));
+    return undefined;
+  }
+
+  async #explain(request: IncomingMessage): Promise<object> {
+    const { access, control } = this.#options;
+    access.checkQuestion(request);
+    if (this.#explaining >= MAX_EXPLAINING)
+      throw new RequestError(429, `${MAX_EXPLAINING} questions are under way already: ask again in a moment`);
+    this.#explaining++;
+    try {
+      return await control.explain(readQuestion(await readBody(request)), EXPLAIN_TIMEOUT);
+    } finally {
+      this.#explaining--;
+    }
+  }
+
+  async #forget(request: IncomingMessage): Promise<object> {
+    const { access, control, log } = this.#options;
+    access.checkAction(request);
+    const wanted = readForget(await readBody(request));
+    const forgotten = forgetIn(control, wanted);
+    const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
+    log.info(
+      `${forgotten} answers forgotten for ${what}, as ${request.socket.remoteAddress ?? "somebody"} asked`,
+    );
+    return { forgotten };
+  }
+
+  async #session(request: IncomingMessage, response: ServerResponse): Promise<object | undefined> {
+    const { access } = this.#options;
+    if (request.method === "GET") return access.view(request);
+    if (request.method === "DELETE") {
+      const cookie = access.signOut(request);
+      answerJson(response, 200, access.view(request, cookie), { "set-cookie": cookie });
+      return undefined;
+    }
+    const cookie = access.signIn(request, textMember(await readBody(request), "token"));
+    answerJson(response, 200, access.view(request, cookie), { "set-cookie": cookie });
+    return undefined;
+  }
+}
+
+/** @throws RequestError */
+function rowsIn(parameters: URLSearchParams, fallback: number): number {
+  const text = parameters.get("rows");
+  if (text === null) return fallback;
+  const rows = Number(text);
+  if (Number.isInteger(rows) && rows > 0 && rows <= MAX_ROWS) return rows;
+  throw new RequestError(400, `rows: ${text} is not a whole number from 1 to ${MAX_ROWS}`);
+}

@@ -1,0 +1,229 @@
+/** What the console knows: it reads the stream of finished queries, counts, and hands on to those who look. */
+import { rcodeName } from "../dns/numbers.ts";
+import { recordTypeName } from "../dns/type-names.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
+import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { QueryStream } from "../plugin/query-stream.ts";
+import type { Machine, ServerControl } from "../plugin/site.ts";
+import type { NowView, QueryRow, WhoView } from "./api-types.ts";
+import { clusterRows } from "./cluster-facts.ts";
+import { COUNTED_TYPES, History, STEP } from "./history.ts";
+import type { EventStream } from "./http/event-stream.ts";
+import { RequestError } from "./http/request-error.ts";
+import { percentile } from "./latency.ts";
+import { shedQueries, upstreamRows } from "./metric-facts.ts";
+import { ProcessFacts } from "./process-facts.ts";
+import { QueryFilter, queryRow } from "./query-row.ts";
+import { QuerySources } from "./streams.ts";
+import { TopLists } from "./top-lists.ts";
+import { Workloads } from "./workloads.ts";
+
+export interface ConsoleSite {
+  readonly clock: Clock;
+  readonly metrics: MetricsRegistry;
+  readonly queries: QueryStream;
+  readonly control: ServerControl;
+  readonly machine: Machine;
+  readonly version: string;
+}
+
+/** Milliseconds. */
+const TICK = 250;
+const TICKS_OF_SECOND = 4;
+const MAX_STREAMS = 24;
+/** Rows that one client is sent in a tick; more than anybody can read. */
+const ROWS_OF_TICK = 100;
+
+interface Viewer {
+  readonly events: EventStream;
+  /** Absent for who wants no single queries. */
+  readonly filter: QueryFilter | undefined;
+  /** Whether it wants the numbers of each second. */
+  readonly wantsNow: boolean;
+  rows: QueryRow[];
+  leftOut: number;
+}
+
+/** What a console hands to the one of the next configuration. */
+export interface ConsoleMemory {
+  readonly history: History;
+  readonly lists: TopLists;
+}
+
+export class Console {
+  readonly workloads: Workloads;
+  readonly #site: ConsoleSite;
+  readonly #process = new ProcessFacts();
+  readonly #viewers = new Set<Viewer>();
+  #history = new History();
+  #lists: TopLists;
+  #sources: QuerySources | undefined;
+  #timer: Timer | undefined;
+  #ticks = 0;
+
+  constructor(site: ConsoleSite) {
+    this.#site = site;
+    this.workloads = new Workloads(
+      () => site.control.view,
+      () => site.clock.now(),
+    );
+    this.#lists = new TopLists(this.workloads);
+  }
+
+  get memory(): ConsoleMemory {
+    return { history: this.#history, lists: this.#lists };
+  }
+
+  /** Goes on with what the console of the configuration before has counted. */
+  inherit({ history, lists }: ConsoleMemory): void {
+    this.#history = history;
+    this.#lists = lists;
+    lists.workloads = this.workloads;
+  }
+
+  start(): void {
+    this.#process.start();
+    this.#timer = this.#site.clock.every(TICK, () => this.#tick());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#process.stop();
+    this.#sources?.stop();
+    for (const { events } of this.#viewers) events.end();
+    this.#viewers.clear();
+  }
+
+  /** Memory for one more thread to write its queries to. */
+  addThread(): SharedArrayBuffer {
+    return this.#opened().addThread();
+  }
+
+  /** Begins to read: from here on queries are written. */
+  listen(): void {
+    this.#opened();
+  }
+
+  /** @throws RequestError */
+  filter(parameters: URLSearchParams): QueryFilter {
+    return new QueryFilter(parameters, this.workloads);
+  }
+
+  /**
+   * Sends what happens from now on.
+   * @throws RequestError before anything is sent
+   */
+  follow(open: () => EventStream, filter: QueryFilter | undefined, wantsNow: boolean): void {
+    if (this.#viewers.size >= MAX_STREAMS)
+      throw new RequestError(503, `${MAX_STREAMS} streams are open already: close one`);
+    const events = open();
+    const viewer: Viewer = { events, filter, wantsNow, rows: [], leftOut: 0 };
+    this.#viewers.add(viewer);
+    events.onEnd(() => this.#viewers.delete(viewer));
+    if (wantsNow) events.send("now", this.now());
+  }
+
+  /** The newest queries that are wanted, newest first. */
+  async recent(filter: QueryFilter, most: number): Promise<QueryRow[]> {
+    const rows: QueryRow[] = [];
+    await this.#opened().readAll((query) => {
+      if (!filter.wants(query)) return;
+      rows.push(queryRow(query, this.workloads));
+      if (rows.length >= 2 * most) rows.splice(0, rows.length - most);
+    });
+    return rows.sort((one, other) => other.time - one.time).slice(0, most);
+  }
+
+  who(most: number): WhoView {
+    return this.#lists.view(most);
+  }
+
+  now(): NowView {
+    const { clock, control, machine, metrics, version } = this.#site;
+    const snapshot = metrics.snapshot();
+    const minute = this.#history.minute();
+    const queries = minute.rcodes.reduce((sum, count) => sum + count, 0) + minute.unanswered;
+    const rcodes: Record<string, number> = {};
+    for (const [rcode, count] of minute.rcodes.entries()) if (count > 0) rcodes[rcodeName(rcode)] = count;
+    if (minute.unanswered > 0) rcodes["no reply"] = minute.unanswered;
+    const types: Record<string, number> = {};
+    for (const [at, count] of minute.types.entries()) {
+      const type = COUNTED_TYPES[at];
+      if (count > 0) types[type === undefined ? "other" : recordTypeName(type)] = count;
+    }
+    const sources = this.#sources;
+    return {
+      time: clock.wallTime(),
+      version,
+      hostname: machine.hostname,
+      startedAt: control.view?.startedAt ?? 0,
+      threads: control.view?.threads ?? 1,
+      rate: Math.round((sources?.rate ?? 0) * 10) / 10,
+      minute: {
+        queries,
+        rcodes,
+        types,
+        hitRatio: queries === 0 ? null : Math.round((minute.hits / queries) * 1e4) / 1e4,
+        p50: percentile(minute.latencies, 0.5),
+        p90: percentile(minute.latencies, 0.9),
+        p99: percentile(minute.latencies, 0.99),
+      },
+      upstreams: upstreamRows(snapshot),
+      clusters: clusterRows(control),
+      memory: this.#process.memory(),
+      pauses: this.#process.pauses(),
+      shed: shedQueries(snapshot),
+      sampling: { interval: sources?.interval ?? 1, missed: sources?.missed ?? 0 },
+      history: { step: STEP, points: this.#history.points() },
+    };
+  }
+
+  #opened(): QuerySources {
+    this.#sources ??= new QuerySources(this.#site.queries);
+    return this.#sources;
+  }
+
+  #tick(): void {
+    const sources = this.#opened();
+    const { clock } = this.#site;
+    const time = clock.wallTime();
+    this.#history.advance(time);
+    this.#lists.advance(time);
+    sources.read(this.#visit);
+    sources.measure(clock.now());
+    this.#ticks++;
+    if (this.#ticks % (60 * TICKS_OF_SECOND) === 0) this.#process.advance();
+    this.#tell(this.#ticks % TICKS_OF_SECOND === 0);
+  }
+
+  readonly #visit = (query: FinishedQuery): void => {
+    this.#history.count(query);
+    this.#lists.count(query);
+    for (const viewer of this.#viewers) {
+      if (viewer.filter?.wants(query) !== true) continue;
+      if (viewer.rows.length < ROWS_OF_TICK) viewer.rows.push(queryRow(query, this.workloads));
+      else viewer.leftOut++;
+    }
+  };
+
+  #tell(withNow: boolean): void {
+    let now: NowView | undefined;
+    for (const viewer of this.#viewers) {
+      const { rows, leftOut, events } = viewer;
+      if (rows.length > 0) {
+        viewer.leftOut = events.send("queries", { rows, leftOut }) ? 0 : leftOut + rows.length;
+        viewer.rows = [];
+      }
+      if (!withNow || !viewer.wantsNow) continue;
+      // The hour before is with the first; then its newest points alone.
+      now ??= this.#newest();
+      events.send("now", now);
+    }
+  }
+
+  #newest(): NowView {
+    const now = this.now();
+    return { ...now, history: { step: now.history.step, points: now.history.points.slice(-2) } };
+  }
+}

@@ -1,0 +1,166 @@
+/** The other replicas: found under the names in the Corefile, asked over their own consoles. */
+import { lookup } from "node:dns/promises";
+import { nodeHttp } from "../lib/node-modules.ts";
+import type { FleetView, NowView, ReplicaRow } from "./api-types.ts";
+import { isLoopbackHost } from "./http/loopback.ts";
+
+export interface FleetOptions {
+  /** `HOST:PORT`: the headless Service, or single replicas. */
+  readonly sources: readonly string[];
+  readonly token: () => string | undefined;
+  /** This replica. */
+  own(): { readonly address: string; readonly now: NowView; readonly sha512: string };
+  /** Milliseconds that never go back. */
+  readonly now: () => number;
+}
+
+/** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
+const PATIENCE = 2_000;
+const FRESH = 1_000;
+const MAX_REPLICAS = 64;
+const MAX_ANSWER = 256 * 1024;
+
+export class FleetWatch {
+  readonly #options: FleetOptions;
+  #asked = Number.NEGATIVE_INFINITY;
+  #answer: Promise<FleetView> | undefined;
+  /** Addresses that answered once: one that is away is shown as such, and not left out. */
+  readonly #known = new Set<string>();
+
+  constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  view(): Promise<FleetView> {
+    const now = this.#options.now();
+    if (this.#answer === undefined || now - this.#asked > FRESH) {
+      this.#asked = now;
+      this.#answer = this.#ask();
+    }
+    return this.#answer;
+  }
+
+  async #ask(): Promise<FleetView> {
+    const { sources } = this.#options;
+    if (sources.length === 0) {
+      const { address, now, sha512 } = this.#options.own();
+      return { sources, replicas: [{ address, now: trimmed(now), sha512, problem: "" }] };
+    }
+    const found = await Promise.all(sources.map((source) => addressesOf(source)));
+    const problems = found.flatMap(({ problem, source }) => (problem === "" ? [] : [away(source, problem)]));
+    const addresses = [...new Set([...found.flatMap((each) => each.addresses), ...this.#known])];
+    const replicas = await Promise.all(
+      addresses
+        .sort()
+        .slice(0, MAX_REPLICAS)
+        .map((address) => this.#askOne(address)),
+    );
+    for (const { address, now } of replicas) if (now !== null) this.#known.add(address);
+    for (const address of this.#known) if (this.#known.size > MAX_REPLICAS) this.#known.delete(address);
+    return { sources, replicas: [...replicas, ...problems] };
+  }
+
+  async #askOne(address: string): Promise<ReplicaRow> {
+    try {
+      const [now, configuration] = await Promise.all([
+        this.#get(address, "/api/v1/now"),
+        this.#get(address, "/api/v1/configuration"),
+      ]);
+      if (!isNow(now)) return away(address, "answers, and is no console of Portolan");
+      return { address, now: trimmed(now), sha512: textOf(configuration, "sha512"), problem: "" };
+    } catch (error) {
+      return away(address, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #get(address: string, path: string): Promise<unknown> {
+    const token = this.#options.token();
+    const at = address.lastIndexOf(":");
+    const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+    return new Promise((resolve, reject) => {
+      const sent = nodeHttp().get({
+        host,
+        port: Number(address.slice(at + 1)),
+        path,
+        signal: AbortSignal.timeout(PATIENCE),
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      });
+      sent.once("error", (error) =>
+        reject(
+          error.name === "TimeoutError" || error.name === "AbortError"
+            ? new Error(`no answer within ${PATIENCE / 1000} s`)
+            : error,
+        ),
+      );
+      sent.once("response", (response) => {
+        const chunks: Buffer[] = [];
+        let length = 0;
+        response.on("data", (chunk: Buffer) => {
+          length += chunk.length;
+          if (length <= MAX_ANSWER) chunks.push(chunk);
+          else response.destroy(new Error("answers with too much"));
+        });
+        response.once("error", reject);
+        response.once("end", () => {
+          if (response.statusCode !== 200) reject(new Error(`answers with status ${response.statusCode}`));
+          else resolve(parsed(Buffer.concat(chunks).toString()));
+        });
+      });
+    });
+  }
+}
+
+interface FoundAddresses {
+  readonly source: string;
+  readonly addresses: readonly string[];
+  readonly problem: string;
+}
+
+async function addressesOf(source: string): Promise<FoundAddresses> {
+  const at = source.lastIndexOf(":");
+  const host = source.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+  const port = source.slice(at + 1);
+  // On one machine the port tells replicas apart, and the name may have a second address that nobody listens on.
+  if (isLoopbackHost(host)) return { source, addresses: [source], problem: "" };
+  try {
+    const found = await lookup(host, { all: true });
+    const addresses = found.map(
+      ({ address, family }) => `${family === 6 ? `[${address}]` : address}:${port}`,
+    );
+    return { source, addresses, problem: "" };
+  } catch (error) {
+    return { source, addresses: [], problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function away(address: string, problem: string): ReplicaRow {
+  return { address, now: null, sha512: "", problem };
+}
+
+function trimmed({
+  history: _history,
+  upstreams: _upstreams,
+  ...now
+}: NowView): Omit<NowView, "history" | "upstreams"> {
+  return now;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isNow(value: unknown): value is NowView {
+  return (
+    typeof value === "object" && value !== null && "rate" in value && "minute" in value && "sampling" in value
+  );
+}
+
+function textOf(value: unknown, member: string): string {
+  if (typeof value !== "object" || value === null || !(member in value)) return "";
+  const found: unknown = Object.entries(value).find(([key]) => key === member)?.[1];
+  return typeof found === "string" ? found : "";
+}

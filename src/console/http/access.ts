@@ -1,0 +1,186 @@
+/**
+ * Who may read and who may act. Reading is free on a loopback address and needs the token elsewhere; actions need it always. Programs send
+ * the token itself, a browser exchanges it for a session.
+ */
+import type { IncomingMessage } from "node:http";
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import type { SessionView } from "../api-types.ts";
+import { isLoopbackHost } from "./loopback.ts";
+import { RequestError } from "./request-error.ts";
+
+export interface AccessOptions {
+  /** `undefined` where there is none: then nobody can act. */
+  readonly token: () => string | undefined;
+  /** The address listened on is one that only this machine reaches. */
+  readonly isLoopback: boolean;
+  /** Milliseconds that never go back. */
+  readonly now: () => number;
+}
+
+interface Session {
+  readonly csrf: string;
+  readonly until: number;
+}
+
+const COOKIE = "portolan_session";
+/** Milliseconds. */
+const LIFETIME = 12 * 3_600_000;
+const MAX_SESSIONS = 64;
+/** Wrong tokens in a minute, from all clients together. */
+const MAX_FAILURES = 10;
+const MINUTE = 60_000;
+
+export class Access {
+  readonly #options: AccessOptions;
+  readonly #sessions = new Map<string, Session>();
+  readonly #failures: number[] = [];
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Lets a request pass that only reads.
+   * @throws RequestError
+   */
+  checkRead(request: IncomingMessage): void {
+    this.#checkOrigin(request);
+    if (this.#options.isLoopback) return;
+    if (!this.#hasToken(request) && this.#session(request) === undefined)
+      throw new RequestError(
+        401,
+        "reading needs the token: sign in, or send it as 'authorization: Bearer TOKEN'",
+      );
+  }
+
+  /**
+   * Lets a request pass that changes something.
+   * @throws RequestError
+   */
+  checkAction(request: IncomingMessage): void {
+    this.#checkOrigin(request);
+    if (this.#options.token() === undefined)
+      throw new RequestError(
+        403,
+        "the console is read-only: write 'token_file FILE' into its block of the Corefile",
+      );
+    checkJson(request);
+    if (this.#hasToken(request)) return;
+    const session = this.#session(request);
+    if (session === undefined) throw new RequestError(401, "actions need the token: sign in first");
+    if (request.headers["portolan-csrf"] !== session.csrf)
+      throw new RequestError(403, "the header portolan-csrf is not that of the session");
+  }
+
+  /** Checks what a `POST` that only asks has to have. @throws RequestError */
+  checkQuestion(request: IncomingMessage): void {
+    this.checkRead(request);
+    checkJson(request);
+  }
+
+  /**
+   * Exchanges the token for a session.
+   * @returns the value of the header `set-cookie`
+   * @throws RequestError
+   */
+  signIn(request: IncomingMessage, token: string): string {
+    this.#checkOrigin(request);
+    checkJson(request);
+    if (this.#options.token() === undefined) throw new RequestError(403, "the console has no token");
+    if (!this.#isToken(token)) throw new RequestError(401, "that is not the token");
+    const { randomBytes } = nodeCrypto();
+    const id = randomBytes(24).toString("base64url");
+    if (this.#sessions.size >= MAX_SESSIONS)
+      for (const oldest of this.#sessions.keys()) {
+        this.#sessions.delete(oldest);
+        break;
+      }
+    const until = this.#options.now() + LIFETIME;
+    this.#sessions.set(id, { csrf: randomBytes(24).toString("base64url"), until });
+    return `${COOKIE}=${id}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${LIFETIME / 1000}`;
+  }
+
+  /** @returns the value of the header `set-cookie` */
+  signOut(request: IncomingMessage): string {
+    this.#checkOrigin(request);
+    const id = cookieOf(request);
+    if (id !== undefined) this.#sessions.delete(id);
+    return `${COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
+  }
+
+  /** What the page needs to know of its own rights. @param cookie of a session that has just begun */
+  view(request: IncomingMessage, cookie?: string): SessionView {
+    const session = this.#session(request, cookie === undefined ? undefined : cookieValue(cookie));
+    return {
+      readNeedsToken: !this.#options.isLoopback,
+      hasToken: this.#options.token() !== undefined,
+      signedIn: session !== undefined,
+      csrf: session?.csrf ?? "",
+    };
+  }
+
+  /** A page of another site can have a browser on this machine send requests here. Host, Origin and Sec-Fetch-Site give it away. */
+  #checkOrigin({ headers }: IncomingMessage): void {
+    const host = hostOf(headers.host);
+    if (host === undefined) throw new RequestError(400, "the header Host is missing");
+    if (this.#options.isLoopback && !isLoopbackHost(host))
+      throw new RequestError(403, "the header Host names no loopback address: use http://127.0.0.1:PORT/");
+    const site = headers["sec-fetch-site"];
+    if (site !== undefined && site !== "same-origin" && site !== "none")
+      throw new RequestError(403, "requests of other web pages are refused");
+    const { origin } = headers;
+    if (origin !== undefined && origin !== `http://${headers.host}` && origin !== `https://${headers.host}`)
+      throw new RequestError(403, "requests of other web pages are refused");
+  }
+
+  #hasToken({ headers }: IncomingMessage): boolean {
+    const sent = /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
+    return sent !== undefined && this.#isToken(sent);
+  }
+
+  /** @throws RequestError for one who guesses */
+  #isToken(text: string): boolean {
+    const now = this.#options.now();
+    while ((this.#failures[0] ?? now) < now - MINUTE) this.#failures.shift();
+    if (this.#failures.length >= MAX_FAILURES)
+      throw new RequestError(429, "too many wrong tokens: wait a minute");
+    const token = this.#options.token();
+    const { createHash, timingSafeEqual } = nodeCrypto();
+    const digest = (word: string): Buffer => createHash("sha256").update(word).digest();
+    if (token !== undefined && timingSafeEqual(digest(token), digest(text))) return true;
+    this.#failures.push(now);
+    return false;
+  }
+
+  #session(request: IncomingMessage, id = cookieOf(request)): Session | undefined {
+    const session = id === undefined ? undefined : this.#sessions.get(id);
+    if (session === undefined || id === undefined) return undefined;
+    if (session.until > this.#options.now()) return session;
+    this.#sessions.delete(id);
+    return undefined;
+  }
+}
+
+/** A form of another site cannot send this type without being asked for leave first. */
+function checkJson({ headers }: IncomingMessage): void {
+  const [type = ""] = (headers["content-type"] ?? "").split(";");
+  if (type.trim().toLowerCase() !== "application/json")
+    throw new RequestError(415, "the content type is application/json");
+}
+
+function cookieOf({ headers }: IncomingMessage): string | undefined {
+  for (const part of (headers.cookie ?? "").split(";")) {
+    const [name, value] = part.trim().split("=", 2);
+    if (name === COOKIE) return value;
+  }
+  return undefined;
+}
+
+function cookieValue(cookie: string): string | undefined {
+  return /=([^;]*)/.exec(cookie)?.[1];
+}
+
+/** Without port; `undefined` for none, or one that is not well-formed. */
+function hostOf(header: string | undefined): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[^:[\]]+)(?::\d{1,5})?$/i.exec(header ?? "")?.[1];
+}

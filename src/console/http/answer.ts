@@ -1,0 +1,72 @@
+/** How the console answers over HTTP: JSON with headers that keep browsers from mischief. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { RequestError } from "./request-error.ts";
+
+/** Scripts and styles come from the console itself, and from nowhere else; nobody may frame it. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+export function answerJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const text = `${JSON.stringify(body)}\n`;
+  response.writeHead(status, {
+    ...SECURITY_HEADERS,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-store",
+    ...headers,
+    // What is left of a body that was not read would be taken for the next request.
+    ...(status >= 400 && { connection: "close" }),
+  });
+  response.end(text);
+}
+
+export function answerError(
+  response: ServerResponse,
+  error: unknown,
+  onFault: (error: unknown) => void,
+): void {
+  const status = error instanceof RequestError ? error.status : 500;
+  if (status === 500) onFault(error);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  answerJson(response, status, { error: reason }, status === 405 ? { allow: "GET, POST" } : {});
+}
+
+const MAX_BODY = 4_096;
+
+/**
+ * The body of a request, 4096 octets at the most.
+ * @throws RequestError
+ */
+export async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  // Breaking out of a loop over the stream would destroy the connection before the client reads why.
+  await new Promise<void>((resolve, reject) => {
+    request.on("data", (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length <= MAX_BODY) chunks.push(chunk);
+      else reject(new RequestError(413, `a request has ${MAX_BODY} octets at the most`));
+    });
+    request.once("end", resolve);
+    request.once("error", reject);
+    request.once("close", () => reject(new RequestError(400, "the request broke off")));
+  });
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,41 @@
+/** Server-sent events to one client (HTML standard, section 9.2). A client that does not read loses events, and is told how many. */
+import type { ServerResponse } from "node:http";
+import { SECURITY_HEADERS } from "./answer.ts";
+
+/** Octets that may wait for a client. */
+const MAX_WAITING = 256 * 1024;
+
+export class EventStream {
+  readonly #response: ServerResponse;
+  lost = 0;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.writeHead(200, {
+      ...SECURITY_HEADERS,
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      "x-accel-buffering": "no",
+    });
+    // The browser waits so many milliseconds before it asks again.
+    response.write("retry: 2000\n\n");
+  }
+
+  /** @returns false where the client is behind, and got nothing */
+  send(event: string, data: object): boolean {
+    if (this.#response.destroyed || this.#response.writableLength > MAX_WAITING) {
+      this.lost++;
+      return false;
+    }
+    this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    return true;
+  }
+
+  onEnd(callback: () => void): void {
+    this.#response.once("close", callback);
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+}

@@ -1,0 +1,62 @@
+/** What the metrics of the process say of upstreams and of queries that were given up. */
+import type { MetricSnapshot } from "../lib/metric-snapshot.ts";
+import type { UpstreamRow } from "./api-types.ts";
+
+const GOOD = new Set(["NOERROR", "NXDOMAIN"]);
+
+interface Sums {
+  exchanges: number;
+  errors: number;
+  seconds: number;
+  readonly buckets: number[];
+}
+
+export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] {
+  const durations = metrics.find(({ name }) => name === "coredns_proxy_request_duration_seconds");
+  const checks = metrics.find(({ name }) => name === "coredns_proxy_healthcheck_failures_total");
+  const found = new Map<string, Sums>();
+  const failed = new Map<string, number>();
+  for (const { labelValues, numbers } of checks?.series ?? [])
+    failed.set(labelValues.slice(0, 2).join(" "), numbers[0] ?? 0);
+  for (const { labelValues, numbers } of durations?.series ?? []) {
+    const key = labelValues.slice(0, 2).join(" ");
+    const sums = found.get(key) ?? { exchanges: 0, errors: 0, seconds: 0, buckets: [] };
+    found.set(key, sums);
+    const counts = numbers.subarray(0, -1);
+    for (const [at, count] of counts.entries()) sums.buckets[at] = (sums.buckets[at] ?? 0) + count;
+    const exchanges = counts.reduce((sum, count) => sum + count, 0);
+    sums.exchanges += exchanges;
+    if (!GOOD.has(labelValues[2] ?? "")) sums.errors += exchanges;
+    sums.seconds += numbers.at(-1) ?? 0;
+  }
+  for (const key of failed.keys())
+    if (!found.has(key)) found.set(key, { exchanges: 0, errors: 0, seconds: 0, buckets: [] });
+  return Array.from(found, ([key, sums]) => {
+    const [plugin = "", address = ""] = key.split(" ");
+    return {
+      plugin,
+      address,
+      exchanges: sums.exchanges,
+      errors: sums.errors,
+      mean: sums.exchanges === 0 ? null : Math.round((1e6 * sums.seconds) / sums.exchanges) / 1000,
+      p99: bound(sums, durations?.buckets ?? [], 0.99),
+      failedChecks: failed.get(key) ?? 0,
+    };
+  });
+}
+
+export function shedQueries(metrics: readonly MetricSnapshot[]): number {
+  const series = metrics.find(({ name }) => name === "portolan_dns_shed_total")?.series ?? [];
+  return series.reduce((sum, { numbers }) => sum + (numbers[0] ?? 0), 0);
+}
+
+/** The bound of the bucket that the share ends in, in milliseconds. */
+function bound({ exchanges, buckets }: Sums, bounds: readonly number[], share: number): number | null {
+  if (exchanges === 0) return null;
+  let sum = 0;
+  for (const [at, count] of buckets.entries()) {
+    sum += count;
+    if (sum >= share * exchanges) return Math.round((bounds[at] ?? bounds.at(-1) ?? 0) * 1e6) / 1000;
+  }
+  return null;
+}

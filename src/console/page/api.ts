@@ -1,0 +1,97 @@
+/** The console's API, as the page uses it: answers, the stream of events, the session. */
+import { signal } from "@preact/signals";
+import type { HistoryPoint, NowView, QueryRow, SessionView } from "../api-types.ts";
+
+/** An answer that is no good; the message is the server's own. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export const session = signal<SessionView>({
+  readNeedsToken: false,
+  hasToken: false,
+  signedIn: false,
+  csrf: "",
+});
+export const now = signal<NowView | undefined>(undefined);
+export const history = signal<readonly HistoryPoint[]>([]);
+export const connection = signal<"connecting" | "live" | "lost">("connecting");
+
+export async function get<T>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<T> {
+  const wanted = Object.entries(parameters).filter(([, value]) => value !== "");
+  const search = new URLSearchParams(wanted).toString();
+  return read(await fetch(`api/v1/${path}${search === "" ? "" : `?${search}`}`));
+}
+
+export async function post<T>(path: string, body: object): Promise<T> {
+  const headers = { "content-type": "application/json", "portolan-csrf": session.value.csrf };
+  return read(await fetch(`api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+export async function loadSession(): Promise<void> {
+  session.value = await get<SessionView>("session");
+}
+
+export async function signIn(token: string): Promise<void> {
+  session.value = await post<SessionView>("session", { token });
+  followNow();
+}
+
+export async function signOut(): Promise<void> {
+  session.value = await read<SessionView>(await fetch("api/v1/session", { method: "DELETE" }));
+}
+
+async function read<T>(response: Response): Promise<T> {
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return body as T;
+  const told = typeof body === "object" && body !== null && "error" in body ? String(body.error) : "";
+  throw new ApiError(
+    response.status,
+    told === "" ? `the server answers with status ${response.status}` : told,
+  );
+}
+
+let events: EventSource | undefined;
+
+/** Points of an hour; older ones go. */
+const MOST_POINTS = 720;
+
+/** Takes the numbers of each second. */
+export function followNow(): void {
+  events?.close();
+  events = new EventSource("api/v1/events?streams=now");
+  events.addEventListener("open", () => {
+    connection.value = "live";
+  });
+  events.addEventListener("error", () => {
+    connection.value = "lost";
+  });
+  events.addEventListener("now", (event) => {
+    const view: NowView = JSON.parse(event.data);
+    const { points } = view.history;
+    const [first] = points;
+    const kept = first === undefined ? [] : history.value.filter(({ time }) => time < first.time);
+    history.value = [...kept, ...points].slice(-MOST_POINTS);
+    now.value = view;
+    connection.value = "live";
+  });
+}
+
+/** Takes single queries. @returns ends it */
+export function followQueries(
+  filter: Readonly<Record<string, string>>,
+  take: (rows: readonly QueryRow[], leftOut: number) => void,
+): () => void {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== "");
+  const source = new EventSource(`api/v1/events?${new URLSearchParams([["streams", "queries"], ...wanted])}`);
+  source.addEventListener("queries", (event) => {
+    const { rows, leftOut }: { rows: QueryRow[]; leftOut: number } = JSON.parse(event.data);
+    take(rows, leftOut);
+  });
+  return () => source.close();
+}

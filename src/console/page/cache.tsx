@@ -1,0 +1,135 @@
+import { signal } from "@preact/signals";
+import type { CacheAnswer } from "../api-types.ts";
+import { post, session } from "./api.ts";
+import { count, octets, span } from "./format.ts";
+import { useAnswer } from "./loaded.ts";
+import { Problem } from "./parts.tsx";
+
+const name = signal("");
+const result = signal("");
+
+export function CachePage() {
+  const { answer, problem, reload } = useAnswer<CacheAnswer>("cache", { name: name.value }, 3_000);
+  const look = (event: Event): void => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    name.value = String(new FormData(event.currentTarget).get("name") ?? "").trim();
+    result.value = "";
+  };
+  const forget = (body: { name: string; below?: boolean; type?: string }): void => {
+    post<{ forgotten: number }>("cache/forget", body).then(
+      ({ forgotten }) => {
+        result.value = `${forgotten} answers forgotten.`;
+        reload();
+      },
+      (error: unknown) => {
+        result.value = error instanceof Error ? error.message : String(error);
+      },
+    );
+  };
+  const mayForget = session.value.signedIn;
+  return (
+    <>
+      <h1>Cache</h1>
+      <dl class="tiles">
+        {answer?.caches.map(({ zones, entries, octets: taken, maxOctets }) => (
+          <div key={zones.join()}>
+            <dt>{zones.join(" ")}</dt>
+            <dd>
+              <strong>{count(entries)}</strong>{" "}
+              <span>
+                answers, {octets(taken)} of {octets(maxOctets)}
+              </span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {answer?.caches.length === 0 && (
+        <p>
+          No server block has <code>cache</code>.
+        </p>
+      )}
+      <form class="filter" onSubmit={look}>
+        <label>
+          Name, and all below it
+          <input
+            name="name"
+            defaultValue={name.value}
+            placeholder="example.org"
+            autocomplete="off"
+            spellcheck={false}
+          />
+        </label>
+        <div class="buttons">
+          <button type="submit">Look</button>
+          {mayForget && name.value !== "" && (
+            <button type="button" class="quiet" onClick={() => forget({ name: name.value, below: true })}>
+              Forget {name.value} and all below
+            </button>
+          )}
+        </div>
+      </form>
+      <Problem text={problem} />
+      <p class="note" role="status">
+        {result.value}
+        {!mayForget &&
+          (session.value.hasToken ? "Sign in to forget answers." : "Read-only: the console has no token.")}
+      </p>
+      {answer !== undefined && name.value !== "" && answer.answers.length === 0 && (
+        <p>Nothing is kept there.</p>
+      )}
+      {answer !== undefined && answer.answers.length > 0 && (
+        <section class="scroll" aria-label="Kept answers" tabIndex={0}>
+          <table>
+            <caption class="hidden">Kept answers</caption>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Type</th>
+                <th scope="col">Rcode</th>
+                <th scope="col" class="number">
+                  Records
+                </th>
+                <th scope="col" class="number">
+                  Age
+                </th>
+                <th scope="col" class="number">
+                  Good for
+                </th>
+                {mayForget && (
+                  <th scope="col">
+                    <span class="hidden">Action</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {answer.answers.map((row, index) => (
+                <tr key={index}>
+                  <td class="name">{row.name}</td>
+                  <td>{row.type}</td>
+                  <td>{row.rcode}</td>
+                  <td class="number">{row.answers}</td>
+                  <td class="number">{span(row.age * 1000)}</td>
+                  <td class="number">{row.remaining === 0 ? "expired" : span(row.remaining * 1000)}</td>
+                  {mayForget && (
+                    <td>
+                      <button
+                        type="button"
+                        class="small"
+                        aria-label={`Forget ${row.name} ${row.type}`}
+                        onClick={() => forget({ name: row.name, type: row.type })}
+                      >
+                        Forget
+                      </button>
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </>
+  );
+}

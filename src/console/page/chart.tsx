@@ -1,0 +1,81 @@
+/** An hour as a drawing, with what it says in words for who does not see it. */
+
+export interface Line {
+  readonly name: string;
+  /** `null` where there is nothing to show. */
+  readonly values: readonly (number | null)[];
+  /** 1 to 3: a colour of the style sheet. */
+  readonly colour: 1 | 2 | 3;
+}
+
+export interface ChartProps {
+  readonly title: string;
+  readonly lines: readonly Line[];
+  /** Seconds between two values. */
+  readonly step: number;
+  readonly format: (value: number) => string;
+}
+
+const WIDTH = 600;
+const HEIGHT = 120;
+
+export function Chart({ title, lines, step, format }: ChartProps) {
+  const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const length = Math.max(1, ...lines.map(({ values }) => values.length));
+  const minutes = Math.round((length * step) / 60);
+  const summary = lines
+    .map(({ name, values }) => {
+      const known = values.filter((value) => value !== null);
+      const latest = known.at(-1);
+      return latest === undefined
+        ? `${name}: nothing`
+        : `${name}: ${format(latest)} now, ${format(Math.max(...known))} at most`;
+    })
+    .join("; ");
+  return (
+    <figure class="chart">
+      <figcaption>
+        <h2>{title}</h2>
+        <ul class="legend">
+          {lines.map(({ name, colour }) => (
+            <li key={name} class={`colour-${colour}`}>
+              {name}
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}. ${summary}`}
+      >
+        <line class="grid" x1="0" x2={WIDTH} y1={HEIGHT / 2} y2={HEIGHT / 2} />
+        {lines.map(({ name, values, colour }) => (
+          <path key={name} class={`line colour-${colour}`} d={pathOf(values, length, most)} />
+        ))}
+      </svg>
+      <p class="scale">
+        <span>{minutes < 1 ? "a moment ago" : `${minutes} min ago`}</span>
+        <span>at most {format(most)}</span>
+        <span>now</span>
+      </p>
+    </figure>
+  );
+}
+
+function pathOf(values: readonly (number | null)[], length: number, most: number): string {
+  let path = "";
+  let isDown = false;
+  for (const [index, value] of values.entries()) {
+    if (value === null) {
+      isDown = false;
+      continue;
+    }
+    const x = (length === 1 ? 1 : index / (length - 1)) * WIDTH;
+    const y = HEIGHT - 3 - (most === 0 ? 0 : value / most) * (HEIGHT - 6);
+    path += `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    isDown = true;
+  }
+  return path;
+}

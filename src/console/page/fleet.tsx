@@ -1,0 +1,100 @@
+import type { FleetView } from "../api-types.ts";
+import { count, milliseconds, octets, share, span } from "./format.ts";
+import { useAnswer } from "./loaded.ts";
+import { Problem } from "./parts.tsx";
+
+export function FleetPage() {
+  const { answer, problem } = useAnswer<FleetView>("fleet", {}, 3_000);
+  const replicas = answer?.replicas ?? [];
+  const present = replicas.flatMap(({ now }) => now ?? []);
+  const rate = present.reduce((sum, now) => sum + now.rate, 0);
+  const queries = present.reduce((sum, now) => sum + now.minute.queries, 0);
+  const versions = new Set(replicas.flatMap(({ sha512 }) => (sha512 === "" ? [] : [sha512])));
+  const away = replicas.length - present.length;
+  return (
+    <>
+      <h1>Fleet</h1>
+      <Problem text={problem} />
+      {answer?.sources.length === 0 && (
+        <p class="note">
+          This is the one replica that is known. Write <code>fleet HOST:PORT</code> into the block of{" "}
+          <code>console</code> to see all.
+        </p>
+      )}
+      <dl class="tiles">
+        <div>
+          <dt>Replicas</dt>
+          <dd>
+            <strong>{present.length}</strong> <span>{away > 0 ? `and ${away} away` : "none away"}</span>
+          </dd>
+        </div>
+        <div>
+          <dt>Queries</dt>
+          <dd>
+            <strong>{count(rate)}/s</strong> <span>{count(queries)} in the last minute</span>
+          </dd>
+        </div>
+        <div>
+          <dt>Configurations</dt>
+          <dd>
+            <strong>{versions.size}</strong>{" "}
+            <span>{versions.size > 1 ? "replicas differ" : "the same everywhere"}</span>
+          </dd>
+        </div>
+      </dl>
+      <section class="scroll" aria-label="Replicas" tabIndex={0}>
+        <table>
+          <caption class="hidden">Replicas</caption>
+          <thead>
+            <tr>
+              <th scope="col">Replica</th>
+              <th scope="col" class="number">
+                Queries
+              </th>
+              <th scope="col" class="number">
+                99 % within
+              </th>
+              <th scope="col" class="number">
+                From the cache
+              </th>
+              <th scope="col" class="number">
+                Memory
+              </th>
+              <th scope="col">Configuration</th>
+              <th scope="col">Version</th>
+              <th scope="col" class="number">
+                Has run for
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {replicas.map(({ address, now, sha512, problem: reason }) => (
+              <tr key={address}>
+                <th scope="row">
+                  {now?.hostname ?? ""} <code>{address}</code>
+                </th>
+                {now === null ? (
+                  <td colSpan={7} class="bad">
+                    away: {reason}
+                  </td>
+                ) : (
+                  <>
+                    <td class="number">{count(now.rate)}/s</td>
+                    <td class="number">{milliseconds(now.minute.p99)}</td>
+                    <td class="number">{share(now.minute.hitRatio)}</td>
+                    <td class="number">{octets(now.memory.resident)}</td>
+                    <td>
+                      <code>{sha512.slice(0, 8)}</code>
+                    </td>
+                    <td>{now.version}</td>
+                    <td class="number">{span(now.time - now.startedAt)}</td>
+                  </>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,191 @@
+import type { NowView, UpstreamRow } from "../api-types.ts";
+import { history, now } from "./api.ts";
+import { Chart } from "./chart.tsx";
+import { count, milliseconds, octets, share, span } from "./format.ts";
+
+export function NowPage() {
+  const view = now.value;
+  if (view === undefined) return <p>Waiting for the server …</p>;
+  const points = history.value;
+  const { step } = view.history;
+  const perSecond = (values: readonly number[]): number[] => values.slice(0, -1).map((value) => value / step);
+  return (
+    <>
+      <h1>Now</h1>
+      <Tiles view={view} />
+      <div class="charts">
+        <Chart
+          title="Queries a second"
+          step={step}
+          format={(value) => count(value)}
+          lines={[
+            { name: "all", colour: 1, values: perSecond(points.map(({ queries }) => queries)) },
+            { name: "NXDOMAIN", colour: 2, values: perSecond(points.map(({ nxdomain }) => nxdomain)) },
+            {
+              name: "errors",
+              colour: 3,
+              values: perSecond(points.map(({ errors, unanswered }) => errors + unanswered)),
+            },
+          ]}
+        />
+        <Chart
+          title="Time to answer"
+          step={step}
+          format={(value) => milliseconds(value)}
+          lines={[
+            { name: "half below", colour: 1, values: points.slice(0, -1).map(({ p50 }) => p50) },
+            { name: "99 % below", colour: 2, values: points.slice(0, -1).map(({ p99 }) => p99) },
+          ]}
+        />
+      </div>
+      <Upstreams rows={view.upstreams} />
+      <div class="columns">
+        <Shares title="Answers of the last minute" counts={view.minute.rcodes} total={view.minute.queries} />
+        <Shares title="Types of the last minute" counts={view.minute.types} total={view.minute.queries} />
+        <Clusters view={view} />
+      </div>
+    </>
+  );
+}
+
+function Tiles({ view }: { readonly view: NowView }) {
+  const { minute, memory, pauses, sampling } = view;
+  const tiles: readonly (readonly [string, string, string])[] = [
+    ["Queries", `${count(view.rate)}/s`, `${count(minute.queries)} in the last minute`],
+    ["Answered within", milliseconds(minute.p50), `half of them; 99 % within ${milliseconds(minute.p99)}`],
+    ["From the cache", share(minute.hitRatio), "of the last minute"],
+    [
+      "Memory",
+      octets(memory.resident),
+      memory.limit === null ? `${octets(memory.heap)} of it heap` : `of ${octets(memory.limit)} allowed`,
+    ],
+    ["Longest pause", milliseconds(pauses.longest), "of the event loop, last minutes"],
+    ["Given up", count(view.shed), "queries, because too many waited"],
+  ];
+  return (
+    <>
+      <dl class="tiles">
+        {tiles.map(([title, value, detail]) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd>
+              <strong>{value}</strong> <span>{detail}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {sampling.interval > 1 && (
+        <p class="note">
+          There are so many queries that one in {sampling.interval} is looked at; counts are estimates.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Upstreams({ rows }: { readonly rows: readonly UpstreamRow[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <section class="card">
+      <h2 id="upstreams">Upstreams</h2>
+      <section class="scroll" aria-labelledby="upstreams" tabIndex={0}>
+        <table aria-labelledby="upstreams">
+          <thead>
+            <tr>
+              <th scope="col">Address</th>
+              <th scope="col">Plugin</th>
+              <th scope="col" class="number">
+                Asked
+              </th>
+              <th scope="col" class="number">
+                Failed
+              </th>
+              <th scope="col" class="number">
+                Mean
+              </th>
+              <th scope="col" class="number">
+                99 % within
+              </th>
+              <th scope="col" class="number">
+                Failed checks
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={`${row.plugin} ${row.address}`}>
+                <th scope="row">
+                  <code>{row.address}</code>
+                </th>
+                <td>{row.plugin}</td>
+                <td class="number">{count(row.exchanges)}</td>
+                <td class={row.errors > 0 ? "number bad" : "number"}>{count(row.errors)}</td>
+                <td class="number">{milliseconds(row.mean)}</td>
+                <td class="number">{milliseconds(row.p99)}</td>
+                <td class={row.failedChecks > 0 ? "number bad" : "number"}>{count(row.failedChecks)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}
+
+function Shares({
+  title,
+  counts,
+  total,
+}: {
+  readonly title: string;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly total: number;
+}) {
+  const rows = Object.entries(counts).sort(([, one], [, other]) => other - one);
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {rows.length === 0 && <p>No queries yet.</p>}
+      <ul class="shares">
+        {rows.map(([name, value]) => (
+          <li key={name}>
+            <span>{name}</span>
+            <meter min={0} max={total} value={value} aria-label={`${name}: ${share(value / total)}`} />
+            <span class="number">{share(value / total)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Clusters({ view }: { readonly view: NowView }) {
+  return (
+    <section class="card">
+      <h2>This server</h2>
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>{view.hostname}</dd>
+        <dt>Version</dt>
+        <dd>Portolan-{view.version}</dd>
+        <dt>Has run for</dt>
+        <dd>{span(view.time - view.startedAt)}</dd>
+        <dt>Threads</dt>
+        <dd>{view.threads}</dd>
+      </dl>
+      {view.clusters.map((cluster) => (
+        <section key={cluster.domain}>
+          <h3>{cluster.domain}</h3>
+          <p>
+            {cluster.services} services.{" "}
+            {cluster.awaited.length > 0
+              ? `Still waits for ${cluster.awaited.join(", ")}.`
+              : cluster.age === null
+                ? "Nothing has been heard of the cluster yet."
+                : `Last heard of ${span(cluster.age)} ago.`}
+          </p>
+        </section>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,173 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { QueryRow } from "../api-types.ts";
+import { followQueries, get } from "./api.ts";
+import { clock, milliseconds } from "./format.ts";
+import { askWhy } from "./why.tsx";
+
+const FIELDS = [
+  { name: "name", label: "Name", hint: "part of it, or example.org. for all below" },
+  { name: "namespace", label: "Namespace", hint: "of the client" },
+  { name: "workload", label: "Workload", hint: "namespace/pod" },
+  { name: "client", label: "Client", hint: "10.0.0.7 or 10.0.0.0/8" },
+  { name: "type", label: "Type", hint: "AAAA" },
+  { name: "rcode", label: "Rcode", hint: "NXDOMAIN, error, -" },
+  { name: "slower", label: "Slower than", hint: "20ms" },
+  { name: "by", label: "Answered by", hint: "cache" },
+] as const;
+
+type Filter = Readonly<Record<string, string>>;
+
+export const filter = signal<Filter>({});
+const rows = signal<readonly QueryRow[]>([]);
+const paused = signal(false);
+const leftOut = signal(0);
+const problem = signal("");
+
+const MOST_ROWS = 300;
+
+export function QueriesPage() {
+  const wanted = filter.value;
+  const stopped = paused.value;
+  useEffect(() => {
+    if (stopped) return undefined;
+    let end: (() => void) | undefined;
+    let isOver = false;
+    problem.value = "";
+    get<{ queries: QueryRow[] }>("queries", wanted).then(
+      ({ queries }) => {
+        if (isOver) return;
+        rows.value = queries;
+        end = followQueries(wanted, (added, missed) => {
+          rows.value = [...[...added].reverse(), ...rows.value].slice(0, MOST_ROWS);
+          leftOut.value += missed;
+        });
+      },
+      (error: unknown) => {
+        problem.value = error instanceof Error ? error.message : String(error);
+      },
+    );
+    return () => {
+      isOver = true;
+      end?.();
+    };
+  }, [wanted, stopped]);
+  return (
+    <>
+      <h1>Queries</h1>
+      <FilterForm />
+      {problem.value !== "" && (
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+      )}
+      <p class="note" role="status">
+        {stopped ? "Stands still." : "Live."} {rows.value.length} queries
+        {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
+      </p>
+      <section class="scroll" aria-label="Queries" tabIndex={0}>
+        <table class="queries">
+          <caption class="hidden">Finished queries, newest first</caption>
+          <thead>
+            <tr>
+              <th scope="col">Time</th>
+              <th scope="col">Name</th>
+              <th scope="col">Type</th>
+              <th scope="col">Rcode</th>
+              <th scope="col">Client</th>
+              <th scope="col">By</th>
+              <th scope="col" class="number">
+                Took
+              </th>
+              <th scope="col">
+                <span class="hidden">Explanation</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.value.map((row, index) => (
+              <Row key={`${row.time} ${row.client} ${row.name} ${index}`} row={row} />
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}
+
+function Row({ row }: { readonly row: QueryRow }) {
+  const isBad = row.rcode !== "NOERROR" && row.rcode !== "NXDOMAIN";
+  return (
+    <tr>
+      <td>{clock(row.time, true)}</td>
+      <td class="name">{row.name}</td>
+      <td>{row.type}</td>
+      <td class={isBad ? "bad" : ""}>
+        {row.rcode === "-" ? (row.shed === true ? "given up" : "no reply") : row.rcode}
+        {row.rcode === "NOERROR" && row.answers === 0 ? " (empty)" : ""}
+      </td>
+      <td class="name">{row.workload ?? row.client}</td>
+      <td>{row.plugin === "" ? "–" : row.plugin}</td>
+      <td class="number">{milliseconds(row.duration)}</td>
+      <td>
+        <button
+          type="button"
+          class="small"
+          onClick={() => askWhy(row)}
+          aria-label={`Why: ${row.name} ${row.type}`}
+        >
+          Why
+        </button>
+      </td>
+    </tr>
+  );
+}
+
+function FilterForm() {
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [
+      name,
+      String(value).trim(),
+    ]);
+    leftOut.value = 0;
+    filter.value = Object.fromEntries(entries);
+  };
+  const clear = (): void => {
+    leftOut.value = 0;
+    filter.value = {};
+  };
+  return (
+    <form class="filter" onSubmit={submit} key={JSON.stringify(filter.value)}>
+      {FIELDS.map(({ name, label, hint }) => (
+        <label key={name}>
+          {label}
+          <input
+            name={name}
+            placeholder={hint}
+            defaultValue={filter.value[name] ?? ""}
+            autocomplete="off"
+            spellcheck={false}
+          />
+        </label>
+      ))}
+      <div class="buttons">
+        <button type="submit">Filter</button>
+        <button type="button" class="quiet" onClick={clear}>
+          All
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={paused.value}
+          onClick={() => {
+            paused.value = !paused.value;
+          }}
+        >
+          {paused.value ? "Go on" : "Pause"}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,102 @@
+import type { TopRow, WhoView } from "../api-types.ts";
+import { count, share } from "./format.ts";
+import { useAnswer } from "./loaded.ts";
+import { Problem } from "./parts.tsx";
+
+export function WhoPage() {
+  const { answer, problem } = useAnswer<WhoView>("who", { rows: "40" }, 3_000);
+  return (
+    <>
+      <h1>Who</h1>
+      <p class="note">
+        The most frequent of the last minutes. Counts fade by half every ten minutes; those with ± may be too
+        large by so much.
+      </p>
+      <Problem text={problem} />
+      {answer !== undefined && (
+        <div class="columns wide">
+          <Top title="Clients" parameter="client" rows={answer.clients} total={answer.queries} inner="name" />
+          <Top title="Names" parameter="name" rows={answer.names} total={answer.queries} inner="client" />
+          {answer.namespaces.length > 0 && (
+            <Top
+              title="Namespaces of clients"
+              parameter="namespace"
+              rows={answer.namespaces}
+              total={answer.queries}
+              inner="name"
+            />
+          )}
+        </div>
+      )}
+    </>
+  );
+}
+
+type Parameter = "client" | "name" | "namespace";
+
+function Top({
+  title,
+  rows,
+  total,
+  parameter,
+  inner,
+}: {
+  readonly title: string;
+  readonly rows: readonly TopRow[];
+  readonly total: number;
+  readonly parameter: Parameter;
+  readonly inner: Parameter;
+}) {
+  const id = `top-${parameter}`;
+  return (
+    <section class="card">
+      <h2 id={id}>{title}</h2>
+      {rows.length === 0 && <p>No queries yet.</p>}
+      <ul class="top" aria-labelledby={id}>
+        {rows.map((row) => (
+          <li key={row.key}>
+            <details>
+              <summary>
+                <span class="name">{row.workload ?? row.key}</span>
+                <span class="number">
+                  {count(row.queries)}
+                  {row.error > 0 ? ` ±${count(row.error)}` : ""}{" "}
+                  <small>{share(total === 0 ? 0 : row.queries / total)}</small>
+                </span>
+              </summary>
+              <p>
+                {row.workload === undefined ? "" : `${row.key}. `}
+                {share(row.nxdomain / row.queries)} NXDOMAIN, {share(row.servfail / row.queries)} SERVFAIL.{" "}
+                <QueriesOf parameter={parameter} value={row.key}>
+                  Its queries
+                </QueriesOf>
+              </p>
+              <ol>
+                {row.of.map((each) => (
+                  <li key={each.key}>
+                    <QueriesOf parameter={inner} value={each.key}>
+                      {each.workload ?? each.key}
+                    </QueriesOf>{" "}
+                    {count(each.queries)}
+                  </li>
+                ))}
+              </ol>
+            </details>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function QueriesOf({
+  parameter,
+  value,
+  children,
+}: {
+  readonly parameter: Parameter;
+  readonly value: string;
+  readonly children: string;
+}) {
+  return <a href={`#/queries?${new URLSearchParams([[parameter, value]])}`}>{children}</a>;
+}

@@ -1,0 +1,126 @@
+/** Finished queries as the API shows them, and which of them somebody wants. */
+import { Name, NameError } from "../dns/name.ts";
+import { parseRcode, rcodeName } from "../dns/numbers.ts";
+import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
+import { parseGoDuration } from "../lib/duration.ts";
+import { parseIpAddress } from "../lib/ip-address.ts";
+import { PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
+import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { QueryRow } from "./api-types.ts";
+import { RequestError } from "./http/request-error.ts";
+import { nameOf } from "./top-lists.ts";
+import type { Workloads } from "./workloads.ts";
+
+const NO_OCTETS = new Uint8Array(0);
+const MICROSECOND = 1_000;
+
+export function queryRow(query: FinishedQuery, workloads: Workloads): QueryRow {
+  const { client, rcode, ttl, duration } = query;
+  const workload = workloads.of(client);
+  return {
+    time: Math.round(query.time * MICROSECOND) / MICROSECOND,
+    name: nameOf(query).toString(),
+    type: recordTypeName(query.type),
+    rcode: rcode === undefined ? "-" : rcodeName(rcode),
+    client,
+    ...(workload !== undefined && { workload }),
+    duration: Math.round(duration * MICROSECOND) / MICROSECOND,
+    plugin: query.plugin,
+    transport: query.transport,
+    listener: query.listener,
+    answers: query.answers,
+    ...(ttl !== undefined && { ttl }),
+    size: query.replySize,
+    weight: query.weight,
+    ...(query.wasShed && { shed: true }),
+  };
+}
+
+/** What a filter may say, as parameters of a URL and as flags of `portolan tail`. */
+export const FILTER_PARAMETERS = [
+  "name",
+  "namespace",
+  "workload",
+  "client",
+  "type",
+  "rcode",
+  "slower",
+  "by",
+] as const;
+export type FilterParameter = (typeof FILTER_PARAMETERS)[number];
+
+/** Which queries are wanted. All that is said has to hold. */
+export class QueryFilter {
+  readonly #tests: ((query: FinishedQuery) => boolean)[] = [];
+  readonly #workloads: Workloads;
+
+  /** @throws RequestError */
+  constructor(parameters: URLSearchParams, workloads: Workloads) {
+    this.#workloads = workloads;
+    for (const parameter of FILTER_PARAMETERS) {
+      const value = parameters.get(parameter)?.trim() ?? "";
+      if (value !== "") this.#tests.push(this.#test(parameter, value));
+    }
+  }
+
+  wants(query: FinishedQuery): boolean {
+    for (const test of this.#tests) if (!test(query)) return false;
+    return true;
+  }
+
+  #test(parameter: FilterParameter, value: string): (query: FinishedQuery) => boolean {
+    switch (parameter) {
+      case "name":
+        return nameTest(value);
+      case "namespace":
+        return ({ client }) => this.#workloads.namespaceOf(client) === value;
+      case "workload":
+        return ({ client }) => this.#workloads.of(client)?.startsWith(value) === true;
+      case "client": {
+        if (parseIpPrefix(value) === undefined) throw bad(`client: ${value} is no IP address or prefix`);
+        const prefixes = new PrefixSet<true>();
+        prefixes.add(value, true);
+        return ({ client }) => prefixes.lookup(parseIpAddress(client) ?? NO_OCTETS) === true;
+      }
+      case "type": {
+        const type = parseRecordType(value);
+        if (type === undefined) throw bad(`type: ${value} is no type of records`);
+        return (query) => query.type === type;
+      }
+      case "rcode": {
+        if (value === "-") return ({ rcode }) => rcode === undefined;
+        if (value.toLowerCase() === "error")
+          return ({ rcode }) => rcode === undefined || (rcode !== 0 && rcode !== 3);
+        const wanted = parseRcode(value.toUpperCase());
+        if (wanted === undefined) throw bad(`rcode: ${value} is no rcode, - or error`);
+        return ({ rcode }) => rcode === wanted;
+      }
+      case "slower": {
+        const least = /^\d+(\.\d+)?$/.test(value) ? Number(value) : parseGoDuration(value);
+        if (least === undefined) throw bad(`slower: ${value} is no duration such as 20ms`);
+        return ({ duration }) => duration >= least;
+      }
+      case "by":
+        return ({ plugin }) => plugin === value;
+    }
+  }
+}
+
+/** With a final dot the name and what lies below it; else any name that holds the text. */
+function nameTest(value: string): (query: FinishedQuery) => boolean {
+  if (!value.endsWith(".")) {
+    const part = value.toLowerCase();
+    return (query) => nameOf(query).toLowerCase().toString().includes(part);
+  }
+  try {
+    const zone = Name.parse(value);
+    return (query) => nameOf(query).isAtOrBelow(zone);
+  } catch (error) {
+    if (error instanceof NameError) throw bad(`name: ${value} is no domain name: ${error.message}`);
+    throw error;
+  }
+}
+
+function bad(message: string): RequestError {
+  return new RequestError(400, message);
+}

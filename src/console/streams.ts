@@ -1,0 +1,102 @@
+/** The finished queries of all threads as one stream, with a bound on how many are looked at in a second. */
+import { type FinishedQuery, QueryReader } from "../plugin/query-reader.ts";
+import { makeRingBuffer } from "../plugin/query-ring.ts";
+import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/query-stream.ts";
+
+/** Queries a second that are written, of each thread; the rest is sampled. */
+const WANTED_RATE = 5_000;
+/** Entries that one call looks at, of each thread: a few milliseconds. */
+const PORTION = 2_000;
+/** Rings of other threads that are kept; more threads than that are not watched. */
+const MAX_RINGS = 64;
+
+interface Source {
+  readonly reader: QueryReader;
+  again(): QueryReader;
+  finished: number;
+  /** What {@link finished} was at the beginning. */
+  readonly first: number;
+}
+
+export class QuerySources {
+  readonly #own: QueryListening;
+  readonly #sources: Source[] = [];
+  /** Queries a second of all threads, smoothed over some seconds. */
+  rate = 0;
+  #ratedAt = Number.NaN;
+  #seen = 0;
+
+  constructor(stream: QueryStream) {
+    this.#own = stream.listen();
+    const first = this.#own.reader.finished;
+    this.#sources.push({ reader: this.#own.reader, again: () => this.#own.again(), finished: first, first });
+  }
+
+  /** Memory for one more thread to write to. */
+  addThread(): SharedArrayBuffer {
+    const buffer = makeRingBuffer(RING_OCTETS);
+    if (this.#sources.length < MAX_RINGS)
+      this.#sources.push({
+        reader: new QueryReader(buffer),
+        again: () => new QueryReader(buffer, true),
+        finished: 0,
+        first: 0,
+      });
+    return buffer;
+  }
+
+  /** Visits what has come since the last call. */
+  read(visit: (query: FinishedQuery) => void): void {
+    const visitor = (query: FinishedQuery): void => {
+      this.#seen += query.weight;
+      visit(query);
+    };
+    for (const { reader } of this.#sources) {
+      // Who cannot follow looks at what comes now, and does not run after what was.
+      if (!reader.read(visitor, PORTION)) reader.skip();
+    }
+  }
+
+  /** Works out the rate, and how many are to be left out. @param now milliseconds that never go back */
+  measure(now: number): void {
+    const seconds = (now - this.#ratedAt) / 1000;
+    if (!(seconds < 0.9)) this.#ratedAt = now;
+    if (Number.isNaN(seconds) || seconds < 0.9) return;
+    let total = 0;
+    for (const source of this.#sources) {
+      const { finished } = source.reader;
+      const rate = (finished - source.finished) / seconds;
+      source.finished = finished;
+      source.reader.interval = Math.ceil(rate / WANTED_RATE);
+      total += rate;
+    }
+    this.rate =
+      total > this.rate * 4 || total < this.rate / 4 ? total : this.rate + 0.5 * (total - this.rate);
+    if (this.rate < 0.05) this.rate = 0;
+  }
+
+  get interval(): number {
+    return Math.max(...this.#sources.map(({ reader }) => reader.interval));
+  }
+
+  /** About how many queries nobody looked at, besides those that sampling stands for. */
+  get missed(): number {
+    const finished = this.#sources.reduce((sum, { finished, first }) => sum + finished - first, 0);
+    // Sampling stands for one interval more or less than there was.
+    return Math.max(0, Math.round(finished - this.#seen - this.interval * this.#sources.length));
+  }
+
+  /**
+   * Visits all that is still there, in portions that leave the event loop to others in between.
+   */
+  async readAll(visit: (query: FinishedQuery) => void): Promise<void> {
+    for (const source of [...this.#sources]) {
+      const reader = source.again();
+      while (!reader.read(visit, PORTION)) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  stop(): void {
+    this.#own.stop();
+  }
+}

@@ -1,0 +1,87 @@
+/** Who asks what: the most frequent clients and names, each with what came with it, and the namespaces of clients. */
+import { Name } from "../dns/name.ts";
+import { Rcode } from "../dns/numbers.ts";
+import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { TopRow, WhoView } from "./api-types.ts";
+import { type TopEntry, TopSketch } from "./top-sketch.ts";
+import type { Workloads } from "./workloads.ts";
+
+const KEYS = 512;
+const INNER_KEYS = 8;
+const NAMESPACES = 256;
+/** Milliseconds after which counts are halved. */
+const HALF_LIFE = 10 * 60_000;
+
+export class TopLists {
+  /** Of the configuration in force. */
+  workloads: Workloads;
+  readonly #clients = new TopSketch(KEYS, INNER_KEYS);
+  readonly #names = new TopSketch(KEYS, INNER_KEYS);
+  readonly #namespaces = new TopSketch(NAMESPACES, INNER_KEYS);
+  #fadesAt = 0;
+
+  constructor(workloads: Workloads) {
+    this.workloads = workloads;
+  }
+
+  /** @param time milliseconds of the Unix epoch */
+  advance(time: number): void {
+    if (this.#fadesAt === 0) this.#fadesAt = time + HALF_LIFE;
+    if (time < this.#fadesAt) return;
+    this.#fadesAt = time + HALF_LIFE;
+    for (const sketch of [this.#clients, this.#names, this.#namespaces]) sketch.fade();
+  }
+
+  count(query: FinishedQuery): void {
+    const { client, weight, rcode } = query;
+    const name = nameOf(query).toLowerCase().toString();
+    const byClient = this.#clients.add(client, weight);
+    const byName = this.#names.add(name, weight);
+    byClient.inner?.add(name, weight);
+    byName.inner?.add(client, weight);
+    const namespace = this.workloads.namespaceOf(client);
+    const entries = [byClient, byName];
+    if (namespace !== undefined) {
+      const byNamespace = this.#namespaces.add(namespace, weight);
+      byNamespace.inner?.add(name, weight);
+      entries.push(byNamespace);
+    }
+    for (const entry of entries) {
+      if (rcode === Rcode.NXDOMAIN) entry.nxdomain += weight;
+      else if (rcode === Rcode.SERVFAIL) entry.servfail += weight;
+    }
+  }
+
+  view(most: number): WhoView {
+    const client = (entry: TopEntry): TopRow => this.#row(entry, true, false);
+    const name = (entry: TopEntry): TopRow => this.#row(entry, false, true);
+    return {
+      queries: Math.round(this.#clients.total),
+      clients: this.#clients.top(most).map(client),
+      names: this.#names.top(most).map(name),
+      namespaces: this.#namespaces.top(most).map((entry) => this.#row(entry, false, false)),
+    };
+  }
+
+  #row(entry: TopEntry, isClient: boolean, ofClients: boolean): TopRow {
+    const inner = entry.inner?.top(INNER_KEYS) ?? [];
+    return {
+      ...this.#named(entry.key, isClient),
+      queries: Math.round(entry.count),
+      error: Math.round(entry.error),
+      nxdomain: Math.round(entry.nxdomain),
+      servfail: Math.round(entry.servfail),
+      of: inner.map(({ key, count }) => ({ ...this.#named(key, ofClients), queries: Math.round(count) })),
+    };
+  }
+
+  #named(key: string, isClient: boolean): { readonly key: string; readonly workload?: string } {
+    const workload = isClient ? this.workloads.of(key) : undefined;
+    return workload === undefined ? { key } : { key, workload };
+  }
+}
+
+export function nameOf({ octets, nameStart, nameEnd }: FinishedQuery): Name {
+  // The memory is shared: what is kept is a copy.
+  return Name.fromCheckedWire(Uint8Array.from(octets.subarray(nameStart, nameEnd)));
+}

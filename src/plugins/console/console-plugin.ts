@@ -1,0 +1,132 @@
+import { readFile } from "node:fs/promises";
+import { Console } from "../../console/console.ts";
+import { ConsoleApi } from "../../console/console-api.ts";
+import { FleetWatch } from "../../console/fleet-watch.ts";
+import { Access } from "../../console/http/access.ts";
+import { isLoopbackHost } from "../../console/http/loopback.ts";
+import { PageFiles } from "../../console/page-files.ts";
+import {
+  type PlacedPlugin,
+  type PluginInstance,
+  reachableHost,
+  SetupError,
+  type Site,
+} from "../../plugin/index.ts";
+
+export interface ConsoleSettings {
+  readonly address: string;
+  readonly tokenFile: string | undefined;
+  readonly fleet: readonly string[];
+}
+
+/** What the blocks of one configuration have in common. */
+interface SharedState {
+  /** The one that serves, once a block has asked for it. */
+  leader: ConsolePlugin | undefined;
+}
+
+/** A shorter one could be guessed. */
+const SHORTEST_TOKEN = 16;
+
+/** There is one for the whole server: every block that has the directive means the same. */
+export class ConsolePlugin implements PluginInstance {
+  readonly #settings: ConsoleSettings;
+  readonly #site: Site;
+  readonly #shared: SharedState;
+  readonly #console: Console;
+  #token: string | undefined;
+  #stopWriting: (() => void) | undefined;
+
+  constructor(settings: ConsoleSettings, site: Site) {
+    this.#settings = settings;
+    this.#site = site;
+    this.#console = new Console(site);
+    this.#shared = site.shared<SharedState>("state", () => ({ leader: undefined }));
+    this.#shared.leader ??= this;
+    const first = this.#shared.leader.#settings.address;
+    if (first !== settings.address) {
+      throw new SetupError(
+        `there is one 'console' for the whole server, and it is at ${first} already: write the same address, not ${settings.address}`,
+      );
+    }
+    if (!this.#serves) return;
+    // What other threads answer, they write to memory that this one reads.
+    site.feed.provide(() => [this.#console.addThread()]);
+    site.feed.receive((buffer) => {
+      if (!(buffer instanceof SharedArrayBuffer)) return;
+      this.#stopWriting = site.queries.writeTo(buffer);
+    });
+  }
+
+  inherit(predecessors: readonly PlacedPlugin[]): void {
+    if (!this.#serves) return;
+    for (const { instance } of predecessors)
+      if (instance instanceof ConsolePlugin && instance.#serves)
+        this.#console.inherit(instance.#console.memory);
+  }
+
+  async start(): Promise<void> {
+    const { feed, http, control, clock, log } = this.#site;
+    if (!this.#serves || feed.role === "follower") return;
+    this.#token = await this.#readToken();
+    const { address } = this.#settings;
+    const separator = address.lastIndexOf(":");
+    const host = address.slice(0, separator);
+    const access = new Access({
+      token: () => this.#token,
+      isLoopback: isLoopbackHost(host),
+      now: () => clock.now(),
+    });
+    let shown = address;
+    const fleet = new FleetWatch({
+      sources: this.#settings.fleet,
+      token: () => this.#token,
+      now: () => clock.now(),
+      own: () => ({ address: shown, now: this.#console.now(), sha512: control.sha512 }),
+    });
+    const api = new ConsoleApi({
+      console: this.#console,
+      access,
+      control,
+      fleet,
+      page: new PageFiles(),
+      log,
+    });
+    for (const [path, handler] of api.routes()) {
+      const { port } = await http.serve(address, path, handler);
+      shown = `${host}:${port}`;
+    }
+    this.#console.listen();
+    log.info(`the console is at http://${reachableHost(host)}:${shown.slice(shown.lastIndexOf(":") + 1)}/`);
+  }
+
+  started(): void {
+    if (this.#serves && this.#site.feed.role === "leader") this.#console.start();
+  }
+
+  stop(): void {
+    this.#stopWriting?.();
+    this.#console.stop();
+  }
+
+  get #serves(): boolean {
+    return this.#shared.leader === this;
+  }
+
+  /** @throws SetupError */
+  async #readToken(): Promise<string | undefined> {
+    const { tokenFile } = this.#settings;
+    if (tokenFile === undefined) return undefined;
+    const path = this.#site.resolvePath(tokenFile);
+    let token: string;
+    try {
+      token = (await readFile(path, "utf8")).trim();
+    } catch (error) {
+      throw new SetupError(`token_file: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (token.length >= SHORTEST_TOKEN) return token;
+    throw new SetupError(
+      `token_file: ${path} holds fewer than ${SHORTEST_TOKEN} characters, which could be guessed`,
+    );
+  }
+}

@@ -1,0 +1,54 @@
+/** `console`: a web page and its API that show what the server does. */
+import { isLoopbackHost } from "../../console/http/loopback.ts";
+import {
+  definePlugin,
+  directive,
+  listenAddress,
+  optional,
+  optionList,
+  rest,
+  single,
+  text,
+  type Value,
+  ValueProblem,
+} from "../../plugin/index.ts";
+import { ConsolePlugin } from "./console-plugin.ts";
+
+/** `HOST:PORT` of consoles elsewhere. */
+const replica: Value<string> = {
+  expected: "a host with a port, such as dns-consoles.kube-system.svc.cluster.local:8184",
+  parse: (word) =>
+    /^(\[[0-9a-fA-F:.]+\]|[^:[\]/]+):\d{1,5}$/.test(word)
+      ? word
+      : new ValueProblem(`'${word}' is not a host with a port`),
+};
+
+export default definePlugin({
+  name: "console",
+  summary: "Shows in a web page, and by its API, what the server does.",
+  config: directive({
+    args: { address: optional(listenAddress(), "127.0.0.1:8184") },
+    options: {
+      token_file: single(text("the path of a file")),
+      fleet: optionList({ replicas: rest(replica, 1) }),
+    },
+    check({ address, token_file }, report, at) {
+      const host = address.slice(0, address.lastIndexOf(":"));
+      if (isLoopbackHost(host) || token_file !== undefined) return;
+      report.error(
+        "CONSOLE_WITHOUT_TOKEN",
+        at(),
+        `'${address}' is open to ${host === "" ? "every address of the machine" : host}, and the console asks for no password`,
+        {
+          expected: "a loopback address, or 'token_file FILE' with a token that readers have to know",
+          notes: ["a console on 127.0.0.1 is reached with 'kubectl port-forward pod/NAME 8184'"],
+        },
+      );
+    },
+  }),
+  create: ({ address, token_file, fleet }, site) =>
+    new ConsolePlugin(
+      { address, tokenFile: token_file, fleet: fleet.flatMap(({ replicas }) => replicas) },
+      site,
+    ),
+});

@@ -1,0 +1,359 @@
+/** The console against a server that runs: its API, who may do what, and the page in a browser. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { request } from "node:http";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import type {
+  CacheAnswer,
+  NamesView,
+  NowView,
+  QueryRow,
+  SessionView,
+  WhoView,
+} from "../src/console/api-types.ts";
+import { ask } from "./support/dns-client.ts";
+import { schemaProblems } from "./support/json-schema.ts";
+import { Portolan, projectRoot } from "./support/portolan.ts";
+
+const FIXTURE = join(projectRoot, "test", "fixtures", "kubernetes");
+const TOKEN = "a token that nobody guesses";
+
+let server: Portolan;
+
+before(async () => {
+  server = await Portolan.start(
+    (port) => `cluster.local:${port("dns")} {
+    bind 127.0.0.1
+    console 127.0.0.1:${port("console")} {
+        token_file token
+    }
+    cache 30
+    kubernetes cluster.local {
+        manifests ${FIXTURE}
+        pods verified
+    }
+}
+.:${port("dns")} {
+    bind 127.0.0.1
+    cache 30
+    template IN A example.org {
+        answer "{{ .Name }} 60 IN A 192.0.2.1"
+    }
+}
+`,
+    { files: { token: `${TOKEN}\n` } },
+  );
+  for (const name of [
+    "kubernetes.default.svc.cluster.local.",
+    "nope.shop.svc.cluster.local.",
+    "www.example.org.",
+  ])
+    for (let count = 0; count < 3; count++) await ask(server, name);
+});
+
+after(() => server[Symbol.asyncDispose]());
+
+interface Answer {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly body: string;
+}
+
+function send(
+  path: string,
+  {
+    method = "GET",
+    headers = {},
+    body = "",
+  }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      { host: "127.0.0.1", port: server.portOf("console"), path, method, headers },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        );
+      },
+    );
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+async function get<T>(path: string): Promise<T> {
+  const { status, body } = await send(`/api/v1/${path}`);
+  assert.equal(status, 200, body);
+  return JSON.parse(body);
+}
+
+/** Asks until the answer is as wanted: the stream is read four times a second. */
+async function eventually<T>(path: string, isWanted: (answer: T) => boolean): Promise<T> {
+  const signal = AbortSignal.timeout(10_000);
+  for (;;) {
+    const answer = await get<T>(path);
+    if (isWanted(answer)) return answer;
+    signal.throwIfAborted();
+  }
+}
+
+describe("the API", () => {
+  test("answers as its schema says", async () => {
+    const { properties } = await get<{ properties: Record<string, object> }>("schema");
+    const parameters: Record<string, string> = { names: "?namespace=shop", cache: "?name=local" };
+    for (const [path, schema] of Object.entries(properties)) {
+      if (path.startsWith("POST")) continue;
+      const { body } = await send(`${path}${parameters[path.replace("/api/v1/", "")] ?? ""}`);
+      assert.deepEqual(schemaProblems(schema, JSON.parse(body), path), []);
+    }
+  });
+
+  test("tells of every query, cache hits included, and finds those that are wanted", async () => {
+    const of = async (filter: string) => {
+      const { queries } = await get<{ queries: QueryRow[] }>(`queries?${filter}`);
+      return queries.map(({ name, type, rcode, plugin }) => `${name} ${type} ${rcode} ${plugin}`);
+    };
+    assert.deepEqual(await of("name=www.example.org."), [
+      "www.example.org. A NOERROR cache",
+      "www.example.org. A NOERROR cache",
+      "www.example.org. A NOERROR template",
+    ]);
+    assert.deepEqual(await of("rcode=nxdomain&by=cache"), [
+      "nope.shop.svc.cluster.local. A NXDOMAIN cache",
+      "nope.shop.svc.cluster.local. A NXDOMAIN cache",
+    ]);
+    assert.deepEqual(await of("name=example&client=192.0.2.0/24"), []);
+    assert.equal((await of("client=127.0.0.0/8&type=A&slower=0ms&name=kubernetes.default")).length, 3);
+    assert.equal((await send("/api/v1/queries?type=QQ")).status, 400);
+  });
+
+  test("counts", async () => {
+    const now = await eventually<NowView>("now", ({ minute }) => minute.queries >= 9);
+    assert.ok((now.minute.rcodes.NXDOMAIN ?? 0) >= 3, JSON.stringify(now.minute));
+    assert.ok((now.minute.hitRatio ?? 0) > 0.3 && now.minute.p50 !== null);
+    assert.equal(now.clusters[0]?.domain, "cluster.local");
+    const who = await get<WhoView>("who");
+    const client = who.clients.find(({ key }) => key === "127.0.0.1");
+    assert.ok((client?.queries ?? 0) >= 9 && (client?.of.length ?? 0) >= 3);
+    const name = who.names.find(({ key }) => key === "nope.shop.svc.cluster.local.");
+    assert.deepEqual([name?.nxdomain, name?.of[0]?.key], [name?.queries, "127.0.0.1"]);
+  });
+
+  test("knows the names of the cluster", async () => {
+    const { clusters, services } = await get<NamesView>("names?text=db.shop");
+    assert.ok(clusters[0]?.namespaces.some((each) => each.name === "shop" && each.services > 10));
+    const [db] = services.filter(({ name }) => name === "db");
+    assert.deepEqual([db?.type, db?.ready, db?.notReady], ["headless", 2, 1]);
+  });
+
+  test("sends queries as they are answered", async () => {
+    const controller = new AbortController();
+    const base = `http://127.0.0.1:${server.portOf("console")}`;
+    const response = await fetch(`${base}/api/v1/events?streams=queries&name=live.example.org.`, {
+      signal: controller.signal,
+    });
+    await ask(server, "live.example.org.");
+    await ask(server, "other.example.org.");
+    let text = "";
+    for await (const chunk of response.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes("event: queries")) break;
+    }
+    controller.abort();
+    assert.match(text, /"name":"live\.example\.org\."/);
+    assert.doesNotMatch(text, /other\.example/);
+  });
+
+  test("explains", async () => {
+    const { status, body } = await send("/api/v1/explain", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"name":"nope.shop.svc.cluster.local."}',
+    });
+    assert.deepEqual([status, JSON.parse(body).message.rcode], [200, "NXDOMAIN"]);
+  });
+});
+
+describe("who may do what", () => {
+  const json = { "content-type": "application/json" };
+  const forget = { method: "POST", body: '{"name":"www.example.org."}' };
+  for (const [title, path, options, status, reason] of [
+    [
+      "a name that was made to point here",
+      "/api/v1/now",
+      { headers: { host: "evil.example" } },
+      403,
+      /no loopback/,
+    ],
+    [
+      "a page of another site",
+      "/api/v1/now",
+      { headers: { origin: "http://evil.example" } },
+      403,
+      /other web pages/,
+    ],
+    [
+      "an image of another site",
+      "/api/v1/now",
+      { headers: { "sec-fetch-site": "cross-site" } },
+      403,
+      /other web pages/,
+    ],
+    ["a form", "/api/v1/explain", { method: "POST", body: "name=a" }, 415, /application\/json/],
+    ["an action of a form", "/api/v1/cache/forget", forget, 415, /application\/json/],
+    ["an action without token", "/api/v1/cache/forget", { ...forget, headers: json }, 401, /need the token/],
+    [
+      "an action with a wrong token",
+      "/api/v1/cache/forget",
+      { ...forget, headers: { ...json, authorization: "Bearer wrong" } },
+      401,
+      /need the token/,
+    ],
+    [
+      "a wrong token",
+      "/api/v1/session",
+      { method: "POST", headers: json, body: '{"token":"wrong"}' },
+      401,
+      /not the token/,
+    ],
+    ["another method", "/api/v1/now", { method: "PUT" }, 405, /use GET/],
+  ] as const) {
+    test(`keeps out ${title}`, async () => {
+      const answer = await send(path, options);
+      assert.equal(answer.status, status, answer.body);
+      assert.match(answer.body, reason);
+    });
+  }
+
+  test("a program acts with the token", async () => {
+    const headers = { ...json, authorization: `Bearer ${TOKEN}` };
+    await ask(server, "gone.example.org.");
+    const answer = await send("/api/v1/cache/forget", {
+      method: "POST",
+      headers,
+      body: '{"name":"gone.example.org.","type":"A"}',
+    });
+    assert.deepEqual([answer.status, JSON.parse(answer.body)], [200, { forgotten: 1 }]);
+    assert.equal((await get<CacheAnswer>("cache?name=gone.example.org")).answers.length, 0);
+  });
+
+  test("a session acts with its own header alone, and ends", async () => {
+    const signedIn = await send("/api/v1/session", {
+      method: "POST",
+      headers: json,
+      body: JSON.stringify({ token: TOKEN }),
+    });
+    const [cookie = ""] = signedIn.headers["set-cookie"] ?? [];
+    assert.match(cookie, /HttpOnly; SameSite=Strict/);
+    const { csrf }: SessionView = JSON.parse(signedIn.body);
+    const headers = { ...json, cookie: cookie.split(";", 1)[0] ?? "" };
+    assert.equal((await send("/api/v1/cache/forget", { ...forget, headers })).status, 403);
+    const withHeader = { ...headers, "portolan-csrf": csrf };
+    assert.equal((await send("/api/v1/cache/forget", { ...forget, headers: withHeader })).status, 200);
+    await send("/api/v1/session", { method: "DELETE", headers: withHeader });
+    assert.equal((await send("/api/v1/cache/forget", { ...forget, headers: withHeader })).status, 401);
+  });
+});
+
+describe("the page", { skip: skipWithout("chromium") }, () => {
+  const PAGES = ["now", "queries", "who", "names", "cache", "configuration", "fleet"];
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core"), "utf8");
+  let browser: Browser;
+
+  before(async () => {
+    browser = await chromium.launch({
+      executablePath: "/usr/bin/chromium",
+      args: [
+        ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+        ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+      ],
+    });
+  });
+
+  after(() => browser.close());
+
+  async function open(page: Page, path: string): Promise<void> {
+    await page.goto(`http://127.0.0.1:${server.portOf("console")}/#/${path}`);
+    await page.waitForSelector("h1");
+    await page.waitForSelector(".connection.live");
+  }
+
+  for (const [scheme, width] of [
+    ["light", 1280],
+    ["dark", 390],
+  ] as const) {
+    test(`has all its parts, reads well and fits, ${scheme}, ${width} wide`, async () => {
+      const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 800 } });
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error") faults.push(message.text());
+      });
+      page.on("pageerror", (error) => faults.push(error.message));
+      for (const path of PAGES) {
+        await open(page, path);
+        if (path === "names") await page.selectOption("select", "shop");
+        if (path === "names") await page.waitForSelector(".services .card");
+        const excess = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        assert.equal(excess, 0, `${path} scrolls sideways`);
+        await page.evaluate(axe);
+        const violations: string[] = await page.evaluate(
+          "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))",
+        );
+        assert.deepEqual(violations, [], path);
+      }
+      assert.deepEqual(faults, []);
+      await context.close();
+    });
+  }
+
+  test("shows queries live, and says why", async () => {
+    const page = await browser.newPage();
+    await open(page, "queries");
+    await page.fill("input[name=name]", "shown.example.org");
+    await page.click("button[type=submit]");
+    await ask(server, "shown.example.org.");
+    const why = page.getByRole("button", { name: "Why: shown.example.org. A" });
+    await why.first().click();
+    await page.waitForSelector(".verdict");
+    assert.match(await page.locator(".verdict").innerText(), /^NOERROR by (cache|template)/);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "hidden" });
+    await page.close();
+  });
+
+  test("forgets an answer after sign-in", async () => {
+    await ask(server, "kept.example.org.");
+    const page = await browser.newPage();
+    await open(page, "cache");
+    await page.click("summary");
+    await page.fill("input[type=password]", TOKEN);
+    await page.click("text=Sign in >> nth=-1");
+    await page.waitForSelector("text=Sign out");
+    await page.fill("input[name=name]", "kept.example.org");
+    await page.click("text=Look");
+    await page.getByRole("button", { name: "Forget kept.example.org. A" }).click();
+    await page.waitForSelector("text=1 answers forgotten");
+    await page.close();
+  });
+
+  test("weighs less than 100 KB as it is sent", async () => {
+    let octets = 0;
+    for (const path of ["/", "/app.js", "/app.css", "/favicon.svg"]) {
+      const { status, headers } = await send(path, { headers: { "accept-encoding": "gzip" } });
+      assert.equal(status, 200);
+      octets += Number(headers["content-length"]);
+    }
+    assert.ok(octets < 100_000, `${octets}`);
+  });
+});
