@@ -7,6 +7,7 @@ import { ConfigurationPage } from "./configuration.tsx";
 import { FleetPage } from "./fleet.tsx";
 import { NamesPage } from "./names.tsx";
 import { NowPage } from "./now.tsx";
+import { fieldText } from "./parts.tsx";
 import { filter, QueriesPage } from "./queries.tsx";
 import { WhoPage } from "./who.tsx";
 import { WhyDialog } from "./why.tsx";
@@ -89,7 +90,7 @@ function SignIn() {
   const submit = (event: Event): void => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const token = String(new FormData(event.currentTarget).get("token") ?? "");
+    const token = fieldText(event.currentTarget, "token");
     signIn(token).then(
       () => {
         signInProblem.value = "";

@@ -3,7 +3,7 @@ import type { CacheAnswer } from "../api-types.ts";
 import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
-import { Problem } from "./parts.tsx";
+import { fieldText, Problem } from "./parts.tsx";
 
 const name = signal("");
 const result = signal("");
@@ -13,7 +13,7 @@ export function CachePage() {
   const look = (event: Event): void => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    name.value = String(new FormData(event.currentTarget).get("name") ?? "").trim();
+    name.value = fieldText(event.currentTarget, "name");
     result.value = "";
   };
   const forget = (body: { name: string; below?: boolean; type?: string }): void => {

@@ -8,3 +8,9 @@ export function Problem({ text }: { readonly text: string }) {
     </p>
   );
 }
+
+/** What stands in a field of a form, without spaces around it. */
+export function fieldText(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === "string" ? value.trim() : "";
+}

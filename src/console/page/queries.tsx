@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { QueryRow } from "../api-types.ts";
 import { followQueries, get } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
+import { fieldText } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
 
 const FIELDS = [
@@ -127,10 +128,8 @@ function FilterForm() {
   const submit = (event: Event): void => {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
-    const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [
-      name,
-      String(value).trim(),
-    ]);
+    const form = event.currentTarget;
+    const entries = FIELDS.map(({ name }) => [name, fieldText(form, name)]);
     leftOut.value = 0;
     filter.value = Object.fromEntries(entries);
   };
