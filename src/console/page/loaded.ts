@@ -5,7 +5,7 @@ import { get } from "./api.ts";
 export interface Loaded<T> {
   readonly answer: T | undefined;
   readonly problem: string;
-  reload(): void;
+  readonly reload: () => void;
 }
 
 /** @param period milliseconds after which it is asked for again; never unless given */
