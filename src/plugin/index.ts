@@ -90,6 +90,7 @@ export {
 export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
+export { LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
@@ -98,6 +99,7 @@ export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
 export { type FinishedQuery, QueryReader } from "./query-reader.ts";
 export { makeRingBuffer } from "./query-ring.ts";
 export { type QueryListening, QueryStream, RING_OCTETS } from "./query-stream.ts";
+export { type ForwardedExchange, QUERY_TAP, type QueryTap } from "./query-tap.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {
   authorityHolds,

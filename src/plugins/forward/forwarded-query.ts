@@ -25,6 +25,7 @@ import {
   type Trace,
   type Waiter,
 } from "../../plugin/index.ts";
+import type { QueryTap } from "../../plugin/query-tap.ts";
 import { isBareError, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
@@ -55,6 +56,8 @@ export interface ForwardRules {
   readonly log: Logger;
   /** All upstreams were found down. */
   countBroken(): void;
+  /** Who wants copies of what is exchanged; usually nobody. */
+  readonly taps: readonly QueryTap[];
   /** The query has its outcome. */
   finished(): void;
 }
@@ -133,6 +136,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   answered(octets: Uint8Array): void {
+    if (this.#rules.taps.length > 0) this.#tap(octets);
     try {
       this.#read(octets);
     } catch (error) {
@@ -160,6 +164,21 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#isAbandoned = true;
     this.carrier?.letGo(this);
     this.#settle(DROPPED);
+  }
+
+  #tap(reply: Uint8Array): void {
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    const exchange = {
+      query: this.#query,
+      upstream: upstream.address.host,
+      port: upstream.address.port,
+      protocol: (this.#overStream ? upstream.stream : upstream.datagram).protocol,
+      sentAt: this.#sentAt,
+      answeredAt: this.#rules.clock.turnTime(),
+      reply,
+    };
+    for (const tap of this.#rules.taps) tap.forwarded(exchange);
   }
 
   #ask(upstream: Upstream, now: number): void {

@@ -3,6 +3,7 @@ import { readTextFile } from "../../lib/bounded-file.ts";
 import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
+import { QUERY_TAP } from "../../plugin/query-tap.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
 import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
@@ -119,6 +120,7 @@ export class Forwarder implements PluginInstance {
       preferUdp: config.prefer_udp,
       readTimeout: config.read_timeout,
       maxFails: config.max_fails,
+      taps: QUERY_TAP.among(this.#site.block.plugins()),
       maxConnectAttempts: config.max_connect_attempts ?? 2 * upstreams.length,
       failfast: config.failfast_all_unhealthy_upstreams,
       failover: new Set(config.failover.flatMap((line) => line.rcode)),

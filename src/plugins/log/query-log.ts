@@ -12,7 +12,7 @@ import {
   responseClass,
   responseType,
 } from "../../plugin/index.ts";
-import { LineFormat } from "./line-format.ts";
+import { LineFormat } from "../../plugin/line-format.ts";
 
 export interface LogRule {
   readonly scope: Name;

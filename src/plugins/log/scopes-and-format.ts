@@ -1,6 +1,6 @@
 import { Name } from "../../dns/index.ts";
 import type { Argument, Token } from "../../plugin/index.ts";
-import { COMBINED_FORMAT, COMMON_FORMAT } from "./line-format.ts";
+import { COMBINED_FORMAT, COMMON_FORMAT } from "../../plugin/line-format.ts";
 
 export interface ScopesAndFormat {
   /** A query belongs to a line when its name is at or below one of these. */

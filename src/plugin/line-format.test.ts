@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Flag, Opcode, Rcode } from "../../dns/index.ts";
-import type { ReplyContent } from "../../plugin/index.ts";
-import { makeTestQuery, type QuestionOptions, records } from "../../plugin/testing.ts";
+import { Flag, Opcode, Rcode } from "../dns/index.ts";
+import type { ReplyContent } from "./index.ts";
 import { LineFormat } from "./line-format.ts";
+import { makeTestQuery, type QuestionOptions, records } from "./testing.ts";
 
 interface Case {
   readonly format: string;

@@ -1,6 +1,9 @@
 /** The format of log lines, compiled once into the writers of its parts. */
-import { className, Flag, Opcode, rcodeName, recordTypeName } from "../../dns/index.ts";
-import type { Endpoint, Query, Reply } from "../../plugin/index.ts";
+import { className, Flag, Opcode, rcodeName } from "../dns/numbers.ts";
+import { recordTypeName } from "../dns/type-names.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Query } from "./query.ts";
+import type { Reply } from "./reply.ts";
 
 export const COMMON_FORMAT =
   '{remote}:{port} - {>id} "{type} {class} {name} {proto} {size} {>do} {>bufsize}" {rcode} {>rflags} {rsize} {duration}';

@@ -1,0 +1,24 @@
+/** Who wants copies of what other plugins exchange with upstreams (`dnstap`). */
+import type { Query } from "./query.ts";
+import { ServiceKey } from "./service.ts";
+
+export interface QueryTap {
+  /** An upstream answered. Nothing of it is kept. */
+  forwarded(exchange: ForwardedExchange): void;
+}
+
+export interface ForwardedExchange {
+  readonly query: Query;
+  /** IP address of the upstream. */
+  readonly upstream: string;
+  readonly port: number;
+  /** `udp`, `tcp`, `tls`, `https`. */
+  readonly protocol: string;
+  /** `Clock.now()`, milliseconds. */
+  readonly sentAt: number;
+  readonly answeredAt: number;
+  /** The message. */
+  readonly reply: Uint8Array;
+}
+
+export const QUERY_TAP: ServiceKey<QueryTap> = new ServiceKey("query tap");

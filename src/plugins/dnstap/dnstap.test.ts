@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
+import { FrameQueue } from "./frame-queue.ts";
+import dnstap from "./index.ts";
+import { TapType, TapWriter } from "./tap-message.ts";
+import { TapTarget } from "./target.ts";
+
+for (const [words, expected] of [
+  ["/run/tap.sock", { listens: false, full: false, path: "/run/tap.sock", isTls: false, queue: 10_000 }],
+  ["unix:///run/tap.sock full", { full: true, path: "/run/tap.sock" }],
+  ["tcp://127.0.0.1:6000 full 2 3", { host: "127.0.0.1", port: 6000, writeBuffer: 2 ** 21, queue: 30_000 }],
+  ["listen tls://[::1]:6000 - 1", { listens: true, host: "::1", isTls: true, full: false }],
+] as const) {
+  test(`reads ${words}`, () => {
+    const target = TapTarget.parse(words.split(" "));
+    assert.ok(typeof target !== "string");
+    for (const [key, value] of Object.entries(expected)) assert.equal(Reflect.get(target, key), value, key);
+  });
+}
+
+for (const [text, code, message] of [
+  ["dnstap", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending/],
+  ["dnstap tcp://127.0.0.1", "PLUGIN_BAD_VALUE", /'tcp:\/\/127\.0\.0\.1' is no path/],
+  ["dnstap /a full 2000", "PLUGIN_BAD_VALUE", /'2000' is no size of the write buffer/],
+  ["dnstap /a full 1 0", "PLUGIN_BAD_VALUE", /'0' is no multiple of the queue/],
+  ["dnstap /a {\n tls a b\n}", "PLUGIN_BAD_VALUE", /'tls' is for 'dnstap listen' alone/],
+  ["dnstap listen tls://:6000", "PLUGIN_BAD_VALUE", /needs 'tls CERT KEY'/],
+] as const) {
+  test(`refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(
+      () => PluginTest.of(dnstap, text),
+      (error) => error instanceof ConfigRefused && error.codes.includes(code) && message.test(error.message),
+    );
+  });
+}
+
+test("writes fields as protobuf has them", () => {
+  const writer = new TapWriter("id", "v");
+  const length = writer.write(
+    {
+      type: TapType.CLIENT_QUERY,
+      protocol: 1,
+      client: undefined,
+      server: undefined,
+      queryTime: 1_500,
+      responseTime: undefined,
+      query: Uint8Array.of(0xab),
+      response: undefined,
+    },
+    "x",
+  );
+  const hex = Buffer.from(writer.octets.subarray(0, length)).toString("hex");
+  // identity, version, extra, then the message: type 5, protocol 1, 1 s, 500,000,000 ns, the query; at last the type of all.
+  assert.equal(
+    hex,
+    `0a026964${"120176"}${"1a0178"}720e${"0805"}${"1801"}${"4001"}${"4d0065cd1d"}${"5201ab"}7801`,
+  );
+});
+
+test("drops what does not fit, and counts it", () => {
+  const queue = new FrameQueue(2);
+  for (let count = 0; count < 5; count++) queue.add(Uint8Array.of(7), 1);
+  assert.equal(queue.dropped, 3);
+  assert.deepEqual([...queue.take()], [0, 0, 0, 1, 7, 0, 0, 0, 1, 7]);
+  assert.equal(queue.length, 0);
+});

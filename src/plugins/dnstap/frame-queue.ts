@@ -1,0 +1,46 @@
+/** Frames that wait to be sent, as octets in one buffer of bounded size. What does not fit is dropped and counted. */
+
+const FIRST_SIZE = 64 * 1024;
+const MAX_SIZE = 32 * 1024 * 1024;
+
+export class FrameQueue {
+  dropped = 0;
+  readonly #maxFrames: number;
+  #octets = new Uint8Array(FIRST_SIZE);
+  #end = 0;
+  #frames = 0;
+
+  constructor(maxFrames: number) {
+    this.#maxFrames = maxFrames;
+  }
+
+  get length(): number {
+    return this.#end;
+  }
+
+  /** Adds a data frame (Frame Streams: its length in four octets, then itself). */
+  add(frame: Uint8Array, length: number): void {
+    const needed = this.#end + 4 + length;
+    if (this.#frames >= this.#maxFrames || needed > MAX_SIZE) {
+      this.dropped++;
+      return;
+    }
+    if (needed > this.#octets.length) {
+      const larger = new Uint8Array(Math.min(MAX_SIZE, Math.max(needed, 2 * this.#octets.length)));
+      larger.set(this.#octets.subarray(0, this.#end));
+      this.#octets = larger;
+    }
+    new DataView(this.#octets.buffer).setUint32(this.#end, length);
+    this.#octets.set(frame.subarray(0, length), this.#end + 4);
+    this.#end = needed;
+    this.#frames++;
+  }
+
+  /** Everything that waits; it does not wait any longer. */
+  take(): Uint8Array {
+    const taken = this.#octets.slice(0, this.#end);
+    this.#end = 0;
+    this.#frames = 0;
+    return taken;
+  }
+}

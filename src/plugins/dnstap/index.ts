@@ -1,0 +1,58 @@
+/** `dnstap`: sends copies of queries and replies to a collector (CoreDNS facts 2.25). */
+import {
+  definePlugin,
+  directive,
+  flag,
+  option,
+  optional,
+  required,
+  rest,
+  single,
+  text,
+} from "../../plugin/index.ts";
+import { Dnstap } from "./dnstap.ts";
+import { TapTarget } from "./target.ts";
+
+export default definePlugin({
+  name: "dnstap",
+  summary: "Sends copies of queries and replies to a collector.",
+  config: directive({
+    args: { words: rest(text(), 1) },
+    options: {
+      identity: single(text()),
+      version: single(text()),
+      extra: single(text()),
+      skipverify: flag(),
+      tls: option({ cert: required(text()), key: required(text()), ca: optional(text()) }),
+    },
+    occurrences: "each",
+    check({ words, tls, skipverify }, report, at) {
+      const target = TapTarget.parse(words);
+      if (typeof target === "string") {
+        report.error("PLUGIN_BAD_VALUE", at(), target, {
+          expected: "dnstap [listen] SOCKET [full] [WRITEBUF] [QUEUE]",
+        });
+        return;
+      }
+      if (tls !== undefined && !target.listens)
+        report.error(
+          "PLUGIN_BAD_VALUE",
+          at("tls"),
+          "'tls' is for 'dnstap listen' alone: a collector is reached with tls://HOST:PORT",
+        );
+      if (target.listens && target.isTls && tls === undefined)
+        report.error("PLUGIN_BAD_VALUE", at(), "'dnstap listen tls://…' needs 'tls CERT KEY'");
+      if (skipverify && !target.isTls)
+        report.warning(
+          "DNSTAP_SKIPVERIFY",
+          at("skipverify"),
+          "'skipverify' says nothing where there is no tls://",
+        );
+    },
+  }),
+  create: ({ words, ...rest }, site) => {
+    const target = TapTarget.parse(words);
+    if (typeof target === "string") throw new RangeError(target);
+    return new Dnstap({ target, ...rest }, site);
+  },
+});

@@ -1,0 +1,75 @@
+/** The words behind the directive. */
+
+const MIB = 1024 * 1024;
+const MESSAGES = 10_000;
+
+export class TapTarget {
+  readonly listens: boolean;
+  readonly full: boolean;
+  /** Of a Unix socket; empty for one of the network. */
+  readonly path: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** Octets that may wait in a socket. */
+  readonly writeBuffer: number;
+  /** Messages that may wait. */
+  readonly queue: number;
+
+  private constructor(parts: Omit<TapTarget, never>) {
+    this.listens = parts.listens;
+    this.full = parts.full;
+    this.path = parts.path;
+    this.host = parts.host;
+    this.port = parts.port;
+    this.isTls = parts.isTls;
+    this.writeBuffer = parts.writeBuffer;
+    this.queue = parts.queue;
+  }
+
+  /** @returns what is wrong, in words, where something is */
+  static parse(words: readonly string[]): TapTarget | string {
+    const listens = words[0] === "listen";
+    const [socket = "", second, third, fourth, ...more] = listens ? words.slice(1) : words;
+    if (socket === "") return "dnstap: a socket is missing";
+    if (more.length > 0) return `dnstap: '${more[0]}' is one word too many`;
+    const writeBuffer = numberIn(third ?? "1", 1, 1024);
+    if (writeBuffer === undefined)
+      return `dnstap: '${third}' is no size of the write buffer from 1 to 1024 MiB`;
+    const queue = numberIn(fourth ?? "1", 1, 4096);
+    if (queue === undefined) return `dnstap: '${fourth}' is no multiple of the queue from 1 to 4096`;
+    const place = placeOf(socket);
+    if (place === undefined) return `dnstap: '${socket}' is no path, tcp://HOST:PORT or tls://HOST:PORT`;
+    return new TapTarget({
+      listens,
+      full: second === "full",
+      ...place,
+      writeBuffer: writeBuffer * MIB,
+      queue: queue * MESSAGES,
+    });
+  }
+}
+
+type Place = Pick<TapTarget, "path" | "host" | "port" | "isTls">;
+
+function placeOf(socket: string): Place | undefined {
+  const network = /^(tcp|tls):\/\/(\[[^\]]+\]|[^:]*):(\d{1,5})$/.exec(socket);
+  if (network !== null) {
+    const port = Number(network[3]);
+    if (port > 0xffff) return undefined;
+    return {
+      path: "",
+      host: (network[2] ?? "").replace(/^\[(.*)\]$/, "$1"),
+      port,
+      isTls: network[1] === "tls",
+    };
+  }
+  if (/^(tcp|tls):/.test(socket)) return undefined;
+  const path = socket.replace(/^unix:\/\//, "");
+  return path === "" ? undefined : { path, host: "", port: 0, isTls: false };
+}
+
+function numberIn(word: string, least: number, most: number): number | undefined {
+  const value = /^\d+$/.test(word) ? Number(word) : Number.NaN;
+  return value >= least && value <= most ? value : undefined;
+}
