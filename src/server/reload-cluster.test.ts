@@ -127,7 +127,8 @@ describe("a reload that wants the same of the same cluster", () => {
     await until(async () => (await test.answer("new")) === "10.96.0.2 ttl 15");
     const { body } = await test.metrics.expose();
     assert.match(body, /data_age_seconds{zone="cluster.example.",resource="services"}/);
-    assert.doesNotMatch(body, /data_age_seconds{zone="cluster.local."/);
+    assert.match(body, /portolan_memory_cluster_bytes{zone="cluster.example."} [1-9]/);
+    assert.doesNotMatch(body, /zone="cluster.local."/);
     await test.server.stop();
     await until(() => api.openWatches === 0);
   });

@@ -13,6 +13,11 @@ export class AddressIndex<T extends object> {
     return this.#ipv4.size + this.#ipv6.size;
   }
 
+  /** Octets that IPv4 addresses take. */
+  get octets(): number {
+    return this.#ipv4.octets;
+  }
+
   /** All entries under an address, in the order in which they came. The list is never to be changed. */
   get(key: AddressKey): readonly T[] {
     const found = this.#find(key);

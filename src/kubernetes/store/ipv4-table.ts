@@ -14,6 +14,11 @@ export class Ipv4Table<T extends object> {
     return this.#size;
   }
 
+  /** Octets of both rows. */
+  get octets(): number {
+    return this.#keys.byteLength + this.#values.length * POINTER_OCTETS;
+  }
+
   get(key: number): T | undefined {
     const keys = this.#keys;
     const values = this.#values;
@@ -79,6 +84,7 @@ export class Ipv4Table<T extends object> {
 }
 
 const SMALLEST = 16;
+const POINTER_OCTETS = 8;
 /** Shares of the places that are in use. Between them is room, so that what comes and goes does not resize the rows each time. */
 const FULLEST = 0.75;
 const EMPTIEST = 0.15;

@@ -1,65 +1,73 @@
 /** Pods by name and by address. Filled only for `pods verified`, and for what wants to know clients. */
 
 import type { AddressKey } from "../objects/addresses.ts";
-import { equalPods } from "../objects/equality.ts";
 import type { Identity, Pod } from "../objects/objects.ts";
-import { AddressIndex } from "./address-index.ts";
+import { MAX_ADDRESSES, MAX_NAME_LENGTH, PodTable } from "./pod-table.ts";
 import type { ChangeRecorder } from "./store-change.ts";
+import type { TableListing } from "./table-listing.ts";
 
 export class PodIndex {
-  /** Namespace, then name: the pods' own texts serve as keys, where a joined key would be a text more for each pod. */
-  readonly #byName = new Map<string, Map<string, Pod>>();
-  readonly #byAddress = new AddressIndex<Pod>();
+  readonly #table = new PodTable();
 
   /** The pods that have an address: one, unless they live on their node's network. */
   at(key: AddressKey): readonly Pod[] {
-    return this.#byAddress.get(key);
+    return Array.from(this.#table.at(key), (slot) => this.#table.pod(slot));
   }
 
   named(namespace: string, name: string): Pod | undefined {
-    return this.#byName.get(namespace)?.get(name);
+    const slot = this.#table.find({ namespace, name });
+    return slot === undefined ? undefined : this.#table.pod(slot);
   }
 
-  /** Returns the object that is kept: the old one if the new one says nothing new. A pod without address is dropped. */
-  put(pod: Pod, change: ChangeRecorder): Pod {
-    if (pod.addresses.length === 0) {
-      this.delete(pod, change);
-      return pod;
-    }
-    const old = this.#byName.get(pod.namespace)?.get(pod.name);
-    if (old !== undefined && equalPods(old, pod)) return old;
-    this.#replace(old, pod, change);
-
-    let siblings = this.#byName.get(pod.namespace);
-    if (siblings === undefined) {
-      siblings = new Map();
-      this.#byName.set(pod.namespace, siblings);
-    }
-    siblings.set(pod.name, pod);
-    return pod;
+  /** Octets that all pods take. */
+  get octets(): number {
+    return this.#table.octets;
   }
 
-  delete({ namespace, name }: Identity, change: ChangeRecorder): void {
-    const siblings = this.#byName.get(namespace);
-    const old = siblings?.get(name);
-    if (siblings === undefined || old === undefined) return;
-    siblings.delete(name);
-    if (siblings.size === 0) this.#byName.delete(namespace);
-    this.#replace(old, undefined, change);
+  /** @returns whether it says something new. A pod without address is dropped. */
+  put(pod: Pod, change: ChangeRecorder): boolean {
+    const { addresses, name } = pod;
+    // No API hands out such names, nor so many addresses.
+    const isStorable = addresses.length <= MAX_ADDRESSES && name.length <= MAX_NAME_LENGTH;
+    if (addresses.length === 0 || !isStorable) return this.delete(pod, change);
+    const table = this.#table;
+    const old = table.find(pod);
+    if (old !== undefined && table.says(old, pod)) return false;
+    if (old !== undefined) this.#drop(old, change);
+    table.add(pod);
+    for (const key of addresses) change.podAddress(key);
+    return true;
+  }
+
+  /** @returns whether it was there */
+  delete(identity: Identity, change: ChangeRecorder): boolean {
+    const slot = this.#table.find(identity);
+    if (slot === undefined) return false;
+    this.#drop(slot, change);
+    return true;
   }
 
   *pods(): Generator<Pod> {
-    for (const siblings of this.#byName.values()) yield* siblings.values();
+    for (const slot of this.#table.slots()) yield this.#table.pod(slot);
   }
 
-  #replace(old: Pod | undefined, pod: Pod | undefined, change: ChangeRecorder): void {
-    for (const key of old?.addresses ?? []) {
-      if (old !== undefined) this.#byAddress.delete(key, old);
-      change.podAddress(key);
-    }
-    for (const key of pod?.addresses ?? []) {
-      if (pod !== undefined) this.#byAddress.add(key, pod);
-      change.podAddress(key);
-    }
+  /** Begins a listing: {@link TableListing}. */
+  listing(): TableListing {
+    const table = this.#table;
+    const listing = table.beginListing();
+    return {
+      note(identity) {
+        const slot = table.find(identity);
+        if (slot !== undefined) table.name(slot, listing);
+      },
+      *rest() {
+        for (const slot of table.unnamed(listing)) yield slot === undefined ? undefined : table.pod(slot);
+      },
+    };
+  }
+
+  #drop(slot: number, change: ChangeRecorder): void {
+    for (const key of this.#table.addresses(slot)) change.podAddress(key);
+    this.#table.delete(slot);
   }
 }

@@ -22,6 +22,8 @@ export class ServiceIndex {
   readonly #namespaces = new Map<string, NamespaceEntry>();
   readonly #entries = new Map<string, ServiceEntry>();
   readonly #sets = new Map<string, EndpointSet>();
+  /** Of all endpoints. */
+  #addressOctets = 0;
   /** Services of type `externalName`. */
   readonly #aliases = new Set<ServiceEntry>();
   readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
@@ -76,6 +78,11 @@ export class ServiceIndex {
       }
     }
     return references;
+  }
+
+  /** Octets of the addresses of services and endpoints and of what finds them. */
+  get octets(): number {
+    return this.#byClusterAddress.octets + this.#byEndpointAddress.octets + this.#addressOctets;
   }
 
   get endpointAddressCount(): number {
@@ -179,6 +186,10 @@ export class ServiceIndex {
     this.#detach(old, change);
   }
 
+  endpointSet(identity: Identity): EndpointSet | undefined {
+    return this.#sets.get(setKey(identity));
+  }
+
   endpointSets(): IterableIterator<EndpointSet> {
     return this.#sets.values();
   }
@@ -214,9 +225,11 @@ export class ServiceIndex {
   /** New before old, so that an address which stays never leaves the map and the map never shrinks to grow again. */
   #moveEndpointAddresses(old: EndpointSet | undefined, set: EndpointSet | undefined): void {
     if (set !== undefined) {
+      this.#addressOctets += addressOctets(set);
       forEachAddress(set, (key) => this.#byEndpointAddress.add(key, set));
     }
     if (old !== undefined) {
+      this.#addressOctets -= addressOctets(old);
       forEachAddress(old, (key) => this.#byEndpointAddress.delete(key, old));
     }
   }
@@ -268,6 +281,10 @@ export class ServiceIndex {
 /** A slice's name is not a label and may hold dots, but never a slash. */
 function setKey({ namespace, name }: Identity): string {
   return `${namespace}/${name}`;
+}
+
+function addressOctets({ groups }: EndpointSet): number {
+  return groups.reduce((sum, { addresses }) => sum + addresses.byteLength, 0);
 }
 
 function forEachAddress(set: EndpointSet, callback: (key: AddressKey) => void): void {

@@ -5,10 +5,12 @@
  * Everything is synchronous: between two statements of a handler nothing changes.
  */
 import type { Clock } from "../../lib/clock.ts";
+import { serviceKey } from "../objects/names.ts";
 import { type Identity, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import { PodIndex } from "./pod-index.ts";
 import { ServiceIndex } from "./service-index.ts";
 import { ChangeRecorder, type StoreChange } from "./store-change.ts";
+import { NamedObjects, type TableListing } from "./table-listing.ts";
 
 export interface ClusterStoreOptions {
   readonly clock: Clock;
@@ -46,11 +48,12 @@ export interface Relist<K extends Kind> {
 
 /** One kind's place in the indexes. */
 interface ObjectTable<T> {
-  /** @returns the object that is kept: the old one if the new one says nothing new */
-  put(object: T, change: ChangeRecorder): T;
+  /** @returns whether the object says something new */
+  put(object: T, change: ChangeRecorder): boolean;
   delete(identity: Identity, change: ChangeRecorder): void;
-  /** The very objects that {@link put} returned. May be read while objects come and go. */
-  all(): Iterable<T & Identity>;
+  /** May be read while objects come and go. */
+  all(): Iterable<T>;
+  listing(): TableListing;
 }
 
 export class ClusterStore {
@@ -67,8 +70,8 @@ export class ClusterStore {
   readonly #observers = new Set<StoreObserver>();
   readonly #replica: boolean;
   readonly #lastEvents = new Map<Kind, number>();
-  /** By listings that are being completed: what they have named, to which belongs whatever is put meanwhile. */
-  readonly #completing = new Set<{ readonly kind: Kind; readonly named: Set<object> }>();
+  /** Listings that are being completed: whatever is put meanwhile belongs to what they have named. */
+  readonly #completing = new Set<{ readonly kind: Kind; readonly listing: TableListing }>();
   readonly #syncedKinds = new Set<Kind>();
   readonly #synced = Promise.withResolvers<void>();
   /** By which copies tell this store from others. */
@@ -89,24 +92,40 @@ export class ClusterStore {
     this.pods = pods;
     this.#tables = {
       namespaces: {
-        put: (namespace, change) => services.putNamespace(namespace, change),
+        put: (namespace, change) => services.putNamespace(namespace, change) === namespace,
         delete: ({ name }, change) => services.deleteNamespace(name, change),
         all: () => services.existingNamespaces(),
+        listing: () =>
+          new NamedObjects(
+            () => services.existingNamespaces(),
+            ({ name }) => services.namespace(name)?.namespace,
+          ),
       },
       services: {
-        put: (service, change) => services.putService(service, change),
+        put: (service, change) => services.putService(service, change) === service,
         delete: (identity, change) => services.deleteService(identity, change),
         all: () => services.services(),
+        listing: () =>
+          new NamedObjects(
+            () => services.services(),
+            ({ namespace, name }) => services.entry(serviceKey(namespace, name))?.service,
+          ),
       },
       endpoints: {
-        put: (set, change) => services.putEndpoints(set, change),
+        put: (set, change) => services.putEndpoints(set, change) === set,
         delete: (identity, change) => services.deleteEndpoints(identity, change),
         all: () => services.endpointSets(),
+        listing: () =>
+          new NamedObjects(
+            () => services.endpointSets(),
+            (identity) => services.endpointSet(identity),
+          ),
       },
       pods: {
         put: (pod, change) => pods.put(pod, change),
-        delete: (identity, change) => pods.delete(identity, change),
+        delete: (identity, change) => void pods.delete(identity, change),
         all: () => pods.pods(),
+        listing: () => pods.listing(),
       },
     };
   }
@@ -126,45 +145,46 @@ export class ClusterStore {
 
   /** Starts a complete listing of a kind. It is applied as a difference, in place: there is never a second copy. */
   relist<K extends Kind>(kind: K): Relist<K> {
-    const table = this.#tables[kind];
-    // Where there was nothing, nothing can be missing. Else the objects themselves are noted, for they are there anyway.
-    const named = isEmpty(table.all()) ? undefined : new Set<object>();
+    const listing = this.#tables[kind].listing();
     return {
       put: (object) => {
-        const kept = this.#put(kind, object);
-        named?.add(kept);
+        this.#put(kind, object);
+        listing.note(object);
       },
       commit: () => {
-        for (const _ of this.#complete(kind, named));
+        for (const _ of this.#complete(kind, listing));
       },
       commitInTurns: async () => {
-        for (const _ of this.#complete(kind, named)) await eventLoopTurn();
+        for (const _ of this.#complete(kind, listing)) await eventLoopTurn();
       },
     };
   }
 
   /** Ends a listing, in portions. */
-  *#complete(kind: Kind, named: Set<object> | undefined): Generator<undefined> {
-    if (named !== undefined) {
-      const completing = { kind, named };
-      this.#completing.add(completing);
-      try {
-        let effort = 0;
-        for (const object of this.#tables[kind].all()) {
-          if (!named.has(object)) {
-            this.delete(kind, object);
-            effort += EFFORT_OF_DELETION;
-          }
-          if (++effort < EFFORT_PER_TURN) continue;
-          effort = 0;
-          yield;
+  *#complete(kind: Kind, listing: TableListing): Generator<undefined> {
+    const completing = { kind, listing };
+    this.#completing.add(completing);
+    try {
+      let effort = 0;
+      for (const gone of listing.rest()) {
+        if (gone !== undefined) {
+          this.delete(kind, gone);
+          effort += EFFORT_OF_DELETION;
         }
-      } finally {
-        this.#completing.delete(completing);
+        if (++effort < EFFORT_PER_TURN) continue;
+        effort = 0;
+        yield;
       }
+    } finally {
+      this.#completing.delete(completing);
     }
     this.confirm(kind);
     this.markListed(kind);
+  }
+
+  /** Octets of what is packed: pods, addresses, and what finds them. Names and ports of services are not among it. */
+  get octets(): number {
+    return this.services.octets + this.pods.octets;
   }
 
   /** Says that all there is of a kind has been put. */
@@ -267,14 +287,13 @@ export class ClusterStore {
     };
   }
 
-  #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): ObjectOfKind[K] {
-    const kept = this.#tables[kind].put(object, this.#change);
+  #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void {
+    const isNew = this.#tables[kind].put(object, this.#change);
     this.#applied(kind);
-    for (const completing of this.#completing) if (completing.kind === kind) completing.named.add(kept);
-    if (kept !== object) return kept;
+    for (const { kind: completed, listing } of this.#completing) if (completed === kind) listing.note(object);
+    if (!isNew) return;
     this.#sequence++;
     for (const observer of this.#observers) observer.put(kind, object);
-    return kept;
   }
 
   #applied(kind: Kind): void {
@@ -290,11 +309,6 @@ export class ClusterStore {
     if (touched === undefined) return;
     for (const listener of this.#listeners) listener(touched);
   }
-}
-
-function isEmpty(objects: Iterable<unknown>): boolean {
-  for (const _ of objects) return false;
-  return true;
 }
 
 function eventLoopTurn(): Promise<void> {

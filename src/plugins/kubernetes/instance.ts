@@ -93,7 +93,11 @@ export class KubernetesInstance implements PluginInstance {
 
   started(): void {
     const { cluster } = this.#shown;
-    void cluster.settle().then(() => cluster.source?.showAs?.(nameOfCluster(this.#values)));
+    const { log } = this.#site;
+    cluster
+      .settle()
+      .then(() => cluster.showAs(nameOfCluster(this.#values)))
+      .catch((error: unknown) => log.error(error instanceof Error ? error.message : String(error)));
   }
 
   async stop(): Promise<void> {

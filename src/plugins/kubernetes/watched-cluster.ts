@@ -11,6 +11,8 @@ import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { StoreReplica } from "../../kubernetes/store/replication.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
+import type { GaugeFamily } from "../../lib/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
 
 export interface ClusterStores {
@@ -73,13 +75,31 @@ export class WatchedCluster implements ClusterStores {
   /** What the configuration to come fills the stores from, beside the source of the one in force. */
   #candidate: ClusterSource | undefined;
   #holders = 0;
+  readonly #memory: GaugeFamily;
+  readonly #metrics: MetricsRegistry;
+  #endCollecting: (() => void) | undefined;
+  /** By which metrics tell it from other clusters. */
+  #zone: string | undefined;
   /** Sources begin and end one after the other. */
   #turn: Promise<void> = Promise.resolve();
 
-  constructor({ site: { clock, random }, kinds, imports, isReplica, reduce }: WatchedClusterOptions) {
+  constructor({
+    site: { clock, random, metrics },
+    kinds,
+    imports,
+    isReplica,
+    reduce,
+  }: WatchedClusterOptions) {
     this.reduce = { ...reduce, shared: new SharedValues() };
     const make = (of: readonly Kind[]) =>
       new ClusterStore({ clock, kinds: of, replica: isReplica, identity: random.unpredictable() });
+    this.#memory = metrics.gauge({
+      name: "portolan_memory_cluster_bytes",
+      help: "Memory that pods and addresses of the cluster have taken.",
+      acrossThreads: "sum",
+      labels: ["zone"],
+    });
+    this.#metrics = metrics;
     this.store = make(kinds);
     this.imports = imports ? make(IMPORT_KINDS) : undefined;
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
@@ -108,6 +128,14 @@ export class WatchedCluster implements ClusterStores {
   /** A configuration shows this cluster, until it calls {@link release}. */
   hold(): void {
     this.#holders++;
+    this.#endCollecting ??= this.#metrics.onCollect(() => this.#exposeMemory());
+  }
+
+  /** A configuration came into force that calls it by this zone. */
+  showAs(zone: string): void {
+    if (this.#zone !== undefined && this.#zone !== zone) this.#memory.remove(this.#zone);
+    this.#zone = zone;
+    this.#source?.showAs?.(zone);
   }
 
   /**
@@ -122,6 +150,9 @@ export class WatchedCluster implements ClusterStores {
         this.#candidate = undefined;
       }
       if (this.#holders > 0) return;
+      this.#endCollecting?.();
+      this.#endCollecting = undefined;
+      if (this.#zone !== undefined) this.#memory.remove(this.#zone);
       await this.#source?.stop();
       this.#source = undefined;
     });
@@ -150,6 +181,11 @@ export class WatchedCluster implements ClusterStores {
       this.#candidate = undefined;
       await former?.stop();
     });
+  }
+
+  #exposeMemory(): void {
+    const { store, imports } = this;
+    if (this.#zone !== undefined) this.#memory.slot(this.#zone).set(store.octets + (imports?.octets ?? 0));
   }
 
   #inTurn(task: () => Promise<void>): Promise<void> {

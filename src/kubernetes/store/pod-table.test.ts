@@ -1,0 +1,170 @@
+/** The packed pods against a plain map of the same ones. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { type AddressKey, addressKey } from "../objects/addresses.ts";
+import { equalPods } from "../objects/equality.ts";
+import type { Pod } from "../objects/objects.ts";
+import { NO_LABELS } from "../objects/shared-values.ts";
+import { PodIndex } from "./pod-index.ts";
+import { MAX_ADDRESSES, MAX_NAME_LENGTH } from "./pod-table.ts";
+import { ChangeRecorder } from "./store-change.ts";
+
+/** Each number of steps is a run of its own; the long form takes millions. */
+const STEPS = Number(process.env.PORTOLAN_POD_STEPS ?? 300);
+const LABELS = [NO_LABELS, new Map([["app", "web"]]), new Map([["app", "db"]])];
+
+function key(text: string): AddressKey {
+  return addressKey(parseIpAddress(text) ?? assert.fail(text));
+}
+
+/** As {@link PodIndex}, with an object for each. Pods stand in the order in which they got what they are looked up by. */
+class Model {
+  readonly #pods = new Map<string, Pod>();
+
+  put(pod: Pod): void {
+    const id = `${pod.namespace}/${pod.name}`;
+    const old = this.#pods.get(id);
+    if (old !== undefined && equalPods(old, pod)) return;
+    this.#pods.delete(id);
+    if (pod.addresses.length > 0) this.#pods.set(id, pod);
+  }
+
+  delete(namespace: string, name: string): void {
+    this.#pods.delete(`${namespace}/${name}`);
+  }
+
+  keep(names: ReadonlySet<string>): void {
+    for (const id of this.#pods.keys()) if (!names.has(id)) this.#pods.delete(id);
+  }
+
+  all(): Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  at(address: AddressKey): Pod[] {
+    return this.all().filter(({ addresses }) => addresses.includes(address));
+  }
+
+  named(namespace: string, name: string): Pod | undefined {
+    return this.#pods.get(`${namespace}/${name}`);
+  }
+}
+
+const NAMESPACES = ["shop", "sh", "default"];
+const NAMES = [
+  "web-1",
+  "web-2",
+  "we-b-1",
+  "web-7d9f8b6c5-x2x4z",
+  "web-7d9f8b6c5-x2x4y",
+  "web",
+  "-",
+  "",
+  "wéb-ñ",
+  "a.b-c",
+];
+const ADDRESSES = ["10.0.0.1", "10.0.0.2", "10.0.1.1", "::a00:1", "fd00::1", "fd00::2", "0.0.0.0"].map(key);
+
+const identity = fc.tuple(fc.constantFrom(...NAMESPACES), fc.constantFrom(...NAMES));
+const pod: fc.Arbitrary<Pod> = fc
+  .tuple(identity, fc.subarray(ADDRESSES, { maxLength: 3 }), fc.constantFrom(...LABELS), fc.boolean())
+  .map(([[namespace, name], addresses, labels, isOnHost]) =>
+    isOnHost
+      ? { namespace, name, addresses, labels, hostNetwork: true }
+      : { namespace, name, addresses, labels },
+  );
+
+type Step =
+  | { readonly kind: "put"; readonly pod: Pod }
+  | { readonly kind: "delete"; readonly identity: readonly [string, string] }
+  | { readonly kind: "list"; readonly pods: readonly Pod[] };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: pod.map((each): Step => ({ kind: "put", pod: each })) },
+  { weight: 4, arbitrary: identity.map((each): Step => ({ kind: "delete", identity: each })) },
+  { weight: 1, arbitrary: fc.array(pod, { maxLength: 8 }).map((pods): Step => ({ kind: "list", pods })) },
+);
+
+function apply(index: PodIndex, model: Model, each: Step): void {
+  const change = new ChangeRecorder();
+  if (each.kind === "put") {
+    index.put(each.pod, change);
+    model.put(each.pod);
+  } else if (each.kind === "delete") {
+    const [namespace, name] = each.identity;
+    index.delete({ namespace, name }, change);
+    model.delete(namespace, name);
+  } else {
+    const listing = index.listing();
+    for (const one of each.pods) {
+      index.put(one, change);
+      listing.note(one);
+      model.put(one);
+    }
+    for (const gone of listing.rest()) if (gone !== undefined) index.delete(gone, change);
+    model.keep(new Set(each.pods.map(({ namespace, name }) => `${namespace}/${name}`)));
+  }
+}
+
+const idOf = ({ namespace, name }: Pod): string => `${namespace}/${name}`;
+const sorted = (pods: Iterable<Pod>): Pod[] =>
+  [...pods].sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
+
+describe("packed pods", () => {
+  it("are those of a map after any steps", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const index = new PodIndex();
+        const model = new Model();
+        for (const each of steps) apply(index, model, each);
+        assert.deepEqual(sorted(index.pods()), sorted(model.all()));
+        for (const address of ADDRESSES) assert.deepEqual(index.at(address), model.at(address));
+        for (const namespace of NAMESPACES)
+          for (const name of NAMES)
+            assert.deepEqual(index.named(namespace, name), model.named(namespace, name));
+      }),
+      { numRuns: STEPS },
+    );
+  });
+
+  it("come and go in their thousands, take no more octets the second time, and are found the while", () => {
+    const index = new PodIndex();
+    const change = new ChangeRecorder();
+    const make = (n: number, round: number): Pod => ({
+      namespace: `team-${n % 40}`,
+      name: `web-${n % 700}-${round}${n.toString(36)}`,
+      addresses: [0x0a00_0000 + n],
+      labels: NO_LABELS,
+    });
+    const count = 30_000;
+    let octets = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < count; n++) assert.ok(index.put(make(n, round), change));
+      for (let n = 0; n < count; n += 997) {
+        assert.deepEqual(index.at(0x0a00_0000 + n), [make(n, round)]);
+        assert.deepEqual(index.named(`team-${n % 40}`, make(n, round).name), make(n, round));
+      }
+      if (round === 0) octets = index.octets;
+      else assert.equal(index.octets, octets);
+      for (let n = 0; n < count; n++) assert.ok(index.delete(make(n, round), change));
+      assert.deepEqual([...index.pods()], []);
+    }
+    assert.ok(octets < 90 * count, `${octets / count} octets a pod`);
+  });
+
+  it("of a name or with addresses that no API has are not kept", () => {
+    const index = new PodIndex();
+    const change = new ChangeRecorder();
+    const usual: Pod = { namespace: "shop", name: "web-1", addresses: [1], labels: NO_LABELS };
+    index.put(usual, change);
+    index.put({ ...usual, name: "x".repeat(MAX_NAME_LENGTH + 1) }, change);
+    const many = Array.from({ length: MAX_ADDRESSES + 1 }, (_, at) => at);
+    assert.ok(index.put({ ...usual, addresses: many }, change), "its former state is gone");
+    assert.deepEqual([...index.pods()], []);
+    const longest = { ...usual, name: "語".repeat(MAX_NAME_LENGTH), addresses: many.slice(1) };
+    index.put(longest, change);
+    assert.deepEqual([...index.pods()], [longest]);
+  });
+});
