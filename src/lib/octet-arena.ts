@@ -58,6 +58,15 @@ export class OctetArena {
     return this.#chunk(address).subarray(start, start + length);
   }
 
+  /** The buffer that holds a block, where {@link offsetOf} says: for loops that must make no view. */
+  bufferOf(address: BlockAddress): Buffer {
+    return this.#chunk(address);
+  }
+
+  offsetOf(address: BlockAddress): number {
+    return address & OFFSET_MASK;
+  }
+
   /** Whether the octets of a block are those of `bytes` from `start` to `end`. */
   equals(address: BlockAddress, length: number, bytes: Uint8Array, start: number, end: number): boolean {
     if (end - start !== length) return false;

@@ -11,7 +11,7 @@ export class PodIndex {
 
   /** The pods that have an address: one, unless they live on their node's network. */
   at(key: AddressKey): readonly Pod[] {
-    return Array.from(this.#table.at(key), (slot) => this.#table.pod(slot));
+    return this.#table.at(key);
   }
 
   named(namespace: string, name: string): Pod | undefined {

@@ -11,6 +11,12 @@ import type { Identity, Pod } from "../objects/objects.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { CountedValues } from "./counted-values.ts";
 
+/** What the names of siblings begin with, up to and with the last hyphen. */
+interface Family {
+  readonly namespace: string;
+  readonly beginning: string;
+}
+
 /** Where a pod stands, as long as it is there. */
 export type PodSlot = number;
 
@@ -19,9 +25,8 @@ export class PodTable {
   readonly #byName = new GrowingIndex();
   /** Its entries are numbers of their own: a pod has several addresses. */
   readonly #byAddress = new GrowingIndex();
-  /** Texts `namespace/` with the beginning of the name behind it. */
-  readonly #families = new CountedValues<string>();
-  readonly #labelSets = new CountedValues<ReadonlyMap<string, string>>();
+  readonly #families = new CountedValues<Family>(({ namespace, beginning }) => `${namespace}/${beginning}`);
+  readonly #labelSets = new CountedValues<ReadonlyMap<string, string>>((labels) => labels);
   /** Of each slot: its block; of a free one the next free one, as a negative number. */
   #blocks: Int32Array = new Int32Array(0);
   #lengths: Uint16Array = new Uint16Array(0);
@@ -61,20 +66,19 @@ export class PodTable {
 
   find({ namespace, name }: Identity): PodSlot | undefined {
     const cut = cutOf(name);
-    const family = this.#families.find(`${namespace}/${name.slice(0, cut)}`);
+    const family = this.#families.find({ namespace, beginning: name.slice(0, cut) });
     return family === undefined ? undefined : this.#findInFamily(family, name.slice(cut));
   }
 
   /** The pods that have an address, in the order in which they got it. */
-  *at(key: AddressKey): Generator<PodSlot> {
-    for (
-      let entry = this.#byAddress.first(hashKey(key));
-      entry !== NO_ENTRY;
-      entry = this.#byAddress.after(entry)
-    ) {
+  at(key: AddressKey): Pod[] {
+    const index = this.#byAddress;
+    const found: Pod[] = [];
+    for (let entry = index.first(hashKey(key)); entry !== NO_ENTRY; entry = index.after(entry)) {
       const slot = this.#slotOfEntry[entry] ?? 0;
-      if (this.addresses(slot).includes(key)) yield slot;
+      if (this.#has(slot, key)) found.push(this.pod(slot));
     }
+    return found;
   }
 
   /** All of them. They may come and go meanwhile. */
@@ -82,13 +86,9 @@ export class PodTable {
     for (let slot = 0; slot < this.#end; slot++) if (this.#isTaken(slot)) yield slot;
   }
 
-  namespace(slot: PodSlot): string {
-    const family = this.#familyText(slot);
-    return family.slice(0, family.indexOf("/"));
-  }
-
   addresses(slot: PodSlot): AddressKey[] {
-    return readAddresses(this.#block(slot));
+    const block = this.#blocks[slot] ?? 0;
+    return readAddresses(this.#arena.bufferOf(block), this.#arena.offsetOf(block));
   }
 
   isOnHostNetwork(slot: PodSlot): boolean {
@@ -97,22 +97,18 @@ export class PodTable {
 
   /** The pod as an object, as it is now. */
   pod(slot: PodSlot): Pod {
-    const block = this.#block(slot);
-    const family = this.#familyText(slot);
-    const slash = family.indexOf("/");
-    const namespace = family.slice(0, slash);
-    const name = family.slice(slash + 1) + block.toString("utf8", endOfAddresses(block));
+    const { namespace, beginning } = this.#families.value(this.#family[slot] ?? 0) ?? NO_FAMILY;
+    const name = beginning + this.#ending(slot);
     const labels = this.#labelsOf(slot);
-    const addresses = readAddresses(block);
+    const addresses = this.addresses(slot);
     if (this.isOnHostNetwork(slot)) return { namespace, name, addresses, labels, hostNetwork: true };
     return { namespace, name, addresses, labels };
   }
 
   /** Whether a pod of the same name says the same. */
   says(slot: PodSlot, pod: Pod): boolean {
-    const block = this.#block(slot);
     if (this.isOnHostNetwork(slot) !== (pod.hostNetwork === true)) return false;
-    const addresses = readAddresses(block);
+    const addresses = this.addresses(slot);
     if (addresses.length !== pod.addresses.length || addresses.some((key, at) => key !== pod.addresses[at]))
       return false;
     const labels = this.#labelsOf(slot);
@@ -129,7 +125,7 @@ export class PodTable {
     const ending = name.slice(cut);
     const slot = this.#takeSlot();
     const length = this.#write(pod.addresses, ending);
-    const family = this.#families.hold(`${pod.namespace}/${name.slice(0, cut)}`);
+    const family = this.#families.hold({ namespace: pod.namespace, beginning: name.slice(0, cut) });
     this.#blocks[slot] = this.#arena.store(this.#scratch.subarray(0, length));
     this.#lengths[slot] = length;
     this.#family[slot] = family;
@@ -173,12 +169,35 @@ export class PodTable {
     return (this.#blocks[slot] ?? -1) >= 0;
   }
 
-  #block(slot: PodSlot): Buffer {
-    return this.#arena.view(this.#blocks[slot] ?? 0, this.#lengths[slot] ?? 0);
+  #has(slot: PodSlot, key: AddressKey): boolean {
+    const block = this.#blocks[slot] ?? 0;
+    const octets = this.#arena.bufferOf(block);
+    let at = this.#arena.offsetOf(block);
+    for (let count = octets[at++] ?? 0; count > 0; count--) {
+      const length = octets[at] ?? 0;
+      if (addressKey(octets, at + 1, length) === key) return true;
+      at += 1 + length;
+    }
+    return false;
   }
 
-  #familyText(slot: PodSlot): string {
-    return this.#families.value(this.#family[slot] ?? 0) ?? "/";
+  /** The end of the name, which tells it from its siblings. */
+  #ending(slot: PodSlot): string {
+    const block = this.#blocks[slot] ?? 0;
+    const octets = this.#arena.bufferOf(block);
+    const start = this.#arena.offsetOf(block);
+    let at = start + 1;
+    for (let count = octets[start] ?? 0; count > 0; count--) at += 1 + (octets[at] ?? 0);
+    const end = start + (this.#lengths[slot] ?? 0);
+    // A few octets are read sooner than a call into the machine's own code returns.
+    if (end - at > SHORT) return octets.toString("utf8", at, end);
+    let text = "";
+    for (; at < end; at++) {
+      const octet = octets[at] ?? 0;
+      if (octet >= 0x80) return octets.toString("utf8", at - text.length, end);
+      text += String.fromCharCode(octet);
+    }
+    return text;
   }
 
   #labelsOf(slot: PodSlot): ReadonlyMap<string, string> {
@@ -189,8 +208,7 @@ export class PodTable {
     const index = this.#byName;
     for (let slot = index.first(hashEnding(family, ending)); slot !== NO_ENTRY; slot = index.after(slot)) {
       if (this.#family[slot] !== family) continue;
-      const block = this.#block(slot);
-      if (block.toString("utf8", endOfAddresses(block)) === ending) return slot;
+      if (this.#ending(slot) === ending) return slot;
     }
     return undefined;
   }
@@ -251,6 +269,10 @@ export const MAX_NAME_LENGTH = 253;
 /** Octets of the longest block: addresses of IPv6 with their lengths, and three octets a character. */
 const MAX_BLOCK = 1 + 17 * MAX_ADDRESSES + 3 * MAX_NAME_LENGTH;
 
+/** Endings of that many octets are read one by one. */
+const SHORT = 16;
+const NO_FAMILY: Family = { namespace: "", beginning: "" };
+
 /** Where the ending of a name begins: behind its last hyphen. */
 function cutOf(name: string): number {
   return name.lastIndexOf("-") + 1;
@@ -265,18 +287,13 @@ function markedFree(mark: number): number {
   return -2 - mark;
 }
 
-function endOfAddresses(block: Buffer): number {
-  let at = 1;
-  for (let count = block[0] ?? 0; count > 0; count--) at += 1 + (block[at] ?? 0);
-  return at;
-}
-
-function readAddresses(block: Buffer): AddressKey[] {
+/** @param start where the block begins */
+function readAddresses(octets: Buffer, start: number): AddressKey[] {
   const keys: AddressKey[] = [];
-  let at = 1;
-  for (let count = block[0] ?? 0; count > 0; count--) {
-    const length = block[at] ?? 0;
-    keys.push(addressKey(block, at + 1, length));
+  let at = start + 1;
+  for (let count = octets[start] ?? 0; count > 0; count--) {
+    const length = octets[at] ?? 0;
+    keys.push(addressKey(octets, at + 1, length));
     at += 1 + length;
   }
   return keys;
