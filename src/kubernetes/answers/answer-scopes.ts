@@ -23,7 +23,7 @@ export function scopeOf(name: Name, zone: ClusterZone): number {
     return key === undefined ? UNCHANGING : addressScope(key);
   }
   const root = name.labelText(count - 1);
-  if (root === "svc") return count < 3 ? UNCHANGING : serviceScope(name, count);
+  if (root === "svc") return count < 3 ? UNCHANGING : serviceScope(name, count - 3);
   if (root !== "pod") return EVERY_CHANGE;
   const octets = count === 3 ? parseDashedAddress(name.labelText(0)) : undefined;
   return octets === undefined ? UNCHANGING : podScope(addressKey(octets));
@@ -33,16 +33,21 @@ export function scopeOf(name: Name, zone: ClusterZone): number {
 export function forEachScope(change: StoreChange, callback: (scope: number) => void): void {
   const { services, addresses, podAddresses } = change;
   callback(EVERY_CHANGE);
-  for (const key of services) callback(hashText(key));
+  for (const key of services) callback(scopeOfService(key));
   for (const key of addresses) callback(addressScope(key));
   for (const key of podAddresses) callback(podScope(key));
 }
 
-/** That of `service.namespace`, of which both labels stand in front of the last one of `count`. */
-function serviceScope(name: Name, count: number): number {
+/** That of a key `service.namespace`. */
+export function scopeOfService(key: string): number {
+  return hashText(key);
+}
+
+/** That of `service.namespace`, whose labels are the two of a name behind the first `inFront`. */
+export function serviceScope(name: Name, inFront: number): number {
   const { folded } = name;
   let at = 0;
-  for (let skipped = count - 3; skipped > 0; skipped--) at += octetAt(folded, at) + 1;
+  for (let skipped = inFront; skipped > 0; skipped--) at += octetAt(folded, at) + 1;
   let hash = OFFSET;
   for (let label = 0; label < 2; label++) {
     const end = at + octetAt(folded, at) + 1;
@@ -52,7 +57,8 @@ function serviceScope(name: Name, count: number): number {
   return finish(hash);
 }
 
-function addressScope(key: AddressKey): number {
+/** Of what is known of an address. */
+export function addressScope(key: AddressKey): number {
   return typeof key === "number" ? finish(Math.imul(OFFSET ^ key, PRIME)) : hashText(key);
 }
 

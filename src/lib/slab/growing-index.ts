@@ -106,8 +106,7 @@ export function withRoom<T extends Int32Array | Uint16Array | Uint8Array>(
 ): T {
   if (index < array.length) return array;
   const length = Math.max(SMALLEST, index + 1 + (index >> 3));
-  const constructor = array.constructor as new (length: number) => T;
-  const larger = new constructor(length);
+  const larger = new (array.constructor as new (length: number) => T)(length);
   larger.set(array);
   if (fill !== 0) larger.fill(fill, array.length);
   return larger;

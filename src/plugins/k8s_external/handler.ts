@@ -3,12 +3,16 @@ import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import { EVERY_CHANGE } from "../../kubernetes/answers/answer-scopes.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
 import { aliasRecord } from "../../kubernetes/answers/service-answers.ts";
 import { type AnsweredZones, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import type { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
+import { externalScopeOf, forEachExternalScope } from "../../kubernetes/external/external-scopes.ts";
+import { externalSerial } from "../../kubernetes/external/external-view.ts";
 import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
+import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
   type Fallthrough,
   followAlias,
@@ -36,6 +40,10 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
     this.#answers = answers;
   }
 
+  protected override get serial(): number {
+    return externalSerial(this.#answers.view);
+  }
+
   protected override answer(query: Query, next: Next, zone: ExternalZone): Outcome | Promise<Outcome> {
     const resolution = this.#answers.resolve(query.name, query.type, zone);
     if (!resolution.exists) return this.missing(query, next, zone, resolution);
@@ -49,9 +57,11 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
     return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
 
-  /** The cluster changed: no answer given so far may be given again. */
-  forgetAnswers(): void {
-    this.memo.clear();
+  /** The cluster changed: no answer that rests on what did may be given again. */
+  forgetAnswers(change: StoreChange): void {
+    const { memo } = this;
+    if (change.namespaces.length > 0) memo.clear();
+    else forEachExternalScope(change, (scope) => memo.forget(scope));
   }
 
   #follow(query: Query, target: Name): Outcome | Promise<Outcome> {
@@ -63,8 +73,12 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
     return whyNotExternal(this.#answers.view, zone, name, type, resolution);
   }
 
-  protected override remembered(query: Query, _zone: ExternalZone, reply: Reply): Reply {
-    this.memo.remember(query, reply);
+  protected override remembered(query: Query, zone: ExternalZone, reply: Reply): Reply {
+    const scope = externalScopeOf(query.name, zone);
+    // The serial stands in SOA records: those of the zone itself, and those of answers that have no other.
+    const hasSerial = scope === EVERY_CHANGE || reply.answer.length === 0;
+    if (hasSerial) this.memo.remember(query, reply, scope, this.serial);
+    else this.memo.remember(query, reply, scope);
     return reply;
   }
 }

@@ -50,7 +50,7 @@ export class KubernetesExternal implements PluginInstance {
       },
     });
     const unsubscribe = cluster.view.store.subscribe((change) => {
-      handler.forgetAnswers();
+      handler.forgetAnswers(change);
       touched.add(change);
     });
     this.#handler = handler;
