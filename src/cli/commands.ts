@@ -49,6 +49,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./predecessors/kube-dns.ts")).KUBE_DNS_FLAGS,
   },
   {
+    name: "dnsmasq-nanny",
+    words: "[FLAGS] -- [DNSMASQ'S WORDS]",
+    about: "stands in for dnsmasq and its nanny",
+    wordKind: "none",
+    load: async () => (await import("./predecessors/dnsmasq-nanny.ts")).dnsmasqNanny,
+    flags: async () => (await import("./predecessors/dnsmasq-nanny.ts")).DNSMASQ_NANNY_FLAGS,
+  },
+  {
     name: "node-cache",
     words: "-localip ADDRESSES [FLAGS]",
     about: "stands in for the DNS cache of a node",

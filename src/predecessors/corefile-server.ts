@@ -7,6 +7,7 @@ import { version } from "../lib/version.ts";
 import type { PluginDefinition } from "../plugin/define-plugin.ts";
 import type { Random } from "../plugin/site.ts";
 import { thisMachine } from "../server/configuration/machine.ts";
+import { withPlugin } from "../server/configuration/plugin-list.ts";
 import { builtInPlugins, importBuiltIn, PluginRegistry } from "../server/configuration/plugin-registry.ts";
 import { EmbeddedServer } from "../server/embedded-server.ts";
 
@@ -15,6 +16,8 @@ export interface CorefileServerOptions {
   readonly name: string;
   /** Stand in front of all others, in this order. */
   readonly plugins: readonly PluginDefinition<unknown>[];
+  /** One that stands directly in front of another. */
+  readonly inFrontOf?: { readonly name: string; readonly plugin: PluginDefinition<unknown> };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ProcessLog;
@@ -54,16 +57,23 @@ export class CorefileServer {
   }
 
   async #make(corefile: string): Promise<EmbeddedServer> {
-    const { name, plugins, ...common } = this.#options;
+    const { name, plugins, inFrontOf, ...common } = this.#options;
     const own = new Map(plugins.map((plugin) => [plugin.name, plugin]));
-    const entries = plugins.map((plugin) => ({
+    const entryOf = (plugin: PluginDefinition<unknown>) => ({
       name: plugin.name,
       module: name,
       isPinned: true,
       isObject: true,
-    }));
-    const builtIn = await builtInPlugins();
-    const registry = new PluginRegistry([...entries, ...builtIn.filter((entry) => !own.has(entry.name))], {
+    });
+    let entries = [
+      ...plugins.map(entryOf),
+      ...(await builtInPlugins()).filter((entry) => !own.has(entry.name)),
+    ];
+    if (inFrontOf !== undefined) {
+      own.set(inFrontOf.plugin.name, inFrontOf.plugin);
+      entries = withPlugin(entries, entryOf(inFrontOf.plugin), { relation: "before", name: inFrontOf.name });
+    }
+    const registry = new PluginRegistry(entries, {
       load: async (entry) => own.get(entry.name) ?? importBuiltIn(entry),
     });
     return new EmbeddedServer({

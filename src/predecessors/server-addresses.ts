@@ -1,6 +1,13 @@
 /** Servers as configurations of old programs name them, as `forward` takes them. */
 import { lookup } from "node:dns/promises";
+import { encodeMessage, makeQuery } from "../dns/message.ts";
+import { Name } from "../dns/name.ts";
+import { Flag, RecordClass } from "../dns/numbers.ts";
+import { A } from "../dns/record-table.ts";
+import { RecordType } from "../dns/type-names.ts";
+import type { Clock } from "../lib/clock.ts";
 import { parseIpAddress } from "../lib/ip-address.ts";
+import { askOnceWith } from "./ask-once.ts";
 
 /** The addresses of a host, best first. Rejects where there are none. */
 export type HostResolver = (host: string) => Promise<readonly string[]>;
@@ -54,3 +61,22 @@ export async function resolveServers(
   }
   return addresses;
 }
+
+/** Asks one server for the IPv4 addresses of a host. */
+export function resolverThrough(server: string, clock: Clock): HostResolver {
+  const ask = askOnceWith(clock);
+  return async (host) => {
+    const { address, port } = splitServer(server) ?? { address: server, port: "" };
+    const name = Name.parse(host.endsWith(".") ? host : `${host}.`);
+    const id = Math.floor(clock.wallTime()) & 0xffff;
+    const query = encodeMessage(
+      makeQuery({ name, type: RecordType.A, class: RecordClass.IN }, { id, flags: Flag.RD }),
+    );
+    const { answer } = await ask({ host: address, port: Number(port) || 53 }, query, RESOLVE_MS);
+    const addresses = answer.flatMap((record) => (A.is(record) ? [record.data.address] : []));
+    if (addresses.length === 0) throw new Error(`${host} has no address`);
+    return addresses;
+  };
+}
+
+const RESOLVE_MS = 2_000;

@@ -1,0 +1,28 @@
+/** kube-dns's ConfigMap -> arguments of dnsmasq (kube-dns facts 6.2). */
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
+import { type HostResolver, splitServer } from "../server-addresses.ts";
+
+/** `1.2.3.4:53` -> `1.2.3.4#53`, `[v6]:53` -> `[v6]#53`; all else stays as it is. */
+export function dnsmasqServer(server: string): string {
+  if (parseIpAddress(server) !== undefined) return server;
+  return server.replace(/:(\d+)$/, "#$1");
+}
+
+/**
+ * What is appended to the arguments of the command line.
+ * @param resolve for servers that are named
+ */
+export async function nannyArguments(config: KubeDnsConfig, resolve: HostResolver): Promise<string[]> {
+  const words: string[] = [];
+  for (const [domain, servers] of config.stubDomains) {
+    for (const server of servers) {
+      const isAddress = splitServer(server) !== undefined;
+      const [address] = isAddress ? [server] : await resolve(server).catch(() => [server]);
+      words.push("--server", `/${domain}/${dnsmasqServer(address ?? server)}`);
+    }
+  }
+  for (const server of config.upstreamNameservers) words.push("--server", dnsmasqServer(server));
+  if (config.upstreamNameservers.length > 0) words.push("--no-resolv");
+  return words;
+}
