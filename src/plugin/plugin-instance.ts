@@ -13,6 +13,8 @@ import type { ZoneList } from "./zones.ts";
 export interface PluginInstance {
   /** Absent for a plugin that is not in the query chain. */
   readonly handle?: Handler;
+  /** What it does with dynamic updates (RFC 2136) of a block that takes them. Absent for a plugin that they pass by. */
+  readonly handleUpdate?: Handler | undefined;
   /**
    * A reload: takes all plugins of the configuration that still answers, so that what they know need not be lost. Called for all
    * instances before {@link start} of any, in each data plane. They may be of another version of their module.

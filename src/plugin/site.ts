@@ -86,6 +86,8 @@ export interface BlockSettings {
   maxTcpQueries: number;
   /** Codes of EDNS options that clients get back, besides those that every server sends back (`rewrite`). */
   echoedOptions: number[];
+  /** Dynamic updates go to this block's plugins (`file`); elsewhere they are NOTIMP. */
+  takesUpdates: boolean;
   /** What proxies say in front of messages, on every transport of the block's listeners (`proxyproto`). */
   greeting: Greeting | undefined;
   /** Who the server is towards TLS clients; without it what would be encrypted is plain (`tls`). */
@@ -111,6 +113,7 @@ export function defaultBlockSettings(): BlockSettings {
     idleTimeout: 10_000,
     maxTcpQueries: -1,
     echoedOptions: [],
+    takesUpdates: false,
     greeting: undefined,
     identity: undefined,
     maxHttpsConnections: 200,

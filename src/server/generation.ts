@@ -26,7 +26,7 @@ import {
 } from "./configuration/configuration.ts";
 import { setupFault } from "./configuration/setup-fault.ts";
 import { PLUGIN_PANICS } from "./isolation/isolation.ts";
-import { buildChain, type PanicObserver } from "./serving/chain.ts";
+import { buildChain, type ChainPlugin, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
 
@@ -273,10 +273,11 @@ export class Generation {
         instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
       );
       const chain = buildChain(handlers, onPanic);
+      const updateChain = settings.takesUpdates ? buildChain(updateHandlers(block), onPanic) : undefined;
       for (const [index, key] of keys.entries()) {
         const zone = zones[index];
         if (zone === undefined) continue;
-        const route = makeRoute(zone, chain, block);
+        const route: Route = { ...makeRoute(zone, chain, block), updateChain };
         for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
           const label = listenerLabel(key, host);
           const group = groups.get(label);
@@ -305,6 +306,7 @@ export class Generation {
     return {
       routes: new RouteTable(members.map(({ route }) => route)),
       allClasses,
+      takesUpdates: members.some(({ block }) => block.configured.settings.takesUpdates),
       observer: placed.find(({ instance }) => instance.unrouted !== undefined)?.instance,
       inFlight: this.inFlight,
       echoedOptions: new Set([
@@ -354,6 +356,12 @@ function listensIn(plane: number, block: ConfiguredBlock, sockets: ReadonlyMap<s
 /** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
 function listenerLabel(key: ServerKey, host: string): string {
   return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
+}
+
+function updateHandlers(block: Block): ChainPlugin[] {
+  return block.placed.flatMap(({ name, instance }) =>
+    instance.handleUpdate === undefined ? [] : [{ name, handle: instance.handleUpdate }],
+  );
 }
 
 function makeRoute(zone: Name, chain: Route["chain"], block: Block): Route {

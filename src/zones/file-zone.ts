@@ -7,6 +7,8 @@ import type { Logger } from "../lib/log.ts";
 import type { Site } from "../plugin/site.ts";
 import { Freshness } from "./freshness.ts";
 import { ServedZone } from "./served-zone.ts";
+import type { DynamicZone } from "./updates/dynamic-zone.ts";
+import type { Zone } from "./zone.ts";
 import { ZoneFileError } from "./zone-file.ts";
 import { ZoneFileSource } from "./zone-file-source.ts";
 import type { ZoneService } from "./zone-service.ts";
@@ -29,6 +31,8 @@ export class FileZone {
   readonly served: ServedZone;
   readonly file: string;
   readonly reload: number;
+  /** Takes over what the file says, where the zone takes updates. */
+  dynamic: DynamicZone | undefined;
   readonly #options: FileZoneOptions;
   readonly #source: ZoneFileSource;
   readonly #log: Logger;
@@ -58,7 +62,7 @@ export class FileZone {
     const read = await this.#source.read();
     if (read === undefined || this.#isStopped) return;
     for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
-    await this.#options.service.replace(this.served, read.zone);
+    await this.#replace(read.zone);
     this.#freshness.confirm();
   }
 
@@ -100,7 +104,7 @@ export class FileZone {
   async #check(): Promise<void> {
     if (this.#isStopped) return;
     if (!(await this.#source.hasChanged())) return this.#confirm();
-    const { byMtime, service } = this.#options;
+    const { byMtime } = this.#options;
     const { zone: current, spelled } = this.served;
     try {
       const read = await this.#source.read(byMtime ? undefined : current?.serial);
@@ -108,7 +112,7 @@ export class FileZone {
       this.#freshness.confirm();
       if (read === undefined) return;
       for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
-      await service.replace(this.served, read.zone);
+      await this.#replace(read.zone);
       this.#log.info(
         `Successfully reloaded zone "${spelled}" in "${this.file}" with ${read.zone.serial} SOA serial`,
       );
@@ -120,6 +124,12 @@ export class FileZone {
   /** The file is as it was when it was read, with what was wrong with it then. */
   #confirm(): void {
     if (this.#freshness.fault === "" && this.served.zone !== undefined) this.#freshness.confirm();
+  }
+
+  #replace(zone: Zone): Promise<void> {
+    return this.dynamic === undefined
+      ? this.#options.service.replace(this.served, zone)
+      : this.dynamic.takeOver(zone);
   }
 
   /** Once, until the reason changes: the zone as it was stays in force. */

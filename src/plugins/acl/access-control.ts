@@ -44,6 +44,8 @@ export class AccessControl implements PluginInstance {
     return next(query);
   };
 
+  readonly handleUpdate: Handler = this.handle;
+
   #deny(query: Query, action: Denial, zone: Name): Outcome {
     if (query.trace?.leavesNoMark !== true) this.#metrics.denied(query, action, zone).increment();
     if (action === "block") return query.reply({ rcode: Rcode.REFUSED, edns: BLOCKED });

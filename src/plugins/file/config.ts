@@ -1,13 +1,17 @@
+import type { Name } from "../../dns/index.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import {
   type ConfigSchema,
   directive,
+  domainName,
   Fallthrough,
   fallthrough,
   flag,
   ignored,
   merged,
+  option,
   required,
+  rest,
   single,
   text,
   type Value,
@@ -23,6 +27,9 @@ export interface FileConfig {
   readonly reload: number | undefined;
   readonly reload_by_mtime: boolean;
   readonly fallthrough: Fallthrough;
+  /** Keys that may change the zone. */
+  readonly update: { readonly key: readonly Name[] } | undefined;
+  readonly journal: string | undefined;
 }
 
 /** Milliseconds between two looks at a file. */
@@ -45,9 +52,21 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
       reload: single(reloadInterval),
       reload_by_mtime: flag(),
       fallthrough: fallthrough(),
+      update: option({ key: rest(domainName(), 1) }),
+      journal: single(text("a path")),
       upstream: ignored("names that a zone points to are always looked up through this server"),
     },
     occurrences: "each",
+    check(config, report, at) {
+      if (config.update !== undefined && config.zones.zones.length !== 1)
+        report.error("FILE_UPDATE_ZONES", at("update"), "a file that takes updates serves one zone", {
+          expected: "one zone behind the file",
+        });
+      if (config.update === undefined && config.journal !== undefined)
+        report.error("FILE_JOURNAL_UNUSED", at("journal"), "'journal' is for zones that take updates", {
+          expected: "'update' with the keys that may change the zone",
+        });
+    },
   }),
 );
 
@@ -58,6 +77,8 @@ export interface FileSettings {
     readonly zones: ZoneList;
     readonly reload: number;
     readonly byMtime: boolean;
+    readonly updateKeys: readonly Name[] | undefined;
+    readonly journal: string;
   }[];
   readonly fallthrough: Fallthrough;
 }
@@ -70,7 +91,14 @@ export function joinLines(lines: readonly FileConfig[]): FileSettings {
     reload = line.reload ?? reload;
     byMtime ||= line.reload_by_mtime;
     if (line.fallthrough !== Fallthrough.none) through = line.fallthrough;
-    return { file: line.dbfile, zones: line.zones, reload, byMtime };
+    return {
+      file: line.dbfile,
+      zones: line.zones,
+      reload,
+      byMtime,
+      updateKeys: line.update?.key,
+      journal: line.journal ?? `${line.dbfile}.journal`,
+    };
   });
   return { zones: joined, fallthrough: through };
 }

@@ -1,24 +1,32 @@
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import {
   type Handler,
+  type Offer,
+  type PlacedPlugin,
   type PluginInstance,
   SetupError,
   type Site,
   type TransferSource,
 } from "../../plugin/index.ts";
 import { FileZone, isMissing } from "../../zones/file-zone.ts";
+import { JournalError } from "../../zones/updates/update-journal.ts";
 import { ZoneFileError } from "../../zones/zone-file.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { type FileConfig, joinLines } from "./config.ts";
+import { ZONE_UPDATES, ZoneUpdates } from "./updates.ts";
 
 /** Below that there is nothing to be won. */
 const MANY_RECORDS = 100_000;
 
 export class FileZones implements PluginInstance {
   readonly handle: Handler;
+  readonly handleUpdate: Handler | undefined;
   readonly transferSource: TransferSource;
   readonly #service: ZoneService;
+  readonly services: readonly Offer<unknown>[];
+  readonly #site: Site;
   readonly #zones: readonly FileZone[];
+  readonly #updates: ZoneUpdates;
 
   constructor(lines: readonly FileConfig[], site: Site) {
     const settings = joinLines(lines);
@@ -32,19 +40,39 @@ export class FileZones implements PluginInstance {
       ),
     );
     for (const { served } of this.#zones) service.table.add(served);
+    this.#site = site;
+    this.#updates = new ZoneUpdates(site);
+    for (const { zones, updateKeys, journal } of settings.zones) {
+      const zone = this.#zones.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
+      if (updateKeys !== undefined && zone !== undefined)
+        zone.dynamic = this.#updates.add(zone.served, site.resolvePath(journal), service, updateKeys);
+    }
+    this.handleUpdate = this.#updates.isEmpty ? undefined : this.#updates.handle;
+    this.services = [ZONE_UPDATES.offer(this.#updates)];
+  }
+
+  inherit(predecessors: readonly PlacedPlugin[]): void {
+    for (const former of ZONE_UPDATES.among(predecessors)) this.#updates.inherit(former);
+  }
+
+  started(): void {
+    this.#updates.adopt();
   }
 
   async examine(): Promise<void> {
+    this.#updates.onlyLook();
     await this.start();
-    this.stop();
+    await this.stop();
   }
 
   /** As CoreDNS does it: a file that is no zone refuses the start, one that is not there yet is waited for. */
   async start(): Promise<void> {
+    if (!this.#updates.isEmpty) this.#updates.check(this.#site.block);
     for (const zone of this.#zones) {
       try {
         await zone.load();
       } catch (error) {
+        if (error instanceof JournalError) throw new SetupError(error.message);
         if (error instanceof ZoneFileError) throw new SetupError(error.message);
         if (!isMissing(error) || zone.reload === 0) throw new SetupError(describe(error, zone.file));
         zone.waitForFile();
@@ -60,9 +88,10 @@ export class FileZones implements PluginInstance {
     if (records >= MANY_RECORDS) (await loadMemoryRelease()).all();
   }
 
-  stop(): void {
+  stop(): Promise<void> {
     for (const zone of this.#zones) zone.stop();
     this.#service.stop();
+    return this.#updates.stop();
   }
 
   describeState(): readonly string[] {

@@ -7,5 +7,8 @@ export default definePlugin({
   name: "file",
   summary: "Serves zones from master files (RFC 1035).",
   config: fileConfig,
+  configure(lines, settings) {
+    if (lines.some(({ update }) => update !== undefined)) settings.takesUpdates = true;
+  },
   create: (lines, site) => new FileZones(lines, site),
 });

@@ -33,6 +33,7 @@ export default definePlugin({
         listed.size === 0 || listed.has("all") ? wanted : wanted.filter((one) => listed.has(one));
       return target.scopes.map((scope) => ({ scope, format: target.format, classes: logged }));
     });
-    return { handle: new QueryLog(rules, clock, processLog).handle };
+    const { handle } = new QueryLog(rules, clock, processLog);
+    return { handle, handleUpdate: handle };
   },
 });

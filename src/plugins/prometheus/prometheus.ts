@@ -89,6 +89,8 @@ export class Prometheus implements PluginInstance {
     return afterNext(outcome, query, outcome instanceof Promise ? this.#measureLate : this.#measure);
   };
 
+  readonly handleUpdate: Handler = this.handle;
+
   unrouted(query: Query, outcome: Reply | Failure): void {
     if (query.trace?.leavesNoMark === true) return;
     const recorder = this.#metrics.recorder(query.listener.label, DROPPED_ZONE, "");

@@ -77,6 +77,8 @@ export class TransactionSignatures implements PluginInstance {
     return query.root.isSigned ? this.#signed(query, next) : this.#unsigned(query, next);
   };
 
+  readonly handleUpdate: Handler = this.handle;
+
   #unsigned(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (!this.#needsSignature(query.type) && !this.#opcodeNeedsSignature(query.opcode)) return next(query);
     query.trace?.note("must be signed, and is not");

@@ -17,11 +17,14 @@ export type AdmissionVerdict = (typeof Admission)[keyof typeof Admission];
 
 const HEADER_OCTETS = 12;
 
-export function admit(bytes: Uint8Array, length: number): AdmissionVerdict {
+/** @param takesUpdates whether a block of the listener takes dynamic updates (RFC 2136), whose sections may have any number of records */
+export function admit(bytes: Uint8Array, length: number, takesUpdates = false): AdmissionVerdict {
   if (length < HEADER_OCTETS) return Admission.IGNORE;
   const flags = readU16(bytes, 2);
   if ((flags & Flag.QR) !== 0) return Admission.IGNORE;
   const opcode = opcodeOf(flags);
+  if (opcode === Opcode.UPDATE && takesUpdates)
+    return readU16(bytes, 4) === 1 ? Admission.ACCEPT : Admission.FORMAT_ERROR;
   if (opcode !== Opcode.QUERY && opcode !== Opcode.NOTIFY) return Admission.NOT_IMPLEMENTED;
   const [questions, answers, authorities, additionals] = [
     readU16(bytes, 4),

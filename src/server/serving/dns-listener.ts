@@ -1,5 +1,5 @@
 /** One listen address: takes messages from its transports and brings back answers. */
-import { Rcode, RecordClass } from "../../dns/numbers.ts";
+import { Opcode, Rcode, RecordClass } from "../../dns/numbers.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
@@ -22,6 +22,8 @@ export interface ListenerService {
   readonly routes: RouteTable;
   /** Whether queries of other classes than IN go to the chains. */
   readonly allClasses: boolean;
+  /** Whether a block takes dynamic updates; elsewhere the opcode is NOTIMP before any plugin. */
+  readonly takesUpdates?: boolean;
   /** Hears of queries that no block takes (`prometheus`). */
   readonly observer: PluginInstance | undefined;
   /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
@@ -140,7 +142,7 @@ export class DnsListener implements Listener {
   }
 
   #receive(bytes: Uint8Array, length: number, port: ReplyPort, arrival: Arrival): void {
-    const verdict = admit(bytes, length);
+    const verdict = admit(bytes, length, this.service.takesUpdates);
     if (verdict !== Admission.ACCEPT) {
       this.#reject(verdict, bytes, port);
       return;
@@ -160,7 +162,13 @@ export class DnsListener implements Listener {
       return refused;
     }
     if (query.ednsVersion !== 0) return query.reply({ rcode: Rcode.BADVERS });
-    return this.resolve(query);
+    return query.opcode === Opcode.UPDATE ? this.#update(query) : this.resolve(query);
+  }
+
+  /** Most plugins would take an update for a question about the zone's SOA record: those alone see it that know better. */
+  #update(query: Query): Outcome | Promise<Outcome> {
+    const chain = this.service.routes.find(query)?.updateChain;
+    return chain === undefined ? new Failure(Rcode.NOTIMP) : chain(query);
   }
 
   #answer(query: Query, port: ReplyPort): void {

@@ -12,6 +12,8 @@ export interface Route {
   readonly zone: Name;
   /** `undefined` when no plugin of the block handles queries. */
   readonly chain: Next | undefined;
+  /** The plugins that dynamic updates go through; `undefined` where the block takes none. */
+  readonly updateChain?: Next | undefined;
   /** Instances that may refuse a query for this block (`view`). */
   readonly filters: readonly PluginInstance[];
   readonly metadata: RouteMetadata | undefined;

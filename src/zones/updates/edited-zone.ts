@@ -1,0 +1,160 @@
+/** A copy of a zone that is being changed, and the list of what was done to it: the same steps give the same zone again. */
+import type { Name } from "../../dns/name.ts";
+import { RecordClass } from "../../dns/numbers.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
+import { SOA } from "../../dns/record-table.ts";
+import { canonicalData, plainData } from "../../dns/resource-record.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { NO_NODE } from "../name-tree.ts";
+import type { Zone } from "../zone.ts";
+import { NO_RRSET } from "../zone-records.ts";
+import { rrsetRecords, soaRecord } from "../zone-transfer.ts";
+
+/** A record that came (`+`) or went (`-`). */
+export interface ZoneStep {
+  readonly sign: "+" | "-";
+  readonly record: ResourceRecord;
+}
+
+export class EditedZone {
+  readonly zone: Zone;
+  readonly steps: ZoneStep[] = [];
+
+  /** @param zone belongs to this object */
+  constructor(zone: Zone) {
+    this.zone = zone;
+  }
+
+  get apex(): Name {
+    return this.zone.apex;
+  }
+
+  get serial(): number {
+    return this.zone.serial;
+  }
+
+  hasName(name: Name): boolean {
+    const node = this.#node(name);
+    return node !== NO_NODE && this.zone.records.first(node) >= 0;
+  }
+
+  hasRrset(name: Name, type: number): boolean {
+    return this.#rrset(name, type) !== NO_RRSET;
+  }
+
+  /** Whether there is anything but a CNAME, which may stand with signatures and denials alone. */
+  hasOtherData(name: Name): boolean {
+    return this.typesAt(name).some(
+      (type) => type !== RecordType.CNAME && type !== RecordType.RRSIG && type !== RecordType.NSEC,
+    );
+  }
+
+  typesAt(name: Name): number[] {
+    const { records } = this.zone;
+    const node = this.#node(name);
+    const types: number[] = [];
+    if (node === NO_NODE) return types;
+    for (let rrset = records.first(node); rrset >= 0; rrset = records.next(rrset))
+      types.push(records.type(rrset));
+    return types;
+  }
+
+  countOf(name: Name, type: number): number {
+    const rrset = this.#rrset(name, type);
+    return rrset === NO_RRSET ? 0 : this.zone.records.count(rrset);
+  }
+
+  recordsOf(name: Name, type: number): ResourceRecord[] {
+    const rrset = this.#rrset(name, type);
+    return rrset === NO_RRSET ? [] : [...rrsetRecords(this.zone.records, name, rrset)];
+  }
+
+  /** Whether each RRset of these records is here with these records and no others, whatever their TTL (RFC 2136 section 3.2.3). */
+  holdsExactly(wanted: readonly ResourceRecord[]): boolean {
+    const groups = Map.groupBy(wanted, ({ name, type }) => `${name.toLowerCase()} ${type}`);
+    for (const group of groups.values()) {
+      const [first] = group;
+      if (first === undefined) continue;
+      const here = new Set(this.recordsOf(first.name, first.type).map(dataKey));
+      const there = new Set(group.map(dataKey));
+      if (here.size !== there.size || [...there].some((key) => !here.has(key))) return false;
+    }
+    return true;
+  }
+
+  /** Adds a record; its TTL becomes that of the RRset (RFC 2181 section 5.2). */
+  add(record: ResourceRecord): void {
+    const { name, type, ttl } = record;
+    const present = this.recordsOf(name, type);
+    const isThere = present.some((other) => dataKey(other) === dataKey(record));
+    if (isThere && present[0]?.ttl === ttl) return;
+    if (present.length > 0 && present[0]?.ttl !== ttl) {
+      this.removeRrset(name, type);
+      for (const other of present) this.#put({ ...other, ttl });
+      if (isThere) return;
+    }
+    this.#put(record);
+  }
+
+  replaceRrset(record: ResourceRecord): void {
+    this.removeRrset(record.name, record.type);
+    this.#put(record);
+  }
+
+  removeRrset(name: Name, type: number): void {
+    for (const record of this.recordsOf(name, type)) this.#take(record);
+  }
+
+  remove(record: ResourceRecord): void {
+    const found = this.recordsOf(record.name, record.type).find(
+      (other) => dataKey(other) === dataKey(record),
+    );
+    if (found !== undefined) this.#take(found);
+  }
+
+  /** The next serial (RFC 1982), unless an update chose one of its own. */
+  advanceSerial(former: number): void {
+    if (this.serial !== former) return;
+    const soa = soaRecord(this.zone);
+    const serial = (former + 1) >>> 0 || 1;
+    this.replaceRrset(SOA.create(soa.name, soa.ttl, { ...soa.data, serial }));
+  }
+
+  /** Does one of the steps of another zone here. */
+  repeat({ sign, record }: ZoneStep): void {
+    if (sign === "+") this.#put(record);
+    else this.#take(record);
+  }
+
+  #put(record: ResourceRecord): void {
+    const data = plainData(record);
+    this.zone.add(record.name.wire, record.name.wire.length, record.type, record.ttl, data, data.length);
+    this.steps.push({ sign: "+", record: { ...record, class: RecordClass.IN } });
+  }
+
+  #take(record: ResourceRecord): void {
+    const { zone } = this;
+    if (record.type === RecordType.SOA) {
+      // A zone is never without: the one that follows takes its place.
+      this.steps.push({ sign: "-", record });
+      return;
+    }
+    const data = plainData(record);
+    zone.remove(record.name.wire, record.name.wire.length, record.type, data, data.length);
+    this.steps.push({ sign: "-", record });
+  }
+
+  #node(name: Name): number {
+    return this.zone.records.nodeFor(name.wire, name.wire.length, false);
+  }
+
+  #rrset(name: Name, type: number): number {
+    const node = this.#node(name);
+    return node === NO_NODE ? NO_RRSET : this.zone.records.rrset(node, type);
+  }
+}
+
+/** The same for equal RDATA, and for no others. */
+export function dataKey(record: ResourceRecord): string {
+  return Buffer.from(canonicalData(record)).toString("latin1");
+}

@@ -1,0 +1,101 @@
+/** A dynamic update (RFC 2136): what it asks for, what it rests on, and what becomes of a zone by it. */
+
+import type { Message } from "../../dns/message.ts";
+import type { Name } from "../../dns/name.ts";
+import { Rcode, RecordClass } from "../../dns/numbers.ts";
+import { isOpaque, type ResourceRecord } from "../../dns/record-kind.ts";
+import { SOA } from "../../dns/record-table.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { isAsNew } from "../../plugin/transfer.ts";
+import type { EditedZone } from "./edited-zone.ts";
+
+/** Types that no zone has records of (RFC 2136 section 3.4.1). */
+const FIRST_META_TYPE = 249;
+const LAST_META_TYPE = 255;
+
+function isMetaType(type: number): boolean {
+  return type === RecordType.OPT || (type >= FIRST_META_TYPE && type <= LAST_META_TYPE);
+}
+
+function hasData({ data }: ResourceRecord): boolean {
+  return !isOpaque(data) || data.octets.length > 0;
+}
+
+/** Whether the conditions of an update hold (section 3.2). @returns NOERROR, or the rcode that says which does not */
+export function checkPrerequisites({ answer }: Message, zone: EditedZone): number {
+  const wanted: ResourceRecord[] = [];
+  for (const record of answer) {
+    const { name, type } = record;
+    if (record.ttl !== 0) return Rcode.FORMERR;
+    if (!name.isAtOrBelow(zone.apex)) return Rcode.NOTZONE;
+    if (record.class === RecordClass.IN) {
+      if (isMetaType(type)) return Rcode.FORMERR;
+      wanted.push(record);
+      continue;
+    }
+    if (hasData(record) || (record.class !== RecordClass.ANY && record.class !== RecordClass.NONE))
+      return Rcode.FORMERR;
+    const exists = type === RecordType.ANY ? zone.hasName(name) : zone.hasRrset(name, type);
+    if (record.class === RecordClass.ANY && !exists)
+      return type === RecordType.ANY ? Rcode.NXDOMAIN : Rcode.NXRRSET;
+    if (record.class === RecordClass.NONE && exists)
+      return type === RecordType.ANY ? Rcode.YXDOMAIN : Rcode.YXRRSET;
+  }
+  return zone.holdsExactly(wanted) ? Rcode.NOERROR : Rcode.NXRRSET;
+}
+
+/** Whether an update can be carried out (section 3.4.1). */
+export function checkUpdate({ authority }: Message, apex: Name): number {
+  for (const record of authority) {
+    const { type } = record;
+    if (!record.name.isAtOrBelow(apex)) return Rcode.NOTZONE;
+    if (record.class === RecordClass.IN) {
+      if (isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
+    } else if (record.class === RecordClass.ANY) {
+      if (record.ttl !== 0 || hasData(record) || (isMetaType(type) && type !== RecordType.ANY))
+        return Rcode.FORMERR;
+    } else if (record.class === RecordClass.NONE) {
+      if (record.ttl !== 0 || isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
+    } else return Rcode.FORMERR;
+  }
+  return Rcode.NOERROR;
+}
+
+/** Carries an update out (section 3.4.2). It must have passed {@link checkUpdate}. */
+export function applyUpdate({ authority }: Message, zone: EditedZone): void {
+  for (const record of authority) {
+    if (record.class === RecordClass.IN) add(record, zone);
+    else if (record.class === RecordClass.ANY) removeRrsets(record, zone);
+    else remove(record, zone);
+  }
+}
+
+function add(record: ResourceRecord, zone: EditedZone): void {
+  const { name, type } = record;
+  if (SOA.is(record)) {
+    // Older serials, and SOA records elsewhere than at the apex, are passed over.
+    if (name.equals(zone.apex) && !isAsNew(zone.serial, record.data.serial)) zone.replaceRrset(record);
+    return;
+  }
+  if (type === RecordType.CNAME) {
+    if (zone.hasOtherData(name)) return;
+    zone.replaceRrset(record);
+  } else if (!zone.hasRrset(name, RecordType.CNAME)) zone.add(record);
+}
+
+function removeRrsets({ name, type }: ResourceRecord, zone: EditedZone): void {
+  const isApex = name.equals(zone.apex);
+  for (const own of type === RecordType.ANY ? zone.typesAt(name) : [type]) {
+    if (isApex && (own === RecordType.SOA || own === RecordType.NS)) continue;
+    zone.removeRrset(name, own);
+  }
+}
+
+function remove(record: ResourceRecord, zone: EditedZone): void {
+  if (record.type === RecordType.SOA) return;
+  const isLastServer =
+    record.type === RecordType.NS &&
+    record.name.equals(zone.apex) &&
+    zone.countOf(record.name, RecordType.NS) === 1;
+  if (!isLastServer) zone.remove(record);
+}

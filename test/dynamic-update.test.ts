@@ -1,0 +1,264 @@
+/** Dynamic updates (RFC 2136) with BIND's nsupdate, and what is left of them after a crash. */
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import { ask } from "./support/dns-client.ts";
+import { freePort } from "./support/free-ports.ts";
+import { Portolan } from "./support/portolan.ts";
+import { Program, run } from "./support/program.ts";
+
+const SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+const KEY = `hmac-sha256:update.example:${SECRET}`;
+
+const ZONE = `$TTL 60
+@ SOA ns1 host 7 3600 600 86400 60
+@ NS ns1
+ns1 A 192.0.2.1
+www A 192.0.2.2
+alias CNAME www
+`;
+
+function corefile(port: number, extra = "", notify?: number): string {
+  return `example.org:${port} {
+    bind 127.0.0.1
+    errors
+    tsig {
+        secret update.example ${SECRET}
+        secret other.example ${SECRET}
+    }
+    ${notify === undefined ? "" : `transfer {\n        to 127.0.0.1:${notify}\n    }`}
+    cache 30
+    file db {
+        update update.example
+        ${extra}
+    }
+    reload 2s
+}
+example.net:${port} {
+    bind 127.0.0.1
+    whoami
+}
+`;
+}
+
+async function nsupdate(
+  port: number,
+  lines: readonly string[],
+  key = KEY,
+  zone = "example.org",
+  seconds = 20,
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-nsupdate-"));
+  try {
+    const script = join(folder, "script");
+    writeFileSync(script, `server 127.0.0.1 ${port}\nzone ${zone}\n${lines.join("\n")}\nsend\n`);
+    const words = key === "" ? [script] : ["-y", key, script];
+    const { output, errors, code } = await run("nsupdate", ["-t", String(seconds), ...words]);
+    return code === 0 ? "done" : `${output}${errors}`;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function start(extra = "", notify?: number, files: Record<string, string> = { db: ZONE }): Promise<Portolan> {
+  return Portolan.start((port) => corefile(port("dns"), extra, notify), { files });
+}
+
+async function addresses(port: number, name: string): Promise<string[]> {
+  const reply = await ask({ address: "127.0.0.1", port }, name);
+  return reply.answer.map(({ data }) => JSON.stringify(data));
+}
+
+async function serialOf(port: number): Promise<number> {
+  const { answer } = await ask({ address: "127.0.0.1", port }, "example.org", "SOA");
+  const [record] = answer;
+  assert.ok(
+    record !== undefined &&
+      typeof record.data === "object" &&
+      record.data !== null &&
+      "serial" in record.data,
+  );
+  return Number(record.data.serial);
+}
+
+suite("dynamic updates with nsupdate", { skip: skipWithout("nsupdate"), concurrency: 2 }, () => {
+  test("records come and go, and what is cached is forgotten", async () => {
+    await using server = await start();
+    const { port } = server;
+    assert.deepEqual(await addresses(port, "new.example.org"), []);
+    assert.equal(
+      await nsupdate(port, ["add new.example.org 60 A 192.0.2.10", "add new.example.org 60 A 192.0.2.11"]),
+      "done",
+    );
+    assert.equal((await addresses(port, "new.example.org")).length, 2);
+    assert.equal(await serialOf(port), 8);
+    assert.equal(await nsupdate(port, ["delete new.example.org A 192.0.2.10"]), "done");
+    assert.equal((await addresses(port, "new.example.org")).length, 1);
+    assert.equal(await nsupdate(port, ["delete new.example.org"]), "done");
+    assert.equal((await ask({ address: "127.0.0.1", port }, "new.example.org")).rcode, 3);
+    // What changes nothing leaves the serial.
+    assert.equal(await nsupdate(port, ["delete new.example.org"]), "done");
+    assert.equal(await serialOf(port), 10);
+    // The apex keeps its SOA and NS records, whoever deletes them.
+    assert.equal(
+      await nsupdate(port, ["delete example.org", "delete example.org NS ns1.example.org."]),
+      "done",
+    );
+    assert.equal((await ask({ address: "127.0.0.1", port }, "example.org", "NS")).answer.length, 1);
+    // An alias stays alone, and other data stay without one.
+    assert.equal(
+      await nsupdate(port, [
+        "add alias.example.org 60 A 192.0.2.9",
+        "add www.example.org 60 CNAME ns1.example.org.",
+      ]),
+      "done",
+    );
+    assert.equal((await ask({ address: "127.0.0.1", port }, "alias.example.org", "CNAME")).answer.length, 1);
+    assert.equal((await ask({ address: "127.0.0.1", port }, "www.example.org", "CNAME")).answer.length, 0);
+  });
+
+  test("prerequisites of all five kinds", async () => {
+    await using server = await start();
+    const add = "add p.example.org 60 A 192.0.2.20";
+    for (const [prerequisite, expected] of [
+      ["prereq nxdomain www.example.org", /YXDOMAIN/],
+      ["prereq yxdomain nope.example.org", /NXDOMAIN/],
+      ["prereq nxrrset www.example.org A", /YXRRSET/],
+      ["prereq yxrrset www.example.org MX", /NXRRSET/],
+      ["prereq yxrrset www.example.org A 192.0.2.3", /NXRRSET/],
+      ["prereq yxrrset www.example.com A", /NOTZONE/],
+      ["prereq yxrrset www.example.org A 192.0.2.2", /^done$/],
+      ["prereq nxdomain p2.example.org", /^done$/],
+    ] as const) {
+      assert.match(await nsupdate(server.port, [prerequisite, add]), expected, prerequisite);
+    }
+  });
+
+  test("who may not, may not, and elsewhere the opcode is not implemented", async () => {
+    await using server = await start();
+    const add = "add x.example.org 60 A 192.0.2.30";
+    assert.match(await nsupdate(server.port, [add], ""), /REFUSED/);
+    assert.match(await nsupdate(server.port, [add], `hmac-sha256:other.example:${SECRET}`), /REFUSED/);
+    assert.match(
+      await nsupdate(server.port, [add], `hmac-sha256:unknown.example:${SECRET}`),
+      /BADKEY|NOTAUTH/,
+    );
+    assert.match(
+      await nsupdate(server.port, ["add x.sub.example.org 60 A 192.0.2.30"], KEY, "sub.example.org"),
+      /NOTAUTH/,
+    );
+    assert.match(
+      await nsupdate(server.port, ["add x.example.net 60 A 192.0.2.30"], "", "example.net"),
+      /NOTIMP/,
+    );
+    assert.deepEqual(await addresses(server.port, "x.example.org"), []);
+  });
+
+  test("secondaries are notified", async () => {
+    const secondary = createSocket("udp4");
+    secondary.bind(0, "127.0.0.1");
+    await once(secondary, "listening");
+    try {
+      await using server = await start("", secondary.address().port);
+      // One comes at the start.
+      await once(secondary, "message");
+      const notified = once(secondary, "message");
+      assert.equal(await nsupdate(server.port, ["add n.example.org 60 A 192.0.2.40"]), "done");
+      const [octets] = await notified;
+      assert.ok(octets instanceof Uint8Array);
+      assert.equal(((octets[2] ?? 0) >> 3) & 0xf, 4);
+    } finally {
+      secondary.close();
+    }
+  });
+
+  test("a reload of the configuration loses nothing and takes updates as before", async () => {
+    await using server = await start();
+    const { port } = server;
+    assert.equal(await nsupdate(port, ["add one.example.org 60 A 192.0.2.1"]), "done");
+    const updates = Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        nsupdate(port, [`add during-${index}.example.org 60 A 192.0.2.1`]),
+      ),
+    );
+    await server.reload(() => corefile(port, "reload 30s"));
+    const said = await updates;
+    assert.equal(await nsupdate(port, ["add two.example.org 60 A 192.0.2.1"]), "done");
+    const names = [
+      "one",
+      "two",
+      ...said.flatMap((word, index) => (word === "done" ? [`during-${index}`] : [])),
+    ];
+    for (const name of names) assert.equal((await addresses(port, `${name}.example.org`)).length, 1, name);
+  });
+});
+
+suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupdate") }, () => {
+  test("kill -9 again and again", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "portolan-crash-"));
+    try {
+      const port = await freePort();
+      writeFileSync(join(folder, "db"), ZONE);
+      writeFileSync(join(folder, "Corefile"), corefile(port));
+      const acknowledged = new Set<string>();
+      let serial = 0;
+      for (let round = 0; round < 4; round++) {
+        await using program = new Program(
+          join(import.meta.dirname, "..", "bin", "portolan"),
+          ["-conf", "Corefile"],
+          {
+            cwd: folder,
+          },
+        );
+        await program.waitForOutput(/example\.org\.:\d+/);
+        for (const name of acknowledged)
+          assert.equal((await addresses(port, `${name}.example.org`)).length, 1, name);
+        const now = await serialOf(port);
+        assert.ok(now >= serial, `${now} after ${serial}`);
+        serial = now;
+        const updates = Array.from({ length: 12 }, async (_, index) => {
+          const name = `r${round}-${index}`;
+          if ((await nsupdate(port, [`add ${name}.example.org 60 A 192.0.2.1`])) === "done")
+            acknowledged.add(name);
+        });
+        // In the middle of them.
+        await Promise.any(updates.slice(0, 6));
+        program.kill("SIGKILL");
+        await Promise.all(updates);
+      }
+      assert.ok(acknowledged.size >= 4, String(acknowledged.size));
+      // A crash that leaves half of a frame: what stands in front of it holds.
+      const journal = join(folder, "db.journal");
+      assert.ok(existsSync(journal));
+      writeFileSync(journal, Buffer.concat([readFileSync(journal), Buffer.from("0000ffff00", "hex")]));
+      const whole = statSync(journal).size - 5;
+      await using program = new Program(
+        join(import.meta.dirname, "..", "bin", "portolan"),
+        ["-conf", "Corefile"],
+        {
+          cwd: folder,
+        },
+      );
+      await program.waitForOutput(/example\.org\.:\d+/);
+      for (const name of acknowledged)
+        assert.equal((await addresses(port, `${name}.example.org`)).length, 1, name);
+      assert.equal(statSync(journal).size, whole);
+      truncateSync(journal, whole);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
