@@ -25,8 +25,8 @@ function zoneOf(lines: readonly string[]): Zone {
 }
 
 function linesOf(zone: Zone): string[] {
-  const { soa, records } = copyOfZone(zone);
-  return [formatRecord(soa), ...Array.from(records(), formatRecord).sort()];
+  const copy = copyOfZone(zone);
+  return [formatRecord(copy.soa), ...Array.from(copy.records(), formatRecord).sort()];
 }
 
 const address = fc.integer({ min: 1, max: 3 }).map((last) => `192.0.2.${last}`);
