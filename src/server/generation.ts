@@ -26,7 +26,7 @@ import {
 } from "./configuration/configuration.ts";
 import { setupFault } from "./configuration/setup-fault.ts";
 import { PLUGIN_PANICS } from "./isolation/isolation.ts";
-import { buildChain, type ChainPlugin, type PanicObserver } from "./serving/chain.ts";
+import { buildQueryChain, buildUpdateChain, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
 
@@ -269,15 +269,12 @@ export class Generation {
     for (const block of this.#blocks) {
       const { settings, keys, zones } = block.configured;
       if (settings.listensNowhere) continue;
-      const handlers = block.placed.flatMap(({ name, instance }) =>
-        instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
-      );
-      const chain = buildChain(handlers, onPanic);
-      const updateChain = settings.takesUpdates ? buildChain(updateHandlers(block), onPanic) : undefined;
+      const chain = buildQueryChain(block.placed, onPanic);
+      const updateChain = settings.takesUpdates ? buildUpdateChain(block.placed, onPanic) : undefined;
       for (const [index, key] of keys.entries()) {
         const zone = zones[index];
         if (zone === undefined) continue;
-        const route: Route = { ...makeRoute(zone, chain, block), updateChain };
+        const route = makeRoute(zone, chain, updateChain, block);
         for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
           const label = listenerLabel(key, host);
           const group = groups.get(label);
@@ -358,18 +355,13 @@ function listenerLabel(key: ServerKey, host: string): string {
   return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
 }
 
-function updateHandlers(block: Block): ChainPlugin[] {
-  return block.placed.flatMap(({ name, instance }) =>
-    instance.handleUpdate === undefined ? [] : [{ name, handle: instance.handleUpdate }],
-  );
-}
-
-function makeRoute(zone: Name, chain: Route["chain"], block: Block): Route {
+function makeRoute(zone: Name, chain: Route["chain"], updateChain: Route["chain"], block: Block): Route {
   const instances = block.placed.map(({ instance }) => instance);
   const collector = instances.find((instance) => instance.metadataZones !== undefined);
   return {
     zone,
     chain,
+    updateChain,
     filters: instances.filter((instance) => instance.accepts !== undefined),
     metadata:
       collector?.metadataZones === undefined

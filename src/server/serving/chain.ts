@@ -5,6 +5,7 @@
 import { Rcode } from "../../dns/numbers.ts";
 import type { Handler, Next } from "../../plugin/handler.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
+import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
 import type { ChainLink, Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 
@@ -23,6 +24,22 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
   let next: Next = noNextPlugin(last.name);
   for (const plugin of [...plugins].reverse()) next = link(plugin, next, onPanic);
   return next;
+}
+
+/** The chain of queries: the plugins of a block that handle them. */
+export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
+  const plugins = placed.flatMap(({ name, instance }) =>
+    instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
+  );
+  return buildChain(plugins, onPanic);
+}
+
+/** The chain of dynamic updates: the plugins of a block that know of them. */
+export function buildUpdateChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
+  const plugins = placed.flatMap(({ name, instance }) =>
+    instance.handleUpdate === undefined ? [] : [{ name, handle: instance.handleUpdate }],
+  );
+  return buildChain(plugins, onPanic);
 }
 
 /** A plugin broke its contract. */
