@@ -90,7 +90,7 @@ export {
 export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
-export { LineFormat } from "./line-format.ts";
+export { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
