@@ -11,6 +11,7 @@ import { parseCorefile } from "../src/corefile/parser.ts";
 import { createServer, type EmbeddedServer } from "../src/index.ts";
 import { MemoryLog } from "../src/lib/log.ts";
 import type { PluginDefinition } from "../src/plugin/define-plugin.ts";
+import { BackEnds } from "./support/back-ends.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { freePort } from "./support/free-ports.ts";
 import { newKeyFiles } from "./support/key-files.ts";
@@ -46,6 +47,9 @@ for (const folder of globSync("src/plugins/*/", { cwd: projectRoot }).sort()) {
   });
 }
 
+const backEnds = new BackEnds();
+after(() => backEnds[Symbol.asyncDispose]());
+
 const certificates = mkdtempSync(join(tmpdir(), "portolan-"));
 after(() => rmSync(certificates, { recursive: true, force: true }));
 
@@ -74,7 +78,7 @@ function withKeys(corefile: string): string {
 async function start(page: string, corefile: string): Promise<void> {
   const log = new MemoryLog();
   const server = await createServer({
-    corefile: withKeys(withCertificates(await onFreePorts(onLoopback(corefile)))),
+    corefile: withKeys(withCertificates(await backEnds.replaceIn(await onFreePorts(onLoopback(corefile))))),
     // An example's paths are relative to its own folder, those of all other pages to the project's.
     file: join(projectRoot, page.startsWith(`examples${sep}`) ? dirname(page) : "", "Corefile"),
     log,

@@ -3,7 +3,6 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "quic",
   "https3",
   "trace",
-  "route53",
   "azure",
   "clouddns",
   "grpc",

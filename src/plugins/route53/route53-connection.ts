@@ -1,0 +1,115 @@
+/** The vendor's SDK, as far as it is needed here: an optional package, imported when a Corefile asks for it. */
+import { createRequire } from "node:module";
+import type {
+  ListResourceRecordSetsResponse,
+  ResourceRecordSet,
+  Route53Client,
+  Route53ClientConfig,
+} from "@aws-sdk/client-route-53";
+import { reasonOf } from "../../zones/backends/json-client.ts";
+import { importOptional } from "../../zones/backends/optional-package.ts";
+import { ZoneSourceError } from "../../zones/zone-source.ts";
+
+export interface Route53ConnectionOptions {
+  readonly key: { readonly id: string; readonly secret: string } | undefined;
+  readonly endpoint: string | undefined;
+  readonly profile: string | undefined;
+  /** A file of credentials. */
+  readonly file: string | undefined;
+}
+
+type Sdk = typeof import("@aws-sdk/client-route-53");
+
+/** Route 53 is one service for all regions; requests are signed for this one. */
+const REGION = "us-east-1";
+/** Five requests a second are allowed to an account, whatever its number of servers. */
+const MAX_ATTEMPTS = 6;
+/** Record sets of one page: the most that there may be. */
+const PAGE = 300;
+/** More pages than a hosted zone of 10 million record sets would have. */
+const MAX_PAGES = 40_000;
+
+export class Route53Connection {
+  readonly #options: Route53ConnectionOptions;
+  #sdk: Sdk | undefined;
+  #client: Route53Client | undefined;
+
+  constructor(options: Route53ConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** @throws SetupError where the package is missing */
+  async open(): Promise<void> {
+    const { key, endpoint, profile, file } = this.#options;
+    const name = "@aws-sdk/client-route-53";
+    const sdk: Sdk = await importOptional(name, () => import("@aws-sdk/client-route-53"));
+    this.#sdk = sdk;
+    this.#client = new sdk.Route53Client({
+      region: REGION,
+      maxAttempts: MAX_ATTEMPTS,
+      retryMode: "adaptive",
+      ...(endpoint !== undefined && { endpoint }),
+      ...(key !== undefined && { credentials: { accessKeyId: key.id, secretAccessKey: key.secret } }),
+      ...(profile !== undefined && { profile }),
+      ...(file !== undefined && { credentials: credentialsOf(file, profile) }),
+    });
+  }
+
+  close(): void {
+    this.#client?.destroy();
+  }
+
+  /** All record sets, page by page. @throws ZoneSourceError */
+  async *recordSets(id: string, abortSignal: AbortSignal): AsyncGenerator<ResourceRecordSet> {
+    const { sdk, client } = this.#opened();
+    let start: Pick<
+      ListResourceRecordSetsResponse,
+      "NextRecordName" | "NextRecordType" | "NextRecordIdentifier"
+    > = {};
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const command = new sdk.ListResourceRecordSetsCommand({
+        HostedZoneId: id,
+        MaxItems: PAGE,
+        StartRecordName: start.NextRecordName,
+        StartRecordType: start.NextRecordType,
+        StartRecordIdentifier: start.NextRecordIdentifier,
+      });
+      let answer: ListResourceRecordSetsResponse;
+      try {
+        answer = await client.send(command, { abortSignal });
+      } catch (error) {
+        throw refused("route53:ListResourceRecordSets", id, error);
+      }
+      yield* answer.ResourceRecordSets ?? [];
+      if (answer.IsTruncated !== true) return;
+      start = answer;
+    }
+    throw new ZoneSourceError(`hosted zone ${id} has no end`);
+  }
+
+  #opened(): { readonly sdk: Sdk; readonly client: Route53Client } {
+    if (this.#sdk === undefined || this.#client === undefined) throw new ZoneSourceError("not connected yet");
+    return { sdk: this.#sdk, client: this.#client };
+  }
+}
+
+interface CredentialModule {
+  defaultProvider(init: { readonly filepath: string; readonly profile?: string | undefined }): AwsCredentials;
+}
+type AwsCredentials = NonNullable<Extract<Route53ClientConfig["credentials"], (...args: never) => unknown>>;
+
+/** The SDK's own way to sign in, with another file; a package of the SDK, wherever it was installed. */
+function credentialsOf(filepath: string, profile: string | undefined): AwsCredentials {
+  const require = createRequire(import.meta.resolve("@aws-sdk/client-route-53"));
+  const module = require("@aws-sdk/credential-provider-node") as CredentialModule;
+  return module.defaultProvider({ filepath, profile });
+}
+
+/** Says which right is missing, and for what. */
+function refused(action: string, id: string, error: unknown): ZoneSourceError {
+  const name = error instanceof Error ? error.name : "";
+  const kind = name === "" || name === "Error" ? "" : `${name}: `;
+  return new ZoneSourceError(`${action} of hosted zone ${id}: ${kind}${reasonOf(error)}`, {
+    isTransient: true,
+  });
+}
