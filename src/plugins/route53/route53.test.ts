@@ -220,7 +220,7 @@ test("a reload takes over what is known, though Route 53 is away", async () => {
   server.keys = new Set();
   const after = make();
   for (const [index, instance] of after.instances.entries())
-    instance.inherit?.([{ name: "route53", instance: before.instances[index] ?? {} }]);
+    await instance.inherit?.([{ name: "route53", instance: before.instances[index] ?? {} }]);
   await after.start();
   assert.equal((await after.ask({ name: "www.example.org." })).answer.length, 2);
 });
@@ -240,7 +240,7 @@ for (const [title, prepare, message] of [
   ],
   [
     "an unknown hosted zone",
-    () => void server.zones.clear(),
+    () => server.zones.clear(),
     /NoSuchHostedZone: No hosted zone found with ID: Z1$/,
   ],
   [
