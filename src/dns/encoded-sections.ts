@@ -50,7 +50,7 @@ export class EncodedSections {
   readonly authorityCount: number;
   /** Without OPT, which no `EncodedSections` holds. */
   readonly additionalCount: number;
-  /** Where each record begins, and last the end. */
+  /** Where each record begins, and behind the last of {@link count} the end. There may be more numbers, which do not count. */
   readonly recordStarts: Uint16Array;
   /** Where each record's type stands: its TTL is 4 octets further, its RDATA 10. */
   readonly typeOffsets: Uint16Array;
@@ -68,7 +68,7 @@ export class EncodedSections {
     [this.answerCount, this.authorityCount, this.additionalCount] = parts.counts;
     this.recordStarts = parts.recordStarts;
     this.typeOffsets = parts.typeOffsets;
-    this.firstTypeOffset = parts.typeOffsets[0] ?? 0;
+    this.firstTypeOffset = this.count === 0 ? 0 : octetAt16(parts.typeOffsets, 0);
   }
 
   /** Takes octets that the caller made: nothing is checked. */
@@ -231,8 +231,9 @@ export class EncodedSections {
         start,
         end,
         counts,
-        recordStarts: recordStarts.subarray(0, total),
-        typeOffsets: typeOffsets.subarray(0, total - 1),
+        // With the place of OPT at their ends: a view of less would be two objects more.
+        recordStarts,
+        typeOffsets,
       });
       return { encoded, optOffset: optTypeAt, extendedRcodeBits, irregular };
     }
@@ -368,8 +369,8 @@ export class EncodedSections {
       start: this.start,
       end: octetAt16(this.recordStarts, this.answerCount),
       counts: [this.answerCount, 0, 0],
-      recordStarts: this.recordStarts.subarray(0, this.answerCount + 1),
-      typeOffsets: this.typeOffsets.subarray(0, this.answerCount),
+      recordStarts: this.recordStarts,
+      typeOffsets: this.typeOffsets,
     });
   }
 
@@ -381,7 +382,7 @@ export class EncodedSections {
   /** The same as rows of a table, of which the first {@link runCount} count: found at the first call and kept. */
   get runTable(): Uint16Array {
     if (this.#runTable === undefined) {
-      this.#runTable = Uint16Array.from(findAddressRuns(this));
+      this.#runTable = this.count < 2 ? NO_RUNS : Uint16Array.from(findAddressRuns(this));
       this.#runCount = this.#runTable.length / RUN_NUMBERS;
     }
     return this.#runTable;
@@ -392,6 +393,8 @@ export class EncodedSections {
     return this.runTable.length === 0 ? 0 : this.#runCount;
   }
 }
+
+const NO_RUNS = new Uint16Array(0);
 
 /** What a lender may change, as long as nobody has them. */
 export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };

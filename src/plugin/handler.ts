@@ -1,6 +1,6 @@
 /** What a plugin does with queries. */
 import type { Outcome } from "./outcome.ts";
-import type { Query } from "./query.ts";
+import type { ChainLink, Query } from "./query.ts";
 
 /**
  * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found".
@@ -28,7 +28,54 @@ export function afterNext(
   // What came from elsewhere than the rest of the chain may still reject: the chain watches over it.
   if (link === undefined || outcome !== query.pending)
     return outcome.then((settled) => after(settled, query));
-  const followed = outcome.then((settled) => link.follow(after, settled, query));
+  const step = new LateStep(link, after);
+  if (query.lateSteps !== undefined) {
+    query.lateSteps.add(step);
+    return outcome;
+  }
+  const steps = new LateSteps(query, step);
+  const followed = outcome.then((settled) => steps.take(settled));
   query.pending = followed;
+  query.lateSteps = steps;
   return followed;
+}
+
+/** What one plugin does with a late outcome. */
+class LateStep {
+  readonly link: ChainLink;
+  readonly after: (outcome: Outcome, query: Query) => Outcome;
+  next: LateStep | undefined;
+
+  constructor(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome) {
+    this.link = link;
+    this.after = after;
+  }
+}
+
+/**
+ * What neighbouring plugins do with a late outcome, the one nearest to it first: one promise for all of them. So who calls `afterNext` for
+ * what the rest of the chain promised, and hands on what it gives, cannot tell it from what the plugins in front make of it.
+ */
+export class LateSteps {
+  readonly #query: Query;
+  readonly #first: LateStep;
+  #last: LateStep;
+
+  constructor(query: Query, first: LateStep) {
+    this.#query = query;
+    this.#first = first;
+    this.#last = first;
+  }
+
+  add(step: LateStep): void {
+    this.#last.next = step;
+    this.#last = step;
+  }
+
+  take(outcome: Outcome): Outcome {
+    let settled = outcome;
+    for (let step: LateStep | undefined = this.#first; step !== undefined; step = step.next)
+      settled = step.link.follow(step.after, settled, this.#query);
+    return settled;
+  }
 }

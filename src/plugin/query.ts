@@ -6,11 +6,12 @@ import { type Edns, type EdnsOption, readOptions, writeOpt } from "../dns/edns.t
 import { decodeMessage, type Message, type Question } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
 import { Flag, opcodeOf, Rcode, RecordClass } from "../dns/numbers.ts";
-import { copyOctets, octetAt, readU16, writeU16 } from "../dns/octets.ts";
+import { copyOctets, octetAt, passingCopy, readU16, writeU16 } from "../dns/octets.ts";
 import { WireReader } from "../dns/wire-reader.ts";
 import { WireWriter } from "../dns/wire-writer.ts";
 import type { Asked } from "./asked.ts";
 import type { Endpoint, TransportName } from "./endpoint.ts";
+import type { LateSteps } from "./handler.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import {
   hasSoundSubnets,
@@ -114,6 +115,8 @@ export class Query implements Asked {
   wasRenamed = false;
   /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
+  /** What `afterNext` has to do with the outcome of {@link pending}, where it made that promise. */
+  lateSteps: LateSteps | undefined;
   /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
   link: ChainLink | undefined;
 
@@ -182,7 +185,11 @@ export class Query implements Asked {
 
   /** The question's name in the client's spelling. Compare with `equals`, which ignores case. */
   get name(): Name {
-    this.#name ??= Name.fromCheckedWire(copyOctets(this.bytes, 12, this.nameEnd));
+    const { questionOwner } = this;
+    this.#name ??=
+      questionOwner === this
+        ? Name.fromCheckedWire(copyOctets(this.bytes, 12, this.nameEnd))
+        : questionOwner.name;
     return this.#name;
   }
 
@@ -313,7 +320,7 @@ export class Query implements Asked {
    * @param client an endpoint that stays as it is, where there is one already
    */
   detach(client?: Endpoint): void {
-    this.bytes = copyOctets(this.bytes, 0, this.length);
+    this.bytes = passingCopy(this.bytes, 0, this.length);
     this.client = client ?? this.client.snapshot();
     this.local = this.local.snapshot();
   }
@@ -366,7 +373,7 @@ export class Query implements Asked {
   /** A copy with what does not change the places of its parts. */
   #patched(from: Uint8Array, nameEnd: number, optOffset: number, changes: QueryChanges): Uint8Array {
     const cut = changes.unsigned === true && this.isSigned && from === this.bytes;
-    const bytes = from === this.bytes ? copyOctets(from, 0, cut ? this.tsigOffset : this.length) : from;
+    const bytes = from === this.bytes ? passingCopy(from, 0, cut ? this.tsigOffset : this.length) : from;
     if (cut) writeU16(bytes, 10, readU16(bytes, 10) - 1);
     if (changes.flags !== undefined) writeU16(bytes, 2, changes.flags);
     if (changes.type !== undefined) writeU16(bytes, nameEnd, changes.type);

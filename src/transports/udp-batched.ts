@@ -220,6 +220,7 @@ class BatchedUdpTransport implements Transport, Reader {
   #take(slot: number, together: boolean): void {
     const bytes = this.received.slots[slot] as Uint8Array;
     const port = this.#ports[slot] as SlotPort;
+    port.forget();
     if (port.port === 0) {
       this.#options.onUnanswerable?.();
       return;
@@ -235,6 +236,8 @@ class SlotPort implements ReplyPort, Endpoint {
   readonly #transport: BatchedUdpTransport;
   readonly #slot: number;
   readonly #nameAt: number;
+  /** A copy of the address, for all who keep it. */
+  #kept: SocketEndpoint | undefined;
   #size = 0;
 
   constructor(transport: BatchedUdpTransport, slot: number) {
@@ -282,7 +285,13 @@ class SlotPort implements ReplyPort, Endpoint {
 
   #copy(): SocketEndpoint {
     const { names } = this.#transport.received;
-    return new SocketEndpoint(names.slice(this.#nameAt, this.#nameAt + SOCKET_ADDRESS_OCTETS));
+    this.#kept ??= new SocketEndpoint(names.slice(this.#nameAt, this.#nameAt + SOCKET_ADDRESS_OCTETS));
+    return this.#kept;
+  }
+
+  /** Another datagram has come in this slot. */
+  forget(): void {
+    this.#kept = undefined;
   }
 
   buffer(size: number): Uint8Array {

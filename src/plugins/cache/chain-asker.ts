@@ -102,9 +102,11 @@ export class ChainAsker {
   #answer(pending: PendingQuery, joins: number): Outcome | Promise<Outcome> {
     const flight = joins > 0 ? this.#joinable(pending) : undefined;
     if (flight === undefined) {
-      const landing = this.#ask(pending, undefined);
-      if (!(landing instanceof Promise)) return ownOutcome(landing, pending);
-      return landing.then((landed) => ownOutcome(landed, pending));
+      const outcome = pending.next(pending.asked);
+      if (!(outcome instanceof Promise))
+        return ownOutcome(this.#land(outcome, pending, undefined, undefined), pending);
+      const begun = this.#flights.add(pending);
+      return outcome.then((settled) => ownOutcome(this.#arrive(settled, pending, undefined, begun), pending));
     }
     pending.asked.trace?.note("waits for the answer to an equal question that is on its way");
     return this.#waitFor<Outcome>(
@@ -134,12 +136,19 @@ export class ChainAsker {
     const outcome = pending.next(pending.asked);
     if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
     const flight = this.#flights.add(pending);
-    return outcome.then((settled) => {
-      this.#flights.remove(flight);
-      const landing = this.#land(settled, pending, predecessor, flight);
-      flight.land(landing);
-      return landing;
-    });
+    return outcome.then((settled) => this.#arrive(settled, pending, predecessor, flight));
+  }
+
+  #arrive(
+    outcome: Outcome,
+    pending: PendingQuery,
+    predecessor: KeptAnswer | undefined,
+    flight: Flight,
+  ): Landing {
+    this.#flights.remove(flight);
+    const landing = this.#land(outcome, pending, predecessor, flight);
+    flight.land(landing);
+    return landing;
   }
 
   #land(

@@ -25,17 +25,21 @@ export class Flight {
   storable = true;
   /** Queries that wait for the answer to this one. */
   waiting = 0;
-  /** Never rejects. */
-  readonly landed: Promise<Landing>;
+  #landed: Promise<Landing> | undefined;
   #resolve: (landing: Landing) => void = ignore;
 
   constructor({ hash, traits, asked }: PendingQuery) {
     this.hash = hash;
     this.traits = traits;
     this.asked = asked;
-    this.landed = new Promise((resolve) => {
+  }
+
+  /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
+  get landed(): Promise<Landing> {
+    this.#landed ??= new Promise((resolve) => {
       this.#resolve = resolve;
     });
+    return this.#landed;
   }
 
   land(landing: Landing): void {
@@ -113,5 +117,5 @@ function replyCapacity(query: Query): number {
 }
 
 function ignore(): void {
-  // Stands in until the promise has made its own.
+  // Nobody waits.
 }

@@ -125,6 +125,7 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
       (error: unknown) => panicked(error, query),
     );
     query.pending = watched;
+    query.lateSteps = undefined;
     return watched;
   };
 }
