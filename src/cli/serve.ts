@@ -1,10 +1,11 @@
 /** Runs the server until a signal ends it. */
 import { writeFile } from "node:fs/promises";
 import { inspect } from "node:util";
-import { setFlagsFromString } from "node:v8";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
+import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
+import { loadMemoryRelease } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { version } from "../lib/version.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
@@ -20,6 +21,8 @@ import { type Ending, obeySignals } from "./signals.ts";
 import { zoneLines } from "./zone-list.ts";
 
 const STDOUT = 1;
+/** Octets of heap: more than a small Corefile needs. */
+const MUCH_AT_START = 20 * 1024 * 1024;
 
 /** What a command does around a server that it runs. */
 export interface ServeHooks {
@@ -51,12 +54,13 @@ export async function serve(
   }
   const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
   const metrics = new MetricsRegistry();
+  const machine = thisMachine(process.env);
   const server = new Server({
     // Standard input can be read but once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
     registry,
     host: nodeHost,
-    machine: thisMachine(process.env),
+    machine,
     clock,
     random: systemRandom(),
     log,
@@ -104,7 +108,9 @@ export async function serve(
     }
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
-  setFlagsFromString("--semi-space-growth-factor=2");
+  boundHeap(heapBounds(machine.memoryLimit));
+  // What was read at the start (documents of YAML above all) is many times what is kept of it.
+  if (process.memoryUsage().heapTotal > MUCH_AT_START) (await loadMemoryRelease()).all();
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
     if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);

@@ -140,6 +140,10 @@ export interface Machine {
   readonly parallelism: number;
   /** Files and sockets that the process may have open at one time, `Infinity` where the system does not say. */
   readonly descriptors: number;
+  /** Octets of memory that the process may have; `undefined` where nobody set a limit. */
+  readonly memoryLimit?: number | undefined;
+  /** Octets of memory that the process has now. */
+  residentOctets?(): number;
 }
 
 /**

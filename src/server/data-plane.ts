@@ -23,6 +23,8 @@ import {
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Generation } from "./generation.ts";
 import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
+import { memoryBudget } from "./memory-budget.ts";
+import { MemoryWatch } from "./memory-watch.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { HttpEndpoints } from "./serving/http-endpoints.ts";
 
@@ -53,6 +55,7 @@ export class DataPlane {
   readonly #http: HttpEndpoints;
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
+  readonly #memory: MemoryWatch;
   #current: Generation | undefined;
 
   constructor(options: DataPlaneOptions) {
@@ -76,6 +79,14 @@ export class DataPlane {
         log.warning(
           `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
         ),
+    });
+    this.#memory = new MemoryWatch({
+      budget: memoryBudget(options.plane === 0 ? options.machine.memoryLimit : undefined),
+      resident: () => options.machine.residentOctets?.() ?? 0,
+      listeners: this.#listeners,
+      clock: options.clock,
+      metrics: options.metrics,
+      log,
     });
     this.#http = new HttpEndpoints({ onError, tcpSockets, descriptors: options.machine.descriptors });
     this.#panics = options.metrics
@@ -157,6 +168,7 @@ export class DataPlane {
       commit: async () => {
         this.#replace(generation, listeners?.commit() ?? (async () => undefined));
         await http.commit();
+        this.#memory.start();
       },
     };
   }
@@ -177,6 +189,7 @@ export class DataPlane {
     if (grace === 0) await this.#listeners.close();
     else if (generation !== undefined) await this.#drained(generation, grace);
     const failed = (await generation?.stop()) ?? 0;
+    this.#memory.stop();
     await this.#listeners.close();
     await this.#http.closeExcept(new Set());
     return failed;

@@ -13,6 +13,7 @@ import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import type { ListenPoint } from "./generation.ts";
+import type { MemoryBudget } from "./memory-budget.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
 import type { ListenerPlace, SchemeServer } from "./serving/scheme-server.ts";
@@ -90,6 +91,7 @@ export class ListenerPool {
   readonly #retiring = new Map<string, Promise<void>>();
   readonly #unshared = new Set<string>();
   readonly #budget = new ConnectionBudget();
+  #maxWaiting: number | undefined;
   #isCrowded = false;
   readonly #options: ListenerPoolOptions;
 
@@ -99,6 +101,25 @@ export class ListenerPool {
 
   listener(label: string): DnsListener | undefined {
     return this.#open.get(label)?.listener;
+  }
+
+  /** Queries that wait. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const { listener } of this.#open.values()) waiting += listener.waiting;
+    return waiting;
+  }
+
+  /** Octets of replies that clients of stream connections have left unread. */
+  get unsent(): number {
+    return this.#budget.unsent;
+  }
+
+  /** How much may wait from now on. */
+  bound({ waiting, unsent }: MemoryBudget): void {
+    this.#maxWaiting = waiting;
+    this.#budget.limits = { ...this.#budget.limits, maxUnsentOfAll: unsent };
+    for (const { listener } of this.#open.values()) listener.maxWaiting = waiting;
   }
 
   get labels(): readonly string[] {
@@ -250,6 +271,7 @@ export class ListenerPool {
       counters: listenerCounters(this.#options.metrics, label),
       onError: this.#options.onError,
     });
+    if (this.#maxWaiting !== undefined) listener.maxWaiting = this.#maxWaiting;
     const open = new OpenListener(listener, point);
     const opener = new PointSockets(await schemeServer(scheme), this.#placeOf(label, host, open));
     if (place !== undefined) open.transports = await opener.openBeside(place);

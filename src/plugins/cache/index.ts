@@ -12,7 +12,7 @@ export default definePlugin({
   summary: "Keeps answers, and gives them again until they expire.",
   config: cacheDirective,
   create(config, site) {
-    const settings = settingsOf(config);
+    const settings = settingsOf(config, site.machine.memoryLimit);
     const cache = new CacheHandler(settings, site);
     const zones = settings.zones.toString().split(",");
     // One cache for the data planes of all threads: what one has learnt all answer.

@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { ZoneList } from "../../plugin/zones.ts";
 import type { CacheDirective, CapacityOption } from "./directive.ts";
-import { effectiveCapacity } from "./slab-bounds.ts";
+import { effectiveCapacity, memoryWithin } from "./slab-bounds.ts";
 
 export interface CacheSettings {
   readonly zones: ZoneList;
@@ -54,18 +54,27 @@ export interface StaleSettings {
   readonly preferPositive: boolean;
 }
 
-/** Makes the settings of a directive that was read without errors. */
-export function settingsOf(directive: CacheDirective): CacheSettings {
+/**
+ * Makes the settings of a directive that was read without errors.
+ * @param memoryLimit octets that the process may have: without `memory` in the Corefile the cache takes a quarter of them at the most
+ */
+export function settingsOf(directive: CacheDirective, memoryLimit?: number): CacheSettings {
   const { ttl, zones } = directive;
+  const success = storeSettings(
+    directive.success,
+    ttl ?? DEFAULT_SUCCESS_TTL,
+    exceptions(directive, "success"),
+  );
+  const denial = storeSettings(directive.denial, ttl ?? DEFAULT_DENIAL_TTL, exceptions(directive, "denial"));
   return {
     zones,
-    success: storeSettings(directive.success, ttl ?? DEFAULT_SUCCESS_TTL, exceptions(directive, "success")),
-    denial: storeSettings(directive.denial, ttl ?? DEFAULT_DENIAL_TTL, exceptions(directive, "denial")),
+    success,
+    denial,
     servfailTtl: Math.floor(directive.servfail / 1000),
     prefetch: prefetchSettings(directive),
     stale: staleSettings(directive),
     keepTtl: directive.keepttl,
-    memory: directive.memory,
+    memory: directive.memory ?? memoryWithin(success.capacity, denial.capacity, memoryLimit),
   };
 }
 

@@ -41,6 +41,17 @@ export function cacheBounds(success: number, denial: number, memory: number | un
   };
 }
 
+/**
+ * A bound for caches that nobody gave one: a quarter of what the process may have, where the usual amount is more than that.
+ * @param limit octets that the process may have
+ */
+export function memoryWithin(success: number, denial: number, limit: number | undefined): number | undefined {
+  if (limit === undefined) return undefined;
+  const usual = cacheBounds(success, denial, undefined);
+  if (slabOctets(usual.success) + slabOctets(usual.denial) <= limit / 4) return undefined;
+  return Math.max(Math.floor(limit / 4), smallestMemory(success, denial));
+}
+
 /** Octets for tables of that capacity, and one answer of 64 KiB in each of the two caches. */
 export function smallestMemory(success: number, denial: number): number {
   return slabOctets({ capacity: success, regions: 1 }) + slabOctets({ capacity: denial, regions: 1 });

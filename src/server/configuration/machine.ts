@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { availableParallelism, hostname, networkInterfaces } from "node:os";
+import { readMemoryLimit } from "../../lib/memory-limit.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { Machine, Random } from "../../plugin/site.ts";
 
@@ -21,6 +22,8 @@ export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
     environment,
     parallelism: availableParallelism(),
     descriptors: descriptorLimit(),
+    memoryLimit: readMemoryLimit(),
+    residentOctets: () => process.memoryUsage.rss(),
   };
 }
 

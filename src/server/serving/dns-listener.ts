@@ -104,6 +104,15 @@ export class DnsListener implements Listener {
     });
   }
 
+  /** Queries that wait. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  set maxWaiting(limit: number) {
+    this.#waiting.limit = limit;
+  }
+
   get echoedOptions(): ReadonlySet<number> {
     return this.service.echoedOptions ?? ECHOED_OPTIONS;
   }

@@ -21,7 +21,8 @@ export class WaitingQuery {
 }
 
 export class WaitingQueries {
-  readonly limit: number;
+  /** May change at any time: the next query that comes makes room then. */
+  limit: number;
   readonly #onGivenUp: (waiting: WaitingQuery) => void;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
@@ -38,7 +39,7 @@ export class WaitingQueries {
   }
 
   add(query: Query, port: ReplyPort): WaitingQuery {
-    if (this.#size >= this.limit && this.#oldest !== undefined) {
+    while (this.#size >= this.limit && this.#oldest !== undefined) {
       const given = this.#oldest;
       this.remove(given);
       this.#onGivenUp(given);

@@ -1,0 +1,46 @@
+/**
+ * Keeps V8's heap as small as the work allows. On a large machine V8 takes 128 MB for what was made lately and lets the rest grow to a
+ * multiple of what is in use: a DNS server has little in use and much that passes by, and is to live beside others.
+ */
+import { PerformanceObserver } from "node:perf_hooks";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+
+export interface HeapBounds {
+  /** Octets that the young generation may grow to: two halves, one of which is in use. */
+  readonly young: number;
+  /** Percent of what is in use by which the old generation grows before it is collected. */
+  readonly growth: number;
+}
+
+/**
+ * Bounds for a process that may have so many octets. Where memory is short the collector works more often: with a growth of 20 % it takes
+ * about a third of a forwarded query's time, with 50 % half of that.
+ */
+export function heapBounds(limit: number = Number.POSITIVE_INFINITY): HeapBounds {
+  return { young: 8 * MEBIBYTE, growth: limit < 256 * MEBIBYTE ? 20 : 50 };
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * Puts bounds to the heap of a process that runs. The young generation begins small and grows when there is traffic; V8 has no bound for it
+ * that could be set by then, only a factor, so the factor is one that leads there in a step, and goes back to 1 at the next collection.
+ * @returns ends the watch
+ */
+export function boundHeap({ young, growth }: HeapBounds): () => void {
+  setFlagsFromString(`--heap-growing-percent=${growth}`);
+  const size = youngSize();
+  if (size >= young) return () => undefined;
+  setFlagsFromString(`--semi-space-growth-factor=${Math.max(2, Math.floor(young / size))}`);
+  const observer = new PerformanceObserver(() => {
+    if (youngSize() <= size) return;
+    setFlagsFromString("--semi-space-growth-factor=1");
+    observer.disconnect();
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  return () => observer.disconnect();
+}
+
+function youngSize(): number {
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.space_size ?? 0;
+}
