@@ -50,7 +50,7 @@ export class EncodedSections {
   readonly authorityCount: number;
   /** Without OPT, which no `EncodedSections` holds. */
   readonly additionalCount: number;
-  /** Where each record begins, and behind the last of {@link count} the end. There may be more numbers, which do not count. */
+  /** Where each record begins, and behind the last of {@link count} the end; more numbers do not count. */
   readonly recordStarts: Uint16Array;
   /** Where each record's type stands: its TTL is 4 octets further, its RDATA 10. */
   readonly typeOffsets: Uint16Array;
@@ -226,15 +226,7 @@ export class EncodedSections {
     counts[2]--;
     if (optIndex === total - 1) {
       const end = octetAt16(recordStarts, optIndex);
-      const encoded = new EncodedSections({
-        bytes,
-        start,
-        end,
-        counts,
-        // With the place of OPT at their ends: a view of less would be two objects more.
-        recordStarts,
-        typeOffsets,
-      });
+      const encoded = new EncodedSections({ bytes, start, end, counts, recordStarts, typeOffsets });
       return { encoded, optOffset: optTypeAt, extendedRcodeBits, irregular };
     }
     return {
@@ -395,7 +387,6 @@ export class EncodedSections {
 }
 
 const NO_RUNS = new Uint16Array(0);
-
 /** What a lender may change, as long as nobody has them. */
 export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };
 

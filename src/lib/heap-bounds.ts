@@ -13,8 +13,8 @@ export interface HeapBounds {
 }
 
 /**
- * Bounds for a process that may have so many octets. Where memory is short the collector works more often: with a growth of 20 % it takes
- * about a third of a forwarded query's time, with 50 % half of that.
+ * Bounds for a process that may have so many octets. Where memory is short the old generation is collected more often, which costs CPU
+ * wherever many queries wait.
  */
 export function heapBounds(limit: number = Number.POSITIVE_INFINITY): HeapBounds {
   return { young: 8 * MEBIBYTE, growth: limit < 256 * MEBIBYTE ? 20 : 50 };

@@ -1,6 +1,6 @@
 /** What a plugin does with queries. */
 import type { Outcome } from "./outcome.ts";
-import type { ChainLink, Query } from "./query.ts";
+import type { ChainLink, LateSteps, Query } from "./query.ts";
 
 /**
  * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found".
@@ -28,12 +28,11 @@ export function afterNext(
   // What came from elsewhere than the rest of the chain may still reject: the chain watches over it.
   if (link === undefined || outcome !== query.pending)
     return outcome.then((settled) => after(settled, query));
-  const step = new LateStep(link, after);
   if (query.lateSteps !== undefined) {
-    query.lateSteps.add(step);
+    query.lateSteps.add(link, after);
     return outcome;
   }
-  const steps = new LateSteps(query, step);
+  const steps = new StepsInARow(query, new LateStep(link, after));
   const followed = outcome.then((settled) => steps.take(settled));
   query.pending = followed;
   query.lateSteps = steps;
@@ -56,7 +55,7 @@ class LateStep {
  * What neighbouring plugins do with a late outcome, the one nearest to it first: one promise for all of them. So who calls `afterNext` for
  * what the rest of the chain promised, and hands on what it gives, cannot tell it from what the plugins in front make of it.
  */
-export class LateSteps {
+class StepsInARow implements LateSteps {
   readonly #query: Query;
   readonly #first: LateStep;
   #last: LateStep;
@@ -67,7 +66,8 @@ export class LateSteps {
     this.#last = first;
   }
 
-  add(step: LateStep): void {
+  add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void {
+    const step = new LateStep(link, after);
     this.#last.next = step;
     this.#last = step;
   }

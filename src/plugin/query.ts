@@ -11,7 +11,6 @@ import { WireReader } from "../dns/wire-reader.ts";
 import { WireWriter } from "../dns/wire-writer.ts";
 import type { Asked } from "./asked.ts";
 import type { Endpoint, TransportName } from "./endpoint.ts";
-import type { LateSteps } from "./handler.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import {
   hasSoundSubnets,
@@ -62,6 +61,12 @@ export interface QueryChanges {
 export interface ChainLink {
   /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
   follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
+}
+
+/** What neighbouring plugins do with one late outcome. */
+export interface LateSteps {
+  /** Does that after all that is in it. */
+  add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void;
 }
 
 export class Query implements Asked {
