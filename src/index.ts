@@ -6,6 +6,13 @@ import { ProcessLog } from "./lib/log.ts";
 import { MetricsRegistry } from "./lib/metrics.ts";
 import { version } from "./lib/version.ts";
 import type { PluginDefinition } from "./plugin/define-plugin.ts";
+import {
+  ConfigurationError,
+  type ConfigurationOptions,
+  type CorefileSource,
+  inspectConfiguration,
+  readConfiguration,
+} from "./server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "./server/configuration/machine.ts";
 import {
   type PluginPlace,
@@ -71,16 +78,23 @@ export interface PlacedDefinition {
 
 /**
  * A server of one's own; call `start()`, and `stop()` at the end.
- * @throws PluginListError, PluginPlaceError
+ * @throws ConfigurationError for a Corefile without server blocks, or one that cannot be read; PluginListError, PluginPlaceError
  */
 export async function createServer(options: CreateServerOptions): Promise<EmbeddedServer> {
   const { corefile, file = "Corefile", log = () => undefined, defaultPort } = options;
-  return new EmbeddedServer({
-    corefile,
-    file,
+  const surroundings = {
     registry: await registryOf(options, dirname(file)),
     host: nodeHost,
     machine: thisMachine(process.env),
+  };
+  await requireSoundCorefile(
+    { text: corefile, file },
+    { ...surroundings, defaultPort: defaultPort ?? DNS_PORT },
+  );
+  return new EmbeddedServer({
+    corefile,
+    file,
+    ...surroundings,
     clock: options.clock ?? new SystemClock(),
     random: systemRandom(),
     log: log instanceof ProcessLog ? log : new ProcessLog({ writeLine: log }),
@@ -88,6 +102,19 @@ export async function createServer(options: CreateServerOptions): Promise<Embedd
     version,
     ...(defaultPort !== undefined && { defaultPort }),
   });
+}
+
+const DNS_PORT = 53;
+
+/**
+ * The program serves a Corefile of its own where it has none, on port 53 of all addresses: nobody who embeds a server means that.
+ * @throws ConfigurationError
+ */
+async function requireSoundCorefile(source: CorefileSource, options: ConfigurationOptions): Promise<void> {
+  await readConfiguration(source, options);
+  const { corefile, diagnostics } = await inspectConfiguration(source, options);
+  if (corefile.blocks.length > 0) return;
+  throw new ConfigurationError(diagnostics, `${source.file}: there is no server block, so nothing to serve`);
 }
 
 async function registryOf(options: CreateServerOptions, folder: string): Promise<PluginRegistry> {

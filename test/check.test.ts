@@ -143,9 +143,34 @@ test("the server logs the same warnings, one line each, at start and reload", as
   assert.match(await server.reload(), expected);
 });
 
-test("other words remain an error of the server's command line", async () => {
-  const { code, errors } = await runPortolan(["chekc"]);
-  assert.deepEqual([code, errors], [1, "extra command line arguments: [chekc]\n"]);
+test("a Corefile in a ConfigMap is checked where it stands", async (t) => {
+  const indented = FAULTY.replace(/\n$/, "").replaceAll(/^/gm, "    ");
+  const yaml = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: coredns\ndata:\n  Corefile: |\n${indented}\n  other: "{"\n`;
+  const cwd = makeTree(t, { "map.yaml": yaml, "two.yaml": `kind: Namespace\n---\n${yaml}` });
+  for (const [file, line] of [
+    ["map.yaml", 8],
+    ["two.yaml", 10],
+  ] as const) {
+    const { code, output } = await runPortolan(["check", file], { cwd });
+    assert.equal(code, 1);
+    assert.match(
+      output,
+      new RegExp(`^${file}:${line}:9: error: Unknown directive 'forwrad'\\n +${line} \\| {9}forwrad`),
+    );
+    assert.match(output, /: 2 errors\n$/);
+  }
+});
+
+test("a word that is no command", async () => {
+  for (const [word, hint] of [
+    ["chekc", 'did you mean "portolan check"?'],
+    ["version", 'did you mean "portolan -version"?'],
+    ["serve", '"portolan -conf Corefile" serves'],
+    ["frobnicate", '"portolan help" lists all'],
+  ] as const) {
+    const { code, errors } = await runPortolan([word]);
+    assert.deepEqual([code, errors], [2, `there is no command "${word}"; ${hint}\n`]);
+  }
   const behind = await runPortolan(["-quiet", "check"]);
   assert.deepEqual([behind.code, behind.errors], [1, "extra command line arguments: [check]\n"]);
 });

@@ -53,7 +53,6 @@ describe("command lines that cannot be carried out", FEW_AT_ONCE, () => {
     [["-dns.port", "dns"], 2, /invalid value "dns" for flag -dns\.port/],
     [["-p", "65536"], 2, /invalid value "65536"/],
     [["-quiet=perhaps"], 2, /invalid boolean value "perhaps"/],
-    [["serve"], 1, /^extra command line arguments: \[serve\]\n$/],
     [["-quiet", "a", "b"], 1, /^extra command line arguments: \[a b\]\n$/],
   ] as const) {
     test(`portolan ${args.join(" ")}: exit code ${code}`, async () => {
@@ -277,7 +276,8 @@ describe("an address that cannot be had: exit code 1, and one line with address 
     const address = taken.address();
     assert.ok(address !== null && typeof address === "object");
     const corefile = `.:${await freePort()} {\n  health 127.0.0.1:${address.port}\n}\n`;
-    await checkRefused(corefile, `127.0.0.1:${address.port}`, /in use/);
+    // With the directive's place and line.
+    await checkRefused(corefile, `127.0.0.1:${address.port}`, /^stdin:2:10: error: .*in use/, 3);
   });
 
   test("the machine has no such address", async () => {
@@ -288,11 +288,11 @@ describe("an address that cannot be had: exit code 1, and one line with address 
     );
   });
 
-  async function checkRefused(corefile: string, address: string, reason: RegExp): Promise<void> {
+  async function checkRefused(corefile: string, address: string, reason: RegExp, lines = 1): Promise<void> {
     const { code, output, errors } = await runPortolan(["-conf", "stdin"], { input: corefile });
     assert.ok(errors.includes(address), errors);
     assert.match(errors, reason);
-    assert.equal(errors.trimEnd().split("\n").length, 1, errors);
+    assert.equal(errors.trimEnd().split("\n").length, lines, errors);
     assert.deepEqual([code, output], [1, ""]);
   }
 

@@ -109,6 +109,15 @@ describe("createServer", () => {
     }
   });
 
+  test("a Corefile that cannot run, or serves nothing, is an error at once", async () => {
+    for (const [corefile, message] of [
+      ["", /^Corefile: there is no server block, so nothing to serve$/],
+      ["# nothing\n(snippet) {\n whoami\n}\n", /there is no server block/],
+      [". {\n whoima\n}\n", /^Corefile:2:2: error: Unknown directive 'whoima'/],
+    ] as const)
+      await assert.rejects(createServer({ corefile }), { name: "ConfigurationError", message });
+  });
+
   test("a reload takes another Corefile, and keeps the old one where that cannot run", async () => {
     await using server = await createServer({ corefile: block("say"), plugins: [saying("I")] });
     await server.start();
@@ -179,12 +188,11 @@ describe("createServer", () => {
     await assert.rejects(createServer({ ...options, pluginConfig: "/nowhere/plugin.cfg" }), {
       message: "cannot read the list of plugins /nowhere/plugin.cfg: no such file",
     });
-    const threads = await createServer({
-      corefile: block("multisocket 2", "say"),
-      plugins: [saying("I")],
-    });
-    await assert.rejects(threads.start(), /Corefile:4:2: error: plugin 'say' was given as an object/);
-    await using idle = await createServer(options);
+    await assert.rejects(
+      createServer({ corefile: block("multisocket 2", "say"), plugins: [saying("I")] }),
+      /Corefile:4:2: error: plugin 'say' was given as an object/,
+    );
+    await using idle = await createServer({ corefile: block("whoami") });
     await assert.rejects(idle.ask(question), {
       name: "RangeError",
       message: "the server listens at no address",

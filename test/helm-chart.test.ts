@@ -118,6 +118,37 @@ describe("values of the chart", () => {
     await readCorefile(corefile);
   });
 
+  test("change labels of the pods without the Service's losing them", () => {
+    for (const podLabels of [{}, { team: "dns" }, { "k8s-app": "other", team: "dns" }]) {
+      const objects = chartObjects({ podLabels });
+      const selector = at(objectCalled(objects, "Service kube-dns"), "spec.selector");
+      assert.deepEqual(selector, { "k8s-app": "kube-dns" });
+      const labels = partAt(objectCalled(objects, "Deployment portolan"), "spec.template.metadata.labels");
+      assert.equal(labels["k8s-app"], "kube-dns");
+      assert.equal(labels.team, "team" in podLabels ? "dns" : undefined);
+    }
+  });
+
+  test("give variables, address families and a traffic policy", () => {
+    const values = {
+      env: [{ name: "UPSTREAM", value: "192.0.2.53" }],
+      service: {
+        ipFamilyPolicy: "PreferDualStack",
+        ipFamilies: ["IPv6", "IPv4"],
+        internalTrafficPolicy: "Local",
+      },
+    };
+    const objects = chartObjects(values);
+    const service = partAt(objectCalled(objects, "Service kube-dns"), "spec");
+    assert.equal(service.ipFamilyPolicy, "PreferDualStack");
+    assert.deepEqual(service.ipFamilies, ["IPv6", "IPv4"]);
+    assert.equal(service.internalTrafficPolicy, "Local");
+    const [container] = Object.values(
+      partAt(objectCalled(objects, "Deployment portolan"), "spec.template.spec.containers"),
+    );
+    assert.deepEqual(at(container, "env"), values.env);
+  });
+
   for (const [configBlock, seconds] of [
     ["lameduck 30s", 50],
     ["", 20],

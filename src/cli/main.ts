@@ -1,4 +1,5 @@
 /** The program: reads the command line, runs the server or a command, and says how it ended. */
+import { nearestWord } from "../lib/nearest-word.ts";
 import { PluginListError, type PluginRegistry } from "../server/configuration/plugin-registry.ts";
 import { banner } from "./banner.ts";
 import { COMMANDS } from "./commands.ts";
@@ -19,6 +20,18 @@ async function leave(code: number): Promise<never> {
   process.exit(code);
 }
 
+function unknownCommand(word: string): string {
+  if (word === "version") return 'there is no command "version"; did you mean "portolan -version"?';
+  if (word === "serve" || word === "run" || word === "start")
+    return `there is no command "${word}"; "portolan -conf Corefile" serves`;
+  const near = nearestWord(
+    word,
+    COMMANDS.map(({ name }) => name),
+  );
+  const hint = near === undefined ? '"portolan help" lists all' : `did you mean "portolan ${near}"?`;
+  return `there is no command ${JSON.stringify(word)}; ${hint}`;
+}
+
 /** Runs the program to its end. @returns the exit code (CoreDNS facts 1.4) */
 export async function main(argv: readonly string[]): Promise<number> {
   const [word = "", ...others] = argv;
@@ -26,6 +39,10 @@ export async function main(argv: readonly string[]): Promise<number> {
   if (entry !== undefined) {
     const command = await entry.load();
     return leave(await command(others, COMMANDS));
+  }
+  if (/^[a-z]/i.test(word)) {
+    process.stderr.write(`${unknownCommand(word)}\n`);
+    return 2;
   }
   let flags: ServerFlags;
   try {

@@ -142,6 +142,8 @@ const FUNCTIONS: Readonly<Record<string, (...args: unknown[]) => unknown>> = {
   indent,
   nindent: (width, text) => `\n${indent(width, text)}`,
   regexFind: (pattern, text) => new RegExp(String(pattern)).exec(String(text))?.[0] ?? "",
+  omit: (map, ...keys) =>
+    Object.fromEntries(Object.entries(Object(map)).filter(([key]) => !keys.includes(key))),
   toYaml: (value) => stringify(value).trimEnd(),
   toPrettyJson: (value) => JSON.stringify(value, undefined, 2),
   fail: (reason) => assert.fail(String(reason)),

@@ -100,7 +100,8 @@ async function run(argv: readonly string[]): Promise<number> {
     word === "-" || word === "stdin" ? readStandardInput() : readCorefile(word),
   );
   const files: CheckedFile[] = [];
-  for (const source of sources) {
+  for (const given of sources) {
+    const source = await corefileOf(given);
     const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
     const checked = await checkFile(source, registry, flags);
     files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
@@ -110,6 +111,13 @@ async function run(argv: readonly string[]): Promise<number> {
   const diagnostics = files.flatMap((file) => file.diagnostics);
   const isFaulty = diagnostics.some(({ severity }) => flags.strict || severity === "error");
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
+}
+
+/** ConfigMaps are YAML, the parser of which is not loaded for Corefiles. */
+async function corefileOf(source: CorefileSource): Promise<CorefileSource> {
+  if (!/^\s*["']?data["']?\s*:/m.test(source.text)) return source;
+  const { corefileInYaml } = await import("./corefile-in-yaml.ts");
+  return corefileInYaml(source);
 }
 
 async function checkFile(

@@ -87,7 +87,7 @@ export const cacheDirective = directive({
       duration: optionalWhen(staleDuration(), (word) => !isMode(word.toLowerCase())),
       refresh: refreshArguments(),
     }),
-    serve_stale_policy: onlyOnce(single(choice(["prefer_positive"]))),
+    serve_stale_policy: onlyOnce(single(choice(["prefer_positive"], { ignoreCase: true }))),
     servfail: single(servfailDuration(), 5000),
     disable: optionList({ kind: required(choice(["success", "denial"])), zones: zones([Name.root]) }),
     keepttl: flag(),

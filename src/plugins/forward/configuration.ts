@@ -131,13 +131,25 @@ function durationProblem(name: string, word: string, rule: string): string {
     : `${name}: '${word}' is not a duration such as 500ms or 30s`;
 }
 
+/** CoreDNS knows no numbers here. */
+const rcodeName: Value<number> = {
+  expected: rcode().expected,
+  parse: (word, context) =>
+    /^\d/.test(word)
+      ? new ValueProblem(`'${word}' is not the name of an rcode`)
+      : rcode().parse(word, context),
+};
+
+/** Go's ParseUint, which knows no sign. */
 function count(name: string): Value<number> {
-  return integer({
-    min: 0,
-    max: 0xffff_ffff,
-    problem: (word) =>
-      /^-\d+$/.test(word) ? `${name} can't be negative: ${word}` : `${name}: '${word}' is not a whole number`,
-  });
+  const problem = (word: string): string =>
+    /^-\d+$/.test(word) ? `${name} can't be negative: ${word}` : `${name}: '${word}' is not a whole number`;
+  const number = integer({ min: 0, max: 0xffff_ffff, problem });
+  return {
+    expected: number.expected,
+    parse: (word, context) =>
+      word.startsWith("+") ? new ValueProblem(problem(word)) : number.parse(word, context),
+  };
 }
 
 /** Files as they stand there: a CA; a certificate and its key; all three. */
@@ -179,7 +191,7 @@ const options = {
   policy: single(choice(POLICY_NAMES, { problem: (word) => `unknown policy '${word}'` }), "random"),
   health_check: option({ duration: required(span("health_check")), form: probeForm }),
   max_concurrent: single(count("max_concurrent"), 0),
-  next: optionList({ rcode: rest(rcode(), 1) }),
+  next: optionList({ rcode: rest(rcodeName, 1) }),
   next_on_nodata: flag(),
   failfast_all_unhealthy_upstreams: flag(),
   failover: optionList({ rcode: rest(failoverRcode, 1) }),

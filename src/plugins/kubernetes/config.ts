@@ -26,6 +26,8 @@ import {
   type Span,
   single,
   text,
+  type Value,
+  ValueProblem,
   type ZoneList,
   zones,
 } from "../../plugin/index.ts";
@@ -47,7 +49,7 @@ export const config = directive({
       cacert: required(text("a file")),
     }),
     kubeconfig: option({ file: required(text("a file")), context: optional(text("a context")) }),
-    apiserver_qps: single(apiLimit("apiserver_qps")),
+    apiserver_qps: single(queriesPerSecond()),
     apiserver_burst: single(apiLimit("apiserver_burst")),
     apiserver_max_inflight: single(apiLimit("apiserver_max_inflight")),
     namespaces: optionList({ namespace: rest(text("a namespace"), 1) }),
@@ -67,7 +69,7 @@ export const config = directive({
     noendpoints: flag(),
     fallthrough: fallthrough(),
     ignore: option({ what: required(choice(["empty_service"], { problem: unknownIgnoreValue })) }),
-    multicluster: option({ zones: zones() }),
+    multicluster: option({ zones: zones([]) }),
     zonal: flag(),
     kube_dns: flag(),
     wildcards: flag(),
@@ -149,6 +151,20 @@ function checkSource(values: SourceOptions, report: DiagnosticSink, at: At): voi
 
 function unknownIgnoreValue(word: string): string {
   return `unable to parse ignore value: '${word}'`;
+}
+
+/** The client library of CoreDNS takes fractions. */
+function queriesPerSecond(): Value<number> {
+  return {
+    expected: "a number of 0 or more",
+    parse(word) {
+      const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word) ? Number(word) : Number.NaN;
+      if (Number.isFinite(value)) return value;
+      return new ValueProblem(
+        word.startsWith("-") ? "apiserver_qps must be >= 0" : `invalid apiserver_qps "${word}": not a number`,
+      );
+    },
+  };
 }
 
 function apiLimit(name: string) {
