@@ -154,7 +154,7 @@ class Network implements AsyncDisposable {
         "kube-dns-upstream",
         "-reloadwithsignal",
         "-syncinterval",
-        "1",
+        "3",
         ...more,
       ),
     );

@@ -237,7 +237,7 @@ async function run(
     stopping: () => cache.leave(),
     ended: () => cache.stop(),
     async startAgain(error) {
-      if (!(error instanceof ListenError) || error.code !== "EADDRINUSE") return false;
+      if (!(error instanceof Error && isInUse(error))) return false;
       if (clock.now() - start > PATIENCE_MS) return false;
       if (!hasWaited) log.info(`waiting for the instance before: ${error.message}`);
       hasWaited = true;
@@ -251,4 +251,11 @@ async function run(
 function clusterAddress(service: string): string | undefined {
   const address = process.env[`${service.toUpperCase().replaceAll("-", "_")}_SERVICE_HOST`];
   return address === undefined || parseIpAddress(address) === undefined ? undefined : address;
+}
+
+/** Whoever needed the address may have put a place or a name of its own around the reason. */
+function isInUse(error: Error): boolean {
+  if (error instanceof ListenError && error.code === "EADDRINUSE") return true;
+  if (error.cause instanceof Error && isInUse(error.cause)) return true;
+  return error.message.includes("the address is in use");
 }
