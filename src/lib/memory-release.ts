@@ -11,6 +11,11 @@ export interface MemoryRelease {
    * with the small objects that stand for them, so V8 by itself does so far too late.
    */
   young(): void;
+  /**
+   * Frees what nobody holds any more, and gives it back. V8 does not count the octets that threads may share, so it does not come to
+   * that by itself. Halts the thread that calls: 10 to 20 ms for a heap of 20 MB.
+   */
+  unreachable(): void;
   /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
   all(): void;
 }
@@ -27,6 +32,10 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
   const collect = findCollector();
   return {
     young: () => collect?.({ type: "minor", execution: "sync" }),
+    unreachable: () => {
+      collect?.({ type: "major", execution: "sync" });
+      trim?.(0);
+    },
     all: () => {
       collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
       trim?.(0);

@@ -3,10 +3,12 @@
  * with `multisocket` further ones on threads of their own.
  */
 import { isAbsolute, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
+import { loadMemoryRelease, type MemoryRelease } from "../lib/memory-release.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
@@ -56,6 +58,7 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
+  #release: Promise<MemoryRelease> | undefined;
   #current: Generation | undefined;
 
   constructor(options: DataPlaneOptions) {
@@ -214,7 +217,18 @@ export class DataPlane {
     void this.#drained(old)
       .then(() => old.stop())
       .then(closeUnwanted)
+      .then(() => this.#releaseMemory())
       .catch((error: unknown) => this.#options.log.error(messageOf(error)));
+  }
+
+  /** What went with a generation is large and made of few objects, which give V8 no reason to look for it before it is too late. */
+  async #releaseMemory(): Promise<void> {
+    this.#release ??= loadMemoryRelease();
+    const memory = await this.#release;
+    // What the reload awaited is held until its turn is over.
+    await nextTurn();
+    await nextTurn();
+    memory.unreachable();
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {
