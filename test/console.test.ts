@@ -17,7 +17,7 @@ import type {
 } from "../src/console/api-types.ts";
 import { ask } from "./support/dns-client.ts";
 import { schemaProblems } from "./support/json-schema.ts";
-import { Portolan, projectRoot } from "./support/portolan.ts";
+import { Portolan, portolan, projectRoot, runPortolan } from "./support/portolan.ts";
 
 const FIXTURE = join(projectRoot, "test", "fixtures", "kubernetes");
 const TOKEN = "a token that nobody guesses";
@@ -262,6 +262,54 @@ describe("who may do what", () => {
     assert.equal((await send("/api/v1/cache/forget", { ...forget, headers: withHeader })).status, 200);
     await send("/api/v1/session", { method: "DELETE", headers: withHeader });
     assert.equal((await send("/api/v1/cache/forget", { ...forget, headers: withHeader })).status, 401);
+  });
+});
+
+describe("commands", () => {
+  const address = () => `127.0.0.1:${server.portOf("console")}`;
+
+  test("portolan tail prints what is wanted, as text and as JSON", async () => {
+    for (const json of [false, true]) {
+      const flags = [
+        "-server",
+        address(),
+        "-name",
+        "tailed.example.org.",
+        "-count",
+        "1",
+        ...(json ? ["-json"] : []),
+      ];
+      await using program = portolan(["tail", ...flags]);
+      // It hears of what comes after it has begun.
+      const timer = setInterval(() => void ask(server, "tailed.example.org."), 100);
+      const [line] = await program.waitForOutput(/.*\n/, 0);
+      clearInterval(timer);
+      if (json) assert.equal(JSON.parse(line).name, "tailed.example.org.");
+      else
+        assert.match(
+          line,
+          /^[\d:.]+ tailed\.example\.org\. A NOERROR from 127\.0\.0\.1 by (template|cache) in [\d.]+ ms$/m,
+        );
+    }
+  });
+
+  test("portolan top shows names and clients", async () => {
+    const { code, output, errors } = await runPortolan(["top", "-server", address(), "-count", "1"]);
+    assert.deepEqual([code, errors], [0, ""]);
+    assert.match(output, /queries\/s/);
+    assert.match(output, / www\.example\.org\.\n/);
+    assert.match(output, / 127\.0\.0\.1\n/);
+  });
+
+  test("say what to do where no server can be asked", async () => {
+    for (const command of ["tail", "top"]) {
+      const { code, errors } = await runPortolan([command, "-server", "127.0.0.1:1"]);
+      assert.equal(code, 2);
+      assert.match(
+        errors,
+        /^-server 127\.0\.0\.1:1: nothing listens there .* with 'console' in its Corefile\?.*port-forward/,
+      );
+    }
   });
 });
 

@@ -25,6 +25,22 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./explain/flags.ts")).EXPLAIN_FLAGS,
   },
   {
+    name: "tail",
+    words: "[FLAGS]",
+    about: "prints queries of a running server as they are answered",
+    wordKind: "none",
+    load: async () => (await import("./live/tail.ts")).tail,
+    flags: async () => (await import("./live/flags.ts")).TAIL_FLAGS,
+  },
+  {
+    name: "top",
+    words: "[FLAGS]",
+    about: "shows rates, names and clients of a running server",
+    wordKind: "none",
+    load: async () => (await import("./live/top.ts")).top,
+    flags: async () => (await import("./live/flags.ts")).TOP_FLAGS,
+  },
+  {
     name: "test",
     words: "FILE...",
     about: "runs tests of a configuration",

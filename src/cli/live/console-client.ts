@@ -1,0 +1,115 @@
+/** Asks the console of a running server, and follows its events. */
+import { readFileSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
+import { FlagError } from "../flag-table.ts";
+import type { LiveFlags } from "./flags.ts";
+
+/** Milliseconds for an answer to begin. */
+const TIMEOUT = 10_000;
+
+export interface ConsoleEvent {
+  readonly name: string;
+  readonly data: unknown;
+}
+
+export class ConsoleClient {
+  readonly #host: string;
+  readonly #port: number;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  /** @throws FlagError */
+  constructor({ server, tokenFile }: Pick<LiveFlags, "server" | "tokenFile">) {
+    const match = /^(?:http:\/\/)?(?:(\[[0-9a-fA-F:.]+\]|[^:[\]/]*):)?(\d{1,5})\/?$/.exec(server);
+    this.#port = Number(match?.[2]);
+    if (match === null || this.#port === 0 || this.#port > 0xffff)
+      throw fault(`-server ${server}: not an address with a port, such as 127.0.0.1:8184`);
+    this.#host = (match[1] ?? "").replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
+    this.#headers = tokenFile === "" ? {} : { authorization: `Bearer ${readToken(tokenFile)}` };
+  }
+
+  /** @throws FlagError with what to do */
+  async get(path: string): Promise<unknown> {
+    const response = await this.#open(path);
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(Buffer.from(chunk));
+    return this.#parsed(Buffer.concat(chunks).toString());
+  }
+
+  /** Events until the server ends them. @throws FlagError */
+  async *events(path: string): AsyncGenerator<ConsoleEvent> {
+    const response = await this.#open(path);
+    response.setEncoding("utf8");
+    let text = "";
+    try {
+      for await (const chunk of response) {
+        text += String(chunk);
+        for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+          const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
+          text = text.slice(end + 2);
+          if (name !== undefined && data !== undefined) yield { name, data: this.#parsed(data) };
+        }
+      }
+    } catch (error) {
+      throw this.#fault(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #open(path: string): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const sent = get({ host: this.#host, port: this.#port, path, headers: this.#headers });
+      sent.setTimeout(TIMEOUT, () => sent.destroy(new Error(`no answer within ${TIMEOUT / 1000} s`)));
+      sent.once("error", (error) => reject(this.#fault(reasonOf(error, this.#port))));
+      sent.once("response", (response) => {
+        sent.setTimeout(0);
+        if (response.statusCode === 200) {
+          resolve(response);
+          return;
+        }
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.once("end", () => {
+          const told = /"error":"(.*)"\}/.exec(Buffer.concat(chunks).toString())?.[1];
+          reject(
+            this.#fault(
+              told?.replaceAll('\\"', '"') ??
+                `answers with status ${response.statusCode}: is that a console?`,
+            ),
+          );
+        });
+      });
+    });
+  }
+
+  #parsed(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw this.#fault("answers with what is not valid JSON: is that a console?");
+    }
+  }
+
+  #fault(reason: string): FlagError {
+    return fault(`-server ${this.#host}:${this.#port}: ${reason}`);
+  }
+}
+
+function reasonOf(error: Error, port: number): string {
+  const code = "code" in error ? String(error.code) : "";
+  if (code !== "ECONNREFUSED") return error.message;
+  return (
+    "nothing listens there (connection refused): does the server run, with 'console' in its Corefile? " +
+    `To reach one in a pod: kubectl port-forward pod/NAME ${port}`
+  );
+}
+
+function readToken(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw fault(`-token-file ${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function fault(message: string): FlagError {
+  return new FlagError(message, 2, false);
+}

@@ -1,0 +1,24 @@
+import { FlagError, type FlagRow, flagLines, parseFlags } from "../flag-table.ts";
+import { defaultLiveFlags, type LiveFlags } from "./flags.ts";
+
+/** Reads the flags, runs, and says what is wrong. @returns the exit code */
+export async function runLive(
+  argv: readonly string[],
+  rows: readonly FlagRow<LiveFlags>[],
+  usageLine: string,
+  show: (flags: LiveFlags) => Promise<void>,
+): Promise<number> {
+  const usage = `Usage: ${usageLine}\n\n${flagLines(rows).join("\n")}\n`;
+  try {
+    const flags = defaultLiveFlags();
+    const [word] = parseFlags(rows, flags, argv, true);
+    if (word !== undefined) throw new FlagError(`unexpected word: ${word}`, 2, true);
+    if (flags.help) process.stdout.write(usage);
+    else await show(flags);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof FlagError)) throw error;
+    process.stderr.write(`${error.message}\n${error.showUsage ? usage : ""}`);
+    return error.exitCode;
+  }
+}

@@ -1,0 +1,78 @@
+/** `portolan top`: rates, and the most frequent names and clients, anew each second. */
+import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
+import { isObject } from "../../kubernetes/objects/json.ts";
+import { escapeControls } from "../../lib/log.ts";
+import { FlagError } from "../flag-table.ts";
+import { ConsoleClient } from "./console-client.ts";
+import { TOP_FLAGS } from "./flags.ts";
+import { runLive } from "./run-live.ts";
+
+/** @returns the exit code: 2 where no server can be asked */
+export function top(argv: readonly string[]): Promise<number> {
+  return runLive(argv, TOP_FLAGS, "portolan top [FLAGS]", async (flags) => {
+    const client = new ConsoleClient(flags);
+    let printed = 0;
+    for await (const { name, data: now } of client.events("/api/v1/events?streams=now")) {
+      if (name !== "now") continue;
+      const rows = Math.max(5, Math.floor(((process.stdout.rows ?? 40) - 10) / 2));
+      const who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`);
+      if (!isNow(now) || !isWho(who))
+        throw new FlagError(
+          `-server ${flags.server}: answers in words of another version of Portolan`,
+          2,
+          false,
+        );
+      const clear = process.stdout.isTTY === true ? "\u001b[H\u001b[2J" : "";
+      process.stdout.write(
+        flags.json ? `${JSON.stringify({ now, who })}\n` : `${clear}${topText(now, who)}\n`,
+      );
+      if (++printed === flags.count) return;
+    }
+  });
+}
+
+export function topText(now: NowView, who: WhoView): string {
+  const { minute, memory, sampling } = now;
+  const rcodes = Object.entries(minute.rcodes).map(
+    ([rcode, count]) => `${rcode} ${percent(count / minute.queries)}`,
+  );
+  return [
+    `${now.hostname}  Portolan-${now.version}  ${now.rate.toFixed(0)} queries/s  ${Math.round(memory.resident / 2 ** 20)} MiB`,
+    `last minute: ${minute.queries} queries, ${minute.hitRatio === null ? "-" : percent(minute.hitRatio)} from the cache, ` +
+      `half within ${time(minute.p50)}, 99 % within ${time(minute.p99)}`,
+    `             ${rcodes.join(", ") || "no queries"}${sampling.interval > 1 ? ` (one of ${sampling.interval} looked at)` : ""}`,
+    "",
+    ...table("NAME", who.names),
+    "",
+    ...table("CLIENT", who.clients),
+  ].join("\n");
+}
+
+function table(title: string, rows: readonly TopRow[]): string[] {
+  return [
+    `${"QUERIES".padStart(9)} ${"NXDOMAIN".padStart(9)} ${"SERVFAIL".padStart(9)}  ${title}`,
+    ...rows.map(({ key, workload, queries, nxdomain, servfail }) => {
+      const numbers = [queries, nxdomain, servfail].map((number) => String(number).padStart(9)).join(" ");
+      return escapeControls(`${numbers}  ${workload === undefined ? key : `${workload} (${key})`}`);
+    }),
+  ];
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(0)} %`;
+}
+
+function time(milliseconds: number | null): string {
+  if (milliseconds === null) return "-";
+  return milliseconds < 1 ? `${Math.round(milliseconds * 1000)} us` : `${milliseconds.toFixed(1)} ms`;
+}
+
+function isNow(value: unknown): value is NowView {
+  return (
+    isObject(value) && typeof value.rate === "number" && isObject(value.minute) && isObject(value.sampling)
+  );
+}
+
+function isWho(value: unknown): value is WhoView {
+  return isObject(value) && Array.isArray(value.names) && Array.isArray(value.clients);
+}
