@@ -7,6 +7,7 @@ import {
   fromBase32Hex,
   fromBase64,
   fromHex,
+  passingCopy,
   readU16,
   readU32,
   sameOctets,
@@ -107,4 +108,15 @@ describe("texts of octets", () => {
     const noBase32 = ["C", "CO=", "CW", "CP", "ß", "ſſ", "CPN", "C O"];
     for (const text of noBase32) assert.equal(fromBase32Hex(text), undefined, text);
   });
+});
+
+describe("copies", () => {
+  for (const length of [0, 1, 64, 65, 256, 257, 5000])
+    it(`of ${length} octets stand alone`, () => {
+      const source = Uint8Array.from({ length: length + 10 }, (_, at) => at * 7);
+      const expected = [...source.subarray(5, 5 + length)];
+      const copies = [copyOctets(source, 5, 5 + length), passingCopy(source, 5, 5 + length)];
+      source.fill(0);
+      for (const copy of copies) assert.deepEqual([...copy], expected);
+    });
 });

@@ -76,7 +76,7 @@ test("who goes on with what afterNext gave gets it changed, and is watched over"
   assert.deepEqual(panics, ["plugin0: plugin plugin0 failed: after all"]);
 });
 
-test("one promise stands for each plugin that follows, and none for one that only passes on", async () => {
+test("one promise stands for all plugins in a row that follow, and none for one that only passes on", async () => {
   const given: unknown[] = [];
   const handlers: Handler[] = [
     (query, next) => next(query),
@@ -91,4 +91,28 @@ test("one promise stands for each plugin that follows, and none for one that onl
   await ask(...handlers);
   assert.ok(given[0] instanceof Promise);
   assert.equal(given[0], given[1]);
+});
+
+test("plugins in a row that follow share a promise, and one that waits by itself gets only what is behind it", async () => {
+  const given: unknown[] = [];
+  const seen: string[] = [];
+  const watch =
+    (place: string): Handler =>
+    (query, next) => {
+      const followed = afterNext(next(query), query, (outcome) => {
+        seen.push(place);
+        return outcome;
+      });
+      given.push(followed);
+      return followed;
+    };
+  const waits: Handler = async (query, next) => {
+    const outcome = await next(query);
+    seen.push("waits");
+    return outcome;
+  };
+  await ask(watch("outermost"), waits, watch("outer"), watch("inner"), answersLater);
+  assert.equal(given[0], given[1]);
+  assert.notEqual(given[1], given[2]);
+  assert.deepEqual(seen, ["inner", "outer", "waits", "outermost"]);
 });
