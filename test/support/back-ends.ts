@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CloudDnsServer } from "./cloud-dns-server.ts";
 import { NomadAgent } from "./nomad-agent.ts";
 import { Route53Server, STATIC_KEY } from "./route53-server.ts";
 
@@ -22,7 +23,20 @@ export class BackEnds {
       text = text.replaceAll(/^( +address) .*/gm, `$1 ${url}`);
     }
     if (/^ *route53\b/m.test(text)) text = await this.#withRoute53(text);
+    if (/^ *clouddns\b/m.test(text)) text = await this.#withCloudDns(text);
     return text;
+  }
+
+  async #withCloudDns(text: string): Promise<string> {
+    const server = this.#keep(await CloudDnsServer.start());
+    const [token, file] = [join(this.#folder, "jwt"), join(this.#folder, "google.json")];
+    writeFileSync(token, "jwt");
+    writeFileSync(file, server.credentials(token));
+    for (const [, name = "", project = "", zone = ""] of text.matchAll(/([\w.-]+\.):([\w-]+):([\w-]+)/g))
+      server.zones.set(`${project}/${zone}`, [{ name, type: "SOA", ttl: 1, rrdatas: ["ns.test. h.test. 1 2 3 4 5"] }]);
+    return text
+      .replaceAll(/^ +credentials .*\n/gm, "")
+      .replaceAll(/^( *clouddns .*\{)$/gm, `$1\nendpoint ${server.url}\ncredentials ${file}`);
   }
 
   async #withRoute53(text: string): Promise<string> {

@@ -1,0 +1,34 @@
+/** A managed zone of Cloud DNS as records (CoreDNS facts 2.45). */
+import { list, record, string } from "../../zones/backends/json-client.ts";
+import type { ZoneListing } from "../../zones/zone-listing.ts";
+import type { ZoneSource } from "../../zones/zone-source.ts";
+import type { CloudDnsApi } from "./cloud-dns-api.ts";
+
+export interface ManagedZoneSourceOptions {
+  readonly api: CloudDnsApi;
+  readonly project: string;
+  readonly zone: string;
+  readonly identity: string;
+}
+
+export class ManagedZoneSource implements ZoneSource {
+  readonly text: string;
+  readonly identity: string;
+  readonly #options: ManagedZoneSourceOptions;
+
+  constructor(options: ManagedZoneSourceOptions) {
+    this.#options = options;
+    this.identity = options.identity;
+    this.text = `managed zone ${options.zone} of project ${options.project}`;
+  }
+
+  async list(listing: ZoneListing, signal: AbortSignal): Promise<void> {
+    const { api, project, zone } = this.#options;
+    for await (const set of api.recordSets(project, zone, signal)) {
+      const { name, type, ttl, rrdatas } = record(set);
+      const seconds = typeof ttl === "number" ? ttl : Number.NaN;
+      // Sets with a routing policy have their values there, and what is chosen is known to Cloud DNS alone.
+      for (const data of list(rrdatas)) listing.addText(string(name), seconds, string(type), string(data));
+    }
+  }
+}
