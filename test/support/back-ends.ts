@@ -33,7 +33,9 @@ export class BackEnds {
     writeFileSync(token, "jwt");
     writeFileSync(file, server.credentials(token));
     for (const [, name = "", project = "", zone = ""] of text.matchAll(/([\w.-]+\.):([\w-]+):([\w-]+)/g))
-      server.zones.set(`${project}/${zone}`, [{ name, type: "SOA", ttl: 1, rrdatas: ["ns.test. h.test. 1 2 3 4 5"] }]);
+      server.zones.set(`${project}/${zone}`, [
+        { name, type: "SOA", ttl: 1, rrdatas: ["ns.test. h.test. 1 2 3 4 5"] },
+      ]);
     return text
       .replaceAll(/^ +credentials .*\n/gm, "")
       .replaceAll(/^( *clouddns .*\{)$/gm, `$1\nendpoint ${server.url}\ncredentials ${file}`);

@@ -38,7 +38,11 @@ export class CloudDnsApi {
     const { file, project: projectId } = this.#options;
     if (file !== undefined) await checkCredentials(file);
     const { GoogleAuth } = await importOptional("google-auth-library", () => import("google-auth-library"));
-    this.#auth = new GoogleAuth({ scopes: [SCOPE], projectId, ...(file !== undefined && { keyFilename: file }) });
+    this.#auth = new GoogleAuth({
+      scopes: [SCOPE],
+      projectId,
+      ...(file !== undefined && { keyFilename: file }),
+    });
   }
 
   async close(): Promise<void> {

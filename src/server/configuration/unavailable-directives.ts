@@ -4,6 +4,5 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "https3",
   "trace",
   "azure",
-  "clouddns",
   "grpc",
 ]);
