@@ -2,6 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import tls from "node:tls";
+import { AzureServer } from "./azure-server.ts";
 import { CloudDnsServer } from "./cloud-dns-server.ts";
 import { NomadAgent } from "./nomad-agent.ts";
 import { Route53Server, STATIC_KEY } from "./route53-server.ts";
@@ -24,7 +26,24 @@ export class BackEnds {
     }
     if (/^ *route53\b/m.test(text)) text = await this.#withRoute53(text);
     if (/^ *clouddns\b/m.test(text)) text = await this.#withCloudDns(text);
+    if (/^ *azure\b/m.test(text)) text = await this.#withAzure(text);
     return text;
+  }
+
+  /** Its library talks TLS alone, and takes the place to sign in from the environment. */
+  async #withAzure(text: string): Promise<string> {
+    const server = this.#keep(await AzureServer.start());
+    tls.setDefaultCACertificates([...tls.getCACertificates("default"), server.authority]);
+    process.env.AZURE_AUTHORITY_HOST = server.url;
+    const soaRecord = { host: "ns.test", email: "h.test", serialNumber: 1, refreshTime: 1, retryTime: 1, expireTime: 1, minimumTTL: 1 };
+    for (const [, group, zone] of text.matchAll(/([\w-]+):([\w-]+\.[\w.-]+)/g)) {
+      const path = `/subscriptions/s1/resourceGroups/${group}/providers/Microsoft.Network/privateDnsZones/${zone}/ALL`;
+      server.zones.set(path, [{ name: "@", type: "x/SOA", properties: { ttl: 1, soaRecord } }]);
+    }
+    const signIn = `endpoint ${server.url}\nsubscription s1\ntenant t1\nclient c1\nsecret s3cret`;
+    return text
+      .replaceAll(/^ +subscription .*\n/gm, "")
+      .replaceAll(/^( *azure .*\{)$/gm, `$1\n${signIn}`);
   }
 
   async #withCloudDns(text: string): Promise<string> {

@@ -1,0 +1,40 @@
+/** The clouds of Azure: where each signs in, and where its resources are managed. */
+
+export interface Cloud {
+  readonly authority: string;
+  readonly resourceManager: string;
+}
+
+const PUBLIC: Cloud = {
+  authority: "https://login.microsoftonline.com",
+  resourceManager: "https://management.azure.com",
+};
+
+const CLOUDS: Readonly<Record<string, Cloud>> = {
+  AZURECLOUD: PUBLIC,
+  AZUREPUBLICCLOUD: PUBLIC,
+  AZURECHINACLOUD: {
+    authority: "https://login.chinacloudapi.cn",
+    resourceManager: "https://management.chinacloudapi.cn",
+  },
+  AZUREUSGOVERNMENT: {
+    authority: "https://login.microsoftonline.us",
+    resourceManager: "https://management.usgovcloudapi.net",
+  },
+  AZUREUSGOVERNMENTCLOUD: {
+    authority: "https://login.microsoftonline.us",
+    resourceManager: "https://management.usgovcloudapi.net",
+  },
+};
+
+export const PUBLIC_CLOUD = "AzurePublicCloud";
+
+/** By its name in any case. */
+export function cloudNamed(name: string): Cloud | undefined {
+  return CLOUDS[name.toUpperCase()];
+}
+
+/** Whether one of these clouds signs in there. */
+export function isAuthority(url: string): boolean {
+  return Object.values(CLOUDS).some(({ authority }) => url.replace(/\/$/, "") === authority);
+}
