@@ -35,15 +35,21 @@ export class BackEnds {
     const server = this.#keep(await AzureServer.start());
     tls.setDefaultCACertificates([...tls.getCACertificates("default"), server.authority]);
     process.env.AZURE_AUTHORITY_HOST = server.url;
-    const soaRecord = { host: "ns.test", email: "h.test", serialNumber: 1, refreshTime: 1, retryTime: 1, expireTime: 1, minimumTTL: 1 };
+    const soaRecord = {
+      host: "ns.test",
+      email: "h.test",
+      serialNumber: 1,
+      refreshTime: 1,
+      retryTime: 1,
+      expireTime: 1,
+      minimumTTL: 1,
+    };
     for (const [, group, zone] of text.matchAll(/([\w-]+):([\w-]+\.[\w.-]+)/g)) {
       const path = `/subscriptions/s1/resourceGroups/${group}/providers/Microsoft.Network/privateDnsZones/${zone}/ALL`;
       server.zones.set(path, [{ name: "@", type: "x/SOA", properties: { ttl: 1, soaRecord } }]);
     }
     const signIn = `endpoint ${server.url}\nsubscription s1\ntenant t1\nclient c1\nsecret s3cret`;
-    return text
-      .replaceAll(/^ +subscription .*\n/gm, "")
-      .replaceAll(/^( *azure .*\{)$/gm, `$1\n${signIn}`);
+    return text.replaceAll(/^ +subscription .*\n/gm, "").replaceAll(/^( *azure .*\{)$/gm, `$1\n${signIn}`);
   }
 
   async #withCloudDns(text: string): Promise<string> {

@@ -3,6 +3,5 @@ export const unavailableDirectives: ReadonlySet<string> = new Set([
   "quic",
   "https3",
   "trace",
-  "azure",
   "grpc",
 ]);
