@@ -49,7 +49,8 @@ export async function build(root, node) {
     );
     await runLogged(node, [join(import.meta.dirname, "bundle.mjs"), modules, made], logged);
     copyOtherFiles(join(root, "src"), made);
-    await runLogged(node, [join(import.meta.dirname, "build-page.mjs"), made], logged);
+    if (existsSync(join(root, "src", "console", "page")))
+      await runLogged(node, [join(import.meta.dirname, "build-page.mjs"), made], logged);
     const stamp = join(work, BUILD_STAMP);
     writeFileSync(stamp, "");
     utimesSync(stamp, begun, begun);

@@ -43,6 +43,18 @@ async function createPrinter(processMetrics: boolean): Promise<Printer> {
   return new Printer(client, processMetrics);
 }
 
+/**
+ * What is not shown: lists of handles and requests come from a function of Node that ends the process when it meets a handle that is being
+ * closed, and the rest are gauges with names of counters, which promtool refuses. `nodejs_active_resources` has the numbers by type.
+ */
+const REMOVED = [
+  "nodejs_active_handles",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
 class Printer {
   readonly #client: PromClient;
   readonly #registry: Registry<RegistryContentType>;
@@ -52,7 +64,9 @@ class Printer {
   constructor(client: PromClient, processMetrics: boolean) {
     this.#client = client;
     this.#registry = new client.Registry<RegistryContentType>();
-    if (processMetrics) client.collectDefaultMetrics({ register: this.#registry });
+    if (!processMetrics) return;
+    client.collectDefaultMetrics({ register: this.#registry });
+    for (const name of REMOVED) this.#registry.removeSingleMetric(name);
   }
 
   async print(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<Exposition> {
