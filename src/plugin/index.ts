@@ -142,5 +142,5 @@ export {
   ZoneNotLoadedError,
   type ZoneTransfer,
 } from "./transfer.ts";
-export { TSIG_KEYS } from "./tsig-keys.ts";
+export { TSIG_KEYS, tsigKeyNamed } from "./tsig-keys.ts";
 export { Fallthrough, ZoneList } from "./zones.ts";

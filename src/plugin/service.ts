@@ -39,6 +39,6 @@ export class ServiceKey<T> {
 }
 
 /** A plugin as far as its services go. */
-interface OfferingPlugin {
+export interface OfferingPlugin {
   readonly instance: { readonly services?: readonly Offer<unknown>[] | undefined };
 }

@@ -2,6 +2,8 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
+import { TsigExchange } from "../dns/tsig/exchange.ts";
+import type { TsigKey } from "../dns/tsig/keys.ts";
 import { BackOff } from "../lib/back-off.ts";
 import type { Timer } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
@@ -23,6 +25,8 @@ export interface SecondaryZoneOptions {
   readonly site: Site;
   readonly apex: Name;
   readonly primaries: readonly UpstreamAddress[];
+  /** Name of the key with which questions to primaries, their answers and their NOTIFY are signed. */
+  readonly key: Name | undefined;
   /** Octets that the zone may take. */
   readonly limit: number;
   /** Where copies outlive the process. */
@@ -44,6 +48,7 @@ export class SecondaryZone {
   readonly #options: SecondaryZoneOptions;
   readonly #abort = new AbortController();
   readonly #primaryAddresses: ReadonlySet<string>;
+  #key: TsigKey | undefined;
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #isChecking = false;
@@ -66,8 +71,13 @@ export class SecondaryZone {
     options.service.table.add(this.served);
   }
 
-  /** Takes over what was kept on disk, and begins to ask the primaries. */
-  async start(): Promise<void> {
+  get key(): Name | undefined {
+    return this.#options.key;
+  }
+
+  /** Takes over what was kept on disk, and begins to ask the primaries. @param key the one that the options name */
+  async start(key: TsigKey | undefined): Promise<void> {
+    this.#key = key;
     await this.#restore();
     void this.#check();
   }
@@ -149,6 +159,8 @@ export class SecondaryZone {
   async #askPrimary(primary: UpstreamAddress): Promise<void> {
     const { site, limit, service, store, transfers } = this.#options;
     const { apex, spelled } = this.served;
+    const key = this.#key;
+    const wallSeconds = () => Math.floor(site.clock.wallTime() / 1_000);
     const result = await transferIn({
       apex,
       remote: primary,
@@ -156,6 +168,7 @@ export class SecondaryZone {
       clock: site.clock,
       id: site.random.unpredictable() & 0xffff,
       limit,
+      guard: key === undefined ? undefined : () => new TsigExchange(key, wallSeconds),
       signal: this.#abort.signal,
       pause: nextTurn,
     });
@@ -219,6 +232,12 @@ export class SecondaryZone {
     const { address } = query.client;
     if (!this.#primaryAddresses.has(query.client.octets.join("."))) {
       query.trace?.note(`NOTIFY from ${address}, which is no primary of the zone`);
+      return query.fail(Rcode.REFUSED);
+    }
+    const { key } = this.#options;
+    const { signer } = query.root;
+    if (key !== undefined && signer?.equals(key) !== true) {
+      query.trace?.note(`NOTIFY that is not signed with the key ${key}`);
       return query.fail(Rcode.REFUSED);
     }
     log.info(`Notify from ${address} for ${this.served.spelled}: checking transfer`);

@@ -5,6 +5,7 @@ import { Rcode, RecordClass } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { SOA } from "../dns/record-table.ts";
 import { plainData } from "../dns/resource-record.ts";
+import { TsigError } from "../dns/tsig/exchange.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
 import { WireError } from "../dns/wire-reader.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -14,6 +15,12 @@ import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
 import { Zone } from "./zone.ts";
 import { Added } from "./zone-records.ts";
 import { soaRecord } from "./zone-transfer.ts";
+
+/** Not every message of a transfer has to be signed, but the last one does (RFC 8945 section 5.3.1). */
+export interface TransferGuard extends MessageGuard {
+  /** Whether all messages up to now are authenticated. */
+  readonly isSettled: boolean;
+}
 
 export interface TransferInOptions {
   readonly apex: Name;
@@ -25,7 +32,8 @@ export interface TransferInOptions {
   readonly id: number;
   /** Octets that the zone may take: an endless one ends there. */
   readonly limit: number;
-  readonly guard?: MessageGuard | undefined;
+  /** Makes what authenticates an exchange, anew for each of them: a zone may be asked for twice. */
+  readonly guard?: (() => TransferGuard) | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly pause: () => Promise<void>;
 }
@@ -72,7 +80,8 @@ export async function transferIn(options: TransferInOptions): Promise<Transferre
 }
 
 async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
-  const { apex, remote, clock, guard, signal, pause } = options;
+  const { apex, remote, clock, signal, pause } = options;
+  const guard = options.guard?.();
   const type = current === undefined ? RecordType.AXFR : RecordType.IXFR;
   const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
   const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
@@ -87,7 +96,10 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
   };
   for await (const octetsIn of messagesFor(octets, stream)) {
     receiver.take(decode(octetsIn));
-    if (receiver.isComplete) return receiver.finish(pause);
+    if (receiver.isComplete) {
+      if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");
+      return receiver.finish(pause);
+    }
     await pause();
   }
   throw new TransferError("the transfer ended early");

@@ -16,10 +16,18 @@ export function skipWithoutPeers(...names: readonly string[]): string | false {
   return missing.length === 0 ? false : `not installed: ${missing.join(", ")}`;
 }
 
-/** Where an authoritative server has its zone from; `notify` is the port of a secondary on loopback. */
-export type ZoneSource =
+/** Where an authoritative server has its zone from; `notify` is the port of a secondary on loopback. With a key, all of that is signed. */
+export type ZoneSource = { readonly key?: PeerKey } & (
   | { readonly lines: readonly string[]; readonly notify?: number }
-  | { readonly primary: number };
+  | { readonly primary: number }
+);
+
+/** A key of TSIG, for HMAC-SHA-256. */
+export interface PeerKey {
+  readonly name: string;
+  /** In base64. */
+  readonly secret: string;
+}
 
 export class Peer implements AsyncDisposable {
   readonly address = "127.0.0.1";
@@ -76,6 +84,8 @@ export class Peer implements AsyncDisposable {
 
   /** NSD with one zone, from these lines of text or from a primary. */
   static async nsd(zone: string, source: ZoneSource): Promise<Peer> {
+    const { key } = source;
+    const keyName = key?.name ?? "NOKEY";
     return Peer.#start("nsd", (port) => ({
       args: ["-d", "-c", "nsd.conf"],
       config: [
@@ -96,13 +106,16 @@ export class Peer implements AsyncDisposable {
         "  minimal-responses: no",
         "remote-control:",
         "  control-enable: no",
+        ...(key === undefined
+          ? []
+          : ["key:", `  name: "${key.name}"`, "  algorithm: hmac-sha256", `  secret: "${key.secret}"`]),
         "zone:",
         `  name: "${zone}"`,
         '  zonefile: "zone"',
         ...("primary" in source
-          ? [`  request-xfr: 127.0.0.1@${source.primary} NOKEY`, "  allow-notify: 127.0.0.1 NOKEY"]
-          : ["  provide-xfr: 127.0.0.1 NOKEY"]),
-        ...("notify" in source ? [`  notify: 127.0.0.1@${source.notify} NOKEY`] : []),
+          ? [`  request-xfr: 127.0.0.1@${source.primary} ${keyName}`, `  allow-notify: 127.0.0.1 ${keyName}`]
+          : [`  provide-xfr: 127.0.0.1 ${keyName}`]),
+        ...("notify" in source ? [`  notify: 127.0.0.1@${source.notify} ${keyName}`] : []),
       ],
       files: "lines" in source ? { zone: `${source.lines.join("\n")}\n` } : {},
     }));
@@ -110,6 +123,8 @@ export class Peer implements AsyncDisposable {
 
   /** Knot with one zone, from these lines of text or from a primary. */
   static async knot(zone: string, source: ZoneSource): Promise<Peer> {
+    const { key } = source;
+    const keyLines = key === undefined ? [] : [`    key: ${key.name}`];
     return Peer.#start("knotd", (port) => ({
       args: ["-c", "knotd.conf"],
       config: [
@@ -118,12 +133,17 @@ export class Peer implements AsyncDisposable {
         `  listen: 127.0.0.1@${port}`,
         "database:",
         '  storage: "."',
+        ...(key === undefined
+          ? []
+          : ["key:", `  - id: ${key.name}`, "    algorithm: hmac-sha256", `    secret: ${key.secret}`]),
         "remote:",
         "  - id: other",
         `    address: 127.0.0.1@${"primary" in source ? source.primary : (source.notify ?? 9)}`,
+        ...keyLines,
         "acl:",
         "  - id: all",
         "    address: 127.0.0.1",
+        ...keyLines,
         "    action: [transfer, notify]",
         "zone:",
         `  - domain: "${zone}"`,

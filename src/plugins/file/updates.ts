@@ -7,7 +7,7 @@ import {
   ServiceKey,
   SetupError,
   type Site,
-  TSIG_KEYS,
+  tsigKeyNamed,
 } from "../../plugin/index.ts";
 import type { ServedZone } from "../../zones/served-zone.ts";
 import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
@@ -50,14 +50,8 @@ export class ZoneUpdates {
   check(block: BlockSite): void {
     if (block.settings.sockets > 1)
       throw new SetupError("'update' needs one data plane: take 'multisocket' out of the server block");
-    const rings = TSIG_KEYS.among(block.plugins());
     for (const { served, keys } of this.#zones) {
-      for (const name of keys) {
-        if (rings.some((ring) => ring.get(name) !== undefined)) continue;
-        throw new SetupError(
-          `the key ${name} of 'update' for zone ${served.spelled} is unknown: give it to the plugin tsig of this server block`,
-        );
-      }
+      for (const name of keys) tsigKeyNamed(name, block.plugins(), `'update' for zone ${served.spelled}`);
     }
   }
 

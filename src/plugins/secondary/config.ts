@@ -1,6 +1,7 @@
 import {
   choice,
   directive,
+  domainName,
   fallthrough,
   hostPort,
   integer,
@@ -21,6 +22,7 @@ export const secondaryConfig = merged(
     args: { zones: zones() },
     options: {
       transfer: optionList({ from: required(choice(["from"])), address: rest(hostPort(53), 1) }),
+      key: single(domainName()),
       directory: single(text("a folder")),
       max_size: single(integer({ min: 1, max: 4096 }), DEFAULT_LIMIT),
       fallthrough: fallthrough(),

@@ -1,3 +1,4 @@
+import type { Name, TsigKey } from "../../dns/index.ts";
 import {
   Fallthrough,
   type Handler,
@@ -6,6 +7,7 @@ import {
   type PluginInstance,
   type Site,
   type TransferSource,
+  tsigKeyNamed,
   type ZoneList,
 } from "../../plugin/index.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
@@ -16,6 +18,8 @@ import { ZoneStore } from "../../zones/zone-store.ts";
 export interface SecondaryConfig {
   readonly zones: ZoneList;
   readonly transfer: readonly { readonly address: readonly HostPort[] }[];
+  /** Name of a TSIG key. */
+  readonly key: Name | undefined;
   readonly directory: string | undefined;
   /** MiB. */
   readonly max_size: number;
@@ -28,6 +32,7 @@ export class SecondaryZones implements PluginInstance {
   readonly handle: Handler;
   readonly transferSource: TransferSource;
   readonly #service: ZoneService;
+  readonly #site: Site;
   readonly #zones: readonly SecondaryZone[];
   readonly #predecessors: SecondaryZone[] = [];
 
@@ -41,9 +46,10 @@ export class SecondaryZones implements PluginInstance {
       labels: ["zone", "result"],
     });
     this.#service = service;
+    this.#site = site;
     this.handle = service.handle;
     this.transferSource = service;
-    this.#zones = lines.flatMap(({ zones, transfer, directory, max_size: size }) => {
+    this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size }) => {
       const primaries = transfer
         .flatMap(({ address }) => address)
         .flatMap(({ host, port }) => upstreamAddress(host, port) ?? []);
@@ -51,7 +57,8 @@ export class SecondaryZones implements PluginInstance {
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
       return zones.zones.map(
-        (apex) => new SecondaryZone({ service, site, apex, primaries, limit: size * MIB, store, transfers }),
+        (apex) =>
+          new SecondaryZone({ service, site, apex, primaries, key, limit: size * MIB, store, transfers }),
       );
     });
   }
@@ -63,12 +70,19 @@ export class SecondaryZones implements PluginInstance {
   }
 
   async start(): Promise<void> {
+    const keys = this.#zones.map((zone) => this.#keyOf(zone));
     for (const zone of this.#zones) {
       const former = this.#predecessors.find(({ served }) => served.apex.equals(zone.served.apex));
       if (former !== undefined) await zone.inherit(former);
     }
     this.#predecessors.length = 0;
-    for (const zone of this.#zones) await zone.start();
+    for (const [index, zone] of this.#zones.entries()) await zone.start(keys[index]);
+  }
+
+  /** Primaries are not asked, but what a start would refuse is known. */
+  examine(): Promise<void> {
+    for (const zone of this.#zones) this.#keyOf(zone);
+    return Promise.resolve();
   }
 
   /** A reload waits for zones that are new. */
@@ -79,6 +93,11 @@ export class SecondaryZones implements PluginInstance {
   stop(): void {
     for (const zone of this.#zones) zone.stop();
     this.#service.stop();
+  }
+
+  #keyOf({ key, served }: SecondaryZone): TsigKey | undefined {
+    if (key === undefined) return undefined;
+    return tsigKeyNamed(key, this.#site.block.plugins(), `'key' for zone ${served.spelled}`);
   }
 
   describeState(): readonly string[] {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
+  DEFAULT_TSIG_ALGORITHM,
   decodeMessage,
   encodeMessage,
   Flag,
@@ -13,7 +14,9 @@ import {
   Rcode,
   type ResourceRecord,
   SOA,
+  TsigKeyRing,
 } from "../../dns/index.ts";
+import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
 import secondary from "./index.ts";
 
@@ -81,6 +84,7 @@ class Primary implements AsyncDisposable {
         rcode,
         answer: list,
         authority: [],
+        additional: [],
       });
       const length = Buffer.alloc(2);
       length.writeUInt16BE(octets.length);
@@ -141,6 +145,53 @@ test("a zone is transferred, refreshed after its time and after NOTIFY, and chan
   await running.stop();
   const { body } = await running.metrics.expose();
   assert.match(body, /portolan_transfer_in_total\{zone="example\.org\.",result="ixfr"\} 1/);
+});
+
+function ring(name: string): PlacedPlugin {
+  const keys = new TsigKeyRing();
+  keys.add({ name: Name.parse(name), secret: new Uint8Array(32), algorithm: DEFAULT_TSIG_ALGORITHM });
+  return { name: "tsig", instance: { services: [TSIG_KEYS.offer(keys)] } };
+}
+
+test("with a key, a transfer that is not signed is not taken, and neither is a NOTIFY", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+  const running = PluginTest.of(
+    secondary,
+    `secondary example.org {\n transfer from 127.0.0.1:${primary.port}\n key Transfer.Example\n}`,
+    { neighbours: [ring("transfer.example.")] },
+  );
+  const starting = running.start();
+  await until(() => running.log.lines.some((line) => line.includes("reply is not signed")));
+  assert.equal(await addressOf(running), 2);
+  const before = primary.asked.length;
+  for (const signer of [undefined, Name.parse("other.example.")]) {
+    const query = running.query({ name: "example.org.", type: "SOA", opcode: 4, client: "127.0.0.1" });
+    query.root.signer = signer;
+    const outcome = await running.chain((asked) => asked.fail())(query);
+    assert.ok(outcome.kind === "failed" && outcome.rcode === Rcode.REFUSED);
+  }
+  assert.equal(primary.asked.length, before);
+  const query = running.query({ name: "example.org.", type: "SOA", opcode: 4, client: "127.0.0.1" });
+  query.root.signer = Name.parse("transfer.example.");
+  const outcome = await running.chain((asked) => asked.fail())(query);
+  assert.ok(outcome.kind === "reply" && outcome.rcode === Rcode.NOERROR);
+  await until(() => primary.asked.length > before);
+  await running.stop();
+  await starting;
+});
+
+test("a key that the server block does not have ends the start", async () => {
+  const running = PluginTest.of(
+    secondary,
+    "secondary example.org {\n transfer from 127.0.0.1:9\n key transfer.example\n}",
+    { neighbours: [ring("other.example.")] },
+  );
+  const unknown = (error: unknown) =>
+    error instanceof SetupError &&
+    error.message.startsWith("the key transfer.example. of 'key' for zone example.org. is unknown");
+  await assert.rejects(running.start(), unknown);
+  await assert.rejects(async () => running.instances[0]?.examine?.(), unknown);
 });
 
 test("until the first transfer queries fail, and primaries are asked again and again", async () => {

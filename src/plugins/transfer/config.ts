@@ -1,6 +1,8 @@
+import type { Name } from "../../dns/index.ts";
 import {
   type ConfigSchema,
   directive,
+  domainName,
   type HostPort,
   ipAddress,
   merged,
@@ -18,6 +20,8 @@ export interface TransferConfig {
   readonly zones: ZoneList;
   readonly to: readonly { readonly address: readonly (HostPort | "*")[] }[];
   readonly source: string | undefined;
+  /** Name of a TSIG key. */
+  readonly key: Name | undefined;
 }
 
 const address: Value<HostPort | "*"> = {
@@ -34,6 +38,7 @@ export const transferConfig: ConfigSchema<readonly TransferConfig[]> = merged(
     options: {
       to: optionList({ address: rest(address, 1) }),
       source: single(ipAddress((word) => `invalid source address "${word}"`)),
+      key: single(domainName()),
     },
     occurrences: "each",
     check(config, report, at) {

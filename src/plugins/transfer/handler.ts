@@ -1,4 +1,4 @@
-import { type Name, Rcode, RecordType, type ResourceRecord, SOA } from "../../dns/index.ts";
+import { type Name, Rcode, RecordType, type ResourceRecord, SOA, TsigKeyRing } from "../../dns/index.ts";
 import {
   type CounterFamily,
   type Handler,
@@ -11,6 +11,7 @@ import {
   ReplyStream,
   type Site,
   transferRecords,
+  tsigKeyNamed,
   type ZoneTransfer,
 } from "../../plugin/index.ts";
 import type { TransferConfig } from "./config.ts";
@@ -25,6 +26,8 @@ interface Permission {
   readonly clients: ReadonlySet<string>;
   readonly notified: readonly { readonly host: string; readonly port: number }[];
   readonly source: string | undefined;
+  /** Name of the key with which a transfer must be asked for. */
+  readonly key: Name | undefined;
 }
 
 export class ZoneTransfers implements PluginInstance {
@@ -32,6 +35,8 @@ export class ZoneTransfers implements PluginInstance {
   readonly #permissions: readonly Permission[];
   readonly #notifier: Notifier;
   readonly #transfers: CounterFamily;
+  /** Those that the permissions name. */
+  readonly #keys = new TsigKeyRing();
   #ends: (() => void)[] = [];
 
   constructor(lines: readonly TransferConfig[], site: Site) {
@@ -53,6 +58,18 @@ export class ZoneTransfers implements PluginInstance {
     return this.#transfer(query, next);
   };
 
+  examine(): Promise<void> {
+    return this.start();
+  }
+
+  start(): Promise<void> {
+    const plugins = this.#site.block.plugins();
+    for (const { key, zone } of this.#permissions) {
+      if (key !== undefined) this.#keys.add(tsigKeyNamed(key, plugins, `'key' for zone ${zone}`));
+    }
+    return Promise.resolve();
+  }
+
   started(): void {
     // Each data plane has the same zones: one of them speaks for all.
     if (this.#site.feed.role !== "leader") return;
@@ -72,8 +89,10 @@ export class ZoneTransfers implements PluginInstance {
 
   #notify(apex: Name): void {
     const permission = this.#permissionFor(apex);
-    for (const address of permission?.notified ?? [])
-      this.#notifier.notify(apex, address, permission?.source);
+    if (permission === undefined) return;
+    const { source, key: name, notified } = permission;
+    const key = name === undefined ? undefined : this.#keys.get(name);
+    for (const address of notified) this.#notifier.notify(apex, address, { source, key });
   }
 
   #permissionFor(name: Name): Permission | undefined {
@@ -86,8 +105,9 @@ export class ZoneTransfers implements PluginInstance {
     const permission = this.#permissionFor(query.name);
     if (permission === undefined) return next(query);
     const label = query.name.toLowerCase().toString();
-    if (!permission.everybody && !permission.clients.has(query.client.octets.join("."))) {
-      query.trace?.note(`${query.client.address} may not have the zone`);
+    const reason = reasonToRefuse(query, permission);
+    if (reason !== undefined) {
+      query.trace?.note(reason);
       this.#transfers.slot(permission.zone.toString(), "refused").increment();
       return query.reply({ rcode: Rcode.REFUSED });
     }
@@ -127,12 +147,19 @@ export class ZoneTransfers implements PluginInstance {
   }
 }
 
-function permissionsOf({ zones, to, source }: TransferConfig): Permission[] {
+function reasonToRefuse({ client, root }: Query, permission: Permission): string | undefined {
+  const { everybody, clients, key } = permission;
+  if (!everybody && !clients.has(client.octets.join("."))) return `${client.address} may not have the zone`;
+  if (key === undefined || root.signer?.equals(key) === true) return undefined;
+  return `the query is not signed with the key ${key}`;
+}
+
+function permissionsOf({ zones, to, source, key }: TransferConfig): Permission[] {
   const addresses = to.flatMap(({ address }) => address);
   const notified = addresses.filter((address) => address !== "*");
   const clients = new Set(notified.map(({ host }) => parseScopedIpAddress(host)?.octets.join(".") ?? ""));
   const everybody = addresses.includes("*");
-  return zones.zones.map((zone) => ({ zone: zone.toLowerCase(), everybody, clients, notified, source }));
+  return zones.zones.map((zone) => ({ zone: zone.toLowerCase(), everybody, clients, notified, source, key }));
 }
 
 function copyFrom(plugins: readonly PlacedPlugin[], apex: Name): ZoneTransfer | undefined {

@@ -10,6 +10,8 @@ import {
   RecordClass,
   RecordType,
   rcodeName,
+  TsigExchange,
+  type TsigKey,
 } from "../../dns/index.ts";
 import type { Timer } from "../../lib/clock.ts";
 import { type Site, TimeoutWheel } from "../../plugin/index.ts";
@@ -26,6 +28,13 @@ const GATHER = 500;
 /** Milliseconds without use after which a socket closes. */
 const EXPIRE = 10_000;
 
+/** How a message goes out. */
+interface Sending {
+  readonly source: string | undefined;
+  /** What signs it, and the answer. */
+  readonly key: TsigKey | undefined;
+}
+
 interface Target {
   readonly host: string;
   readonly port: number;
@@ -38,23 +47,25 @@ export class Notifier {
   readonly #exchanges = new Map<string, UdpExchange>();
   /** By zone and address. */
   readonly #pending = new Map<string, Timer>();
+  readonly #now: () => number;
   #isStopped = false;
 
   constructor(site: Site) {
     this.#site = site;
+    this.#now = () => Math.floor(site.clock.wallTime() / 1_000);
     this.#wheel = new TimeoutWheel(site.clock, 50);
     this.#metrics = new UpstreamMetrics(site.metrics, "transfer");
   }
 
   /** Tells an address that the zone changed, soon. */
-  notify(apex: Name, target: Target, source: string | undefined): void {
+  notify(apex: Name, target: Target, sending: Sending): void {
     const key = `${apex} ${target.host} ${target.port}`;
     if (this.#isStopped || this.#pending.has(key)) return;
     this.#pending.set(
       key,
       this.#site.clock.after(GATHER, () => {
         this.#pending.delete(key);
-        void this.#send(apex, target, source);
+        void this.#send(apex, target, sending);
       }),
     );
   }
@@ -69,7 +80,7 @@ export class Notifier {
   }
 
   /** Never rejects. */
-  async #send(apex: Name, target: Target, source: string | undefined): Promise<void> {
+  async #send(apex: Name, target: Target, { source, key }: Sending): Promise<void> {
     const exchange = this.#exchange(target, source);
     if (exchange === undefined) return;
     const message = makeQuery(
@@ -80,8 +91,11 @@ export class Notifier {
     let reason = "";
     for (let attempt = 0; attempt < TRIES && !this.#isStopped; attempt++) {
       try {
-        const reply = await exchangeOnce(exchange, bytes, 12 + apex.wire.length + 4, TIMEOUT);
-        const { rcode } = decodeMessage(reply);
+        // Each attempt has an id, and a time, of its own. What the exchange makes of the id is not signed (RFC 8945 section 4.2).
+        const guard = key === undefined ? undefined : new TsigExchange(key, this.#now);
+        const query = guard?.sign(bytes) ?? bytes;
+        const reply = await exchangeOnce(exchange, query, 12 + apex.wire.length + 4, TIMEOUT);
+        const { rcode } = decodeMessage(guard?.verify(reply) ?? reply);
         if (rcode === Rcode.NOERROR) return;
         reason = `rcode was ${rcodeName(rcode)}`;
       } catch (error) {

@@ -2,8 +2,22 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
-import { decodeMessage, encodeMessage, Name, type ResourceRecord, SOA } from "../../dns/index.ts";
-import { type PlacedPlugin, type TransferSource, ZoneNotLoadedError } from "../../plugin/index.ts";
+import {
+  DEFAULT_TSIG_ALGORITHM,
+  decodeMessage,
+  encodeMessage,
+  Name,
+  type ResourceRecord,
+  SOA,
+  TsigKeyRing,
+} from "../../dns/index.ts";
+import {
+  type PlacedPlugin,
+  SetupError,
+  type TransferSource,
+  TSIG_KEYS,
+  ZoneNotLoadedError,
+} from "../../plugin/index.ts";
 import {
   ConfigRefused,
   makeTestQuery,
@@ -156,6 +170,62 @@ test("who may not have the zone is refused, what is none goes on, what is malfor
   assert.match(body, /^portolan_transfer_out_total\{zone="example\.org\.",result="refused"\} 2$/m);
 });
 
+function ring(): PlacedPlugin {
+  const keys = new TsigKeyRing();
+  const name = Name.parse("transfer.example.");
+  keys.add({ name, secret: new Uint8Array(32), algorithm: DEFAULT_TSIG_ALGORITHM });
+  return { name: "tsig", instance: { services: [TSIG_KEYS.offer(keys)] } };
+}
+
+function serveWithKey(to: string, key = "transfer.example") {
+  const neighbours: PlacedPlugin[] = [ring(), { name: "file", instance: { transferSource: new Source() } }];
+  return PluginTest.of(transfer, `transfer example.org {\n to ${to}\n key ${key}\n}`, { neighbours });
+}
+
+for (const [signer, kind] of [
+  [undefined, "reply"],
+  ["other.example.", "reply"],
+  ["Transfer.Example.", "stream"],
+] as const) {
+  test(`with a key, who signs with ${signer ?? "none"} gets a ${kind === "stream" ? "zone" : "refusal"}`, async () => {
+    const running = serveWithKey("*");
+    const query = makeTestQuery({ name: "example.org.", type: "AXFR", transport: "tcp" });
+    query.root.signer = signer === undefined ? undefined : Name.parse(signer);
+    const outcome = await running.chain((asked) => asked.fail(9))(query);
+    if (kind === "reply") assert.ok(outcome.kind === "reply" && outcome.rcode === 5);
+    else assert.ok(!["reply", "failed", "dropped"].includes(outcome.kind));
+  });
+}
+
+test("with a key, NOTIFY is signed, and an answer that is not is none", async () => {
+  const secondary = createSocket("udp4");
+  secondary.bind(0, "127.0.0.1");
+  await once(secondary, "listening");
+  const signed: boolean[] = [];
+  secondary.on("message", (octets, from) => {
+    const message = decodeMessage(octets);
+    signed.push(message.additional.some(({ type }) => type === 250));
+    const flags = message.flags | 0x8000;
+    secondary.send(encodeMessage({ ...message, flags, additional: [] }), from.port, from.address);
+  });
+  const running = serveWithKey(`127.0.0.1:${secondary.address().port}`);
+  await running.start();
+  await running.clock.settle(500);
+  await until(() => running.log.lines.some((line) => line.includes("reply is not signed")));
+  assert.deepEqual(signed, [true, true, true]);
+  await running.stop();
+  secondary.close();
+});
+
+test("a key that the server block does not have ends the start", async () => {
+  await assert.rejects(
+    serveWithKey("*", "other.example").start(),
+    (error) =>
+      error instanceof SetupError &&
+      error.message.startsWith("the key other.example. of 'key' for zone example.org. is unknown"),
+  );
+});
+
 test("other queries go on", async () => {
   assert.equal(await ask(serve("to *").running, "SOA"), 9);
 });
@@ -199,6 +269,7 @@ for (const [text, message] of [
   ["transfer {\n to\n}", /unexpected line ending after 'to'/],
   ["transfer {\n to xyz\n}", /must specify an IP address: `xyz'/],
   ["transfer {\n to *\n foo\n}", /unknown property 'foo'/],
+  ["transfer {\n to *\n key\n}", /unexpected line ending after 'key'/],
   ["transfer {\n to *\n source x\n}", /invalid source address "x"/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
