@@ -25,7 +25,15 @@ const Changes = Array.from({ length: RECORDS }, (_, index) => ({
     ResourceRecords: [{ Value: `192.0.2.${index % 256}` }],
   },
 }));
-await client.send(new ChangeResourceRecordSetsCommand({ HostedZoneId: id, ChangeBatch: { Changes } }));
+// moto makes no SOA record, as Route 53 does.
+const soa = {
+  Name: "example.org.",
+  Type: "SOA" as const,
+  TTL: 900,
+  ResourceRecords: [{ Value: "ns.test. h.test. 1 7200 900 1209600 86400" }],
+};
+const all = [{ Action: "UPSERT" as const, ResourceRecordSet: soa }, ...Changes];
+await client.send(new ChangeResourceRecordSetsCommand({ HostedZoneId: id, ChangeBatch: { Changes: all } }));
 client.destroy();
 
 const text = `route53 example.org.:${id} {\naws_access_key key secret\naws_endpoint ${endpoint}\n}`;
