@@ -14,10 +14,13 @@ import {
   Rcode,
   type ResourceRecord,
   SOA,
+  TsigError,
   TsigKeyRing,
 } from "../../dns/index.ts";
 import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
-import { ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
+import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
+import { upstreamAddress } from "../../upstream/address.ts";
+import { type TransferInOptions, transferIn } from "../../zones/transfer-in.ts";
 import secondary from "./index.ts";
 
 const apex = Name.parse("example.org.");
@@ -272,6 +275,39 @@ test("changes that do not fit are followed by the whole zone, and an older zone 
   await running.clock.settle(0);
   assert.deepEqual(await addressOf(running), ["192.0.2.6"]);
   await running.stop();
+});
+
+test("each exchange has a guard of its own, and a transfer whose last message is not authenticated is not taken", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+  let isSettled = true;
+  let guards = 0;
+  const options: TransferInOptions = {
+    apex,
+    remote: upstreamAddress("127.0.0.1", primary.port) ?? assert.fail(),
+    current: undefined,
+    clock: new FakeClock(),
+    id: 1,
+    limit: 1_000_000,
+    guard() {
+      guards++;
+      return { sign: (query) => query, verify: (message) => message, isSettled };
+    },
+    pause: () => Promise.resolve(),
+  };
+  const { zone: current } = await transferIn(options);
+  assert.deepEqual([current?.serial, guards], [1, 1]);
+  const first = soa(2);
+  primary.messages = (type) =>
+    type === 251 ? [Rcode.NOTIMP] : [[first, ...records("example.org. 60 IN NS a."), first]];
+  const { zone: next, way } = await transferIn({ ...options, current });
+  assert.deepEqual([next?.serial, way, guards], [2, "axfr", 3]);
+  isSettled = false;
+  await assert.rejects(transferIn(options), TsigError);
+  // What cannot be trusted is not asked for again.
+  primary.messages = () => [[first]];
+  await assert.rejects(transferIn({ ...options, current: next }), TsigError);
+  assert.equal(guards, 5);
 });
 
 test("a zone larger than max_size is not taken", async () => {
