@@ -23,6 +23,8 @@ export interface ClusterSample {
   /** Some time after that, with nobody asking. */
   readonly restMegabytes: number;
   readonly relist: RelistSample;
+  /** Absent in results of before it was measured. */
+  readonly reload?: ReloadSample;
   readonly latency: LatencySample | undefined;
   readonly churn: ChurnSample | undefined;
   /** What makes times of this sample doubtful, each in words. */
@@ -36,6 +38,16 @@ export interface RelistSample {
   readonly peakMegabytes: number;
   /** Some time after the last list. */
   readonly afterMegabytes: number;
+}
+
+export interface ReloadSample {
+  readonly beforeMegabytes: number;
+  /** The most that was resident from the signal until some seconds after the reload. */
+  readonly peakMegabytes: number;
+  readonly afterMegabytes: number;
+  /** Milliseconds that an answer took at the most meanwhile, to a client that asked without pause. */
+  readonly longestWait: number;
+  readonly asked: number;
 }
 
 /** From an event that the API sends to the first answer that shows it. */

@@ -18,6 +18,7 @@ import type { AnswerWatchOptions, FirstSeen } from "./answer-watch.ts";
 import { WATCHED_SERVICE } from "./api-state.ts";
 import type { ChurnSample, ClusterSample, LatencySample, RelistSample } from "./cluster-results.ts";
 import { type ClusterSize, podAddress } from "./cluster-shape.ts";
+import { measureReload } from "./measure-reload.ts";
 import { forgetPeak, processMemory } from "./process-memory.ts";
 import { RunningApi } from "./running-api.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -79,6 +80,15 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   const restMegabytes = processMemory(server.pid).resident;
   const relist = await measureRelist(api, server, kinds, durations.rest);
   others.look("rest and relist");
+  const reload = await measureReload({
+    pid: server.pid,
+    port: place.port,
+    corefile: join(place.folder, "Corefile"),
+    name: `${WATCHED_SERVICE.name}.${WATCHED_SERVICE.namespace}.svc.${CLUSTER_ZONE}.`,
+    rest: durations.rest,
+    output: () => server.output,
+  });
+  others.look("reload");
   const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;
   if (churn !== undefined) others.look("CPU an event");
   const latency = scenario.measuresLatency ? await measureLatency(api, server, durations.latency) : undefined;
@@ -92,6 +102,7 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
     listMegabytes: first.octets / 1e6,
     restMegabytes,
     relist,
+    reload,
     latency,
     churn,
     doubts: others.doubts,

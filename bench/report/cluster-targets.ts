@@ -22,6 +22,10 @@ export const CLUSTER_TARGETS: readonly ClusterTarget[] = [
     "streamed",
     ({ relist, restMegabytes }) => relist.peakMegabytes / restMegabytes,
   ),
+  ofEach("peak in a reload, to rest", 1.3, "×", "streamed", ({ reload }) =>
+    reload === undefined ? undefined : reload.peakMegabytes / reload.beforeMegabytes,
+  ),
+  ofEach("longest wait for an answer in a reload", 20, "ms", "streamed", ({ reload }) => reload?.longestWait),
   ofEach("event to answer, p99, with cache", 10, "ms", "streamed", p99Milliseconds),
   ofEach("event to answer, p99, without cache", 10, "ms", "paged", p99Milliseconds),
   {

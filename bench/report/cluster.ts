@@ -35,6 +35,11 @@ const ROWS: readonly Row[] = [
   ["peak to rest", ({ relist, restMegabytes }) => `${(relist.peakMegabytes / restMegabytes).toFixed(2)} ×`],
   ["resident after that, MB", ({ relist }) => relist.afterMegabytes.toFixed(0)],
   ["410 to all listed again, ms", ({ relist }) => relist.took.toFixed(0)],
+  [
+    "peak in a reload to rest",
+    ({ reload }) => reload && `${(reload.peakMegabytes / reload.beforeMegabytes).toFixed(2)} ×`,
+  ],
+  ["longest wait for an answer in a reload, ms", ({ reload }) => reload?.longestWait.toFixed(1)],
   ["event to changed answer, p50, ms", ({ latency }) => milliseconds(latency?.latency?.p50)],
   ["event to changed answer, p99, ms", ({ latency }) => milliseconds(latency?.latency?.p99)],
   [

@@ -111,6 +111,13 @@ function clusterSample(scenario: string, changes: Partial<ClusterSample> = {}): 
     listMegabytes: 50,
     restMegabytes: 100,
     relist: { took: 900, peakMegabytes: 125, afterMegabytes: 110 },
+    reload: {
+      beforeMegabytes: 110,
+      peakMegabytes: 165,
+      afterMegabytes: 112,
+      longestWait: 12,
+      asked: 2_000,
+    },
     latency: { latency: { p50: 800, p99: 4_200, p999: 9_000, max: 9_500 }, events: 300, missed: 2 },
     churn: { rate: 200, events: 4_000, cpuMicroseconds: 310, cpuShare: 0.062 },
     doubts: [],
@@ -139,6 +146,8 @@ describe("the live cluster", () => {
       [20_000, false],
       [100, true],
       [1.25, true],
+      [1.5, false],
+      [12, true],
       [4.2, true],
       [4.2, true],
       [81, false],
@@ -152,6 +161,7 @@ describe("the live cluster", () => {
     assert.match(page, /^Doubtful:\n\n- paged: latency: others$/m);
     assert.match(page, /^\| resident at rest, MB \| 100 \| 100 \| 181 \|$/m);
     assert.match(page, /^\| peak to rest \| 1\.25 × \| 1\.25 × \| 0\.69 × \|$/m);
+    assert.match(page, /^\| peak in a reload to rest \| 1\.50 × \| 1\.50 × \| 1\.50 × \|$/m);
     assert.match(page, /^\| event to changed answer, p99, ms \| 4\.20 \| 4\.20 \| - \|$/m);
     assert.match(page, /^\| events watched for; never seen \| 300; \*\*2\*\* \| .* \| - \|$/m);
     assert.match(page, /^\| core busy \| 6\.2 % at 200 events\/s \| - \| - \|$/m);
