@@ -24,7 +24,12 @@ for (const { name, file } of [
   { name: "explain", file: "docs/explain.md" },
   { name: "test", file: "docs/test.md" },
   { name: "plugin", file: "docs/plugins.md" },
-  { name: "migrate", file: "docs/predecessors/migrate.md" },
+  ...["migrate", "kube-dns", "dnsmasq-nanny", "node-cache", "kube2sky", "sidecar", "exechealthz"].map(
+    (name) => ({
+      name,
+      file: `docs/predecessors/${name}.md`,
+    }),
+  ),
 ])
   write(await commandPage(name, file));
 write(corefilePage());

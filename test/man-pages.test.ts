@@ -16,9 +16,22 @@ const made = await run(process.execPath, [join(projectRoot, "scripts", "write-ma
 assert.equal(made.code, 0, made.errors);
 const pages = readdirSync(folder).sort();
 
+const COMMANDS_WITH_FLAGS = [
+  "check",
+  "explain",
+  "migrate",
+  "test",
+  "kube-dns",
+  "dnsmasq-nanny",
+  "node-cache",
+  "kube2sky",
+  "sidecar",
+  "exechealthz",
+];
+
 test("there is a page for the program, its commands, the Corefile and each plugin", async () => {
   const plugins = (await builtInPlugins()).map(({ name }) => `portolan-${name}.7`);
-  const commands = ["check", "explain", "migrate", "plugin", "test"].map((name) => `portolan-${name}.1`);
+  const commands = ["plugin", ...COMMANDS_WITH_FLAGS].map((name) => `portolan-${name}.1`);
   assert.deepEqual(pages, ["Corefile.5", "portolan.1", ...commands, ...plugins].sort());
 });
 
@@ -45,7 +58,7 @@ for (const page of pages) {
 }
 
 test("the page of a command has its flags", async () => {
-  for (const name of ["check", "explain", "migrate", "test"]) {
+  for (const name of COMMANDS_WITH_FLAGS) {
     const text = readFileSync(join(folder, `portolan-${name}.1`), "utf8").replaceAll("\\-", "-");
     const flags = (await COMMANDS.find((command) => command.name === name)?.flags()) ?? assert.fail(name);
     for (const { names } of flags) assert.ok(text.includes(`\\fB-${names[0]}\\fR`), `${name}: -${names[0]}`);
