@@ -8,7 +8,7 @@ import { MetricsRegistry } from "../../lib/metrics.ts";
 import type { HttpHandler, ListenerSite, Next, PlacedPlugin, Site } from "../../plugin/index.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
 import prometheus from "./index.ts";
-import { preferredFormat } from "./metrics-endpoint.ts";
+import { acceptsGzip, preferredFormat } from "./metrics-endpoint.ts";
 
 /** Samples as they stand in an exposition, by name and labels, those of buckets left out. */
 async function samples(metrics: MetricsRegistry, prefix = "coredns_dns"): Promise<Record<string, number>> {
@@ -373,3 +373,12 @@ describe("refuses", () => {
     });
   }
 });
+
+for (const [header, isAccepted] of [
+  ["gzip", true],
+  ["deflate, GZIP;q=0.5", true],
+  ["gzip;q=0", false],
+  ["identity", false],
+  [undefined, false],
+] as const)
+  test(`Accept-Encoding ${header}`, () => assert.equal(acceptsGzip(header), isAccepted));

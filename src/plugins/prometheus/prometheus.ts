@@ -74,7 +74,8 @@ export class Prometheus implements PluginInstance {
     for (const { label, zone: served } of block.listeners()) {
       if (!served.equals(zone)) continue;
       for (const { name, instance } of block.plugins())
-        if (instance.handle !== undefined) enabled.slot(label, zone.toString(), "", name).set(1);
+        if (instance.handle !== undefined || instance.metadataZones !== undefined)
+          enabled.slot(label, zone.toString(), "", name).set(1);
     }
   }
 
