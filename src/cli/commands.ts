@@ -19,7 +19,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "explain",
     words: "NAME [TYPE]",
-    about: "shows the way of a query, and why",
+    about: "traces a query, plugin by plugin",
     wordKind: "question",
     load: async () => (await import("./explain/explain.ts")).explain,
     flags: async () => (await import("./explain/flags.ts")).EXPLAIN_FLAGS,
