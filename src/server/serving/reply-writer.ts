@@ -164,7 +164,9 @@ function writeOpt(
   start: number,
 ): number {
   const own = reply.edns;
-  const udpSize = query.hasEdns ? readU16(query.bytes, query.optOffset + 2) : (own?.udpSize ?? 512);
+  const asked = query.hasEdns ? readU16(query.bytes, query.optOffset + 2) : (own?.udpSize ?? 512);
+  // As CoreDNS does: who is told a size by `bufsize` learns of it.
+  const udpSize = Math.min(asked, query.replyLimit);
   const dnssecOk = query.hasEdns ? query.dnssecOk : (own?.dnssecOk ?? false);
   out[start] = 0;
   writeU16(out, start + 1, RecordType.OPT);

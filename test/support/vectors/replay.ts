@@ -10,7 +10,12 @@ import { writeTree } from "../../../scripts/lib/test-tree.ts";
 import { memoryHost } from "../../../src/corefile/host.ts";
 import { parseCorefile } from "../../../src/corefile/parser.ts";
 import { decodeMessage } from "../../../src/dns/message.ts";
-import { ConfigurationError, createServer, type EmbeddedServer } from "../../../src/index.ts";
+import {
+  ConfigurationError,
+  type CreateServerOptions,
+  createServer,
+  type EmbeddedServer,
+} from "../../../src/index.ts";
 import { FakeClock } from "../../../src/lib/clock.ts";
 import { unavailableDirectives } from "../../../src/server/configuration/unavailable-directives.ts";
 import { framed } from "../dns-client.ts";
@@ -74,9 +79,9 @@ async function withServer(
     writeFileSync(join(folder, name), Buffer.from(text, "base64"));
   }
   const clock = new FakeClock();
-  const server = await createServer({ corefile: fill(set.corefile), file: join(folder, "Corefile"), clock });
-  await using _stopped = server;
-  const refusal = await refusalOf(server);
+  const options = { corefile: fill(set.corefile), file: join(folder, "Corefile"), clock };
+  await using server = await created(options);
+  const refusal = server instanceof Refusal ? server.reason : await refusalOf(server);
   if (set.config !== undefined) {
     const { starts } = set.config;
     if (starts === (refusal === undefined)) return [];
@@ -92,6 +97,26 @@ async function withServer(
     if (deviation !== undefined) deviations.push({ case: `${set.id} ${index + 1}`, ...deviation });
   }
   return deviations;
+}
+
+/** A Corefile that is no configuration. */
+class Refusal implements AsyncDisposable {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+async function created(options: CreateServerOptions): Promise<EmbeddedServer | Refusal> {
+  try {
+    return await createServer(options);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return new Refusal(error.message);
+    throw error;
+  }
 }
 
 /** Starts the server. @returns why it does not start */
