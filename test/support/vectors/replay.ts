@@ -107,7 +107,9 @@ class Refusal implements AsyncDisposable {
     this.reason = reason;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {}
+  async [Symbol.asyncDispose](): Promise<void> {
+    // There is nothing to stop.
+  }
 }
 
 async function created(options: CreateServerOptions): Promise<EmbeddedServer | Refusal> {
