@@ -4,19 +4,19 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { queryObjects } from "node:v8";
-import { nodeHost } from "../corefile/node-host.ts";
-import { ClusterStore } from "../kubernetes/store/store.ts";
-import { SystemClock } from "../lib/clock.ts";
-import { MemoryLog } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { systemRandom, thisMachine } from "./configuration/machine.ts";
-import { PluginRegistry } from "./configuration/plugin-registry.ts";
-import { Generation } from "./generation.ts";
-import { Server } from "./server.ts";
-import { DnsListener } from "./serving/dns-listener.ts";
-import { RouteTable } from "./serving/route-table.ts";
+import { nodeHost } from "../src/corefile/node-host.ts";
+import { ClusterStore } from "../src/kubernetes/store/store.ts";
+import { SystemClock } from "../src/lib/clock.ts";
+import { MemoryLog } from "../src/lib/log.ts";
+import { MetricsRegistry } from "../src/lib/metrics.ts";
+import { systemRandom, thisMachine } from "../src/server/configuration/machine.ts";
+import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
+import { Generation } from "../src/server/generation.ts";
+import { Server } from "../src/server/server.ts";
+import { DnsListener } from "../src/server/serving/dns-listener.ts";
+import { RouteTable } from "../src/server/serving/route-table.ts";
 
-const manifests = fileURLToPath(new URL("../../test/fixtures/kubernetes", import.meta.url));
+const manifests = fileURLToPath(new URL("./fixtures/kubernetes", import.meta.url));
 
 /** Changes with each reload in what a reload may change: plugins, zones, settings; the listener stays. */
 const corefile = (number: number): string => `.:0 {

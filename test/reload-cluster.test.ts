@@ -4,17 +4,17 @@ import { createSocket } from "node:dgram";
 import { afterEach, describe, it } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { queryObjects } from "node:v8";
-import { ApiSimulator } from "../../test/support/kubernetes-api/api-simulator.ts";
-import { nodeHost } from "../corefile/node-host.ts";
-import { A, decodeMessage, encodeMessage, makeQuery, Name, RecordType, rcodeName } from "../dns/index.ts";
-import { ClusterStore } from "../kubernetes/store/store.ts";
-import { SystemClock } from "../lib/clock.ts";
-import { MemoryLog } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { KubernetesInstance } from "../plugins/kubernetes/instance.ts";
-import { systemRandom, thisMachine } from "./configuration/machine.ts";
-import { PluginRegistry } from "./configuration/plugin-registry.ts";
-import { Server } from "./server.ts";
+import { nodeHost } from "../src/corefile/node-host.ts";
+import { A, decodeMessage, encodeMessage, makeQuery, Name, RecordType, rcodeName } from "../src/dns/index.ts";
+import { ClusterStore } from "../src/kubernetes/store/store.ts";
+import { SystemClock } from "../src/lib/clock.ts";
+import { MemoryLog } from "../src/lib/log.ts";
+import { MetricsRegistry } from "../src/lib/metrics.ts";
+import { KubernetesInstance } from "../src/plugins/kubernetes/instance.ts";
+import { systemRandom, thisMachine } from "../src/server/configuration/machine.ts";
+import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
+import { Server } from "../src/server/server.ts";
+import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
 
 const opened: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
