@@ -22,8 +22,8 @@ function neighboursOf({ registry }: Inspection, name: string): (string | undefin
 describe("global options", () => {
   for (const [place, neighbours] of [
     ["", [builtIn.names[builtIn.position("hosts") - 1], "hosts"]],
-    [" before log", ["errors", "log"]],
-    [" after log", ["log", "local"]],
+    [" before log", [builtIn.names[builtIn.position("log") - 1], "log"]],
+    [" after log", ["log", builtIn.names[builtIn.position("log") + 1]]],
   ] as const) {
     it(`plugin greet ./greet.ts${place}`, async () => {
       const inspection = await inspect(`    plugin greet ./greet.ts${place}`);
