@@ -71,16 +71,23 @@ test("runs the project's formatter, linters and compiler", (t) => {
     ".oxlintrc.json":
       '{ "plugins": ["typescript"], "categories": { "correctness": "error" }, "ignorePatterns": ["node_modules"] }',
     "package.json": '{ "type": "module" }\n',
+    "src/console/page/tsconfig.json":
+      '{ "compilerOptions": { "noEmit": true, "strict": true }, "include": ["."] }\n',
   };
-  const good = makeProject(t, { ...configuration, "src/lib/a.ts": "export const a = 1;\n" });
-  assert.equal(run(good, "--only", "static").summary, "5 passed, 0 failed, 0 skipped");
+  const good = makeProject(t, {
+    ...configuration,
+    "src/lib/a.ts": "export const a = 1;\n",
+    "src/console/page/app.ts": "export const page = 1;\n",
+  });
+  assert.equal(run(good, "--only", "static").summary, "6 passed, 0 failed, 0 skipped");
   const bad = makeProject(t, {
     ...configuration,
     "src/lib/a.ts":
       "export  const a: number = 'a'\ndebugger;\nasync function f() {}\nf();\nprocess.exit();\n",
+    "src/console/page/app.ts": "export const page: number = 'a';\n",
   });
   const { status, summary, stdout } = run(bad, "--only", "static");
-  assert.deepEqual([status, summary], [1, "0 passed, 5 failed, 0 skipped"]);
+  assert.deepEqual([status, summary], [1, "0 passed, 6 failed, 0 skipped"]);
   for (const cause of ["noDebugger", "no-floating-promises", "TS2322", "src/lib/a.ts:5: ends the process"]) {
     assert.ok(stdout.includes(cause), `${cause} is not in ${stdout}`);
   }
