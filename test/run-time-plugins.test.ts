@@ -243,11 +243,11 @@ test("-plugins lists the plugins in chain order, with where each comes from", as
   assert.equal(
     listed.output,
     [
-      `b      ./b.js in ${cwd} (-plugin)`,
-      "log    built in",
-      `greet  greet-package in ${cwd} (other.cfg)`,
-      `last   ./last.ts in ${cwd} (Corefile:2)`,
-      "whoami built in",
+      `b       ./b.js in ${cwd} (-plugin)`,
+      "log     built in",
+      `greet   greet-package in ${cwd} (other.cfg)`,
+      `last    ./last.ts in ${cwd} (Corefile:2)`,
+      "whoami  built in",
       "",
     ].join("\n"),
   );

@@ -66,9 +66,11 @@ describe("kubectl takes the simulated API for a real one", { skip: skipWithoutKu
   it("knows its kinds and their short names", async () => {
     const resources = await kubectl.run(["api-resources", "-o", "name"]);
     assert.deepEqual(resources.trim().split("\n").sort(), [
+      "configmaps",
       "endpoints",
       "endpointslices.discovery.k8s.io",
       "namespaces",
+      "nodes",
       "pods",
       "serviceimports.multicluster.x-k8s.io",
       "services",

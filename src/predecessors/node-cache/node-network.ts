@@ -23,6 +23,9 @@ const TABLE = "portolan_node_cache";
 const SKIP = "NodeLocal DNS Cache: skip conntrack";
 const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
 
+/** More copies of one rule are not of our making. */
+const MAX_COPIES = 16;
+
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
   readonly #family: "ip" | "ip6";
@@ -81,8 +84,18 @@ export class NodeNetwork {
     const { run, localAddresses } = this.#options;
     await run("nft", ["-f", "-"], `table inet ${TABLE}\ndelete table inet ${TABLE}\n`);
     for (const address of localAddresses)
-      for (const rule of this.#filterRules(address))
-        await this.#iptables(["-D", ...rule]).catch(() => undefined);
+      for (const rule of this.#filterRules(address)) await this.#delete(rule);
+  }
+
+  /** Two instances that start beside each other may both have found no rule, and put theirs in. */
+  async #delete(rule: readonly string[]): Promise<void> {
+    for (let copy = 0; copy < MAX_COPIES; copy++) {
+      try {
+        await this.#iptables(["-D", ...rule]);
+      } catch {
+        return;
+      }
+    }
   }
 
   /** One transaction: whoever looks sees the old rules or the new ones. Elements that are there get a new life. */
