@@ -273,6 +273,8 @@ suite("etcd that goes and comes", { skip }, () => {
     assert.deepEqual(stale.answer, ["leased.example.org. 1 IN A 192.0.2.3"]);
     await etcd.restart();
     await etcd.put({ "/skydns/org/example/gone": null, "/skydns/org/example/new": { host: "192.0.2.4" } });
+    // etcd 3.4 loses deletions of the very revision that is compacted for a watch that begins there (seen with 3.4.23): not of one before.
+    await etcd.put({ "/skydns/org/example/later": { host: "192.0.2.5" } });
     const revision =
       /"revision":(\d+)/.exec(await etcd.control("endpoint", "status", "-w", "json"))?.[1] ?? "";
     await etcd.control("compact", revision);

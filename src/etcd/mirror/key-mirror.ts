@@ -200,6 +200,8 @@ export class KeyMirror {
       if (reply.revision < (this.#revisions[range] ?? 0))
         return new EtcdError(11, "etcd went back in time", endpoint);
       this.#enter("watching", "");
+      // Its revision is that of etcd now: the changes from ours up to it are still to come.
+      return undefined;
     }
     for (const event of reply.events) {
       if (event.deleted) this.#delete(event.key);
