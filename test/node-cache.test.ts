@@ -210,7 +210,6 @@ test("node-cache answers for its node, hands over, and blocks nobody when it is 
       new RegExp(`^coredns_nodecache_setup_errors_total\\{errortype="${type}"\\} 0$`, "m"),
     );
   assert.match(await node.run("curl", "-s", `http://${LOCAL}:8080/health`), /OK/);
-  // Forced TCP: the cluster sees no datagrams of the cache.
   const hits = await node.run("curl", "-s", "http://127.0.0.1:9253/metrics");
   assert.match(hits, /coredns_cache_hits_total\{.*type="success".*\} [1-9]/);
 
