@@ -4,12 +4,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import {
+  allChartObjects,
   at,
   CHART,
+  chartNotes,
   chartObjects,
   corefileOf,
   defaultValues,
-  EVERYTHING,
   nameOf,
   objectCalled,
   type Part,
@@ -18,6 +19,7 @@ import {
   readCorefile,
 } from "./support/deployment.ts";
 import { schemaProblems } from "./support/json-schema.ts";
+import { run } from "./support/program.ts";
 
 test("the chart and the plain manifests are the same objects", () => {
   // The chart leaves the number of replicas to the autoscaler.
@@ -27,7 +29,7 @@ test("the chart and the plain manifests are the same objects", () => {
         ? { ...object, spec: { ...partAt(object, "spec"), replicas: undefined } }
         : object,
     );
-  const chart = JSON.parse(JSON.stringify(withoutReplicas(chartObjects(EVERYTHING))), withoutHelmLabels);
+  const chart = JSON.parse(JSON.stringify(withoutReplicas(allChartObjects())), withoutHelmLabels);
   const plain = JSON.parse(JSON.stringify(withoutReplicas(plainObjects())));
   assert.deepEqual(chart.map(comparable), plain.map(comparable));
   const replicas = [chartObjects(), plainObjects()].map((objects) =>
@@ -59,10 +61,12 @@ describe("values of the chart", () => {
     ],
     ["a server block without zones", { servers: [{ plugins: [] }] }, "values.servers[0].zones is missing"],
     [
-      "a listener over TLS",
-      { servers: [{ zones: [{ zone: ".", scheme: "tls://" }], plugins: [] }] },
+      "a scheme that is none",
+      { servers: [{ zones: [{ zone: ".", scheme: "tcp://" }], plugins: [] }] },
       "is none of",
     ],
+    ["another kind", { kind: "StatefulSet" }, "values.kind is none of"],
+    ["a port without a name", { extraPorts: [{ port: 853 }] }, "values.extraPorts[0].name is missing"],
     [
       "a cluster address that is a name",
       { service: { create: true, name: "a", clusterIP: "dns" } },
@@ -148,6 +152,92 @@ describe("values of the chart", () => {
     );
     assert.deepEqual(at(container, "env"), values.env);
   });
+
+  test("open further ports for whoever may ask", () => {
+    const port = { name: "dns-over-tls", port: 853, protocol: "TCP" };
+    const objects = chartObjects({
+      extraPorts: [{ name: port.name, port: port.port }],
+      networkPolicy: { enabled: true },
+    });
+    assert.deepEqual(at(objectCalled(objects, "Service kube-dns"), "spec.ports.3"), port);
+    const container = partAt(objectCalled(objects, "Deployment portolan"), "spec.template.spec.containers.0");
+    assert.deepEqual(at(container, "ports.5"), { name: port.name, containerPort: 853, protocol: "TCP" });
+    const policy = objectCalled(objects, "NetworkPolicy portolan");
+    assert.deepEqual(at(policy, "spec.ingress.2.ports"), [{ port: 853, protocol: "TCP" }]);
+  });
+
+  test("put one pod on each node, in the node's network", () => {
+    const values = { kind: "DaemonSet", hostNetwork: true, service: { internalTrafficPolicy: "Local" } };
+    const objects = chartObjects(values);
+    assert.deepEqual(
+      objects.filter((object) => ["Deployment", "PodDisruptionBudget"].includes(String(object.kind))),
+      [],
+    );
+    const spec = partAt(objectCalled(objects, "DaemonSet portolan"), "spec");
+    assert.deepEqual(spec.updateStrategy, { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1 } });
+    for (const name of ["replicas", "strategy"]) assert.equal(spec[name], undefined);
+    const pod = partAt(spec, "template.spec");
+    assert.deepEqual([pod.hostNetwork, pod.dnsPolicy], [true, "Default"]);
+    assert.equal(pod.topologySpreadConstraints, undefined);
+    // Kubernetes refuses the sysctl there, and gives the capability to root.
+    assert.deepEqual(pod.securityContext, { runAsUser: 0, seccompProfile: { type: "RuntimeDefault" } });
+    assert.deepEqual(at(pod, "containers.0.securityContext.capabilities"), {
+      drop: ["ALL"],
+      add: ["NET_BIND_SERVICE"],
+    });
+  });
+
+  test("may bring security contexts of their own", () => {
+    const podSecurityContext = { runAsUser: 1000, fsGroup: 1000 };
+    const securityContext = { readOnlyRootFilesystem: true };
+    const pod = portolanPod("lameduck 10s", { podSecurityContext, securityContext });
+    assert.deepEqual(pod.securityContext, podSecurityContext);
+    assert.deepEqual(at(pod, "containers.0.securityContext"), securityContext);
+  });
+
+  test("leave the number of replicas to one autoscaler", () => {
+    for (const values of [{ hpa: { enabled: true } }, { autoscaler: { enabled: true } }]) {
+      const deployment = objectCalled(chartObjects(values), "Deployment portolan");
+      assert.equal(at(deployment, "spec.replicas"), undefined);
+    }
+    for (const [values, problem] of [
+      [{ hpa: { enabled: true }, autoscaler: { enabled: true } }, /switch one of them off/],
+      [{ kind: "DaemonSet", hpa: { enabled: true } }, /one pod on each node/],
+      [{ kind: "DaemonSet", autoscaler: { enabled: true } }, /one pod on each node/],
+    ] as const)
+      assert.throws(() => chartObjects(values), problem);
+  });
+
+  test("have their alerts where Prometheus would take them", async (t) => {
+    const rule = objectCalled(
+      chartObjects({ prometheusRule: { enabled: true, labels: { release: "prometheus" } } }),
+      "PrometheusRule portolan",
+    );
+    assert.equal(at(rule, "metadata.labels.release"), "prometheus");
+    const { code, output, errors } = await run("promtool", ["check", "rules", join(CHART, "alerts.yaml")]);
+    if (code === 127) t.skip("not installed: promtool");
+    else assert.equal(code, 0, output + errors);
+  });
+
+  for (const [what, values, query] of [
+    [
+      "the address that is given",
+      { service: { clusterIP: "10.96.0.10" } },
+      /^ {4}dig @10\.96\.0\.10 kubernetes\.default/m,
+    ],
+    [
+      "the address that the cluster chose",
+      {},
+      /^ {4}dig @\$\(kubectl -n kube-system get service kube-dns -o jsonpath='\{\.spec\.clusterIP\}'\) kubernetes\.default/m,
+    ],
+  ] as const) {
+    test(`end with a query to try, at ${what}`, () => {
+      const notes = chartNotes(values);
+      assert.match(notes, query);
+      assert.match(notes, /rollout status deployment\/portolan$/m);
+      assert.equal(notes.includes("Set service.clusterIP"), !("service" in values));
+    });
+  }
 
   for (const [configBlock, seconds] of [
     ["lameduck 30s", 50],

@@ -13,14 +13,17 @@ import { projectRoot } from "./portolan.ts";
 const KUBERNETES = join(projectRoot, "deploy", "kubernetes");
 export const CHART = join(projectRoot, "deploy", "helm", "portolan");
 
-/** Values that switch everything on. */
-export const EVERYTHING: Part = {
+/** Values that switch everything on, as far as it goes together. */
+const EVERYTHING: Part = {
   service: { clusterIP: "CLUSTER_DNS_IP" },
   rbac: { pods: true, multicluster: true },
   autoscaler: { enabled: true },
   networkPolicy: { enabled: true },
   serviceMonitor: { enabled: true },
+  prometheusRule: { enabled: true },
 };
+
+const SCALER = "HorizontalPodAutoscaler portolan";
 
 /** An object of Kubernetes, or a part of one. */
 export type Part = { readonly [name: string]: unknown };
@@ -62,18 +65,32 @@ export function defaultValues(): Part {
 
 /** The objects that the chart becomes as release `portolan`, with these values in place of its own. */
 export function chartObjects(values: Part = {}): Part[] {
+  return Object.entries(renderedChart(values))
+    .filter(([file]) => file.endsWith(".yaml"))
+    .flatMap(([file, text]) => readObjects(file, text));
+}
+
+/** What Helm prints after an installation. */
+export function chartNotes(values: Part = {}): string {
+  return renderedChart(values)["templates/NOTES.txt"] ?? "";
+}
+
+function renderedChart(values: Part): Record<string, string> {
   const files = Object.fromEntries(
     globSync("templates/*", { cwd: CHART }).map((file) => [file, readFileSync(join(CHART, file), "utf8")]),
   );
   const { appVersion } = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8"));
-  const rendered = renderChart(files, {
+  return renderChart(files, {
     Values: merge(defaultValues(), values),
     Release: { Name: "portolan", Namespace: "kube-system", Service: "Helm" },
     Chart: { AppVersion: appVersion },
+    Files: { Get: (file: string) => readFileSync(join(CHART, file), "utf8") },
   });
-  return Object.entries(rendered)
-    .filter(([file]) => file.endsWith(".yaml"))
-    .flatMap(([file, text]) => readObjects(file, text));
+}
+
+/** Every object that the chart can make. The two autoscalers exclude each other. */
+export function allChartObjects(): Part[] {
+  return [...chartObjects(EVERYTHING), objectCalled(chartObjects({ hpa: { enabled: true } }), SCALER)];
 }
 
 /** As Helm merges values: objects name by name, everything else as a whole. */

@@ -63,16 +63,24 @@ class Parser {
   #block(kind: "if" | "with" | "range", text: string): Template {
     const [variable, value] = this.#expression(text);
     const body = this.body();
-    if (this.#action.startsWith("else ")) throw new SyntaxError(`not known here: ${this.#action}`);
-    const otherwise = this.#action === "else" ? this.body() : () => "";
+    const otherwise = this.#otherwise();
     return (scope) => {
       const found = value(scope);
       if (!isTrue(found)) return otherwise(scope);
-      const dots = kind === "if" ? [scope.dot] : kind === "range" ? Object.values(Object(found)) : [found];
+      const dots = kind === "if" ? [scope.dot] : kind === "range" ? itemsOf(found) : [found];
       return dots
         .map((dot) => body({ dot, variables: new Map(scope.variables).set(variable ?? "$.", dot) }))
         .join("");
     };
+  }
+
+  /** What stands after `else`, up to the `end` of all. */
+  #otherwise(): Template {
+    const [, word, rest = ""] = /^else(?:\s+(\S+)\s+([\s\S]*))?$/.exec(this.#action) ?? [];
+    if (this.#action === "end") return () => "";
+    if (word === undefined) return this.body();
+    if (word !== "if") throw new SyntaxError(`not known here: ${this.#action}`);
+    return this.#block(word, rest);
   }
 
   #value(text: string): Template {
@@ -100,7 +108,7 @@ class Parser {
         terms.push(word === "(" ? this.#pipeline(words) : this.#term(word));
       }
       if (before !== undefined) terms.push(before);
-      before = name === undefined ? terms[0] : this.#call(name, terms);
+      before = name === undefined ? this.#method(terms) : this.#call(name, terms);
       if (before === undefined) throw new SyntaxError(`an empty command in ${this.#action}`);
       if (word !== "|") return before;
     }
@@ -112,7 +120,23 @@ class Parser {
     return ({ dot, variables }) => {
       if (variable !== "" && !variables.has(variable)) throw new ReferenceError(`not known: ${word}`);
       const start = variable === "" ? dot : variables.get(variable);
-      return path.filter(Boolean).reduce((value, key) => Object(value)[key], start);
+      return path.filter(Boolean).reduce((value, key) => {
+        if (value === undefined || value === null)
+          throw new ReferenceError(`${word}: nothing to take ${key} of`);
+        return Object(value)[key];
+      }, start);
+    };
+  }
+
+  /** A value alone, or one with arguments, such as `.Files.Get "name"`. */
+  #method(terms: readonly Value[]): Value | undefined {
+    const [value, ...rest] = terms;
+    if (value === undefined || rest.length === 0) return value;
+    const action = this.#action;
+    return (scope) => {
+      const method = value(scope);
+      if (typeof method !== "function") throw new TypeError(`takes no arguments: ${action}`);
+      return method(...rest.map((term) => term(scope)));
     };
   }
 
@@ -130,9 +154,28 @@ class Parser {
 }
 
 const indent = (width: unknown, text: unknown) => `${text}`.replace(/^/gm, " ".repeat(Number(width)));
+/** As Go goes over them: maps by their keys in order. */
+function itemsOf(value: unknown): unknown[] {
+  if (typeof value !== "object" || value === null) throw new TypeError("range goes over lists and maps");
+  return Object.values(Object(withSortedKeys("", value)));
+}
+
+function withSortedKeys(_: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** As Go's do: the first that decides, or the last. Templates are pure, so that all may be worked out before. */
+const decides = (truth: boolean) => (values: readonly unknown[]) =>
+  values.find((value) => isTrue(value) === truth) ?? values.at(-1);
+
 const FUNCTIONS: Readonly<Record<string, (...args: unknown[]) => unknown>> = {
   default: (otherwise, value) => (isTrue(value) ? value : otherwise),
   not: (value) => !isTrue(value),
+  and: (...values) => decides(false)(values),
+  or: (...values) => decides(true)(values),
+  eq: (value, ...others) => others.includes(value),
+  lower: (text) => String(text).toLowerCase(),
   add: (...values) => values.reduce<number>((sum, value) => sum + Number(value), 0),
   div: (dividend, divisor) => Math.trunc(Number(dividend) / Number(divisor)),
   max: (...values) => Math.max(...values.map(Number)),
@@ -144,8 +187,8 @@ const FUNCTIONS: Readonly<Record<string, (...args: unknown[]) => unknown>> = {
   regexFind: (pattern, text) => new RegExp(String(pattern)).exec(String(text))?.[0] ?? "",
   omit: (map, ...keys) =>
     Object.fromEntries(Object.entries(Object(map)).filter(([key]) => !keys.includes(key))),
-  toYaml: (value) => stringify(value).trimEnd(),
-  toPrettyJson: (value) => JSON.stringify(value, undefined, 2),
+  toYaml: (value) => stringify(value, { sortMapEntries: true }).trimEnd(),
+  toPrettyJson: (value) => JSON.stringify(value, withSortedKeys, 2),
   fail: (reason) => assert.fail(String(reason)),
 };
 

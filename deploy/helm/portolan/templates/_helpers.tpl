@@ -64,3 +64,38 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $half := div (include "portolan.lameduck" .) 2 }}
 {{- div $half .Values.readinessProbe.failureThreshold | min 2 | max 1 }}
 {{- end }}
+
+{{- /* Port 53 for a user that is not root takes the sysctl, which a pod in its node's network may not have: there it takes root. */}}
+{{- define "portolan.podSecurityContext" -}}
+{{- if .Values.podSecurityContext }}
+{{- toYaml .Values.podSecurityContext }}
+{{- else if .Values.hostNetwork -}}
+runAsUser: 0
+seccompProfile:
+  type: RuntimeDefault
+{{- else -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+sysctls:
+  - name: net.ipv4.ip_unprivileged_port_start
+    value: "53"
+{{- end }}
+{{- end }}
+
+{{- /* Kubernetes hands an added capability to root alone (kubernetes/kubernetes#56374). */}}
+{{- define "portolan.securityContext" -}}
+{{- if .Values.securityContext }}
+{{- toYaml .Values.securityContext }}
+{{- else -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- if .Values.hostNetwork }}
+  add: [NET_BIND_SERVICE]
+{{- end }}
+{{- end }}
+{{- end }}
