@@ -47,6 +47,7 @@ export {
   type Invalid,
   optional,
   optionalWhen,
+  overlooked,
   required,
   rest,
   restTokens,

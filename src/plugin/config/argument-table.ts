@@ -10,5 +10,6 @@ export type ArgumentsOf<A extends ArgumentTable> = {
 export function usageOf(args: ArgumentTable): string {
   return Object.entries(args)
     .map(([name, argument]) => argument.usage(name.toUpperCase()))
+    .filter((usage) => usage !== "")
     .join(" ");
 }

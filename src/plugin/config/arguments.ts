@@ -65,15 +65,30 @@ export class ArgumentCursor {
   finish(): boolean {
     const extra = this.peek();
     if (extra === undefined) return true;
-    const most =
-      this.#next === 0 ? "no arguments" : `at most ${this.#next} argument${this.#next === 1 ? "" : "s"}`;
     this.context.report.error(
       "PLUGIN_ARGUMENT_UNEXPECTED",
       extra.span,
       `Wrong argument count or unexpected line ending after '${extra.text}'`,
-      { expected: `${most} after '${this.owner.text}'` },
+      { expected: this.#mostWords() },
     );
     return false;
+  }
+
+  /** Passes over the words that nobody took, with a warning. */
+  overlook(): void {
+    const extra = this.peek();
+    if (extra === undefined) return;
+    const expected = this.#mostWords();
+    this.#next = this.#tokens.length;
+    this.context.report.warning("PLUGIN_ARGUMENT_IGNORED", extra.span, `'${extra.text}' has no effect here`, {
+      expected,
+    });
+  }
+
+  #mostWords(): string {
+    const most =
+      this.#next === 0 ? "no arguments" : `at most ${this.#next} argument${this.#next === 1 ? "" : "s"}`;
+    return `${most} after '${this.owner.text}'`;
   }
 }
 
@@ -139,6 +154,17 @@ export function restTokens(): Argument<readonly Token[]> {
       return tokens;
     },
     usage: (label) => `[${label}...]`,
+  };
+}
+
+/** Words behind the last argument that CoreDNS reads and makes nothing of: accepted, with a warning. */
+export function overlooked(): Argument<undefined> {
+  return {
+    read(cursor) {
+      cursor.overlook();
+      return undefined;
+    },
+    usage: () => "",
   };
 }
 

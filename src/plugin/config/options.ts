@@ -3,7 +3,7 @@ import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { Fallthrough } from "../zones.ts";
 import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
-import { ArgumentCursor, INVALID, type Invalid, required, zones } from "./arguments.ts";
+import { ArgumentCursor, INVALID, type Invalid, overlooked, required, zones } from "./arguments.ts";
 import type { ConfigContext } from "./context.ts";
 import type { Value } from "./values.ts";
 
@@ -13,11 +13,17 @@ export interface Option<T> {
   readonly usage: string;
 }
 
+/** For options whose further words CoreDNS overlooks: they get a warning in place of an error. */
+export interface LineRules {
+  readonly overlook?: boolean;
+}
+
 /** A keyword alone: true when it stands there. */
-export function flag(): Option<boolean> {
+export function flag(rules: LineRules = {}): Option<boolean> {
+  const args = rules.overlook === true ? { more: overlooked() } : {};
   return {
     read(lines, context) {
-      for (const line of lines) if (readLine(line, {}, context) === INVALID) return INVALID;
+      for (const line of lines) if (readLine(line, args, context) === INVALID) return INVALID;
       return lines.length > 0;
     },
     usage: "",
@@ -25,10 +31,11 @@ export function flag(): Option<boolean> {
 }
 
 /** A keyword with one value, `fallback` without the line. Of several lines the last one counts. */
-export function single<T>(value: Value<T>): Option<T | undefined>;
-export function single<T>(value: Value<T>, fallback: T): Option<T>;
-export function single<T>(value: Value<T>, fallback?: T): Option<T | undefined> {
-  const inner = option({ value: required(value) });
+export function single<T>(value: Value<T>, fallback?: undefined, rules?: LineRules): Option<T | undefined>;
+export function single<T>(value: Value<T>, fallback: T, rules?: LineRules): Option<T>;
+export function single<T>(value: Value<T>, fallback?: T, rules: LineRules = {}): Option<T | undefined> {
+  const args = { value: required(value) };
+  const inner = option(rules.overlook === true ? { ...args, more: overlooked() } : args);
   return {
     read(lines, context) {
       const read = inner.read(lines, context);

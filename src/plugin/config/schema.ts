@@ -38,6 +38,8 @@ export interface DirectiveSpec<A extends ArgumentTable, O extends OptionTable, C
   readonly args?: A;
   /** The lines of the block; the key is the keyword. */
   readonly options?: O;
+  /** Whether keywords of the block may be in upper case, too. */
+  readonly ignoreCase?: boolean;
   /**
    * May the directive stand several times in a block? `once` reports the second use; `each` makes one instance for each;
    * `last` takes only the last one, and warns. Default `once`.
@@ -66,7 +68,7 @@ export function directive<A extends ArgumentTable = EmptyTable, O extends Option
     const places = new Map<string, Directive>();
     const linesByOption = new Map<string, Directive[]>();
     for (const line of occurrence.block ?? []) {
-      const keyword = line.name.text;
+      const keyword = spec.ignoreCase === true ? line.name.text.toLowerCase() : line.name.text;
       if (Object.hasOwn(options, keyword)) {
         places.set(keyword, line);
         const lines = linesByOption.get(keyword);

@@ -68,7 +68,7 @@ export const autoConfig = directive({
   args: { zones: zones() },
   options: {
     directory: option({ path: required(text("a folder")), names: fileNames() }),
-    reload: single(interval, DEFAULT_INTERVAL),
+    reload: single(interval, DEFAULT_INTERVAL, { overlook: true }),
     fallthrough: fallthrough(),
     upstream: ignored("names that a zone points to are always looked up through this server"),
   },

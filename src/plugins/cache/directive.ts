@@ -11,6 +11,7 @@ import {
   type Invalid,
   optional,
   optionalWhen,
+  overlooked,
   required,
   zones,
 } from "../../plugin/config/arguments.ts";
@@ -128,6 +129,7 @@ function capacityOption(): Option<CapacityOption | undefined> {
     capacity: required(integer()),
     ttl: optional(maximumTtl()),
     minttl: optional(minimumTtl()),
+    more: overlooked(),
   });
 }
 
@@ -140,13 +142,15 @@ function minimumTtl(): Value<number> {
 }
 
 function seconds(min: number, tooSmall: (word: string) => string): Value<number> {
-  const number = integer({ min, max: MAX_TTL });
+  const number = integer({ min });
   return {
     expected: `${number.expected} in seconds`,
-    parse: (word, context) =>
-      /^[+-]?\d+$/.test(word) && Number(word) < min
-        ? new ValueProblem(tooSmall(word))
-        : number.parse(word, context),
+    parse(word, context) {
+      if (/^[+-]?\d+$/.test(word) && Number(word) < min) return new ValueProblem(tooSmall(word));
+      const parsed = number.parse(word, context);
+      // No record has a larger one, so this is no bound, as the larger number is none.
+      return parsed instanceof ValueProblem ? parsed : Math.min(parsed, MAX_TTL);
+    },
   };
 }
 

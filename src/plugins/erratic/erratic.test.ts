@@ -103,7 +103,6 @@ test("is ready after the third query and before the fifth", () => {
 
 describe("refuses", () => {
   for (const [text, code, message] of [
-    ["erratic now", "PLUGIN_ARGUMENT_UNEXPECTED", /unexpected line ending after 'now'/],
     ["erratic {\n drop -1\n}", "PLUGIN_BAD_VALUE", /3:7: error: illegal amount value given '-1'/],
     ["erratic {\n truncate some\n}", "PLUGIN_BAD_VALUE", /illegal amount value given 'some'/],
     ["erratic {\n delay 3 soon\n}", "PLUGIN_BAD_VALUE", /illegal duration value given 'soon'/],

@@ -1,5 +1,14 @@
 /** `erratic`: a bad server for tests of clients (CoreDNS facts 2.55). */
-import { definePlugin, directive, duration, flag, integer, option, optional } from "../../plugin/index.ts";
+import {
+  definePlugin,
+  directive,
+  duration,
+  flag,
+  integer,
+  option,
+  optional,
+  overlooked,
+} from "../../plugin/index.ts";
 import { ErraticServer } from "./erratic-server.ts";
 
 const amount = integer({
@@ -13,6 +22,7 @@ export default definePlugin({
   name: "erratic",
   summary: "Answers with a fixed address, and drops, delays or truncates some of the answers.",
   config: directive({
+    args: { more: overlooked() },
     options: {
       drop: option({ amount: optional(amount, 2) }),
       truncate: option({ amount: optional(amount, 2) }),

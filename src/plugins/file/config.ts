@@ -49,7 +49,7 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
   directive({
     args: { dbfile: required(text("a path")), zones: zones() },
     options: {
-      reload: single(reloadInterval),
+      reload: single(reloadInterval, undefined, { overlook: true }),
       reload_by_mtime: flag(),
       fallthrough: fallthrough(),
       update: option({ key: rest(domainName(), 1) }),

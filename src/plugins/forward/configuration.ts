@@ -140,16 +140,26 @@ const rcodeName: Value<number> = {
       : rcode().parse(word, context),
 };
 
-/** Go's ParseUint, which knows no sign. */
+/** Go's Atoi; `name` is the option's, for the words of CoreDNS. */
 function count(name: string): Value<number> {
-  const problem = (word: string): string =>
-    /^-\d+$/.test(word) ? `${name} can't be negative: ${word}` : `${name}: '${word}' is not a whole number`;
+  return integer({ min: 0, problem: (word) => countProblem(name, word) });
+}
+
+/** Go's ParseUint of 32 bits, which knows no sign. */
+function unsigned(name: string): Value<number> {
+  const problem = (word: string): string => countProblem(name, word);
   const number = integer({ min: 0, max: 0xffff_ffff, problem });
   return {
     expected: number.expected,
     parse: (word, context) =>
       word.startsWith("+") ? new ValueProblem(problem(word)) : number.parse(word, context),
   };
+}
+
+function countProblem(name: string, word: string): string {
+  return /^-\d+$/.test(word)
+    ? `${name} can't be negative: ${word}`
+    : `${name}: '${word}' is not a whole number`;
 }
 
 /** Files as they stand there: a CA; a certificate and its key; all three. */
@@ -179,9 +189,9 @@ const options = {
     duration({ min: 1e-6, problem: (word) => durationProblem("read_timeout", word, "must be positive") }),
     2_000,
   ),
-  max_fails: single(count("max_fails"), 2),
+  max_fails: single(unsigned("max_fails"), 2),
   /** Absent: twice the number of upstreams. */
-  max_connect_attempts: single(count("max_connect_attempts")),
+  max_connect_attempts: single(unsigned("max_connect_attempts")),
   doh_method: single(
     choice(["GET", "POST"], { problem: () => "doh_method must be either POST or GET" }),
     "POST",

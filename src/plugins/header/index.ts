@@ -6,6 +6,7 @@ import {
   directive,
   merged,
   optionList,
+  overlooked,
   required,
   rest,
   type Value,
@@ -20,6 +21,7 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
 ]);
 
 const action = choice(["set", "clear"], {
+  ignoreCase: true,
   problem: (word) => `unknown flag action=${word}, should be set or clear`,
 });
 
@@ -36,7 +38,9 @@ export default definePlugin({
   summary: "Sets and clears flags of queries and replies.",
   config: merged(
     directive({
+      args: { more: overlooked() },
       options: { query: rules, response: rules },
+      ignoreCase: true,
       occurrences: "each",
       check({ query, response }, report, at) {
         for (const [selector, lines] of [

@@ -60,7 +60,6 @@ describe("refuses", () => {
     ["hosts {\n reload 5\n}", "PLUGIN_BAD_VALUE", /invalid duration for reload '5'/],
     ["hosts {\n reload -5s\n}", "PLUGIN_BAD_VALUE", /invalid negative duration for reload '-5s'/],
     ["hosts {\n fallthrough\n no_revers\n}", "PLUGIN_UNKNOWN_PROPERTY", /unknown property 'no_revers'/],
-    ["hosts {\n no_reverse yes\n}", "PLUGIN_ARGUMENT_UNEXPECTED", /after 'yes'/],
     [
       "hosts {\n fallthrough_unsupported\n}",
       "HOSTS_FALLTHROUGH_MISSING",

@@ -55,8 +55,8 @@ const reloadInterval: Value<number> = {
 const declared = directive({
   args: { file: optional(text("a path"), "/etc/hosts"), zones: zones() },
   options: {
-    ttl: single(ttl, 3600),
-    no_reverse: flag(),
+    ttl: single(ttl, 3600, { overlook: true }),
+    no_reverse: flag({ overlook: true }),
     reload: single(reloadInterval, 5_000),
     fallthrough: fallthrough(),
     fallthrough_unsupported: flag(),

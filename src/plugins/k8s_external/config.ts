@@ -27,10 +27,11 @@ export interface ExternalConfig {
 export const config = directive({
   args: { zones: zones() },
   options: {
-    apex: single(domainName(), Name.parse("dns")),
+    apex: single(domainName(), Name.parse("dns"), { overlook: true }),
     ttl: single(
       integer({ min: 0, max: 3600, problem: (word) => `ttl must be in range [0, 3600]: ${word}` }),
       5,
+      { overlook: true },
     ),
     headless: flag(),
     fallthrough: fallthrough(),

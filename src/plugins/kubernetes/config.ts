@@ -20,6 +20,7 @@ import {
   option,
   optional,
   optionList,
+  overlooked,
   required,
   rest,
   restTokens,
@@ -65,10 +66,14 @@ export const config = directive({
     ttl: single(
       integer({ min: 0, max: 3600, problem: (word) => `ttl must be in range [0, 3600]: ${word}` }),
       5,
+      { overlook: true },
     ),
     noendpoints: flag(),
     fallthrough: fallthrough(),
-    ignore: option({ what: required(choice(["empty_service"], { problem: unknownIgnoreValue })) }),
+    ignore: option({
+      what: required(choice(["empty_service"], { problem: unknownIgnoreValue })),
+      more: overlooked(),
+    }),
     multicluster: option({ zones: zones([]) }),
     zonal: flag(),
     kube_dns: flag(),

@@ -14,7 +14,7 @@ const queryLimit: Value<number> = {
   expected: "a number of queries, or -1 for no limit",
   parse(word) {
     const limit = /^[+-]?\d+$/.test(word) ? Number(word) : Number.NaN;
-    if (limit === -1 || (limit >= 1 && limit <= 0x7fff_ffff)) return limit;
+    if (limit === -1 || limit >= 1) return limit;
     return new ValueProblem(`maxtcpqueries provided '${word}' needs to be -1 or a positive number`);
   },
 };
