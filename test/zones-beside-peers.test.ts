@@ -19,8 +19,9 @@ import { parseRecordType } from "../src/dns/type-names.ts";
 import { createServer } from "../src/index.ts";
 import { UdpClient } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { skipWithoutPeers } from "./support/peers.ts";
 import { randomZone } from "./support/random-zone.ts";
+import { ZONE_PEERS } from "./support/zone-peers.ts";
 
 interface Shown {
   readonly rcode: number;
@@ -148,7 +149,7 @@ async function compare(
     writeFileSync(join(folder, "zone"), `${lines.join("\n")}\n`);
     const port = await freePort();
     const corefile = `.:${port} {\n bind 127.0.0.1\n file zone example.org\n}\n`;
-    await using peer = await Peer[peerName]("example.org", { lines });
+    await using peer = await ZONE_PEERS[peerName].start("example.org", { lines });
     await using server = await createServer({
       corefile: corefile.replace("zone", join(folder, "zone")),
       file: join(folder, "Corefile"),

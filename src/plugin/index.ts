@@ -57,6 +57,7 @@ export type { ConfigContext } from "./config/context.ts";
 export { fallthrough, flag, ignored, type Option, option, optionList, single } from "./config/options.ts";
 export { bareDirective, type ConfigSchema, customDirective, directive, merged } from "./config/schema.ts";
 export { placeInTokens, readExpression, readTemplate } from "./config/source-text.ts";
+export { tlsFiles } from "./config/tls-files.ts";
 export {
   choice,
   domainName,
@@ -140,6 +141,7 @@ export {
   type StartOfAuthority,
   type TransferSource,
   transferRecords,
+  transferWay,
   ZoneNotLoadedError,
   type ZoneTransfer,
 } from "./transfer.ts";

@@ -62,6 +62,13 @@ export function* transferRecords(transfer: ZoneTransfer, knownSerial?: number): 
   yield soa;
 }
 
+/** What {@link transferRecords} gives: nothing new, the changes, or the whole zone. */
+export function transferWay(transfer: ZoneTransfer, knownSerial?: number): "same" | "ixfr" | "axfr" {
+  if (knownSerial === undefined) return "axfr";
+  if (isAsNew(knownSerial, transfer.soa.data.serial)) return "same";
+  return transfer.changesSince?.(knownSerial) === undefined ? "axfr" : "ixfr";
+}
+
 /** Whether serial `one` is the same as `other` or newer, in the arithmetic of RFC 1982 section 3.2. */
 export function isAsNew(one: number, other: number): boolean {
   return (one - other) >>> 0 < 0x8000_0000;

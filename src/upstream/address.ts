@@ -25,3 +25,11 @@ export function upstreamAddress(host: string, port: number): UpstreamAddress | u
     key: `${scoped.octets.join(".")}%${scoped.zone ?? ""}:${port}`,
   };
 }
+
+/** `9.9.9.9%dns.quad9.net:853`: the name in the certificate of a server stands behind its address. */
+export function splitServerName(text: string): {
+  readonly text: string;
+  readonly serverName: string | undefined;
+} {
+  return { text: text.replace(/%[^:\]/]+/, ""), serverName: /%([^:\]/]+)/.exec(text)?.[1] };
+}

@@ -12,8 +12,9 @@ import type { CounterFamily } from "../lib/metric-families.ts";
 import type { Outcome } from "../plugin/outcome.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
-import type { UpstreamAddress } from "../upstream/address.ts";
+import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { Freshness } from "./freshness.ts";
+import type { Primary } from "./primary.ts";
 import { ServedZone } from "./served-zone.ts";
 import { transferIn } from "./transfer-in.ts";
 import type { Zone } from "./zone.ts";
@@ -24,7 +25,7 @@ export interface SecondaryZoneOptions {
   readonly service: ZoneService;
   readonly site: Site;
   readonly apex: Name;
-  readonly primaries: readonly UpstreamAddress[];
+  readonly primaries: readonly Primary[];
   /** Name of the key with which questions to primaries, their answers and their NOTIFY are signed. */
   readonly key: Name | undefined;
   /** Octets that the zone may take. */
@@ -32,6 +33,14 @@ export interface SecondaryZoneOptions {
   /** Where copies outlive the process. */
   readonly store: ZoneStore | undefined;
   readonly transfers: CounterFamily;
+}
+
+/** What is known once the server starts. */
+export interface PrimaryAccess {
+  /** The one that the options name. */
+  readonly key: TsigKey | undefined;
+  /** How to reach a primary, if not over TCP alone. */
+  readonly diallers: ReadonlyMap<Primary, StreamDialler>;
 }
 
 /** Milliseconds. */
@@ -48,7 +57,7 @@ export class SecondaryZone {
   readonly #options: SecondaryZoneOptions;
   readonly #abort = new AbortController();
   readonly #primaryAddresses: ReadonlySet<string>;
-  #key: TsigKey | undefined;
+  #access: PrimaryAccess = { key: undefined, diallers: new Map() };
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #isChecking = false;
@@ -67,7 +76,7 @@ export class SecondaryZone {
     this.#freshness = new Freshness(options.primaries.map(({ text }) => text).join(" "), clock);
     this.served.freshness = this.#freshness;
     this.served.notified = (query) => this.#notified(query);
-    this.#primaryAddresses = new Set(options.primaries.map(({ host }) => addressKey(host)));
+    this.#primaryAddresses = new Set(options.primaries.map(({ address }) => addressKey(address.host)));
     options.service.table.add(this.served);
   }
 
@@ -75,9 +84,9 @@ export class SecondaryZone {
     return this.#options.key;
   }
 
-  /** Takes over what was kept on disk, and begins to ask the primaries. @param key the one that the options name */
-  async start(key: TsigKey | undefined): Promise<void> {
-    this.#key = key;
+  /** Takes over what was kept on disk, and begins to ask the primaries. */
+  async start(access: PrimaryAccess): Promise<void> {
+    this.#access = access;
     await this.#restore();
     void this.#check();
   }
@@ -156,14 +165,15 @@ export class SecondaryZone {
     } else this.#schedule(isDone, fault);
   }
 
-  async #askPrimary(primary: UpstreamAddress): Promise<void> {
+  async #askPrimary(primary: Primary): Promise<void> {
     const { site, limit, service, store, transfers } = this.#options;
     const { apex, spelled } = this.served;
-    const key = this.#key;
+    const { key, diallers } = this.#access;
     const wallSeconds = () => Math.floor(site.clock.wallTime() / 1_000);
     const result = await transferIn({
       apex,
-      remote: primary,
+      remote: primary.address,
+      dialler: diallers.get(primary),
       current: this.served.zone,
       clock: site.clock,
       id: site.random.unpredictable() & 0xffff,
@@ -220,7 +230,7 @@ export class SecondaryZone {
   }
 
   /** Once, until the reason changes. */
-  #complain(primary: UpstreamAddress, fault: string): void {
+  #complain(primary: Primary, fault: string): void {
     const { site, transfers } = this.#options;
     transfers.slot(this.served.apex.toString(), "failed").increment();
     const text = `Failed to transfer \`${this.served.spelled}' from "${primary.text}": ${fault}`;

@@ -12,6 +12,7 @@ import type { Clock } from "../lib/clock.ts";
 import { isAsNew } from "../plugin/transfer.ts";
 import type { UpstreamAddress } from "../upstream/address.ts";
 import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
+import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { Zone } from "./zone.ts";
 import { Added } from "./zone-records.ts";
 import { soaRecord } from "./zone-transfer.ts";
@@ -25,6 +26,8 @@ export interface TransferGuard extends MessageGuard {
 export interface TransferInOptions {
   readonly apex: Name;
   readonly remote: UpstreamAddress;
+  /** Plain TCP unless given. */
+  readonly dialler?: StreamDialler | undefined;
   /** What is there already: the primary is asked for what changed since. */
   readonly current: Zone | undefined;
   readonly clock: Clock;
@@ -86,8 +89,10 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
   const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
   const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
   const receiver = new ZoneReceiver(apex, current, options.limit);
+  const { dialler } = options;
   const stream = {
     remote,
+    ...(dialler !== undefined && { dialler }),
     clock,
     guard,
     signal,

@@ -1,4 +1,4 @@
-/** Real resolvers from Debian's packages, on loopback, with a few names of their own. */
+/** Real servers from Debian's packages, on loopback: resolvers with a few names of their own, and what others start here. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,17 +16,12 @@ export function skipWithoutPeers(...names: readonly string[]): string | false {
   return missing.length === 0 ? false : `not installed: ${missing.join(", ")}`;
 }
 
-/** Where an authoritative server has its zone from; `notify` is the port of a secondary on loopback. With a key, all of that is signed. */
-export type ZoneSource = { readonly key?: PeerKey } & (
-  | { readonly lines: readonly string[]; readonly notify?: number }
-  | { readonly primary: number }
-);
-
-/** A key of TSIG, for HMAC-SHA-256. */
-export interface PeerKey {
-  readonly name: string;
-  /** In base64. */
-  readonly secret: string;
+export interface PeerDescription {
+  readonly args: readonly string[];
+  /** Lines of its configuration. */
+  readonly config: readonly string[];
+  /** What else it reads, by name. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 export class Peer implements AsyncDisposable {
@@ -43,7 +38,7 @@ export class Peer implements AsyncDisposable {
 
   /** unbound with these records, each a line of zone text, and nothing else in the world. */
   static async unbound(records: readonly string[], options: readonly string[] = []): Promise<Peer> {
-    return Peer.#start("unbound", (port) => ({
+    return Peer.start("unbound", (port) => ({
       args: ["-d", "-c", "unbound.conf"],
       config: [
         "server:",
@@ -67,7 +62,7 @@ export class Peer implements AsyncDisposable {
 
   /** dnsmasq with these lines of configuration, and nothing else in the world. */
   static async dnsmasq(lines: readonly string[]): Promise<Peer> {
-    return Peer.#start("dnsmasq", (port) => ({
+    return Peer.start("dnsmasq", (port) => ({
       args: ["--keep-in-foreground", "--conf-file=dnsmasq.conf"],
       config: [
         `port=${port}`,
@@ -82,91 +77,8 @@ export class Peer implements AsyncDisposable {
     }));
   }
 
-  /** NSD with one zone, from these lines of text or from a primary. */
-  static async nsd(zone: string, source: ZoneSource): Promise<Peer> {
-    const { key } = source;
-    const keyName = key?.name ?? "NOKEY";
-    return Peer.#start("nsd", (port) => ({
-      args: ["-d", "-c", "nsd.conf"],
-      config: [
-        "server:",
-        "  ip-address: 127.0.0.1",
-        `  port: ${port}`,
-        "  server-count: 1",
-        '  username: ""',
-        '  chroot: ""',
-        '  zonesdir: "."',
-        '  database: ""',
-        '  pidfile: "nsd.pid"',
-        '  zonelistfile: "zone.list"',
-        '  xfrdfile: "xfrd.state"',
-        '  xfrdir: "."',
-        "  xfrd-reload-timeout: 0",
-        "  rrl-ratelimit: 0",
-        "  minimal-responses: no",
-        "remote-control:",
-        "  control-enable: no",
-        ...(key === undefined
-          ? []
-          : ["key:", `  name: "${key.name}"`, "  algorithm: hmac-sha256", `  secret: "${key.secret}"`]),
-        "zone:",
-        `  name: "${zone}"`,
-        '  zonefile: "zone"',
-        ...("primary" in source
-          ? [`  request-xfr: 127.0.0.1@${source.primary} ${keyName}`, `  allow-notify: 127.0.0.1 ${keyName}`]
-          : [`  provide-xfr: 127.0.0.1 ${keyName}`]),
-        ...("notify" in source ? [`  notify: 127.0.0.1@${source.notify} ${keyName}`] : []),
-      ],
-      files: "lines" in source ? { zone: `${source.lines.join("\n")}\n` } : {},
-    }));
-  }
-
-  /** Knot with one zone, from these lines of text or from a primary. */
-  static async knot(zone: string, source: ZoneSource): Promise<Peer> {
-    const { key } = source;
-    const keyLines = key === undefined ? [] : [`    key: ${key.name}`];
-    return Peer.#start("knotd", (port) => ({
-      args: ["-c", "knotd.conf"],
-      config: [
-        "server:",
-        '  rundir: "."',
-        `  listen: 127.0.0.1@${port}`,
-        "database:",
-        '  storage: "."',
-        ...(key === undefined
-          ? []
-          : ["key:", `  - id: ${key.name}`, "    algorithm: hmac-sha256", `    secret: ${key.secret}`]),
-        "remote:",
-        "  - id: other",
-        `    address: 127.0.0.1@${"primary" in source ? source.primary : (source.notify ?? 9)}`,
-        ...keyLines,
-        "acl:",
-        "  - id: all",
-        "    address: 127.0.0.1",
-        ...keyLines,
-        "    action: [transfer, notify]",
-        "zone:",
-        `  - domain: "${zone}"`,
-        '    storage: "."',
-        '    file: "zone"',
-        "    acl: all",
-        "    semantic-checks: off",
-        "    refresh-min-interval: 2",
-        ...("primary" in source ? ["    master: other"] : []),
-        ...("notify" in source ? ["    notify: other"] : []),
-      ],
-      files: "lines" in source ? { zone: `${source.lines.join("\n")}\n` } : {},
-    }));
-  }
-
-  static async #start(
-    command: "unbound" | "dnsmasq" | "nsd" | "knotd",
-    describe: (port: number) => {
-      readonly args: readonly string[];
-      readonly config: readonly string[];
-      readonly files?: Readonly<Record<string, string>>;
-    },
-  ): Promise<Peer> {
+  /** A daemon that reads `COMMAND.conf` in a folder of its own. */
+  static async start(command: string, describe: (port: number) => PeerDescription): Promise<Peer> {
     const folder = mkdtempSync(join(tmpdir(), `portolan-${command}-`));
     const port = await freePort();
     const { args, config, files = {} } = describe(port);
@@ -177,6 +89,12 @@ export class Peer implements AsyncDisposable {
     if (await waitForServer(peer, () => peer.program.hasEnded || signal.aborted)) return peer;
     await peer[Symbol.asyncDispose]();
     throw new Error(`does not answer:\n${peer.program.describe()}`);
+  }
+
+  /** Gives it another file, and has it read its files again. */
+  replaceFile(name: string, text: string): void {
+    writeFileSync(join(this.#folder, name), text);
+    this.program.kill("SIGHUP");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

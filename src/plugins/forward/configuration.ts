@@ -21,6 +21,7 @@ import {
   rest,
   single,
   text,
+  tlsFiles,
   type Value,
   ValueProblem,
   type ZoneList,
@@ -161,20 +162,6 @@ function countProblem(name: string, word: string): string {
     ? `${name} can't be negative: ${word}`
     : `${name}: '${word}' is not a whole number`;
 }
-
-/** Files as they stand there: a CA; a certificate and its key; all three. */
-const tlsFiles: Argument<readonly string[]> = {
-  read(cursor, label) {
-    const files = rest(text("a file")).read(cursor, label);
-    if (files === INVALID || files.length <= 3) return files;
-    const problem = `maximum of three arguments allowed for TLS config, found ${files.length}`;
-    cursor.context.report.error("PLUGIN_BAD_VALUE", cursor.owner.span, problem, {
-      expected: "a CA, or a certificate and its key, or all three",
-    });
-    return INVALID;
-  },
-  usage: () => "[CERT KEY [CA]] | [CA]",
-};
 
 const args = { from: fromZone, to: targets };
 

@@ -1,5 +1,4 @@
 import { Name, Rcode } from "../../dns/index.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
 import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
@@ -7,9 +6,9 @@ import { QUERY_TAP } from "../../plugin/query-tap.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
 import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
-import type { TlsMaterial } from "../../upstream/encrypted/tls-client.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
 import { makePolicy } from "../../upstream/policy.ts";
+import { readTlsFiles } from "../../upstream/tls-files.ts";
 import { UdpExchange } from "../../upstream/udp-exchange.ts";
 import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
 import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
@@ -162,30 +161,13 @@ export class Forwarder implements PluginInstance {
   }
 
   async #encryptedUpstreams(): Promise<MakeEncrypted> {
-    const material = await this.#readTlsFiles();
+    const material = await readTlsFiles(this.#config.tls?.files ?? [], this.#site);
     const { encryptedUpstreams } = await import("../../upstream/encrypted/encrypted-upstream.ts");
     try {
       return encryptedUpstreams(material);
     } catch (error) {
       throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
     }
-  }
-
-  async #readTlsFiles(): Promise<TlsMaterial> {
-    const texts = await Promise.all(
-      (this.#config.tls?.files ?? []).map(async (file) => {
-        try {
-          return await readTextFile(this.#site.resolvePath(file));
-        } catch (error) {
-          throw new SetupError(
-            `tls: error reading ${file}: ${error instanceof Error ? error.message : String(error)}`,
-          );
-        }
-      }),
-    );
-    if (texts.length === 1) return { authorities: texts[0] };
-    const [certificate, key, authorities] = texts;
-    return { certificate, key, authorities };
   }
 
   async #resolveTargets(): Promise<Place[]> {

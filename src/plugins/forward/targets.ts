@@ -2,7 +2,7 @@
 import { Name } from "../../dns/index.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../../plugin/index.ts";
-import { type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
+import { splitServerName, type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
 import type { HostLookup } from "../../upstream/host-lookup.ts";
 import { DNS_PORT, parseNameservers } from "../../upstream/resolv-conf.ts";
 
@@ -71,8 +71,7 @@ function partsOf(
   // A percent sign of plain DNS begins the zone of a link-local address, and a slash at the front a file.
   if (scheme === "dns" || rest.startsWith("/")) return { text: rest, serverName: undefined, path: undefined };
   const [, host = rest, path] = (scheme === "https" ? /^([^/]*)(\/.*)?$/.exec(rest) : undefined) ?? [];
-  const serverName = /%([^:\]/]+)/.exec(host)?.[1];
-  return { text: host.replace(/%[^:\]/]+/, ""), serverName, path };
+  return { ...splitServerName(host), path };
 }
 
 /** Addresses of hosts in TO that are not to be looked up; keys are names in lower case with a dot at the end. */

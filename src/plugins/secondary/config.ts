@@ -3,25 +3,49 @@ import {
   directive,
   domainName,
   fallthrough,
-  hostPort,
   integer,
   merged,
+  option,
   optionList,
+  parseHostPort,
   required,
   rest,
   single,
   text,
+  tlsFiles,
+  type Value,
+  ValueProblem,
   zones,
 } from "../../plugin/index.ts";
+import { splitServerName, upstreamAddress } from "../../upstream/address.ts";
+import type { Primary } from "../../zones/primary.ts";
 
 /** Octets: some ten million records. */
 const DEFAULT_LIMIT = 1024;
+
+const primary: Value<Primary> = {
+  expected:
+    "an IP address, with a port if it is not 53, or tls:// and an IP address, with a port if it is not 853",
+  parse(word) {
+    const isEncrypted = /^tls:\/\//i.test(word);
+    const { text: place, serverName } = isEncrypted
+      ? splitServerName(word.slice("tls://".length))
+      : { text: word, serverName: undefined };
+    const parsed = parseHostPort(place, isEncrypted ? 853 : 53);
+    const address = parsed && upstreamAddress(parsed.host, parsed.port);
+    if (address === undefined) return new ValueProblem(`must specify an IP address: '${word}'`);
+    const shown = isEncrypted ? `tls://${address.text}` : address.text;
+    return { address, text: shown, isEncrypted, serverName };
+  },
+};
 
 export const secondaryConfig = merged(
   directive({
     args: { zones: zones() },
     options: {
-      transfer: optionList({ from: required(choice(["from"])), address: rest(hostPort(53), 1) }),
+      transfer: optionList({ from: required(choice(["from"])), address: rest(primary, 1) }),
+      tls: option({ files: tlsFiles }),
+      tls_servername: single(text("the name in the certificate of the primaries")),
       key: single(domainName()),
       directory: single(text("a folder")),
       max_size: single(integer({ min: 1, max: 4096 }), DEFAULT_LIMIT),
@@ -31,6 +55,11 @@ export const secondaryConfig = merged(
     check(config, report, at) {
       if (config.transfer.length === 0)
         report.error("SECONDARY_PRIMARY_MISSING", at(), "secondary zones require a transfer from property");
+      const isEncrypted = config.transfer.some(({ address }) => address.some((each) => each.isEncrypted));
+      for (const name of ["tls", "tls_servername"] as const) {
+        if (config[name] !== undefined && !isEncrypted)
+          report.warning("PLUGIN_OPTION_IGNORED", at(name), `'${name}' has no effect: no primary is tls://`);
+      }
     },
   }),
 );

@@ -2,22 +2,26 @@ import type { Name, TsigKey } from "../../dns/index.ts";
 import {
   Fallthrough,
   type Handler,
-  type HostPort,
   type PlacedPlugin,
   type PluginInstance,
+  SetupError,
   type Site,
   type TransferSource,
   tsigKeyNamed,
   type ZoneList,
 } from "../../plugin/index.ts";
-import { upstreamAddress } from "../../upstream/address.ts";
+import type { StreamDialler } from "../../upstream/tcp-connection.ts";
+import { readTlsFiles } from "../../upstream/tls-files.ts";
+import type { Primary } from "../../zones/primary.ts";
 import { SecondaryZone } from "../../zones/secondary-zone.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { ZoneStore } from "../../zones/zone-store.ts";
 
 export interface SecondaryConfig {
   readonly zones: ZoneList;
-  readonly transfer: readonly { readonly address: readonly HostPort[] }[];
+  readonly transfer: readonly { readonly address: readonly Primary[] }[];
+  readonly tls: { readonly files: readonly string[] } | undefined;
+  readonly tls_servername: string | undefined;
   /** Name of a TSIG key. */
   readonly key: Name | undefined;
   readonly directory: string | undefined;
@@ -35,6 +39,7 @@ export class SecondaryZones implements PluginInstance {
   readonly #site: Site;
   readonly #zones: readonly SecondaryZone[];
   readonly #predecessors: SecondaryZone[] = [];
+  readonly #lines: readonly SecondaryConfig[];
 
   constructor(lines: readonly SecondaryConfig[], site: Site) {
     // As with `file`, the last `fallthrough` counts for all zones.
@@ -47,12 +52,11 @@ export class SecondaryZones implements PluginInstance {
     });
     this.#service = service;
     this.#site = site;
+    this.#lines = lines;
     this.handle = service.handle;
     this.transferSource = service;
     this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size }) => {
-      const primaries = transfer
-        .flatMap(({ address }) => address)
-        .flatMap(({ host, port }) => upstreamAddress(host, port) ?? []);
+      const primaries = transfer.flatMap(({ address }) => address);
       // One data plane writes what all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
@@ -71,18 +75,19 @@ export class SecondaryZones implements PluginInstance {
 
   async start(): Promise<void> {
     const keys = this.#zones.map((zone) => this.#keyOf(zone));
+    const diallers = await this.#diallers();
     for (const zone of this.#zones) {
       const former = this.#predecessors.find(({ served }) => served.apex.equals(zone.served.apex));
       if (former !== undefined) await zone.inherit(former);
     }
     this.#predecessors.length = 0;
-    for (const [index, zone] of this.#zones.entries()) await zone.start(keys[index]);
+    for (const [index, zone] of this.#zones.entries()) await zone.start({ key: keys[index], diallers });
   }
 
   /** Primaries are not asked, but what a start would refuse is known. */
-  examine(): Promise<void> {
+  async examine(): Promise<void> {
     for (const zone of this.#zones) this.#keyOf(zone);
-    return Promise.resolve();
+    await this.#diallers();
   }
 
   /** A reload waits for zones that are new. */
@@ -98,6 +103,24 @@ export class SecondaryZones implements PluginInstance {
   #keyOf({ key, served }: SecondaryZone): TsigKey | undefined {
     if (key === undefined) return undefined;
     return tsigKeyNamed(key, this.#site.block.plugins(), `'key' for zone ${served.spelled}`);
+  }
+
+  /** How to reach the primaries that are asked over TLS. */
+  async #diallers(): Promise<ReadonlyMap<Primary, StreamDialler>> {
+    const diallers = new Map<Primary, StreamDialler>();
+    for (const { transfer, tls, tls_servername: commonName } of this.#lines) {
+      const primaries = transfer.flatMap(({ address }) => address).filter(({ isEncrypted }) => isEncrypted);
+      if (primaries.length === 0) continue;
+      const material = await readTlsFiles(tls?.files ?? [], this.#site);
+      const { transferDiallers } = await import("../../upstream/encrypted/transfer-dialler.ts");
+      try {
+        const dialler = transferDiallers(material);
+        for (const primary of primaries) diallers.set(primary, dialler(primary.serverName ?? commonName));
+      } catch (error) {
+        throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    return diallers;
   }
 
   describeState(): readonly string[] {

@@ -11,6 +11,7 @@ import {
   ReplyStream,
   type Site,
   transferRecords,
+  transferWay,
   tsigKeyNamed,
   type ZoneTransfer,
 } from "../../plugin/index.ts";
@@ -124,9 +125,10 @@ export class ZoneTransfers implements PluginInstance {
     const { soa } = found;
     // RFC 1995 section 2: over UDP the SOA record alone says whether to come back over TCP.
     if (!query.overStream) return query.reply({ authoritative: true, answer: [soa] });
-    this.#transfers.slot(label, isIncremental ? "ixfr" : "axfr").increment();
     // Serial 0 is what somebody says who has nothing (CoreDNS facts 2.41).
-    const records = transferRecords(found, known === 0 ? undefined : known);
+    const base = known === 0 ? undefined : known;
+    this.#transfers.slot(label, transferWay(found, base)).increment();
+    const records = transferRecords(found, base);
     return new ReplyStream(transferMessages(query, records, this.#logger(query, soa.data.serial)));
   }
 

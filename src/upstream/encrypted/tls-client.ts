@@ -7,12 +7,13 @@ import {
   createSecureContext,
   getCACertificates,
   type SecureContext,
+  type SecureVersion,
   type TLSSocket,
 } from "node:tls";
 import type { UpstreamAddress } from "../address.ts";
 import type { StreamDialler } from "../tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";
-import { describeTlsError, wrongCertificate } from "./tls-words.ts";
+import { describeTlsError, NoProtocolError, wrongCertificate } from "./tls-words.ts";
 
 /** PEM; what is missing is not shown, or taken from the system. */
 export interface TlsMaterial {
@@ -26,12 +27,15 @@ export interface TlsMaterial {
  * What all upstreams of one configuration share.
  * @throws Error with a message for the operator
  */
-export function clientContext({ certificate, key, authorities }: TlsMaterial): SecureContext {
+export function clientContext(
+  { certificate, key, authorities }: TlsMaterial,
+  minVersion: SecureVersion = "TLSv1.2",
+): SecureContext {
   const ca = authorities === undefined ? systemAuthorities() : certificatesIn(authorities);
   if (authorities !== undefined && ca?.length === 0) throw new Error("could not read root certs");
   try {
     return createSecureContext({
-      minVersion: "TLSv1.2",
+      minVersion,
       ...(ca !== undefined && { ca: [...ca] }),
       ...(certificate !== undefined && { cert: certificate }),
       ...(key !== undefined && { key }),
@@ -71,6 +75,8 @@ export interface TlsClientOptions {
   readonly serverName: string | undefined;
   /** Protocols to agree on by ALPN; none for DNS over TLS. */
   readonly protocols?: readonly string[];
+  /** A server that agrees on none of {@link protocols} is not talked to. */
+  readonly mustAgree?: boolean;
 }
 
 /** Opens TLS connections to one upstream. */
@@ -84,7 +90,7 @@ export class TlsClient {
   }
 
   connect(remote: UpstreamAddress, sourceAddress: string | undefined): TLSSocket {
-    const { context, serverName, protocols } = this.#options;
+    const { context, serverName, protocols, mustAgree } = this.#options;
     const wanted = serverName ?? remote.host;
     const socket = connect({
       host: remote.host,
@@ -101,6 +107,11 @@ export class TlsClient {
           : undefined,
     });
     socket.setNoDelay(true);
+    if (mustAgree === true) {
+      socket.once("secureConnect", () => {
+        if (typeof socket.alpnProtocol !== "string") socket.destroy(new NoProtocolError());
+      });
+    }
     socket.on("session", (session) => {
       this.#session = session;
     });

@@ -6,6 +6,11 @@ export class WrongCertificateError extends Error {
   override readonly name = "WrongCertificateError";
 }
 
+/** The server agrees on no application protocol. */
+export class NoProtocolError extends Error {
+  override readonly name = "NoProtocolError";
+}
+
 /**
  * @param wanted the name or address that the certificate has to be for
  * @param alternativeNames as Node gives them: `DNS:example.org, IP Address:192.0.2.1`; `undefined` without the extension
@@ -36,6 +41,7 @@ export function wrongCertificate(
 /** The message for a fault of TLS; `undefined` for a fault of the network below. */
 export function describeTlsError(error: Error): string | undefined {
   if (error instanceof WrongCertificateError) return `tls: failed to verify certificate: ${error.message}`;
+  if (error instanceof NoProtocolError) return "tls: the server did not select an application protocol";
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   const certificate = CERTIFICATE_FAULTS.get(code);
   if (certificate !== undefined) return `tls: failed to verify certificate: x509: ${certificate}`;

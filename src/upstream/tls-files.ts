@@ -1,0 +1,22 @@
+/** The files of `tls [CERT KEY [CA]] | [CA]`, read. */
+import { readTextFile } from "../lib/bounded-file.ts";
+import { SetupError } from "../plugin/define-plugin.ts";
+import type { Site } from "../plugin/site.ts";
+import type { TlsMaterial } from "./encrypted/tls-client.ts";
+
+/** @throws SetupError */
+export async function readTlsFiles(files: readonly string[], site: Site): Promise<TlsMaterial> {
+  const texts = await Promise.all(
+    files.map(async (file) => {
+      try {
+        return await readTextFile(site.resolvePath(file));
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        throw new SetupError(`tls: error reading ${file}: ${reason}`);
+      }
+    }),
+  );
+  if (texts.length === 1) return { authorities: texts[0] };
+  const [certificate, key, authorities] = texts;
+  return { certificate, key, authorities };
+}

@@ -1,0 +1,61 @@
+/** Zones that go from server to server: their text, and what the servers have of them. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SOA } from "../../src/dns/record-table.ts";
+import { ask } from "./dns-client.ts";
+
+const PATIENCE = 30_000;
+
+/** Some 2,000 records of example.org; `address` is that of www. */
+export function zoneText(serial: number, address: string): string[] {
+  const lines = [
+    "$TTL 60",
+    `@ SOA ns h ${serial} 3600 3600 86400 5`,
+    "@ NS ns",
+    "ns A 192.0.2.53",
+    `www A ${address}`,
+    '*.w TXT "w"',
+  ];
+  for (let index = 0; index < 2_000; index++) lines.push(`h${index} A 10.0.${index >> 8}.${index & 255}`);
+  return lines;
+}
+
+export async function serialOf(port: number, zone = "example.org."): Promise<number | undefined> {
+  const { answer } = await ask({ address: "127.0.0.1", port }, zone, "SOA");
+  const [record] = answer;
+  return record !== undefined && SOA.is(record) ? record.data.serial : undefined;
+}
+
+export async function untilSerial(
+  port: number,
+  serial: number,
+  describe: () => string,
+  zone = "example.org.",
+): Promise<void> {
+  const deadline = performance.now() + PATIENCE;
+  while ((await serialOf(port, zone)) !== serial) {
+    if (performance.now() > deadline) throw new Error(`no serial ${serial} in time:\n${describe()}`);
+  }
+}
+
+/** RDATA of the address of www.example.org. */
+export async function addressOf(port: number): Promise<unknown> {
+  const { answer } = await ask({ address: "127.0.0.1", port }, "www.example.org.", "A");
+  return answer[0]?.data;
+}
+
+/** One sample of a server's metrics, 0 where there is none. */
+export function sampleOf(metrics: string, sample: string): number {
+  const line = metrics.split("\n").find((each) => each.startsWith(`${sample} `));
+  return line === undefined ? 0 : Number(line.slice(sample.length + 1));
+}
+
+export async function withFolder(body: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-transfers-"));
+  try {
+    await body(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
