@@ -31,6 +31,7 @@ import { EmbeddedServer } from "./server/embedded-server.ts";
 import { isolated } from "./server/isolation/isolation.ts";
 import { DEFAULT_TIME_BUDGET } from "./server/isolation/time-budget.ts";
 
+export type { ProcessLog } from "./lib/log.ts";
 export { version } from "./lib/version.ts";
 export { ConfigurationError } from "./server/configuration/configuration.ts";
 export { PluginPlaceError } from "./server/configuration/plugin-list.ts";

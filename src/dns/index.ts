@@ -14,11 +14,16 @@ export {
 } from "./dnssec/rrset-signature.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./edns.ts";
-export { EncodedSections, type RecordSections, type ScannedMessage } from "./encoded-sections.ts";
+export {
+  EncodedSections,
+  type RecordSections,
+  type ScannedMessage,
+  type SectionsLender,
+} from "./encoded-sections.ts";
 export { decodeMessage, encodeMessage, type Message, makeQuery, type Question } from "./message.ts";
 export { Name, NameError } from "./name.ts";
 export { className, Flag, Opcode, parseClass, parseRcode, Rcode, RecordClass, rcodeName } from "./numbers.ts";
-export { PresentationError } from "./rdata-scanner.ts";
+export { PresentationError, type PresentationToken, type RdataScanner } from "./rdata-scanner.ts";
 export {
   type DataOf,
   isOpaque,
@@ -28,6 +33,9 @@ export {
 } from "./record-kind.ts";
 // biome-ignore lint/performance/noReExportAll: every row and option is part of the library.
 export * from "./record-table.ts";
+export type { AddressPrefix } from "./record-table-addresses.ts";
+export type { Gateway } from "./record-table-gateways.ts";
+export type { Location } from "./record-table-location.ts";
 export {
   canonicalData,
   dataFromWire,

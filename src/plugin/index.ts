@@ -4,17 +4,33 @@
  * some of them and no part of the contract.
  */
 
-export type { DiagnosticSink, Span } from "../corefile/diagnostic.ts";
-export type { Token } from "../corefile/tokens.ts";
+export type {
+  Diagnostic,
+  DiagnosticDetails,
+  DiagnosticSink,
+  Severity,
+  Span,
+} from "../corefile/diagnostic.ts";
+export type { Scheme, ServerKey } from "../corefile/server-key.ts";
+export type { Token, TokenKind } from "../corefile/tokens.ts";
 export type { Directive } from "../corefile/tree.ts";
-export type { Environment, EnvironmentFunction, EnvironmentVariable } from "../expression/environment.ts";
+export type {
+  Environment,
+  EnvironmentFunction,
+  EnvironmentVariable,
+  KnownArgument,
+} from "../expression/environment.ts";
 export type { Expression } from "../expression/expression.ts";
-export { LanguageError } from "../expression/language-error.ts";
+export { LanguageError, type Stage } from "../expression/language-error.ts";
+export type { ExplainedPart } from "../expression/reasons.ts";
 export type { Template } from "../expression/templates/template.ts";
+export type { TemplateValue } from "../expression/templates/template-value.ts";
+export type { Kind as ExpressionKind, Type as ExpressionType } from "../expression/types.ts";
+export type { Value as ExpressionValue } from "../expression/values.ts";
 export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
 export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
-export { DiskFileReader, FileWatch } from "../lib/file-watch.ts";
+export { DiskFileReader, FileWatch, type ReadFile } from "../lib/file-watch.ts";
 export {
   formatIpAddress,
   formatIpv4,
@@ -25,21 +41,36 @@ export {
   parseIpv6,
   parseScopedIpAddress,
 } from "../lib/ip-address.ts";
-export type { Logger } from "../lib/log.ts";
-export type { CounterFamily, GaugeFamily, HistogramFamily } from "../lib/metric-families.ts";
+export type { Logger, LogLevel } from "../lib/log.ts";
+export type { CellRange } from "../lib/metric-cells.ts";
+export type {
+  AnyMetricFamily,
+  CounterFamily,
+  GaugeDefinition,
+  GaugeFamily,
+  HistogramDefinition,
+  HistogramFamily,
+  MetricDefinition,
+  MetricType,
+  Series,
+} from "../lib/metric-families.ts";
 export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metric-families.ts";
 export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
-export type { MetricsRegistry } from "../lib/metrics.ts";
+export type { MetricSnapshot, SeriesSnapshot } from "../lib/metric-snapshot.ts";
+export type { MetricSource, MetricsRegistry } from "../lib/metrics.ts";
+export type { Exposition, ExpositionFormat } from "../lib/metrics-exposition.ts";
 export { nearestWord } from "../lib/nearest-word.ts";
 export { formatOctetCount, parseOctetCount } from "../lib/octet-count.ts";
-export { compilePattern, Pattern, PatternError } from "../lib/pattern.ts";
+export { compilePattern, Pattern, PatternError, type PatternMatch } from "../lib/pattern.ts";
 export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
 export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
-export { TimeoutWheel } from "../lib/timeout-wheel.ts";
+export type { ClientAuthentication, IdentityHolder, ServerIdentity } from "../lib/server-identity.ts";
+export { type TimeoutHandle, type TimeoutTarget, TimeoutWheel } from "../lib/timeout-wheel.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { Asked } from "./asked.ts";
 export { CACHE, type CachedAnswer, type CacheView } from "./cache-view.ts";
 export type { ClusterClients } from "./cluster-clients.ts";
+export type { ArgumentsOf } from "./config/argument-table.ts";
 export {
   type Argument,
   type ArgumentCursor,
@@ -55,7 +86,15 @@ export {
 } from "./config/arguments.ts";
 export type { ConfigContext } from "./config/context.ts";
 export { fallthrough, flag, ignored, type Option, option, optionList, single } from "./config/options.ts";
-export { bareDirective, type ConfigSchema, customDirective, directive, merged } from "./config/schema.ts";
+export {
+  bareDirective,
+  type ConfigSchema,
+  customDirective,
+  type DirectiveDescription,
+  directive,
+  merged,
+  type OptionsOf,
+} from "./config/schema.ts";
 export { placeInTokens, readExpression, readTemplate } from "./config/source-text.ts";
 export { tlsFiles } from "./config/tls-files.ts";
 export {
@@ -96,10 +135,18 @@ export { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
-export { type Arrival, type Listener, Query, type Waiter } from "./query.ts";
+export {
+  type Arrival,
+  type ChainLink,
+  type LateSteps,
+  type Listener,
+  Query,
+  type QueryChanges,
+  type Waiter,
+} from "./query.ts";
 export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
 export { type FinishedQuery, QueryReader } from "./query-reader.ts";
-export { makeRingBuffer } from "./query-ring.ts";
+export { makeRingBuffer, type QueryRing } from "./query-ring.ts";
 export { type QueryListening, QueryStream, RING_OCTETS } from "./query-stream.ts";
 export { type ForwardedExchange, QUERY_TAP, type QueryTap } from "./query-tap.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
@@ -120,7 +167,7 @@ export type {
   RefusalView,
   ServerView,
 } from "./server-view.ts";
-export { type Offer, ServiceKey } from "./service.ts";
+export { type Offer, type OfferingPlugin, ServiceKey } from "./service.ts";
 export {
   type BlockSettings,
   type BlockSite,
