@@ -1,30 +1,5 @@
 /** What CoreDNS 1.14.7 signed on its way; `differences/dnssec.json` says where this server signs otherwise, and why. */
 import { replayRecorded } from "./support/vectors/replay-recorded.ts";
-import type { ComparableReply } from "./support/vectors/zone-case.ts";
+import { withoutMoments } from "./support/vectors/signed-reply.ts";
 
-/** Times and octets of signatures are new at each moment, and signatures stand in any order behind the records of their section. */
-function normal(reply: ComparableReply | undefined): ComparableReply | undefined {
-  if (reply === undefined) return undefined;
-  const section = (records: readonly string[] = []) => records.map(withoutMoment).toSorted();
-  const { answer } = reply;
-  return {
-    ...reply,
-    answer: {
-      ...answer,
-      answer: section(answer.answer),
-      authority: section(answer.authority),
-      additional: section(answer.additional),
-    },
-  };
-}
-
-/** TTL of denials and the case of owners are those of the plugin that answers: its own vectors show them. */
-function withoutMoment(record: string): string {
-  return record
-    .replace(/( RRSIG \S+ \d+ \d+ \d+) \S+ \S+ (\d+ \S+) .*/, "$1 $2")
-    .replace(/^(\S+) \d+ IN (SOA|NSEC|RRSIG SOA|RRSIG NSEC) /, "$1 TTL IN $2 ")
-    .replace(/^\S+/, (owner) => owner.toLowerCase())
-    .replace(/(?<= NSEC )\S+/, (next) => next.toLowerCase());
-}
-
-replayRecorded("dnssec", normal);
+replayRecorded("dnssec", (reply) => withoutMoments(reply));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../../src/dns/message.ts";
 import { Opcode, parseClass } from "../../../src/dns/numbers.ts";
-import { TSIG } from "../../../src/dns/record-table.ts";
+import { SOA, TSIG } from "../../../src/dns/record-table.ts";
 import { parseRecord } from "../../../src/dns/resource-record.ts";
 import { tsigAlgorithm } from "../../../src/dns/tsig/algorithms.ts";
 import { TsigError, TsigExchange } from "../../../src/dns/tsig/exchange.ts";
@@ -29,6 +29,8 @@ export interface RecordedReply {
   readonly additional?: readonly string[];
   readonly edns?: { readonly size: number; readonly version: number; readonly do: boolean };
   readonly tsig?: RecordedSignature;
+  /** In place of the records, where there are many. */
+  readonly answer_count?: number;
 }
 
 export interface RecordedCase {
@@ -61,14 +63,33 @@ function inOrder<T extends ComparableReply["answer"]>(answer: T): T {
   return isTransfer ? { ...answer, answer: answer.answer?.toSorted() } : answer;
 }
 
+/** Of long transfers the vectors have the number of records alone. */
+function isCounted({ messages }: RecordedCase): boolean {
+  return messages?.some(({ answer }) => answer === undefined) === true;
+}
+
+const counted = (count: number): readonly string[] => [`${count} records`];
+
+/** All messages of a transfer as one: how many there are is the server's own affair. */
+function recordedAnswer(asked: RecordedCase): readonly string[] {
+  const { r, messages = [] } = asked;
+  if (r !== undefined) return r === "none" ? [] : (r.answer ?? []);
+  const count = messages.reduce(
+    (sum, { answer, answer_count: number }) => sum + (number ?? answer?.length ?? 0),
+    0,
+  );
+  return isCounted(asked) ? counted(count) : messages.flatMap(({ answer }) => answer ?? []);
+}
+
 /** Without a signature in the words of the vectors, and what the signature says beside it. */
 export interface ComparableReply {
   readonly answer: ReturnType<typeof answerText>;
   readonly signature: unknown;
 }
 
-/** What was recorded: the reply, the first message of a transfer, or silence. */
-export function recordedReply({ r, messages }: RecordedCase): ComparableReply | undefined {
+/** What was recorded: the reply, the records of a transfer in its first message, or silence. */
+export function recordedReply(asked: RecordedCase): ComparableReply | undefined {
+  const { r, messages } = asked;
   const reply = r ?? messages?.[0] ?? "none";
   if (reply === "none") return undefined;
   const { tsig } = reply;
@@ -79,7 +100,7 @@ export function recordedReply({ r, messages }: RecordedCase): ComparableReply | 
         flags: reply.flags.join(" ").toUpperCase(),
         ...(reply.opcode !== undefined && { opcode: reply.opcode }),
         question: reply.question,
-        answer: reply.answer ?? [],
+        answer: recordedAnswer(asked),
         authority: reply.authority ?? [],
         additional: reply.additional ?? [],
         edns: reply.edns === undefined ? null : ednsOf(reply.edns),
@@ -106,20 +127,25 @@ function ednsOf({ size, version, do: dnssecOk }: NonNullable<RecordedReply["edns
 /** @param now wall time of the server in seconds */
 export async function askCase(
   port: number,
-  { q }: RecordedCase,
+  asked: RecordedCase,
   now: number,
   patience?: number,
 ): Promise<ComparableReply | undefined> {
+  const { q } = asked;
   const { octets, exchange } = signedQuery(q, now);
-  const reply = await send(port, q.transport, octets, patience);
+  const [reply, ...others] = await send(port, q, octets, patience);
   if (reply === undefined) return undefined;
-  const message = decodeMessage(reply);
+  const first = decodeMessage(reply);
+  const answer = [...first.answer, ...others.flatMap((each) => decodeMessage(each).answer)];
+  const message = isCounted(asked) ? first : { ...first, answer };
+  const shown = (text: ReturnType<typeof answerText>) =>
+    isCounted(asked) ? { ...text, answer: counted(answer.length) } : inOrder(text);
   const last = message.additional.at(-1);
   if (last === undefined || !TSIG.is(last))
-    return { answer: inOrder(answerText(message)), signature: undefined };
+    return { answer: shown(answerText(message)), signature: undefined };
   const { data } = last;
   return {
-    answer: inOrder(answerText({ ...message, additional: message.additional.slice(0, -1) })),
+    answer: shown(answerText({ ...message, additional: message.additional.slice(0, -1) })),
     signature: {
       name: last.name.toString(),
       alg: data.algorithm.toString().replace(/\.$/, ""),
@@ -189,15 +215,26 @@ function messageOf(q: RecordedCase["q"]): Message {
   return { ...message, opcode, authority: (q.authority ?? []).map((line) => parseRecord(line)) };
 }
 
+/** The reply, or all messages of a transfer. */
 async function send(
   port: number,
-  transport: "udp" | "tcp",
+  { transport, type }: RecordedCase["q"],
   octets: Uint8Array,
   patience?: number,
-): Promise<Uint8Array | undefined> {
+): Promise<readonly Uint8Array[]> {
   const server = { address: "127.0.0.1", port };
-  if (transport === "udp") return exchangeUdp(server, octets, patience);
+  if (transport === "udp")
+    return [await exchangeUdp(server, octets, patience)].filter((each) => each !== undefined);
   await using client = await TcpClient.connect(server);
   client.send(octets);
-  return await client.receive();
+  const messages: Uint8Array[] = [];
+  for (let boundaries = 0; ; ) {
+    const message = await client.receive();
+    if (message === undefined) return messages;
+    messages.push(message);
+    const { answer, rcode } = decodeMessage(message);
+    boundaries += answer.filter((record) => SOA.is(record)).length;
+    const isAlone = messages.length === 1 && answer.length <= 1;
+    if (!type.endsWith("XFR") || rcode !== 0 || boundaries !== 1 || isAlone) return messages;
+  }
 }
