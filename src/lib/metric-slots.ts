@@ -58,8 +58,18 @@ export class GaugeSlot extends MetricSlot {
   }
 }
 
+/** One of the values of a bucket, and where more is known about it. */
+export interface Exemplar {
+  /** 128 characters at the most, with those of the name of the label. */
+  readonly traceId: string;
+  readonly value: number;
+  /** Seconds since 1970. */
+  readonly at: number;
+}
+
 export class HistogramSlot extends MetricSlot {
   readonly #bounds: Float64Array;
+  #exemplars: (Exemplar | undefined)[] | undefined;
 
   constructor(cells: CellRange, bounds: Float64Array) {
     super(cells);
@@ -69,13 +79,21 @@ export class HistogramSlot extends MetricSlot {
   /** Counts a value, `count` times. NaN is left out, as it would make the sum NaN for good. */
   observe(value: number, count = 1): void {
     if (Number.isNaN(value)) return;
-    const bounds = this.#bounds;
-    let bucket = 0;
-    while (bucket < bounds.length && value > (bounds[bucket] ?? Infinity)) bucket++;
-    const at = this.offset + bucket;
+    const at = this.offset + this.#bucketOf(value);
     this.values[at] = (this.values[at] ?? 0) + count;
-    const sum = this.offset + bounds.length + 1;
+    const sum = this.offset + this.#bounds.length + 1;
     this.values[sum] = (this.values[sum] ?? 0) + value * count;
+  }
+
+  /** Makes that the example of its bucket. It counts for nothing: {@link observe} counts. */
+  exemplify(exemplar: Exemplar): void {
+    this.#exemplars ??= new Array<Exemplar | undefined>(this.#bounds.length + 1).fill(undefined);
+    this.#exemplars[this.#bucketOf(exemplar.value)] = exemplar;
+  }
+
+  /** One for each bucket at the most; `undefined` where there has never been one. */
+  get exemplars(): readonly (Exemplar | undefined)[] | undefined {
+    return this.#exemplars === undefined ? undefined : [...this.#exemplars];
   }
 
   get sum(): number {
@@ -91,5 +109,12 @@ export class HistogramSlot extends MetricSlot {
     let count = 0;
     for (let index = 0; index <= bucket; index++) count += this.values[this.offset + index] ?? 0;
     return count;
+  }
+
+  #bucketOf(value: number): number {
+    const bounds = this.#bounds;
+    let bucket = 0;
+    while (bucket < bounds.length && value > (bounds[bucket] ?? Infinity)) bucket++;
+    return bucket;
   }
 }

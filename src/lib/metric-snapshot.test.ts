@@ -27,6 +27,30 @@ function thread(n: number): MetricsRegistry {
   return metrics;
 }
 
+test("of the examples of a bucket the latest is shown, and in OpenMetrics alone", async () => {
+  const [first, second] = [registry(), registry()];
+  const slot = first.histogram(times).slot();
+  slot.observe(0.5);
+  slot.exemplify({ traceId: "aa", value: 0.5, at: 10 });
+  slot.exemplify({ traceId: "bb", value: 99, at: 10 });
+  const other = second.histogram(times).slot();
+  other.observe(0.7);
+  other.exemplify({ traceId: "cc", value: 0.7, at: 11 });
+  other.exemplify({ traceId: "dd", value: 50, at: 9 });
+  first.addSource(async () => [second.snapshot()]);
+  const { body } = await first.expose("openmetrics");
+  assert.deepEqual(
+    body.split("\n").filter((line) => line.includes("_bucket")),
+    [
+      'times_bucket{le="1"} 2 # {trace_id="cc"} 0.7 11.000',
+      'times_bucket{le="10"} 2',
+      'times_bucket{le="+Inf"} 2 # {trace_id="bb"} 99 10.000',
+    ],
+  );
+  const plain = await first.expose();
+  assert.doesNotMatch(plain.body, /trace_id/);
+});
+
 describe("merging", () => {
   test("adds counters and histograms up, gauges as they ask for", async () => {
     const [first, second, third] = [thread(1), thread(5), thread(20)];

@@ -1,5 +1,6 @@
 /** The numbers of metric families at one moment, in a form that can be sent to another thread, and their merging. */
 import type { AnyMetricFamily, MetricType } from "./metric-families.ts";
+import { type Exemplar, HistogramSlot } from "./metric-slots.ts";
 
 export interface MetricSnapshot {
   readonly name: string;
@@ -17,12 +18,17 @@ export interface SeriesSnapshot {
   readonly labelValues: readonly string[];
   /** One number; of a histogram the count of each bucket, not cumulative, then the sum. */
   readonly numbers: Float64Array;
+  /** Of a histogram: one for each bucket at the most. */
+  readonly exemplars?: readonly (Exemplar | undefined)[] | undefined;
 }
 
 export function snapshotOf(family: AnyMetricFamily): MetricSnapshot {
   const { name, help, type, labels } = family;
   const series: SeriesSnapshot[] = [];
-  for (const { labelValues, slot } of family.series()) series.push({ labelValues, numbers: slot.numbers() });
+  for (const { labelValues, slot } of family.series()) {
+    const exemplars = slot instanceof HistogramSlot ? slot.exemplars : undefined;
+    series.push({ labelValues, numbers: slot.numbers(), ...(exemplars !== undefined && { exemplars }) });
+  }
   return {
     name,
     help,
@@ -80,20 +86,37 @@ class MergedFamily {
   }
 
   #addSeries({ series }: MetricSnapshot): void {
-    for (const { labelValues, numbers } of series) {
+    for (const { labelValues, numbers, exemplars } of series) {
       const key = JSON.stringify(labelValues);
       const known = this.#series.get(key);
       if (known === undefined) {
         // A copy: the lists belong to others.
-        this.#series.set(key, { labelValues, numbers: numbers.slice() });
+        this.#series.set(key, {
+          labelValues,
+          numbers: numbers.slice(),
+          ...(exemplars !== undefined && { exemplars }),
+        });
         continue;
       }
+      if (exemplars !== undefined)
+        this.#series.set(key, { ...known, exemplars: latest(known.exemplars, exemplars) });
       for (const [at, number] of numbers.entries()) {
         const other = known.numbers[at] ?? 0;
         known.numbers[at] = this.#first.acrossThreads === "sum" ? other + number : Math.max(other, number);
       }
     }
   }
+}
+
+/** Of each bucket the latest example. */
+function latest(
+  some: readonly (Exemplar | undefined)[] = [],
+  others: readonly (Exemplar | undefined)[],
+): (Exemplar | undefined)[] {
+  return others.map((other, at) => {
+    const one = some[at];
+    return one !== undefined && (other === undefined || one.at > other.at) ? one : other;
+  });
 }
 
 function sameElements<Element>(one: readonly Element[], other: readonly Element[]): boolean {

@@ -142,6 +142,8 @@ function adapt(client: PromClient, family: MetricSnapshot, shown: Registered) {
 }
 
 interface Value {
+  /** Shown in OpenMetrics alone: the other format has no place for it. */
+  exemplar?: { labelSet: Record<string, string>; value: number; timestamp: string };
   metricName?: string;
   labels: Record<string, string | number>;
   value: number;
@@ -159,12 +161,24 @@ function histogramValues(family: MetricSnapshot | undefined): Value[] {
   const values: Value[] = [];
   if (family === undefined) return values;
   const { name, buckets } = family;
-  for (const { labelValues, numbers } of family.series) {
+  for (const { labelValues, numbers, exemplars } of family.series) {
     const labels = labelsOf(family, labelValues);
     let count = 0;
     for (const [index, bound] of [...buckets, "+Inf"].entries()) {
       count += numbers[index] ?? 0;
-      values.push({ metricName: `${name}_bucket`, labels: { ...labels, le: bound }, value: count });
+      const example = exemplars?.[index];
+      values.push({
+        metricName: `${name}_bucket`,
+        labels: { ...labels, le: bound },
+        value: count,
+        ...(example !== undefined && {
+          exemplar: {
+            labelSet: { trace_id: example.traceId },
+            value: example.value,
+            timestamp: example.at.toFixed(3),
+          },
+        }),
+      });
     }
     values.push({ metricName: `${name}_sum`, labels, value: numbers[buckets.length + 1] ?? 0 });
     values.push({ metricName: `${name}_count`, labels, value: count });

@@ -9,6 +9,10 @@ export function nodeHttp(): typeof import("node:http") {
   return process.getBuiltinModule("node:http");
 }
 
+export function nodeHttps(): typeof import("node:https") {
+  return process.getBuiltinModule("node:https");
+}
+
 export function nodeCrypto(): typeof import("node:crypto") {
   return process.getBuiltinModule("node:crypto");
 }

@@ -10,9 +10,14 @@ export interface Endpoint {
   readonly family: 4 | 6;
   /** The address as octets, 4 or 16. */
   readonly octets: Uint8Array;
+  /** What a client said of the trace that its query belongs to, where the transport has room for that (`traceparent` and `b3` of HTTP). */
+  readonly traceHeaders?: TraceHeaders | undefined;
   /** An endpoint that stays as it is. */
   snapshot(): Endpoint;
 }
+
+/** Headers of a request, names in lower case. */
+export type TraceHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** An endpoint that does not change. */
 export class FixedEndpoint implements Endpoint {

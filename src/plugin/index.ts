@@ -27,6 +27,7 @@ export type { Template } from "../expression/templates/template.ts";
 export type { TemplateValue } from "../expression/templates/template-value.ts";
 export type { Kind as ExpressionKind, Type as ExpressionType } from "../expression/types.ts";
 export type { Value as ExpressionValue } from "../expression/values.ts";
+export { BackOff, type BackOffOptions } from "../lib/back-off.ts";
 export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
 export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
@@ -117,7 +118,7 @@ export {
   ValueProblem,
 } from "./config/values.ts";
 export { definePlugin, type PluginDefinition, type SetupContext, SetupError } from "./define-plugin.ts";
-export { type Endpoint, FixedEndpoint, type TransportName } from "./endpoint.ts";
+export { type Endpoint, FixedEndpoint, type TraceHeaders, type TransportName } from "./endpoint.ts";
 export {
   ExplainError,
   type ExplainedMessage,
@@ -131,6 +132,7 @@ export {
 export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
+export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
 export { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
@@ -183,7 +185,8 @@ export {
   type ServerControl,
   type Site,
 } from "./site.ts";
-export type { Trace } from "./trace.ts";
+export type { SpanSink, Trace } from "./trace.ts";
+export { readTraceContext, type TraceContext } from "./trace-context.ts";
 export {
   type StartOfAuthority,
   type TransferSource,

@@ -3,6 +3,8 @@ import type { Query } from "./query.ts";
 import { ServiceKey } from "./service.ts";
 
 export interface QueryTap {
+  /** Whether it wants the exchanges of this query; all of them where there is no such method. */
+  wants?(query: Query): boolean;
   /** An upstream answered. Nothing of it is kept. */
   forwarded(exchange: ForwardedExchange): void;
 }

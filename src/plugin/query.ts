@@ -23,7 +23,7 @@ import {
 } from "./message-shape.ts";
 import { Failure, type Outcome } from "./outcome.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
-import type { Trace } from "./trace.ts";
+import type { SpanSink, Trace } from "./trace.ts";
 
 /** What a query knows of the listener that received it. */
 export interface Listener {
@@ -106,6 +106,8 @@ export class Query implements Asked {
   view = "";
   /** Present when somebody wants to know the way of this query. */
   trace: Trace | undefined;
+  /** Present when somebody measures how long it stays in which plugin (`trace`). */
+  spans: SpanSink | undefined;
   /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
   metadata: Map<string, string | (() => string)> | undefined;
   /** What waits for somebody else so that the client gets its answer. Of use on `root`. */
@@ -160,6 +162,7 @@ export class Query implements Asked {
       this.deadline = parent.deadline;
       this.view = parent.view;
       this.trace = parent.trace;
+      this.spans = parent.spans;
       this.metadata = parent.metadata;
       if (sameName) this.#name = parent.#name;
     }

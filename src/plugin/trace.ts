@@ -1,5 +1,6 @@
 /** The way of one query through the server, for `explain`, the console and tracing. */
 import type { Asked } from "./asked.ts";
+import type { Outcome } from "./outcome.ts";
 
 export interface TraceStep {
   readonly plugin: string;
@@ -21,4 +22,12 @@ export interface Trace {
   /** Called by the chain. */
   enter(plugin: string, query: Pick<Asked, "name" | "type">): void;
   leave(plugin: string, outcome: string): void;
+}
+
+/** How long a query stays in which plugin: what `trace` wants to know of the queries that it follows. */
+export interface SpanSink {
+  /** Called by the chain. @returns what {@link leave} wants to have back */
+  enter(plugin: string): number;
+  /** Called by the chain; not for a plugin that throws. */
+  leave(span: number, outcome: Outcome): void;
 }

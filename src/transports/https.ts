@@ -15,6 +15,7 @@ import {
 } from "./byte-stream-server.ts";
 import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
 import { Http2Connection, type HttpTimeouts } from "./http2-connection.ts";
+import { withTraceHeaders } from "./traced-endpoint.ts";
 import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
 
 export interface HttpsOptions extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout"> {
@@ -60,7 +61,8 @@ export async function listenHttps(
           onStream: (opened, headers, connection) => {
             const response = new Http2Response(opened, connection);
             const wanted = readTarget(headers[":method"] as string, headers[":path"] as string);
-            const { client, local } = stream;
+            const { local } = stream;
+            const client = withTraceHeaders(stream.client, headers);
             if (wanted.kind === "body") {
               readBody(opened, (body) => {
                 connection.requestIsWhole(opened);
@@ -155,7 +157,8 @@ class Http1Connection implements StreamUser {
   }
 
   take(request: IncomingMessage, response: ServerResponse, queries: HttpQueries): void {
-    const { client, local } = this.#stream;
+    const { local } = this.#stream;
+    const client = withTraceHeaders(this.#stream.client, request.headers);
     if (++this.#waiting > MAX_PIPELINED) {
       this.#stream.socket.destroy();
       return;

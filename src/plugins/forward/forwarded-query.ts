@@ -25,7 +25,7 @@ import {
   type Trace,
   type Waiter,
 } from "../../plugin/index.ts";
-import type { QueryTap } from "../../plugin/query-tap.ts";
+import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
 import { isBareError, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
@@ -169,7 +169,16 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #tap(reply: Uint8Array): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    const exchange = {
+    let exchange: ForwardedExchange | undefined;
+    for (const tap of this.#rules.taps) {
+      if (tap.wants?.(this.#query) === false) continue;
+      exchange ??= this.#exchange(upstream, reply);
+      tap.forwarded(exchange);
+    }
+  }
+
+  #exchange(upstream: Upstream, reply: Uint8Array): ForwardedExchange {
+    return {
       query: this.#query,
       upstream: upstream.address.host,
       port: upstream.address.port,
@@ -178,7 +187,6 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       answeredAt: this.#rules.clock.turnTime(),
       reply,
     };
-    for (const tap of this.#rules.taps) tap.forwarded(exchange);
   }
 
   #ask(upstream: Upstream, now: number): void {

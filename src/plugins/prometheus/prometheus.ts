@@ -8,6 +8,7 @@ import {
   type Reply,
   type Site,
 } from "../../plugin/index.ts";
+import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
 import { AnsweredTogether } from "./answered-together.ts";
 import { MetricsEndpoint } from "./metrics-endpoint.ts";
 import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";
@@ -23,7 +24,8 @@ class SharedState {
   enabledListed = false;
 }
 
-export class Prometheus implements PluginInstance {
+export class Prometheus implements PluginInstance, LatencyExemplars {
+  readonly services = [LATENCY_EXEMPLARS.offer(this)];
   readonly #address: string;
   readonly #site: Site;
   readonly #shared: SharedState;
@@ -91,6 +93,10 @@ export class Prometheus implements PluginInstance {
   };
 
   readonly handleUpdate: Handler = this.handle;
+
+  keep(query: Query, duration: number, traceId: string): void {
+    this.#recorderOf(query).exemplify(duration, traceId, this.#site.clock.wallTime());
+  }
 
   unrouted(query: Query, outcome: Reply | Failure): void {
     if (query.trace?.leavesNoMark === true) return;

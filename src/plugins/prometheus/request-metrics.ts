@@ -136,6 +136,15 @@ export class RequestRecorder {
   }
 
   /**
+   * Shows a trace beside such durations.
+   * @param wallTime milliseconds since 1970
+   */
+  exemplify(duration: number, traceId: string, wallTime: number): void {
+    const exemplar = { traceId, value: duration / 1000, at: wallTime / 1000 };
+    (this.#durations ?? this.#openDurations()).exemplify(exemplar);
+  }
+
+  /**
    * Counts a query that has found its end.
    * @param rcode of the reply, `NO_REPLY` when there is none
    * @param plugin who answered or failed

@@ -84,14 +84,18 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
   }
 
   function traced(query: Query): Outcome | Promise<Outcome> {
-    query.trace?.enter(name, query);
+    const { trace, spans } = query;
+    trace?.enter(name, query);
+    const span = spans?.enter(name) ?? 0;
     const outcome = handle(query, next);
     if (!(outcome instanceof Promise)) {
-      query.trace?.leave(name, describeOutcome(outcome));
+      trace?.leave(name, describeOutcome(outcome));
+      spans?.leave(span, outcome);
       return outcome;
     }
     return outcome.then((later) => {
-      query.trace?.leave(name, describeOutcome(later));
+      trace?.leave(name, describeOutcome(later));
+      spans?.leave(span, later);
       return later;
     });
   }
@@ -111,7 +115,7 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
     query.link = self;
     let outcome: Outcome | Promise<Outcome>;
     try {
-      outcome = query.trace === undefined ? handle(query, next) : traced(query);
+      outcome = query.trace === undefined && query.spans === undefined ? handle(query, next) : traced(query);
     } catch (error) {
       query.link = outer;
       return panicked(error, query);

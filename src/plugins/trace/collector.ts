@@ -1,0 +1,87 @@
+/** One request to a collector over HTTP. */
+import type { Agent, ClientRequest } from "node:http";
+import { nodeHttp, nodeHttps } from "../../lib/node-modules.ts";
+import type { Clock } from "../../plugin/index.ts";
+
+export interface CollectorRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+export interface CollectorAnswer {
+  readonly status: number;
+  /** Milliseconds to leave it alone for, where it says so. */
+  readonly retryAfter: number | undefined;
+  /** As much of the body as is looked at. */
+  readonly text: string;
+}
+
+/** Milliseconds until the answer is there. */
+const TIMEOUT = 10_000;
+const MAX_ANSWER_OCTETS = 64 * 1024;
+/** Longer than that nobody is left alone for. */
+const LONGEST_RETRY_AFTER = 300_000;
+
+export class Collector {
+  readonly #url: URL;
+  readonly #clock: Clock;
+  #agent: Agent | undefined;
+  #underWay: ClientRequest | undefined;
+
+  constructor(url: URL, clock: Clock) {
+    this.#url = url;
+    this.#clock = clock;
+  }
+
+  /** Rejects where there is no answer. */
+  send({ method, headers, body }: CollectorRequest): Promise<CollectorAnswer> {
+    const module = this.#url.protocol === "https:" ? nodeHttps() : nodeHttp();
+    this.#agent ??= new module.Agent({ keepAlive: true, maxSockets: 1 });
+    const { promise, resolve, reject } = Promise.withResolvers<CollectorAnswer>();
+    const request = module.request(this.#url, {
+      method,
+      agent: this.#agent,
+      headers: { ...headers, "content-length": body.length },
+    });
+    this.#underWay = request;
+    const timer = this.#clock.after(TIMEOUT, () => request.destroy(new Error("no answer within 10 s")));
+    // A server that ends has not to wait for a collector.
+    request.on("socket", (socket) => socket.unref());
+    request.on("error", reject);
+    request.on("close", () => {
+      timer.cancel();
+      reject(new Error("the connection was closed"));
+    });
+    request.on("response", (response) => {
+      const parts: Buffer[] = [];
+      let size = 0;
+      response.on("data", (part: Buffer) => {
+        size += part.length;
+        if (size <= MAX_ANSWER_OCTETS) parts.push(part);
+      });
+      response.on("error", reject);
+      response.on("end", () => {
+        resolve({
+          status: response.statusCode ?? 0,
+          retryAfter: this.#retryAfter(response.headers["retry-after"]),
+          text: Buffer.concat(parts).toString(),
+        });
+      });
+    });
+    request.end(body);
+    return promise;
+  }
+
+  close(): void {
+    this.#underWay?.destroy();
+    this.#agent?.destroy();
+  }
+
+  /** Seconds, or a date (RFC 9110 section 10.2.3). */
+  #retryAfter(header: string | undefined): number | undefined {
+    if (header === undefined) return undefined;
+    const wait = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - this.#clock.wallTime();
+    return wait > 0 ? Math.min(wait, LONGEST_RETRY_AFTER) : undefined;
+  }
+}

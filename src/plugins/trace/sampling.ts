@@ -1,0 +1,54 @@
+/** Which queries are traced. */
+import { Rcode } from "../../dns/index.ts";
+import type { Outcome, PrefixSet, Query } from "../../plugin/index.ts";
+import type { TraceContext } from "../../plugin/trace-context.ts";
+
+export interface SamplingRules {
+  /** Each so many queries; 0 for none by that. */
+  readonly every: number;
+  /** Those that went wrong. */
+  readonly errors: boolean;
+  /** Those that took longer, in milliseconds. */
+  readonly slower: number | undefined;
+  /** Those of these clients. */
+  readonly clients: PrefixSet<true> | undefined;
+  /** Those whose client says that it keeps its part. */
+  readonly parent: boolean;
+}
+
+export class Sampler {
+  readonly #rules: SamplingRules;
+  readonly #looksBack: boolean;
+  #count = 0;
+
+  constructor(rules: SamplingRules) {
+    this.#rules = rules;
+    this.#looksBack = rules.errors || rules.slower !== undefined;
+  }
+
+  /** Whether it is known when the query comes that its trace is kept. */
+  keepsFromTheStart(query: Query, parent: TraceContext | undefined): boolean {
+    const { every, clients } = this.#rules;
+    // Counted in any case: others do not make these come late.
+    if (every > 0 && ++this.#count % every === 0) return true;
+    if (this.#rules.parent && parent?.isSampled === true) return true;
+    return clients?.lookup(query.client.octets) === true;
+  }
+
+  /** Whether a trace may be worth keeping for what becomes of the query. */
+  get looksBack(): boolean {
+    return this.#looksBack;
+  }
+
+  /** @param duration milliseconds */
+  keepsAfterwards(outcome: Outcome, duration: number): boolean {
+    const { errors, slower } = this.#rules;
+    return (errors && isError(outcome)) || (slower !== undefined && duration > slower);
+  }
+}
+
+/** What is neither an answer nor a denial. */
+export function isError(outcome: Outcome): boolean {
+  if (outcome.kind === "dropped" || outcome.kind === "failed") return true;
+  return outcome.rcode !== Rcode.NOERROR && outcome.rcode !== Rcode.NXDOMAIN;
+}

@@ -1,0 +1,113 @@
+import {
+  afterNext,
+  type Handler,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  type Site,
+} from "../../plugin/index.ts";
+import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
+import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
+import { readTraceContext, type TraceContext } from "../../plugin/trace-context.ts";
+import type { Exporter } from "./exporter.ts";
+import { finishTrace, newId } from "./finished-trace.ts";
+import { QuerySpans } from "./query-spans.ts";
+import { Sampler, type SamplingRules } from "./sampling.ts";
+
+export interface TracerOptions {
+  readonly rules: SamplingRules;
+  /** Whether the span of the query is the client's own. */
+  readonly sharesSpans: boolean;
+  readonly exporter: Pick<Exporter, "add" | "stop">;
+}
+
+/** Queries that are followed at one time: a bound for what a flood of slow ones takes. */
+const MAX_FOLLOWED = 10_000;
+
+export class Tracer implements PluginInstance, QueryTap {
+  readonly services = [QUERY_TAP.offer(this)];
+  readonly #options: TracerOptions;
+  readonly #site: Site;
+  readonly #sampler: Sampler;
+  #exemplars: readonly LatencyExemplars[] = [];
+  #followed = 0;
+
+  constructor(options: TracerOptions, site: Site) {
+    this.#options = options;
+    this.#site = site;
+    this.#sampler = new Sampler(options.rules);
+  }
+
+  start(): void {
+    this.#exemplars = LATENCY_EXEMPLARS.among(this.#site.block.plugins());
+  }
+
+  async stop(): Promise<void> {
+    await this.#options.exporter.stop();
+  }
+
+  readonly handle: Handler = (query, next) => {
+    // Lookups of plugins belong to the query that they are for.
+    if (query.spans !== undefined || query.depth > 0 || query.trace?.leavesNoMark === true)
+      return next(query);
+    const { traceHeaders } = query.client;
+    const parent = traceHeaders === undefined ? undefined : readTraceContext(traceHeaders);
+    const isKept = this.#sampler.keepsFromTheStart(query, parent);
+    if ((!isKept && !this.#sampler.looksBack) || this.#followed >= MAX_FOLLOWED) return next(query);
+    this.#followed++;
+    const spans = new FollowedQuery(this, this.#site, isKept, parent);
+    query.spans = spans;
+    query.setMetadata("trace/traceid", () => spans.traceId);
+    return afterNext(next(query), query, this.#answered);
+  };
+
+  readonly handleUpdate: Handler = this.handle;
+
+  wants(query: Query): boolean {
+    return query.spans instanceof FollowedQuery;
+  }
+
+  forwarded({ query, upstream, port, protocol, sentAt, answeredAt }: ForwardedExchange): void {
+    if (query.spans instanceof FollowedQuery)
+      query.spans.exchanged({ address: upstream, port, protocol }, sentAt, answeredAt);
+  }
+
+  readonly #answered = (outcome: Outcome, query: Query): Outcome => {
+    const { spans } = query;
+    if (!(spans instanceof FollowedQuery) || spans.tracer !== this) return outcome;
+    this.#followed--;
+    spans.end();
+    const endedAt = this.#site.clock.now();
+    const duration = endedAt - query.receivedAt;
+    if (!spans.isKept && !this.#sampler.keepsAfterwards(outcome, duration)) return outcome;
+    const { exporter, sharesSpans } = this.#options;
+    const { traceId, parent } = spans;
+    const epoch = this.#site.clock.wallTime() - endedAt;
+    exporter.add(
+      finishTrace({ query, outcome, spans, traceId, parent, sharesSpans, epoch, endedAt }, this.#site.random),
+    );
+    for (const exemplars of this.#exemplars) exemplars.keep(query, duration, traceId);
+    return outcome;
+  };
+}
+
+/** The spans of a query that this plugin follows. */
+class FollowedQuery extends QuerySpans {
+  readonly tracer: Tracer;
+  readonly parent: TraceContext | undefined;
+  readonly #site: Site;
+  #traceId: string | undefined;
+
+  constructor(tracer: Tracer, site: Site, isKept: boolean, parent: TraceContext | undefined) {
+    super(site.clock, isKept);
+    this.tracer = tracer;
+    this.parent = parent;
+    this.#site = site;
+  }
+
+  /** Made when somebody asks: most queries that are looked back on are not kept. */
+  get traceId(): string {
+    this.#traceId ??= this.parent?.traceId ?? newId(this.#site.random) + newId(this.#site.random);
+    return this.#traceId;
+  }
+}

@@ -1,0 +1,41 @@
+/** Clients that say which trace their query belongs to. */
+import type { IncomingHttpHeaders } from "node:http";
+import type { Endpoint, TraceHeaders } from "../plugin/endpoint.ts";
+import { TRACE_HEADERS } from "../plugin/trace-context.ts";
+
+/** The client, and what a request of it says of its trace; the very same endpoint where it says nothing. */
+export function withTraceHeaders(client: Endpoint, headers: IncomingHttpHeaders): Endpoint {
+  for (const name of TRACE_HEADERS)
+    if (headers[name] !== undefined) return new TracedEndpoint(client, headers);
+  return client;
+}
+
+class TracedEndpoint implements Endpoint {
+  readonly traceHeaders: TraceHeaders;
+  readonly #client: Endpoint;
+
+  constructor(client: Endpoint, headers: TraceHeaders) {
+    this.#client = client.snapshot();
+    this.traceHeaders = headers;
+  }
+
+  get address(): string {
+    return this.#client.address;
+  }
+
+  get port(): number {
+    return this.#client.port;
+  }
+
+  get family(): 4 | 6 {
+    return this.#client.family;
+  }
+
+  get octets(): Uint8Array {
+    return this.#client.octets;
+  }
+
+  snapshot(): Endpoint {
+    return this;
+  }
+}
