@@ -26,7 +26,7 @@ import {
   reduceOptions,
   sharedZones,
 } from "./cluster-plan.ts";
-import { type AnsweringHandler, ShownCluster } from "./shown-cluster.ts";
+import { ShownCluster } from "./shown-cluster.ts";
 import { type ClusterSource, lastingSite, WATCHED_CLUSTER, WatchedCluster } from "./watched-cluster.ts";
 
 export class KubernetesInstance implements PluginInstance {
@@ -48,7 +48,7 @@ export class KubernetesInstance implements PluginInstance {
     this.#isFollower = site.feed.role === "follower";
   }
 
-  readonly handle: Handler = (query, next) => this.#handlerFor(query.name).handle(query, next);
+  readonly handle: Handler = (query, next) => this.#shown.handlerFor(query).handle(query, next);
 
   async inherit(predecessors: readonly PlacedPlugin[]): Promise<void> {
     const content = await this.#content();
@@ -140,10 +140,6 @@ export class KubernetesInstance implements PluginInstance {
 
   get cluster(): ClusterClients {
     return this.#shown.clients;
-  }
-
-  #handlerFor(name: Name): AnsweringHandler {
-    return this.#shown.handlerFor(name);
   }
 
   get #shown(): ShownCluster {

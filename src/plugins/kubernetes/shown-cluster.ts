@@ -122,9 +122,10 @@ export class ShownCluster {
     this.#multicluster?.stop();
   }
 
-  handlerFor(name: Name): AnsweringHandler {
+  /** Takes the query, not its name: making a `Name` costs as much as finding a remembered answer. */
+  handlerFor(query: Query): AnsweringHandler {
     const multicluster = this.#multicluster;
-    return multicluster?.owns(name, this.#answers) ? multicluster.handler : this.#handler;
+    return multicluster?.owns(query.name, this.#answers) ? multicluster.handler : this.#handler;
   }
 
   provideMetadata(query: Query): void {
