@@ -6,6 +6,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer } from "../lib/clock.ts";
+import { LinkedList, type Place } from "../lib/linked-list.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
 import type { BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
 import { ReportedEndpoint } from "./endpoint.ts";
@@ -81,7 +82,7 @@ class ByteStreamServer implements Transport {
   port = 0;
   readonly options: ByteStreamServerOptions;
   readonly #server: Server;
-  readonly #connections = new Set<OpenConnection>();
+  readonly #connections = new LinkedList<OpenConnection>();
   #socket: TcpSocket | undefined;
 
   constructor(options: ByteStreamServerOptions) {
@@ -140,7 +141,7 @@ class ByteStreamServer implements Transport {
   }
 
   forget(connection: OpenConnection): void {
-    this.#connections.delete(connection);
+    if (connection.place !== undefined) this.#connections.remove(connection.place);
     this.options.budget.forget(connection);
   }
 
@@ -175,7 +176,7 @@ class ByteStreamServer implements Transport {
       socket.destroy();
       return;
     }
-    this.#connections.add(connection);
+    connection.place = this.#connections.append(connection);
     connection.begin();
   }
 }
@@ -191,6 +192,9 @@ export async function untilAccepted(): Promise<void> {
 }
 
 class OpenConnection implements BudgetedConnection {
+  budgetPlace: Place<BudgetedConnection> | undefined;
+  /** Where it stands in the server's list. */
+  place: Place<OpenConnection> | undefined;
   readonly #socket: Socket;
   readonly #server: ByteStreamServer;
   #user: StreamUser | undefined;

@@ -3,9 +3,12 @@
  * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: who opens
  * connections and says nothing does not shut out others.
  */
+import { LinkedList, type Place } from "../lib/linked-list.ts";
 
 /** A connection as the budget sees it. */
 export interface BudgetedConnection {
+  /** Where it stands in the budget, which alone sets this; `undefined` at first. */
+  budgetPlace: Place<BudgetedConnection> | undefined;
   /** Whether a query of it is under way: such a connection is not closed for another one. */
   readonly awaitsAnswers: boolean;
   destroy(): void;
@@ -45,7 +48,7 @@ export function connectionsWithin(descriptors: number, planes: number): number {
 export class ConnectionBudget {
   limits: ConnectionLimits;
   /** Those not heard of for the longest time come first. */
-  readonly #connections = new Set<BudgetedConnection>();
+  readonly #connections = new LinkedList<BudgetedConnection>();
   /** Connections whose client is behind with reading. */
   #behind = 0;
   #unsent = 0;
@@ -76,17 +79,17 @@ export class ConnectionBudget {
       this.forget(silent);
       silent.destroy();
     }
-    this.#connections.add(connection);
+    connection.budgetPlace = this.#connections.append(connection);
     return true;
   }
 
   forget(connection: BudgetedConnection): void {
-    this.#connections.delete(connection);
+    if (connection.budgetPlace !== undefined) this.#connections.remove(connection.budgetPlace);
   }
 
   /** A whole message has come. */
   heardFrom(connection: BudgetedConnection): void {
-    if (this.#connections.delete(connection)) this.#connections.add(connection);
+    if (connection.budgetPlace !== undefined) this.#connections.moveToEnd(connection.budgetPlace);
   }
 
   /** Octets of replies that a connection may leave unread before it is read no further: less where very many are behind. */

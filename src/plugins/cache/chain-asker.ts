@@ -2,6 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
+import { LinkedList } from "../../lib/linked-list.ts";
 import type { Logger } from "../../lib/log.ts";
 import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
@@ -20,7 +21,7 @@ export class ChainAsker {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #flights = new FlightTable();
-  readonly #timers = new Set<Timer>();
+  readonly #timers = new LinkedList<Timer>();
   #stopped = false;
 
   constructor(settings: CacheSettings, store: AnswerStore, clock: Clock, log: Logger) {
@@ -96,7 +97,6 @@ export class ChainAsker {
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers) timer.cancel();
-    this.#timers.clear();
   }
 
   #answer(pending: PendingQuery, joins: number): Outcome | Promise<Outcome> {
@@ -239,15 +239,15 @@ export class ChainAsker {
       let late = false;
       const timer = this.#clock.after(ms, () => {
         late = true;
-        this.#timers.delete(timer);
+        this.#timers.remove(place);
         resolve(onTime());
       });
-      this.#timers.add(timer);
+      const place = this.#timers.append(timer);
       landed
         .then((landing) => {
           if (late) return;
           timer.cancel();
-          this.#timers.delete(timer);
+          this.#timers.remove(place);
           resolve(onLanded(landing));
         })
         .catch(reject);

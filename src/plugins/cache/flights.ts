@@ -1,5 +1,6 @@
 /** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
 import { RecordType } from "../../dns/type-names.ts";
+import { LinkedList, type Place } from "../../lib/linked-list.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
@@ -25,6 +26,9 @@ export class Flight {
   storable = true;
   /** Queries that wait for the answer to this one. */
   waiting = 0;
+  /** The next one that can be joined whose hash falls into the same place. The table's own, as {@link place}. */
+  neighbour: Flight | undefined;
+  place: Place<Flight> | undefined;
   #landed: Promise<Landing> | undefined;
   #resolve: (landing: Landing) => void = ignore;
 
@@ -49,8 +53,9 @@ export class Flight {
 
 /** The flights of one cache. There are as many as the plugins behind let wait. */
 export class FlightTable {
-  readonly #byHash = new Map<number, Flight>();
-  readonly #all = new Set<Flight>();
+  /** Those that can be joined, in chains by the low bits of their hashes: no `Map`, for the reason that {@link LinkedList} tells. */
+  readonly #chains: (Flight | undefined)[] = new Array<Flight | undefined>(CHAINS);
+  readonly #all = new LinkedList<Flight>();
   #waiting = 0;
 
   /** Queries that wait for the answers to others. */
@@ -67,7 +72,7 @@ export class FlightTable {
    */
   joinable({ asked, hash, traits }: PendingQuery): Flight | undefined {
     if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
-    const flight = this.#byHash.get(hash);
+    const flight = this.#find(hash);
     if (flight === undefined || flight.traits !== traits || namesClientSubnet(asked)) return undefined;
     if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
     if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
@@ -76,21 +81,32 @@ export class FlightTable {
 
   add(pending: PendingQuery): Flight {
     const flight = new Flight(pending);
-    this.#all.add(flight);
+    flight.place = this.#all.append(flight);
     if (namesClientSubnet(pending.asked)) return flight;
-    const known = this.#byHash.get(flight.hash);
-    if (known === undefined || replyCapacity(known.asked) <= replyCapacity(flight.asked))
-      this.#byHash.set(flight.hash, flight);
+    const known = this.#find(flight.hash);
+    if (known !== undefined && replyCapacity(known.asked) > replyCapacity(flight.asked)) return flight;
+    if (known !== undefined) this.close(known);
+    const chain = flight.hash & (CHAINS - 1);
+    flight.neighbour = this.#chains[chain];
+    this.#chains[chain] = flight;
     return flight;
   }
 
   /** From now on nobody can join. */
   close(flight: Flight): void {
-    if (this.#byHash.get(flight.hash) === flight) this.#byHash.delete(flight.hash);
+    const chain = flight.hash & (CHAINS - 1);
+    let before: Flight | undefined;
+    for (let at = this.#chains[chain]; at !== flight; at = at.neighbour) {
+      if (at === undefined) return;
+      before = at;
+    }
+    if (before === undefined) this.#chains[chain] = flight.neighbour;
+    else before.neighbour = flight.neighbour;
+    flight.neighbour = undefined;
   }
 
   remove(flight: Flight): void {
-    this.#all.delete(flight);
+    if (flight.place !== undefined) this.#all.remove(flight.place);
     this.close(flight);
   }
 
@@ -104,9 +120,18 @@ export class FlightTable {
   }
 
   [Symbol.iterator](): Iterator<Flight> {
-    return this.#all.values();
+    return this.#all[Symbol.iterator]();
+  }
+
+  #find(hash: number): Flight | undefined {
+    let flight = this.#chains[hash & (CHAINS - 1)];
+    while (flight !== undefined && flight.hash !== hash) flight = flight.neighbour;
+    return flight;
   }
 }
+
+/** A power of two. The hashes are keyed, so nobody can choose names that fall into one chain. */
+const CHAINS = 4096;
 
 /** More than these ask for themselves: the bounds of the plugins behind then count for them. */
 const MAX_WAITING = 10_000;

@@ -45,7 +45,8 @@ test("no thread takes for whole what others are writing, and all is in order aft
   const { torn, read, disturbed, written, slab } = await race(true);
   context.diagnostic(`${read} read, ${disturbed} disturbed, ${written} written`);
   assert.equal(torn, 0);
-  assert.ok(read > STEPS && written > STEPS / 10);
+  // How often a thread goes without the lock is up to the machine: enough that the race has taken place.
+  assert.ok(read > 1_000 && written > 1_000, `${read} read, ${written} written`);
   assert.ok(disturbed < read / 2);
   assert.ok(slab.size <= 24);
 });

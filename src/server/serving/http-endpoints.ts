@@ -5,6 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
+import type { Place } from "../../lib/linked-list.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
 import { untilAccepted } from "../../transports/byte-stream-server.ts";
@@ -254,6 +255,7 @@ class HttpSocket {
 }
 
 class HttpConnection implements BudgetedConnection {
+  budgetPlace: Place<BudgetedConnection> | undefined;
   awaitsAnswers = false;
   readonly #socket: Socket;
 
