@@ -7,7 +7,13 @@ const plugins = join(import.meta.dirname, "..", "src", "plugins");
 const contract = readFileSync(join(import.meta.dirname, "..", "src", "plugin", "index.ts"), "utf8");
 
 /** Of the program's own housekeeping, and of use to nobody else. */
-const HOUSEKEEPING = ["memory-release.ts", "metrics-exposition.ts", "node-modules.ts", "server-identity.ts"];
+const HOUSEKEEPING = [
+  "http-client.ts",
+  "memory-release.ts",
+  "metrics-exposition.ts",
+  "node-modules.ts",
+  "server-identity.ts",
+];
 
 /** Names that the built-in plugins import from the contract's room, or from the helpers below it, by file. */
 function namesInUse(): Map<string, string> {

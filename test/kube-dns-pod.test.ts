@@ -3,21 +3,13 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { dig } from "./support/dig.ts";
 import { freePort } from "./support/free-ports.ts";
 import { Peer, skipWithoutPeers } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
-
-async function untilTrue(what: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await what().catch(() => false))) {
-    if (performance.now() > deadline) throw new Error(`in vain: ${what}`);
-    await pause(20);
-  }
-}
+import { untilTrue } from "./support/until-true.ts";
 
 const WEB = "web.default.svc.cluster.local";
 const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;

@@ -12,20 +12,13 @@ import { freePort } from "./support/free-ports.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
 import { Peer, skipWithoutPeers } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
+import { untilTrue } from "./support/until-true.ts";
 
 const web = {
   metadata: { name: "web", namespace: "default" },
   spec: { clusterIP: "10.0.0.10", ports: [{ name: "http", port: 80, protocol: "TCP" }] },
 };
 const KUBERNETES = "kubernetes.default.svc.cluster.local";
-
-async function untilTrue(what: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await what())) {
-    if (performance.now() > deadline) throw new Error(`in vain: ${what}`);
-    await pause(20);
-  }
-}
 
 async function start(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const [port, health] = [await freePort(), await freePort()];

@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
 import { NetworkNamespace } from "./support/network-namespace.ts";
 import { portolanWords, runPortolan } from "./support/portolan.ts";
 import { Program, run } from "./support/program.ts";
+import { untilTrue } from "./support/until-true.ts";
 
 const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
 const whyNot = async (): Promise<string | false> => {
@@ -42,14 +42,6 @@ const TEMPLATE = `cluster.local:53 {
     }
 }
 `;
-
-async function untilTrue(what: () => Promise<boolean>, milliseconds = 20_000): Promise<void> {
-  const deadline = performance.now() + milliseconds;
-  while (!(await what().catch(() => false))) {
-    if (performance.now() > deadline) throw new Error(`in vain: ${what}`);
-    await pause(50);
-  }
-}
 
 /** A node, with a pod that asks, and the cluster's own DNS behind a service address that the node translates. */
 class Network implements AsyncDisposable {

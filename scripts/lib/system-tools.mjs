@@ -14,6 +14,7 @@ const DEBIAN_PACKAGES = new Map([
   ["fstrm_capture", "fstrm-bin"],
   ["etcd", "etcd-server"],
   ["etcdctl", "etcd-client"],
+  ["pebble", "pebble"],
 ]);
 
 /** Asked by Debian's packages whether the service that they bring may be started. */

@@ -1,5 +1,5 @@
 /** Who a server is towards TLS clients: what its certificate files held when they were read last. */
-import type { SecureContextOptions } from "node:tls";
+import type { SecureContext, SecureContextOptions } from "node:tls";
 
 /** What a server asks of its clients' certificates, in the words of Corefiles (CoreDNS facts 2.38). */
 export type ClientAuthentication =
@@ -16,10 +16,15 @@ export interface ServerIdentity {
   readonly clientAuthentication: ClientAuthentication;
   /** Takes the secrets of sessions, a line each, for who decrypts what was recorded. */
   readonly keyLog: ((line: Uint8Array) => void) | undefined;
+  /**
+   * What a client gets that says which name it wants (SNI, RFC 6066 section 3); the connection of one that gets nothing ends. Without this
+   * all clients get {@link context}, as do those that say none.
+   */
+  readonly select?: ((serverName: string) => SecureContext | undefined) | undefined;
 }
 
 /** Where a listener finds the identity in force: it asks anew for each connection. */
 export class IdentityHolder {
-  /** `undefined` before the files were read. */
+  /** `undefined` before there is a certificate: connections end meanwhile. */
   current: ServerIdentity | undefined;
 }

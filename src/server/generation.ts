@@ -63,6 +63,8 @@ export interface ListenPoint {
 
 interface Block {
   readonly configured: ConfiguredBlock;
+  /** Plugins that other blocks have, and that stand in every block. */
+  readonly guests: readonly ConfiguredPlugin[];
   readonly placed: PlacedPlugin[];
 }
 
@@ -91,26 +93,37 @@ export class Generation {
     this.#log = options.site.processLog;
     this.debug = configuration.blocks.some(({ settings }) => settings.debug);
     const shared = new Map<string, unknown>();
-    this.#blocks = configuration.blocks.map((configured) => ({ configured, placed: [] }));
+    const everywhere = pluginsForEveryBlock(configuration.blocks);
+    this.#blocks = configuration.blocks.map((configured) => ({
+      configured,
+      guests: [...everywhere.values()].flatMap(({ guest }) =>
+        configured.plugins.some(({ definition }) => definition === guest.definition) ? [] : guest,
+      ),
+      placed: [],
+    }));
     const sockets = socketsByLabel(configuration.blocks);
     this.planes = Math.max(1, ...sockets.values());
     const { plane } = options;
     for (const { block, plugin } of this.#inSetupOrder()) {
       const { name, leaderOnly } = plugin.definition;
       if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
-      for (const [index, config] of plugin.configs.entries()) {
-        const feed = options.feed(`${this.#blocks.indexOf(block)}/${name}/${index}`);
-        const site = makeSite(name, block, options, shared, feed);
+      const isGuest = block.guests.includes(plugin);
+      const place = `${this.#blocks.indexOf(block)}/${name}`;
+      const add = (index: number, feed: string, make: (site: Site) => PluginInstance | undefined): void => {
         let instance: PluginInstance | undefined;
         try {
-          instance = plugin.definition.create?.(config, site);
+          instance = make(makeSite(name, block, options, shared, options.feed(`${place}/${feed}`)));
         } catch (error) {
           throw setupFault(error, plugin, index, configuration.textOf);
         }
-        if (instance === undefined) continue;
+        if (instance === undefined) return;
         this.#origins.set(instance, { plugin, index });
         block.placed.push({ name, instance });
-      }
+      };
+      for (const [index, config] of isGuest ? [] : plugin.configs.entries())
+        add(index, String(index), (site) => plugin.definition.create?.(config, site));
+      const said = everywhere.get(name)?.configs;
+      if (said !== undefined) add(0, "every", (site) => plugin.definition.createForEveryBlock?.(said, site));
     }
     const points = this.#makeListenPoints(options, sockets);
     this.listenPoints = points.filter((point) => point.sockets > plane);
@@ -256,7 +269,7 @@ export class Generation {
 
   #inSetupOrder(): { readonly block: Block; readonly plugin: ConfiguredPlugin }[] {
     return this.#blocks
-      .flatMap((block) => block.configured.plugins.map((plugin) => ({ block, plugin })))
+      .flatMap((block) => [...block.configured.plugins, ...block.guests].map((plugin) => ({ block, plugin })))
       .sort((one, other) => one.plugin.position - other.plugin.position);
   }
 
@@ -326,6 +339,21 @@ export class Generation {
       );
     };
   }
+}
+
+/** Plugins that stand in every block, by name, with all that the configuration says of them. */
+function pluginsForEveryBlock(
+  blocks: readonly ConfiguredBlock[],
+): Map<string, { readonly guest: ConfiguredPlugin; readonly configs: unknown[] }> {
+  const found = new Map<string, { readonly guest: ConfiguredPlugin; readonly configs: unknown[] }>();
+  for (const plugin of blocks.flatMap(({ plugins }) => plugins)) {
+    const { name, createForEveryBlock } = plugin.definition;
+    if (createForEveryBlock === undefined) continue;
+    const known = found.get(name);
+    if (known === undefined) found.set(name, { guest: plugin, configs: [...plugin.configs] });
+    else known.configs.push(...plugin.configs);
+  }
+  return found;
 }
 
 /** Labels of the listeners that a block is on. */

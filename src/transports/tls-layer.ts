@@ -3,7 +3,7 @@
  * for new connections; those that are open go on.
  */
 import type { Socket } from "node:net";
-import type { Server, TLSSocket } from "node:tls";
+import type { SecureContext, Server, TLSSocket } from "node:tls";
 import { nodeTls } from "../lib/node-modules.ts";
 import type { ClientAuthentication, ServerIdentity } from "../lib/server-identity.ts";
 import type { ByteStream, StreamLayer } from "./byte-stream-server.ts";
@@ -36,6 +36,7 @@ export class TlsLayer implements StreamLayer {
     const { socket } = stream;
     const server = this.#serverOf(this.#options.identity());
     if (server === undefined || socket.destroyed) {
+      this.#options.onHandshakeFailed?.();
       socket.destroy();
       return;
     }
@@ -50,7 +51,7 @@ export class TlsLayer implements StreamLayer {
   /** Not listening: it is handed connections. */
   #serverOf(identity: ServerIdentity | undefined): Server | undefined {
     if (identity === undefined || identity === this.#identity) return this.#server;
-    const { context, clientAuthentication, keyLog } = identity;
+    const { context, clientAuthentication, keyLog, select } = identity;
     const server = nodeTls().createServer({
       ...context,
       minVersion: "TLSv1.2",
@@ -58,6 +59,13 @@ export class TlsLayer implements StreamLayer {
       requestCert: clientAuthentication !== "nocert",
       // Judged below, as not every client has to have one.
       rejectUnauthorized: false,
+      ...(select !== undefined && {
+        SNICallback: (name: string, done: (error: Error | null, context?: SecureContext) => void) => {
+          const selected = select(name.toLowerCase());
+          if (selected === undefined) done(new Error("no certificate for this name"));
+          else done(null, selected);
+        },
+      }),
     });
     server.on("secureConnection", (socket) => this.#secured(socket, clientAuthentication));
     // What goes wrong in a handshake costs that connection, which is closed by then.

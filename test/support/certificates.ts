@@ -1,5 +1,6 @@
 /** Certificates for tests, made on the spot: RFC 5280 in as few octets as TLS needs. */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
+import { bitString, integer, objectIdentifier, sequence, tagged } from "../../src/lib/der.ts";
 
 export interface IssuedCertificate {
   /** PEM. */
@@ -100,31 +101,4 @@ function extension(oid: string, value: Buffer, critical = false): Buffer {
 
 function generalizedTime(date: Date): Buffer {
   return tagged(0x18, Buffer.from(`${date.toISOString().replace(/\D/g, "").slice(0, 14)}Z`));
-}
-
-function objectIdentifier(hex: string): Buffer {
-  return tagged(0x06, Buffer.from(hex, "hex"));
-}
-
-function integer(octets: Buffer): Buffer {
-  return tagged(0x02, octets);
-}
-
-function bitString(octets: Buffer): Buffer {
-  return tagged(0x03, Buffer.concat([Buffer.from([0]), octets]));
-}
-
-function sequence(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x30, Buffer.concat(parts));
-}
-
-function tagged(tag: number, content: Buffer): Buffer {
-  const { length } = content;
-  const header =
-    length < 0x80
-      ? [tag, length]
-      : length < 0x100
-        ? [tag, 0x81, length]
-        : [tag, 0x82, length >>> 8, length & 0xff];
-  return Buffer.concat([Buffer.from(header), content]);
 }

@@ -1,7 +1,8 @@
 /** Azure's Resource Manager, as far as lists of records go, and how to sign in to it. */
 import type { TokenCredential } from "@azure/identity";
+import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
-import { JsonClient, list, reasonOf, record, string } from "../../zones/backends/json-client.ts";
+import { JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 import { type Cloud, isAuthority } from "./clouds.ts";

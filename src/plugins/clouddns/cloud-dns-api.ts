@@ -1,7 +1,8 @@
 /** Google's Cloud DNS API, as far as lists of records go, and how to sign in to it. */
 import type { GoogleAuth } from "google-auth-library";
+import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
-import { JsonClient, list, reasonOf, record, string } from "../../zones/backends/json-client.ts";
+import { JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 

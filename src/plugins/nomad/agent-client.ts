@@ -1,6 +1,8 @@
 /** Nomad's HTTP API: several agents, of which one is asked until it fails, and a token that may change. */
+
+import type { TlsOptions } from "../../lib/http-client.ts";
 import { readTextFile, type Site } from "../../plugin/index.ts";
-import { type JsonAnswer, JsonClient, type TlsOptions } from "../../zones/backends/json-client.ts";
+import { type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface AgentClientOptions {

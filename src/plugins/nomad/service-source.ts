@@ -1,7 +1,7 @@
 /** The services of Nomad as a zone: `SERVICE.NAMESPACE.ZONE` with addresses and ports. */
 import { A, AAAA, Name, SOA, SRV } from "../../dns/index.ts";
+import { list, record, string } from "../../lib/http-client.ts";
 import { parseIpAddress } from "../../plugin/index.ts";
-import { list, record, string } from "../../zones/backends/json-client.ts";
 import type { ZoneListing } from "../../zones/zone-listing.ts";
 import type { ZoneSource } from "../../zones/zone-source.ts";
 import type { AgentClient } from "./agent-client.ts";

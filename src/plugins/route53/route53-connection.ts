@@ -6,7 +6,7 @@ import type {
   Route53Client,
   Route53ClientConfig,
 } from "@aws-sdk/client-route-53";
-import { reasonOf } from "../../zones/backends/json-client.ts";
+import { reasonOf } from "../../lib/http-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 

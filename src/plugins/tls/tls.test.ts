@@ -103,12 +103,57 @@ test("keylog makes a file for its owner alone, and warns", async () => {
   assert.match(running.log.lines.join("\n"), /can decrypt all queries/);
 });
 
+test("names of acme are those of certificates", () => {
+  const { configs } = plugin("tls {\n acme Bücher.Example. *.WILD.example wild.example *.wild.example\n}");
+  assert.deepEqual(
+    configs.map((config) => (config as { readonly acme: { readonly domains: unknown } }).acme.domains),
+    [["xn--bcher-kva.example", "*.wild.example", "wild.example"]],
+  );
+});
+
+test("a name has the same options in all blocks", async () => {
+  const shared = new Map<string, unknown>();
+  const block = (text: string) => PluginTest.of(tls, text, { shared });
+  block("tls {\n acme a.example b.example\n}");
+  block("tls {\n acme b.example\n}");
+  assert.throws(
+    () => block("tls {\n acme c.example b.example\n email a@example.org\n}"),
+    /ACME domain "b\.example" is configured with conflicting options/,
+  );
+});
+
+for (const [name, words, reason] of [
+  ["no roots", `ca_root ${at("none")}`, /could not read ACME ca_root .*none/],
+  ["roots that are none", `ca_root ${at("junk")}`, /could not read ACME ca_root .*junk/],
+  ["a file in place of a folder", `storage ${at("junk")}`, /cannot write to ACME storage .*junk/],
+] as const) {
+  test(`acme with ${name} refuses the start`, async () => {
+    const running = plugin(`tls {\n acme a.example\n ${words}\n}`);
+    await assert.rejects(running.start(), reason);
+    await running.stop();
+    assert.equal(running.clock.pendingTimers, 0);
+  });
+}
+
 for (const [text, message] of [
   ["tls", /Wrong argument count/],
   ["tls a", /Wrong argument count/],
   ["tls a b c d", /Wrong argument count/],
   ["tls a b {\n client_auth maybe\n}", /unknown authentication type 'maybe'/],
   ["tls a b {\n acme example.org\n}", /unknown property 'acme'/],
+  ["tls {\n email a@example.org\n}", /ACME requires at least one domain/],
+  ["tls {\n acme\n}", /ACME requires at least one domain/],
+  ["tls {\n acme a.example\n keylog x\n}", /unknown ACME option "keylog"/],
+  ["tls {\n acme a.example\n acme b.example\n}", /ACME option "acme" can only be specified once/],
+  ["tls {\n acme a.example\n ca\n}", /Wrong argument count .* after 'ca'/],
+  ["tls {\n acme a.example\n ca x y\n}", /Wrong argument count .* after 'y'/],
+  ["tls {\n acme a.example\n ca ftp://ca.example\n}", /invalid ACME CA "ftp:/],
+  ["tls {\n acme a.example\n email ../a@b/c\n}", /invalid ACME email/],
+  ["tls {\n acme a.example\n resolver 192.0.2.1\n}", /invalid ACME resolver/],
+  ["tls {\n acme 192.0.2.1\n}", /invalid ACME domain "192\.0\.2\.1": .*addresses/],
+  ["tls {\n acme [2001:db8::1]\n}", /invalid ACME domain .*addresses/],
+  ["tls {\n acme a.*.example\n}", /a wildcard can only be the first label/],
+  ["tls {\n acme ../../etc\n}", /it is no host name/],
   ["tls a b\ntls c d", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

@@ -32,8 +32,10 @@ type BoundedHook = keyof typeof HOOK_BOUNDS;
  *   handler that does not return at all cannot be helped: there is one thread.
  */
 export function isolated<T>(definition: PluginDefinition<T>, budget: number): PluginDefinition<T> {
+  // What stands in every block stands behind no wall: that is for the built-in ones.
+  const { createForEveryBlock: _, ...own } = definition;
   return {
-    ...definition,
+    ...own,
     config: isolatedSchema(definition),
     ...(definition.configure !== undefined && {
       configure(config, settings, setup) {

@@ -2,27 +2,23 @@
 import type { Dispatcher } from "undici";
 import { BackOff } from "../../lib/back-off.ts";
 import type { Clock } from "../../lib/clock.ts";
+import {
+  type ConnectOptions,
+  oneLine,
+  openDispatcher,
+  readBoundedBody,
+  reasonOf,
+  record,
+  retryAfterOf,
+  string,
+} from "../../lib/http-client.ts";
 import { ZoneSourceError } from "../zone-source.ts";
 
-export interface JsonClientOptions {
+export interface JsonClientOptions extends ConnectOptions {
   readonly clock: Clock;
   readonly random: { fraction(): number };
-  /** Where `HTTPS_PROXY` and its like stand. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly tls?: TlsOptions | undefined;
-  /** A Unix socket that all requests go to. */
-  readonly socketPath?: string | undefined;
   /** Requests that may be made for one answer. Default 4. */
   readonly attempts?: number;
-}
-
-/** PEM. */
-export interface TlsOptions {
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly servername?: string | undefined;
-  readonly rejectUnauthorized?: boolean | undefined;
 }
 
 export interface JsonRequest {
@@ -52,17 +48,15 @@ export class HttpStatusError extends ZoneSourceError {
   }
 }
 
-const CONNECT_TIMEOUT = 10_000;
 const DEFAULT_TIMEOUT = 30_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8_000;
 const DEFAULT_ATTEMPTS = 4;
 const MAX_BODY_OCTETS = 64 * 1024 * 1024;
-const MAX_REASON_LENGTH = 300;
 
 export class JsonClient {
   readonly #options: JsonClientOptions;
-  #dispatcher: Dispatcher | undefined;
+  #dispatcher: Promise<Dispatcher> | undefined;
 
   constructor(options: JsonClientOptions) {
     this.#options = options;
@@ -86,7 +80,7 @@ export class JsonClient {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher?.destroy();
+    await (await this.#dispatcher)?.destroy();
   }
 
   async #getOnce(url: URL, { headers, timeout = DEFAULT_TIMEOUT, signal }: JsonRequest): Promise<JsonAnswer> {
@@ -119,15 +113,8 @@ export class JsonClient {
     }
   }
 
-  async #connect(): Promise<Dispatcher> {
-    const { Agent, EnvHttpProxyAgent } = await import("undici");
-    if (this.#dispatcher !== undefined) return this.#dispatcher;
-    const { tls, socketPath, environment } = this.#options;
-    const connect = { timeout: CONNECT_TIMEOUT, ...tls, ...(socketPath !== undefined && { socketPath }) };
-    this.#dispatcher =
-      socketPath === undefined
-        ? new EnvHttpProxyAgent({ connect, requestTls: { ...tls }, ...proxiesOf(environment) })
-        : new Agent({ connect });
+  #connect(): Promise<Dispatcher> {
+    this.#dispatcher ??= openDispatcher(this.#options);
     return this.#dispatcher;
   }
 
@@ -144,21 +131,13 @@ export class JsonClient {
   }
 }
 
-function proxiesOf(environment: JsonClientOptions["environment"]) {
-  const value = (name: string): string => environment[name] || environment[name.toLowerCase()] || "";
-  return { httpProxy: value("HTTP_PROXY"), httpsProxy: value("HTTPS_PROXY"), noProxy: value("NO_PROXY") };
-}
-
 async function readBody(body: AsyncIterable<Uint8Array>, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let octets = 0;
-  for await (const chunk of body) {
-    octets += chunk.length;
-    if (octets > MAX_BODY_OCTETS)
-      throw new ZoneSourceError(`GET ${withoutQuery(url)}: more than ${MAX_BODY_OCTETS} octets`);
-    chunks.push(chunk);
+  try {
+    return await readBoundedBody(body, MAX_BODY_OCTETS);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new ZoneSourceError(`GET ${withoutQuery(url)}: ${error.message}`);
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function parseJson(text: string, url: URL): unknown {
@@ -180,37 +159,7 @@ function reasonIn(text: string): string {
   } catch {
     // Text, then.
   }
-  return reason
-    .trim()
-    .replace(/\s+/g, " ")
-    .replace(/\p{Cc}/gu, "?")
-    .slice(0, MAX_REASON_LENGTH);
-}
-
-/** A value of JSON as an object; what is none has no members. */
-export function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-/** A value of JSON as a list; what is none has no entries. */
-export function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-export function string(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-/** Node has an error without message for a host with several addresses, none of which can be reached. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
-  if (!(error instanceof Error)) return String(error);
-  return (error.message === "" ? error.name : error.message).replace(/\s+/g, " ").slice(0, MAX_REASON_LENGTH);
-}
-
-/** Seconds, or a date (RFC 9110 section 10.2.3), which is passed over. */
-function retryAfterOf(value: string | undefined): number {
-  return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : 0;
+  return oneLine(reason);
 }
 
 function withoutQuery(url: URL): string {

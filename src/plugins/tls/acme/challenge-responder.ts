@@ -1,0 +1,45 @@
+/**
+ * Answers the certificate authority. It stands in every server block of a configuration that obtains certificates, so that it is asked
+ * whichever block the name belongs to.
+ */
+import { RecordClass, RecordType, TXT } from "../../../dns/index.ts";
+import type { Handler, PluginInstance, Site } from "../../../plugin/index.ts";
+import type { AcmeState } from "./acme-state.ts";
+import type { Challenge } from "./challenge-table.ts";
+
+export class ChallengeResponder implements PluginInstance {
+  readonly #site: Site;
+  readonly #state: AcmeState;
+  #endWatch: (() => void) | undefined;
+
+  constructor(site: Site, state: AcmeState) {
+    this.#site = site;
+    this.#state = state;
+    site.feed.provide(() => [state.challenges.challenges]);
+    site.feed.receive((message) => state.challenges.replace(message as readonly Challenge[]));
+  }
+
+  readonly handle: Handler = (query, next) => {
+    const { challenges } = this.#state;
+    if (challenges.isEmpty || query.type !== RecordType.TXT || query.class !== RecordClass.IN)
+      return next(query);
+    const texts = challenges.textsOf(query.name);
+    if (texts === undefined) return next(query);
+    query.trace?.note("a challenge of ACME is pending");
+    const answer = texts.map((text) => TXT.create(query.name, 0, { strings: [Buffer.from(text)] }));
+    return query.reply({ authoritative: true, answer });
+  };
+
+  start(): void {
+    const { block, feed } = this.#site;
+    this.#endWatch = this.#state.challenges.watch((names) => {
+      feed.publish(this.#state.challenges.challenges);
+      // That there is no such name may have been kept, and so may the challenge before this one.
+      for (const { instance } of block.plugins()) instance.forget?.(names);
+    });
+  }
+
+  stop(): void {
+    this.#endWatch?.();
+  }
+}
