@@ -183,16 +183,16 @@ export class ManagedCertificate {
       signal,
     });
     const certificate = readCertificate(chain, pemOf(key));
-    this.#plan = undefined;
-    this.#take(certificate);
-    log.info(
-      `certificate for ${domain} from ${authority} is in force for new connections, until ${new Date(certificate.notAfter).toISOString()}`,
-    );
     try {
       await storage.write(domain, certificate);
     } catch (error) {
       log.error(`cannot keep the certificate for ${domain} on the disk: ${reasonOf(error)}`);
     }
+    this.#plan = undefined;
+    this.#take(certificate);
+    log.info(
+      `certificate for ${domain} from ${authority} is in force for new connections, until ${new Date(certificate.notAfter).toISOString()}`,
+    );
   }
 
   #take(certificate: StoredCertificate): void {

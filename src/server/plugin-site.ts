@@ -1,0 +1,102 @@
+/** What each instance of a plugin is given of the server. */
+
+import type { ServerKey } from "../corefile/server-key.ts";
+import type { Name } from "../dns/name.ts";
+import { GuardedClock } from "../lib/guarded-clock.ts";
+import type { Logger } from "../lib/log.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { PlacedPlugin } from "../plugin/plugin-instance.ts";
+import type { BlockSite, Feed, ListenerSite, Site } from "../plugin/site.ts";
+import type { ConfiguredBlock } from "./configuration/configuration.ts";
+import { PLUGIN_PANICS } from "./isolation/isolation.ts";
+
+/** Everything that a site offers and that does not depend on block and plugin. */
+export type SharedSite = Omit<Site, "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed">;
+
+export interface GenerationOptions {
+  readonly site: SharedSite;
+  /** Which data plane this is for: 0 is the leader, which has all plugins and listeners. */
+  readonly plane: number;
+  /** The feed of one instance; keys are the same in all data planes. */
+  feed(key: string): Feed;
+  readonly panics: CounterSlot;
+  /** Where a listener with this label can be reached, `undefined` while it does not listen. */
+  addressOf(label: string): { readonly host: string; readonly port: number } | undefined;
+  /** Joins a path with a directory. */
+  joinPath(directory: string, path: string): string;
+}
+
+/** A server block with the instances that stand in it so far. */
+export interface SiteBlock {
+  readonly configured: ConfiguredBlock;
+  readonly placed: readonly PlacedPlugin[];
+}
+
+export function makeSite(
+  plugin: string,
+  block: SiteBlock,
+  options: GenerationOptions,
+  shared: Map<string, unknown>,
+  feed: Feed,
+): Site {
+  const { settings, keys, zones } = block.configured;
+  const hosts = settings.listenHosts.length > 0 ? settings.listenHosts : [""];
+  const blockSite: BlockSite = {
+    keys,
+    zones,
+    settings,
+    plugins: () => block.placed,
+    listeners: () =>
+      settings.listensNowhere
+        ? []
+        : keys.flatMap((key, index) =>
+            hosts.map((host) => listenerSite(listenerLabel(key, host), zones[index], options)),
+          ),
+  };
+  const log = options.site.processLog.child(`plugin/${plugin}`);
+  return {
+    ...options.site,
+    clock: guardedClock(options.site, plugin, log),
+    feed,
+    plugin,
+    block: blockSite,
+    log,
+    resolvePath: (path) => options.joinPath(settings.root, path),
+    shared: (key, make) => sharedObject(shared, `${plugin}/${key}`, make),
+  };
+}
+
+/**
+ * Timers and what they begin belong to no query, so no link of the chain stands around them. The clock holds on to nothing of its
+ * configuration: what a plugin hands over to the next one may keep it.
+ */
+function guardedClock({ clock, metrics }: SharedSite, plugin: string, log: Logger): GuardedClock {
+  return new GuardedClock(clock, (error) => {
+    metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
+    log.error(`failed outside of a query: ${oneLine(error)}`);
+  });
+}
+
+function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => T): T {
+  // Each key belongs to one plugin, which always asks for the same type.
+  if (!shared.has(key)) shared.set(key, make());
+  return shared.get(key) as T;
+}
+
+function listenerSite(label: string, zone: Name | undefined, options: GenerationOptions): ListenerSite {
+  if (zone === undefined) throw new RangeError("a key without zone");
+  return { label, zone, address: () => options.addressOf(label) };
+}
+
+function oneLine(error: unknown): string {
+  return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
+}
+
+/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
+export function listenerLabel(key: ServerKey, host: string): string {
+  return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
