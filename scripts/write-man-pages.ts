@@ -22,6 +22,7 @@ write(await programPage());
 for (const { name, file } of [
   { name: "check", file: "docs/check.md" },
   { name: "explain", file: "docs/explain.md" },
+  { name: "doctor", file: "docs/doctor.md" },
   { name: "test", file: "docs/test.md" },
   { name: "plugin", file: "docs/plugins.md" },
   ...["migrate", "kube-dns", "dnsmasq-nanny", "node-cache", "kube2sky", "sidecar", "exechealthz"].map(
@@ -97,7 +98,7 @@ ${commands.join("\n")}
 
 ## See also
 
-${["check", "explain", "test", "plugin"].map((name) => `\`portolan-${name}\`(1)`).join(", ")}, \`Corefile\`(5), and for each plugin
+${["check", "explain", "doctor", "test", "plugin"].map((name) => `\`portolan-${name}\`(1)`).join(", ")}, \`Corefile\`(5), and for each plugin
 \`portolan-\`*plugin*(7)
 `;
   return { name: "portolan", section: 1, summary: "the DNS server of a Kubernetes cluster", body } as const;

@@ -41,6 +41,14 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./live/flags.ts")).TOP_FLAGS,
   },
   {
+    name: "doctor",
+    words: "[FLAGS] [CAPTURE]",
+    about: "finds what costs a cluster's DNS most, and the remedy",
+    wordKind: "files",
+    load: async () => (await import("./doctor/doctor.ts")).doctor,
+    flags: async () => (await import("./doctor/flags.ts")).DOCTOR_FLAGS,
+  },
+  {
     name: "test",
     words: "FILE...",
     about: "runs tests of a configuration",

@@ -36,6 +36,8 @@ const query = object(
     duration: number,
     plugin: text,
     transport: text,
+    port: integer,
+    id: integer,
     listener: text,
     answers: integer,
     ttl: integer,
@@ -50,6 +52,7 @@ const cluster = object({
   domain: text,
   awaited: list(text),
   services: integer,
+  families: list({ enum: ["IPv4", "IPv6"] }),
   age: orNull(number),
   state: list(text),
 });
@@ -88,6 +91,7 @@ const now = object({
       mean: orNull(number),
       p99: orNull(number),
       failedChecks: number,
+      discarded: number,
     }),
   ),
   history: object({
@@ -147,6 +151,27 @@ const service = object({
 /** Answers by path; those to `POST` have the method in front. */
 const ANSWERS: Readonly<Record<string, Schema>> = {
   "/api/v1/now": now,
+  "/api/v1/machine": object({
+    finished: number,
+    memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
+    udp: orNull(
+      object({
+        received: number,
+        receiveBufferErrors: number,
+        sendBufferErrors: number,
+        socketDrops: number,
+      }),
+    ),
+    conntrack: orNull(
+      object({
+        entries: orNull(number),
+        most: orNull(number),
+        dropped: number,
+        droppedEarly: number,
+        notInserted: number,
+      }),
+    ),
+  }),
   "/api/v1/queries": object({ queries: list(query) }),
   "/api/v1/who": object({ queries: number, clients: list(top), names: list(top), namespaces: list(top) }),
   "/api/v1/names": object({

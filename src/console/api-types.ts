@@ -16,6 +16,10 @@ export interface QueryRow {
   /** The plugin that answered; empty where none did. */
   readonly plugin: string;
   readonly transport: string;
+  /** The client's. */
+  readonly port: number;
+  /** Of the message: a client that asks once more because no reply came repeats it with the port. */
+  readonly id: number;
   readonly listener: string;
   readonly answers: number;
   /** Seconds, of the first record. */
@@ -54,6 +58,8 @@ export interface UpstreamRow {
   readonly mean: number | null;
   readonly p99: number | null;
   readonly failedChecks: number;
+  /** Messages from its address that answer nothing: an id that nobody waits for, another question. */
+  readonly discarded: number;
 }
 
 export interface NowView {
@@ -100,9 +106,39 @@ export interface ClusterRow {
   /** What is still to be listed. */
   readonly awaited: readonly string[];
   readonly services: number;
+  /** `IPv4`, `IPv6`: what its services have addresses of. */
+  readonly families: readonly string[];
   /** Milliseconds since the cluster was last heard of, of the kind that is oldest; `null` before the first time. */
   readonly age: number | null;
   readonly state: readonly string[];
+}
+
+/** What the kernel counts; `null` where the system does not tell. */
+export interface MachineView {
+  /** Queries that have finished since the console began to listen. */
+  readonly finished: number;
+  readonly memory: {
+    /** Octets: now, at its highest since the start, and what the cgroup may take. */
+    readonly resident: number | null;
+    readonly peak: number | null;
+    readonly limit: number | null;
+  };
+  /** Datagrams of the network namespace since it is there. */
+  readonly udp: {
+    readonly received: number;
+    readonly receiveBufferErrors: number;
+    readonly sendBufferErrors: number;
+    /** Of those, what the sockets lost that the server listens on. */
+    readonly socketDrops: number;
+  } | null;
+  /** Connections that the network namespace tracks, and those that it could not. */
+  readonly conntrack: {
+    readonly entries: number | null;
+    readonly most: number | null;
+    readonly dropped: number;
+    readonly droppedEarly: number;
+    readonly notInserted: number;
+  } | null;
 }
 
 export interface TopRow {

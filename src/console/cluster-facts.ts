@@ -1,7 +1,7 @@
 /** The clusters that the configuration in force answers for: how old what is known of them is, and what their names are. */
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
-import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
+import type { EndpointGroup, Service } from "../kubernetes/objects/objects.ts";
 import type { ServiceEntry } from "../kubernetes/store/service-entry.ts";
 import { formatIpAddress } from "../lib/ip-address.ts";
 import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
@@ -20,10 +20,12 @@ export function clusterRows(control: ServerControl): ClusterRow[] {
       (oldest, age) => (oldest === undefined || age === undefined ? undefined : Math.max(oldest, age)),
       0,
     );
+    const { services, families } = countServices(view.store.objects("services"));
     return {
       domain,
       awaited: [...(plugin.instance.cluster?.awaited ?? [])],
-      services: count(view.store.objects("services")),
+      services,
+      families,
       age: oldest === undefined ? null : Math.round(oldest),
       state: [...(plugin.instance.describeState?.() ?? [])],
     };
@@ -114,8 +116,16 @@ function shownClusters({ view }: ServerControl): ShownCluster[] {
   });
 }
 
-function count(things: Iterable<unknown>): number {
-  let number = 0;
-  for (const _ of things) number++;
-  return number;
+function countServices(all: Iterable<Service>): Pick<ClusterRow, "services" | "families"> {
+  let services = 0;
+  let ipv4 = false;
+  let ipv6 = false;
+  for (const { clusterAddresses } of all) {
+    services++;
+    for (const { length } of clusterAddresses) {
+      ipv4 ||= length === 4;
+      ipv6 ||= length === 16;
+    }
+  }
+  return { services, families: [...(ipv4 ? ["IPv4"] : []), ...(ipv6 ? ["IPv6"] : [])] };
 }

@@ -55,6 +55,7 @@ export class ConsoleApi {
       });
     const routes = new Map<string, HttpHandler>([
       ["/api/v1/now", reads(() => console.now())],
+      ["/api/v1/machine", reads(() => console.machine())],
       ["/api/v1/who", reads((_request, { searchParams }) => console.who(rowsIn(searchParams, 50)))],
       [
         "/api/v1/queries",

@@ -6,12 +6,13 @@ import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
 import type { Machine, ServerControl } from "../plugin/site.ts";
-import type { NowView, QueryRow, WhoView } from "./api-types.ts";
+import type { MachineView, NowView, QueryRow, WhoView } from "./api-types.ts";
 import { clusterRows } from "./cluster-facts.ts";
 import { COUNTED_TYPES, History, STEP } from "./history.ts";
 import type { EventStream } from "./http/event-stream.ts";
 import { RequestError } from "./http/request-error.ts";
 import { percentile } from "./latency.ts";
+import { machineFacts } from "./machine-facts.ts";
 import { shedQueries, upstreamRows } from "./metric-facts.ts";
 import { ProcessFacts } from "./process-facts.ts";
 import { QueryFilter, queryRow } from "./query-row.ts";
@@ -139,6 +140,17 @@ export class Console {
     return this.#lists.view(most);
   }
 
+  machine(): MachineView {
+    const { control, machine } = this.#site;
+    const ports = new Set<number>();
+    for (const { listeners } of control.view?.blocks() ?? [])
+      for (const listener of listeners) {
+        const [, port] = /^dns:\/\/.*:(\d+)$/.exec(listener) ?? [];
+        if (port !== undefined) ports.add(Number(port));
+      }
+    return { finished: this.#sources?.finished ?? 0, ...machineFacts(ports, machine.memoryLimit) };
+  }
+
   now(): NowView {
     const { clock, control, machine, metrics, version } = this.#site;
     const snapshot = metrics.snapshot();
@@ -171,7 +183,7 @@ export class Console {
       },
       upstreams: upstreamRows(snapshot),
       clusters: clusterRows(control),
-      memory: this.#process.memory(),
+      memory: this.#process.memory(machine.memoryLimit),
       pauses: this.#process.pauses(),
       shed: shedQueries(snapshot),
       sampling: { interval: sources?.interval ?? 1, missed: sources?.missed ?? 0 },

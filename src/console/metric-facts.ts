@@ -14,7 +14,13 @@ interface Sums {
 export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] {
   const durations = metrics.find(({ name }) => name === "coredns_proxy_request_duration_seconds");
   const checks = metrics.find(({ name }) => name === "coredns_proxy_healthcheck_failures_total");
+  const rejected = metrics.find(({ name }) => name === "portolan_proxy_discarded_messages_total");
   const found = new Map<string, Sums>();
+  const discarded = new Map<string, number>();
+  for (const { labelValues, numbers } of rejected?.series ?? []) {
+    const key = labelValues.slice(0, 2).join(" ");
+    discarded.set(key, (discarded.get(key) ?? 0) + (numbers[0] ?? 0));
+  }
   const failed = new Map<string, number>();
   for (const { labelValues, numbers } of checks?.series ?? [])
     failed.set(labelValues.slice(0, 2).join(" "), numbers[0] ?? 0);
@@ -41,6 +47,7 @@ export function upstreamRows(metrics: readonly MetricSnapshot[]): UpstreamRow[] 
       mean: sums.exchanges === 0 ? null : Math.round((1e6 * sums.seconds) / sums.exchanges) / 1000,
       p99: bound(sums, durations?.buckets ?? [], 0.99),
       failedChecks: failed.get(key) ?? 0,
+      discarded: discarded.get(key) ?? 0,
     };
   });
 }

@@ -1,5 +1,4 @@
 /** Memory and pauses of this process. */
-import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { NowView } from "./api-types.ts";
 
@@ -25,9 +24,10 @@ export class ProcessFacts {
     this.#delays.reset();
   }
 
-  memory(): NowView["memory"] {
+  /** @param limit octets that the process may have */
+  memory(limit: number | undefined): NowView["memory"] {
     const { rss, heapUsed } = process.memoryUsage();
-    return { resident: rss, heap: heapUsed, limit: memoryLimit() };
+    return { resident: rss, heap: heapUsed, limit: limit ?? null };
   }
 
   pauses(): NowView["pauses"] {
@@ -42,17 +42,4 @@ export class ProcessFacts {
       Math.max(0, Math.round(nanoseconds / 1e4) / 100 - RESOLUTION);
     return { p99: pause(this.#delays.percentile(99)), longest: pause(this.#delays.max) };
   }
-}
-
-/** Octets that the cgroup may take; `null` where that is not known or not bounded. */
-function memoryLimit(): number | null {
-  for (const file of ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]) {
-    try {
-      const limit = Number(readFileSync(file, "latin1"));
-      return limit > 0 && limit < 2 ** 50 ? limit : null;
-    } catch {
-      // Another version of cgroups, or another system.
-    }
-  }
-  return null;
 }

@@ -27,6 +27,8 @@ export function queryRow(query: FinishedQuery, workloads: Workloads): QueryRow {
     duration: Math.round(duration * MICROSECOND) / MICROSECOND,
     plugin: query.plugin,
     transport: query.transport,
+    port: query.port,
+    id: query.id,
     listener: query.listener,
     answers: query.answers,
     ...(ttl !== undefined && { ttl }),

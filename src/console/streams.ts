@@ -75,6 +75,11 @@ export class QuerySources {
     if (this.rate < 0.05) this.rate = 0;
   }
 
+  /** Queries that have finished since this began to listen. */
+  get finished(): number {
+    return this.#sources.reduce((sum, { reader, first }) => sum + reader.finished - first, 0);
+  }
+
   get interval(): number {
     return Math.max(...this.#sources.map(({ reader }) => reader.interval));
   }

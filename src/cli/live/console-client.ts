@@ -1,6 +1,6 @@
 /** Asks the console of a running server, and follows its events. */
 import { readFileSync } from "node:fs";
-import { get, type IncomingMessage } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { FlagError } from "../flag-table.ts";
 import type { LiveFlags } from "./flags.ts";
 
@@ -29,15 +29,23 @@ export class ConsoleClient {
 
   /** @throws FlagError with what to do */
   async get(path: string): Promise<unknown> {
-    const response = await this.#open(path);
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) chunks.push(Buffer.from(chunk));
-    return this.#parsed(Buffer.concat(chunks).toString());
+    return this.#read(await this.#open(path));
   }
 
-  /** Events until the server ends them. @throws FlagError */
-  async *events(path: string): AsyncGenerator<ConsoleEvent> {
+  /** @throws FlagError with what to do */
+  async post(path: string, body: object): Promise<unknown> {
+    return this.#read(await this.#open(path, JSON.stringify(body)));
+  }
+
+  /**
+   * Events until the server ends them, or the signal says so.
+   * @throws FlagError
+   */
+  async *events(path: string, signal?: AbortSignal): AsyncGenerator<ConsoleEvent> {
     const response = await this.#open(path);
+    const stop = (): void => void response.destroy();
+    if (signal?.aborted === true) stop();
+    signal?.addEventListener("abort", stop, { once: true });
     response.setEncoding("utf8");
     let text = "";
     try {
@@ -50,13 +58,32 @@ export class ConsoleClient {
         }
       }
     } catch (error) {
+      if (signal?.aborted === true) return;
       throw this.#fault(error instanceof Error ? error.message : String(error));
+    } finally {
+      signal?.removeEventListener("abort", stop);
     }
   }
 
-  #open(path: string): Promise<IncomingMessage> {
+  async #read(response: IncomingMessage): Promise<unknown> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of response) chunks.push(Buffer.from(chunk));
+    } catch (error) {
+      throw this.#fault(error instanceof Error ? error.message : String(error));
+    }
+    return this.#parsed(Buffer.concat(chunks).toString());
+  }
+
+  #open(path: string, body?: string): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const sent = get({ host: this.#host, port: this.#port, path, headers: this.#headers });
+      const sent = request({
+        host: this.#host,
+        port: this.#port,
+        path,
+        method: body === undefined ? "GET" : "POST",
+        headers: { ...this.#headers, ...(body !== undefined && { "content-type": "application/json" }) },
+      });
       sent.setTimeout(TIMEOUT, () => sent.destroy(new Error(`no answer within ${TIMEOUT / 1000} s`)));
       sent.once("error", (error) => reject(this.#fault(reasonOf(error, this.#port))));
       sent.once("response", (response) => {
@@ -77,6 +104,7 @@ export class ConsoleClient {
           );
         });
       });
+      sent.end(body);
     });
   }
 

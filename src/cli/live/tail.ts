@@ -15,7 +15,7 @@ export function tail(argv: readonly string[]): Promise<number> {
     for await (const { name, data } of client.events(`/api/v1/events?${parameters}`)) {
       if (name !== "queries") continue;
       for (const row of listMember(data, "rows")) {
-        if (!isRow(row)) continue;
+        if (!isQueryRow(row)) continue;
         process.stdout.write(`${flags.json ? JSON.stringify(row) : queryLine(row)}\n`);
         if (++printed === flags.count) return;
       }
@@ -37,10 +37,10 @@ export function queryLine(row: QueryRow): string {
   );
 }
 
-function isRow(value: unknown): value is QueryRow {
+export function isQueryRow(value: unknown): value is QueryRow {
   return (
     isObject(value) &&
     ["name", "type", "rcode", "client", "plugin"].every((key) => typeof value[key] === "string") &&
-    ["time", "duration", "weight"].every((key) => typeof value[key] === "number")
+    ["time", "duration", "weight", "port", "id", "answers"].every((key) => typeof value[key] === "number")
   );
 }

@@ -1,0 +1,51 @@
+/** Questions for IPv6 addresses where nothing has one. */
+import { ofQueries, type Rule } from "./finding.ts";
+import { LEAST_QUERIES, Tally, whoAsks, workloadOf } from "./traffic.ts";
+import { dnsConfigPatch } from "./workload-names.ts";
+
+const LEAST_SHARE = 0.2;
+
+export const aaaaNoise: Rule = (_capture, traffic) => {
+  if (traffic.isIpv4Only === false) return [];
+  if (traffic.isIpv4Only === undefined)
+    return [{ code: "aaaa", reason: "whether the cluster has IPv6 is not known: no Service of it is" }];
+  // What an own rule answers at once costs next to nothing.
+  const asked = traffic.rows.filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");
+  const count = asked.reduce((sum, { weight }) => sum + weight, 0);
+  if (count < LEAST_QUERIES / 2 || traffic.share(count) < LEAST_SHARE) return [];
+  const callers = new Tally();
+  const workloads = new Map<string, string>();
+  let fruitful = 0;
+  let upstream = 0;
+  for (const row of asked) {
+    const who = whoAsks(row);
+    callers.add(who, row.weight);
+    const workload = workloadOf(row);
+    if (workload !== undefined) workloads.set(who, dnsConfigPatch(workload, { name: "no-aaaa" }));
+    if (row.answers > 0) fruitful += row.weight;
+    if (row.plugin === "forward") upstream += row.weight;
+  }
+  const top = callers.top(5);
+  const patches = top.flatMap(([who]) => workloads.get(who) ?? []);
+  return [
+    {
+      code: "aaaa",
+      title: `the cluster has no IPv6, and ${ofQueries(count, traffic.total)} ask for AAAA`,
+      explanation:
+        `The C library asks for A and AAAA at once. ${ofQueries(fruitful, count)} of them brought an address, which no pod can reach; ` +
+        `${Math.round(upstream)} went to upstreams.`,
+      share: traffic.share(count),
+      figures: { aaaa: count, answered: fruitful, upstream, queries: traffic.total },
+      causes: top.map(([who, queries]) => ({ who, figure: ofQueries(queries, count) })),
+      remedies: [
+        {
+          text: "answer AAAA here, at once and with no records, in the server blocks of the Corefile",
+          patch: "template IN AAAA . {\n    rcode NOERROR\n}",
+        },
+        ...(patches.length === 0
+          ? []
+          : [{ text: "or have programs with glibc 2.36 and later not ask", patch: patches.join("\n") }]),
+      ],
+    },
+  ];
+};

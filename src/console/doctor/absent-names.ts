@@ -1,0 +1,72 @@
+/** Names that somebody means, and that exist nowhere. */
+import { nearestWord } from "../../lib/nearest-word.ts";
+import { type Cause, ofQueries, type Remedy, type Rule } from "./finding.ts";
+import { isOfSearchPath } from "./search-path.ts";
+import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, whoAsks } from "./traffic.ts";
+
+/** Of all queries: all such names together, and one of them alone. */
+const LEAST_SHARE = 0.05;
+const LEAST_OF_NAME = 10;
+
+export const absentNames: Rule = (_capture, traffic) => {
+  const names = new Tally();
+  const callers = new Map<string, Tally>();
+  for (const row of traffic.rows) {
+    if (row.rcode !== "NXDOMAIN" || isOfSearchPath(row, traffic)) continue;
+    const name = meantName(row.name.toLowerCase(), namespaceOf(row), traffic);
+    // Somebody looks for names of addresses: that one has none is no fault.
+    if (/\.(in-addr|ip6)\.arpa\.$/.test(name)) continue;
+    // What was found under another of its forms exists.
+    if (traffic.found.has(name)) continue;
+    names.add(name, row.weight);
+    const tally = callers.get(name) ?? new Tally();
+    callers.set(name, tally);
+    tally.add(whoAsks(row), row.weight);
+  }
+  const guilty = names.top(10).filter(([, count]) => count >= LEAST_OF_NAME);
+  const count = guilty.reduce((sum, [, each]) => sum + each, 0);
+  if (count < LEAST_QUERIES / 2 || traffic.share(count) < LEAST_SHARE) return [];
+  return [
+    {
+      code: "absent-names",
+      title: `${ofQueries(count, traffic.total)} are for ${guilty.length === 1 ? "a name" : `${guilty.length} names`} that exist${guilty.length === 1 ? "s" : ""} nowhere`,
+      explanation: "No form of the name was found: neither as it is nor with a search domain behind it.",
+      share: traffic.share(count),
+      figures: { absent: count, names: guilty.length, queries: traffic.total },
+      causes: guilty.map(([name, queries]): Cause => {
+        const who =
+          callers
+            .get(name)
+            ?.top(3)
+            .map(([each]) => each) ?? [];
+        return { who: name, figure: `${Math.round(queries)} queries, by ${who.join(", ")}` };
+      }),
+      remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), traffic)),
+    },
+  ];
+};
+
+/** The Service that a short name stands for: `db.svc.cluster.local.` of a client in `shop` is `db.shop.svc.cluster.local.`. */
+function meantName(name: string, namespace: string, traffic: Traffic): string {
+  const [domain] = traffic.domains;
+  if (domain === undefined) return name;
+  const inside = traffic.inCluster(name);
+  const labels = (inside ?? name.slice(0, -1)).split(".");
+  if (inside === undefined) return labels.length > 1 ? name : `${labels[0]}.${namespace}.svc.${domain}`;
+  if (labels.at(-1) === "svc") labels.pop();
+  if (labels.length === 1) labels.push(namespace);
+  return `${labels.join(".")}.svc.${domain}`;
+}
+
+function remedyFor(name: string, callers: Tally | undefined, traffic: Traffic): Remedy {
+  const near = nearestWord(
+    name,
+    [...traffic.found].filter((found) => found.split(".").length === name.split(".").length),
+  );
+  const [who] = callers?.top(1)[0] ?? ["its clients"];
+  const text =
+    near === undefined
+      ? `take ${name} out of the settings of ${who}, or make what it stands for`
+      : `correct ${name} in the settings of ${who}: is ${near} meant?`;
+  return { text, patch: `portolan explain ${name} -server 127.0.0.1:8183` };
+}

@@ -1,0 +1,100 @@
+/** All rules over one capture. */
+import { aaaaNoise } from "./aaaa.ts";
+import { absentNames } from "./absent-names.ts";
+import type { Capture } from "./capture.ts";
+import {
+  FINDING_CODES,
+  type Finding,
+  type FindingCode,
+  isFinding,
+  type NotExamined,
+  type Rule,
+} from "./finding.ts";
+import { conntrack, udpDrops } from "./kernel.ts";
+import { memory } from "./memory.ts";
+import { probes } from "./probes.ts";
+import { retries } from "./retries.ts";
+import { searchPath } from "./search-path.ts";
+import { shortTtls } from "./short-ttls.ts";
+import { LEAST_QUERIES, Traffic } from "./traffic.ts";
+import { failingUpstreams, lyingUpstreams, slowUpstreams } from "./upstreams.ts";
+
+export interface Diagnosis {
+  /** What costs the most first. */
+  readonly findings: readonly Finding[];
+  readonly notExamined: readonly NotExamined[];
+  readonly observed: {
+    /** Queries, with those that others stand for. */
+    readonly queries: number;
+    readonly rows: number;
+    /** Seconds from the first to the last. */
+    readonly seconds: number;
+    readonly server: string;
+  };
+}
+
+const RULES: Readonly<Record<FindingCode, Rule>> = {
+  "search-path": searchPath,
+  aaaa: aaaaNoise,
+  "absent-names": absentNames,
+  retries,
+  "slow-upstream": slowUpstreams,
+  "failing-upstream": failingUpstreams,
+  "lying-upstream": lyingUpstreams,
+  "udp-drops": udpDrops,
+  conntrack,
+  "short-ttls": shortTtls,
+  memory,
+  probes,
+};
+
+/** Those that count queries. */
+const OF_TRAFFIC: ReadonlySet<FindingCode> = new Set([
+  "search-path",
+  "aaaa",
+  "absent-names",
+  "retries",
+  "short-ttls",
+]);
+
+/** What is not measured in queries breaks something, and comes first. */
+const URGENT: readonly FindingCode[] = [
+  "failing-upstream",
+  "lying-upstream",
+  "conntrack",
+  "udp-drops",
+  "memory",
+  "probes",
+  "slow-upstream",
+];
+
+export function diagnose(capture: Capture): Diagnosis {
+  const traffic = new Traffic(capture);
+  const results = FINDING_CODES.flatMap((code) => {
+    if (OF_TRAFFIC.has(code) && traffic.total < LEAST_QUERIES)
+      return [
+        {
+          code,
+          reason: `${traffic.total} queries are too few: look for longer (-for), or when there is more to see`,
+        },
+      ];
+    return RULES[code](capture, traffic);
+  });
+  const times = capture.rows.map(({ time }) => time);
+  const now = capture.last?.now;
+  return {
+    findings: results.filter(isFinding).sort((one, other) => rank(other) - rank(one)),
+    notExamined: results.filter((each): each is NotExamined => !isFinding(each)),
+    observed: {
+      queries: Math.round(traffic.total),
+      rows: capture.rows.length,
+      seconds: times.length < 2 ? 0 : Math.round(((times.at(-1) ?? 0) - (times[0] ?? 0)) / 100) / 10,
+      server: now === undefined ? "" : `${now.hostname}, Portolan-${now.version}`,
+    },
+  };
+}
+
+function rank({ code, share }: Finding): number {
+  const urgency = URGENT.indexOf(code);
+  return urgency < 0 ? (share ?? 0) : 1 + URGENT.length - urgency;
+}

@@ -1,0 +1,73 @@
+/** What the doctor finds, in words and figures. */
+import type { Capture } from "./capture.ts";
+import type { Traffic } from "./traffic.ts";
+
+export interface Finding {
+  /** `search-path`, `aaaa`, ...: stable, for programs. */
+  readonly code: FindingCode;
+  /** One line, with the figure. */
+  readonly title: string;
+  /** What it means, in a sentence or two. */
+  readonly explanation: string;
+  /** Share of all queries that it concerns, 0 to 1; `undefined` where that is no measure. */
+  readonly share: number | undefined;
+  readonly figures: Readonly<Record<string, number>>;
+  readonly causes: readonly Cause[];
+  readonly remedies: readonly Remedy[];
+}
+
+/** Who, or what. */
+export interface Cause {
+  /** `shop/deployment/web`, a name, an upstream. */
+  readonly who: string;
+  readonly figure: string;
+}
+
+export interface Remedy {
+  readonly text: string;
+  /** To be run or put into a file as it is. */
+  readonly patch?: string;
+}
+
+/** What could not be judged, and why. */
+export interface NotExamined {
+  readonly code: FindingCode;
+  readonly reason: string;
+}
+
+export const FINDING_CODES = [
+  "search-path",
+  "aaaa",
+  "absent-names",
+  "retries",
+  "slow-upstream",
+  "failing-upstream",
+  "lying-upstream",
+  "udp-drops",
+  "conntrack",
+  "short-ttls",
+  "memory",
+  "probes",
+] as const;
+export type FindingCode = (typeof FINDING_CODES)[number];
+
+/** One rule: findings, or the reason why it cannot say. */
+export type Rule = (capture: Capture, traffic: Traffic) => readonly (Finding | NotExamined)[];
+
+export function isFinding(each: Finding | NotExamined): each is Finding {
+  return "title" in each;
+}
+
+export function percent(share: number): string {
+  const percentage = share * 100;
+  return `${percentage > 0 && percentage < 10 ? percentage.toFixed(1) : percentage.toFixed(0)} %`;
+}
+
+/** `8 of 10 queries (80 %)`. */
+export function ofQueries(count: number, total: number): string {
+  return `${Math.round(count)} of ${Math.round(total)} queries (${percent(total === 0 ? 0 : count / total)})`;
+}
+
+export function mebibytes(octets: number): string {
+  return `${Math.round(octets / 2 ** 20)} MiB`;
+}

@@ -1,0 +1,52 @@
+/** Whether the memory that the server may have is enough for what its caches may grow to. */
+import { mebibytes, percent, type Rule } from "./finding.ts";
+
+const NEARLY_ALL = 0.9;
+/** What a new limit is to leave free, for a list of the cluster anew and for bursts. */
+const ROOM = 1.3;
+const STEP = 32 * 2 ** 20;
+
+export const memory: Rule = ({ last, pod }) => {
+  const facts = last?.machine.memory;
+  const limit = pod?.memoryLimit ?? facts?.limit ?? undefined;
+  if (facts === undefined || last === undefined)
+    return [{ code: "memory", reason: "the capture has no facts about the server" }];
+  if (limit === undefined)
+    return [
+      { code: "memory", reason: "the server has no limit of memory: the manifest may name one (-manifest)" },
+    ];
+  const resident = facts.resident ?? last.now.memory.resident;
+  const growth = last.caches.reduce((sum, { octets, maxOctets }) => sum + Math.max(0, maxOctets - octets), 0);
+  const need = Math.max(resident + growth, facts.peak ?? 0);
+  if (need < NEARLY_ALL * limit) return [];
+  const wanted = Math.ceil((need * ROOM) / STEP) * STEP;
+  const container = pod?.container ?? "coredns";
+  const resources = {
+    containers: [{ name: container, resources: { limits: { memory: `${wanted / 2 ** 20}Mi` } } }],
+  };
+  const patch = JSON.stringify({ spec: { template: { spec: resources } } });
+  const [kind, name] = pod?.owner.split("/") ?? ["deployment", "coredns"];
+  return [
+    {
+      code: "memory",
+      title: `the server may need ${mebibytes(need)} of memory, ${percent(need / limit)} of its limit of ${mebibytes(limit)}`,
+      explanation:
+        "At the limit the kernel kills it, in the middle of answering; before that it sheds queries.",
+      share: undefined,
+      figures: { need, resident, peak: facts.peak ?? resident, cacheGrowth: growth, limit },
+      causes: [
+        {
+          who: "the process",
+          figure: `${mebibytes(resident)} now, ${mebibytes(facts.peak ?? resident)} at its highest`,
+        },
+        { who: "the caches", figure: `${mebibytes(growth)} more, once they are full` },
+      ],
+      remedies: [
+        {
+          text: `raise the limit to ${mebibytes(wanted)}, or have 'cache' keep less`,
+          patch: `kubectl -n ${pod?.namespace ?? "kube-system"} patch ${kind} ${name} -p '${patch}'`,
+        },
+      ],
+    },
+  ];
+};

@@ -1,0 +1,87 @@
+/** Clients that ask the same once more because no reply came, or because it said SERVFAIL. */
+import type { QueryRow } from "../api-types.ts";
+import { ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
+import { Tally, type Traffic, whoAsks } from "./traffic.ts";
+
+/** Milliseconds in which a C library asks once more (resolv.conf(5): 5 s, some programs 1 s). */
+const PATIENCE = 10_000;
+const LEAST = 10;
+/** Of all queries of the client. */
+const LEAST_SHARE = 0.02;
+/** A reply that took longer, in milliseconds, may have come too late. */
+const SLOW = 900;
+
+interface Retrying {
+  retries: number;
+  /** Those whose first question had been answered in time: the reply was lost on its way. */
+  lost: number;
+}
+
+export const retries: Rule = (_capture, traffic) => {
+  if (traffic.isSampled)
+    return [
+      {
+        code: "retries",
+        reason: "only some of the queries are written under this load: repeats are not seen",
+      },
+    ];
+  const queries = new Tally();
+  for (const row of traffic.rows) queries.add(whoAsks(row), row.weight);
+  const guilty = [...retriesByClient(traffic)]
+    .filter(([who, { retries }]) => retries >= LEAST && retries >= LEAST_SHARE * queries.get(who))
+    .sort(([, one], [, other]) => other.retries - one.retries);
+  if (guilty.length === 0) return [];
+  const count = guilty.reduce((sum, [, { retries }]) => sum + retries, 0);
+  const lost = guilty.reduce((sum, [, each]) => sum + each.lost, 0);
+  return [
+    {
+      code: "retries",
+      title: `${ofQueries(count, traffic.total)} are repeats by clients that waited in vain`,
+      explanation:
+        lost > count / 2
+          ? `${percent(lost / count)} of the questions had been answered in time: the replies were lost between here and the client, or the client dropped them.`
+          : `${percent(1 - lost / count)} of the questions had failed or were answered too late.`,
+      share: traffic.share(count),
+      figures: { retries: count, repliesLost: lost, queries: traffic.total },
+      causes: guilty
+        .slice(0, 5)
+        .map(([who, { retries }]) => ({ who, figure: ofQueries(retries, queries.get(who)) })),
+      remedies: [lost > count / 2 ? LOST : LATE],
+    },
+  ];
+};
+
+const LOST: Remedy = {
+  text: "run 'portolan node-cache' on the nodes, so that no query is translated on its way (conntrack races lose replies); until then, for glibc:",
+  patch: "spec:\n  dnsConfig:\n    options:\n      - name: single-request-reopen",
+};
+
+const LATE: Remedy = {
+  text: "mend what is slow or fails (upstreams), and give old answers meanwhile, in the Corefile",
+  patch: "cache 30 {\n    serve_stale 1h\n}",
+};
+
+function retriesByClient({ rows }: Traffic): Map<string, Retrying> {
+  const before = new Map<string, QueryRow>();
+  const clients = new Map<string, Retrying>();
+  for (const row of rows) {
+    const question = `${row.client} ${row.name.toLowerCase()} ${row.type}`;
+    const failed = `${question} failed`;
+    const same = `${question} ${row.port} ${row.id}`;
+    const first = before.get(same) ?? before.get(failed);
+    if (first !== undefined && row.time - first.time < PATIENCE && row.time >= first.time) {
+      const sums = clients.get(whoAsks(row)) ?? { retries: 0, lost: 0 };
+      clients.set(whoAsks(row), sums);
+      sums.retries++;
+      if (!hasFailed(first) && first.duration < SLOW) sums.lost++;
+    }
+    before.set(same, row);
+    if (hasFailed(row)) before.set(failed, row);
+    else before.delete(failed);
+  }
+  return clients;
+}
+
+function hasFailed({ rcode }: QueryRow): boolean {
+  return rcode === "SERVFAIL" || rcode === "-" || rcode === "REFUSED";
+}

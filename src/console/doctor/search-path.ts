@@ -1,0 +1,139 @@
+/** Names that the search path of `resolv.conf` makes: `ndots:5` has each short name tried in every domain first. */
+import type { QueryRow } from "../api-types.ts";
+import { type Cause, ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
+import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, workloadOf } from "./traffic.ts";
+import { dnsConfigPatch, type WorkloadName, workloadText } from "./workload-names.ts";
+
+/** Of the queries of a namespace: what is below is how resolvers work. */
+const LEAST_SHARE = 0.2;
+const MOST_CAUSES = 5;
+
+/** Whether nobody meant the name, and a search path made it. @param row was denied */
+export function isOfSearchPath({ name }: QueryRow, traffic: Traffic): boolean {
+  const lower = name.toLowerCase();
+  return isClusterSuffixAdded(lower, traffic) || isFoundShorter(lower, traffic);
+}
+
+/** `api.example.com.shop.svc.cluster.local.`: another whole name stands in front of the search domain. */
+function isClusterSuffixAdded(name: string, traffic: Traffic): boolean {
+  const inside = traffic.inCluster(name);
+  if (inside === undefined) return false;
+  const labels = inside.split(".");
+  // With namespace, without, and the cluster's domain alone.
+  const fronts = [
+    ...(labels.at(-1) === "svc" ? [labels.slice(0, -2), labels.slice(0, -1)] : []),
+    ...(labels.at(-1) === "svc" ? [] : [labels]),
+  ];
+  for (const front of fronts) {
+    if (front.length === 0) continue;
+    const text = front.join(".");
+    if (traffic.inCluster(`${text}.`) !== undefined) return true;
+    for (const domain of traffic.domains)
+      if (traffic.found.has(`${text}.svc.${domain}`) && `${text}.svc.${domain}` !== name) return true;
+    if (front.length >= 2 && traffic.asked.has(`${text}.`)) return true;
+  }
+  const [shortest] = fronts.sort((one, other) => one.length - other.length);
+  if (shortest === undefined) return false;
+  return shortest.length >= 2 && looksForeign(shortest, traffic);
+}
+
+/** A name of the world outside, and not one of a Service, a namespace or a port. */
+function looksForeign(labels: readonly string[], { namespaces }: Traffic): boolean {
+  const last = labels.at(-1) ?? "";
+  if (last === "svc" || last === "pod" || namespaces.has(last)) return false;
+  return /^[a-z]{2,24}$/.test(last) && !labels.some((label) => label.startsWith("_"));
+}
+
+/** `api.example.com.corp.example.`, where `api.example.com.` is found: a search domain of the node. */
+function isFoundShorter(name: string, { found }: Traffic): boolean {
+  const labels = name.slice(0, -1).split(".");
+  for (let length = labels.length - 1; length >= 2; length--)
+    if (found.has(`${labels.slice(0, length).join(".")}.`)) return true;
+  return false;
+}
+
+interface NamespaceSums {
+  queries: number;
+  denied: number;
+  wasted: number;
+  /** Short names of Services elsewhere, such as `redis.data`, which need the search path. */
+  short: number;
+  readonly workloads: Map<string, { readonly name: WorkloadName; wasted: number }>;
+}
+
+export const searchPath: Rule = (_capture, traffic) => {
+  if (traffic.domains.length === 0)
+    return [{ code: "search-path", reason: "no cluster is known, and no name tells of one" }];
+  const names = new Tally();
+  const namespaces = new Map<string, NamespaceSums>();
+  for (const row of traffic.rows) {
+    const key = namespaceOf(row);
+    const sums = namespaces.get(key) ?? { queries: 0, denied: 0, wasted: 0, short: 0, workloads: new Map() };
+    namespaces.set(key, sums);
+    sums.queries += row.weight;
+    const isShort = row.rcode === "NOERROR" && /^[^.]+\.[^.]+\.svc\./i.test(row.name);
+    if (isShort && !row.name.toLowerCase().includes(`.${key}.svc.`)) sums.short += row.weight;
+    if (row.rcode !== "NXDOMAIN") continue;
+    sums.denied += row.weight;
+    if (!isOfSearchPath(row, traffic)) continue;
+    sums.wasted += row.weight;
+    names.add(row.name.toLowerCase(), row.weight);
+    const name = workloadOf(row);
+    if (name === undefined) continue;
+    const workload = sums.workloads.get(workloadText(name)) ?? { name, wasted: 0 };
+    workload.wasted += row.weight;
+    sums.workloads.set(workloadText(name), workload);
+  }
+  const guilty = [...namespaces]
+    .filter(([, { wasted, queries }]) => wasted >= LEAST_QUERIES / 2 && wasted >= LEAST_SHARE * queries)
+    .sort(([, one], [, other]) => other.wasted - one.wasted);
+  if (guilty.length === 0) return [];
+  const wasted = guilty.reduce((sum, [, each]) => sum + each.wasted, 0);
+  const denied = traffic.rows.reduce(
+    (sum, { rcode, weight }) => sum + (rcode === "NXDOMAIN" ? weight : 0),
+    0,
+  );
+  const [example] = names.top(1);
+  return [
+    {
+      code: "search-path",
+      title: `the search path wastes ${ofQueries(wasted, traffic.total)}, ${percent(wasted / denied)} of all NXDOMAIN`,
+      explanation:
+        `With ndots:5, the default of Kubernetes, a name with fewer than five dots is tried in each search domain first: such as ${example?.[0] ?? "-"}` +
+        ` A final dot in the application's own settings avoids it as well; 'autopath @kubernetes' in the Corefile answers the first try.`,
+      share: traffic.share(wasted),
+      figures: { wasted, queries: traffic.total, nxdomain: denied },
+      causes: guilty.slice(0, MOST_CAUSES).flatMap(([namespace, sums]) => causesOf(namespace, sums)),
+      remedies: guilty.slice(0, MOST_CAUSES).flatMap(([namespace, sums]) => remediesOf(namespace, sums)),
+    },
+  ];
+};
+
+function causesOf(namespace: string, { wasted, queries, denied, workloads }: NamespaceSums): Cause[] {
+  return [
+    {
+      who: namespace,
+      figure: `${ofQueries(wasted, queries)} of the namespace, ${percent(wasted / denied)} of its NXDOMAIN`,
+    },
+    ...heaviest(workloads).map(([who, each]) => ({
+      who,
+      figure: `${Math.round(each.wasted)} queries wasted`,
+    })),
+  ];
+}
+
+function remediesOf(namespace: string, { workloads, short, queries }: NamespaceSums): Remedy[] {
+  // `redis.data` has one dot: with ndots:1 it is tried as it is first, in the world outside.
+  const ndots = short > 0.05 * queries ? "2" : "1";
+  const patches = heaviest(workloads).map(([, { name }]) =>
+    dnsConfigPatch(name, { name: "ndots", value: ndots }),
+  );
+  const text = `have the pods of ${namespace} ask for names as they are first (ndots:${ndots})`;
+  if (patches.length === 0)
+    return [{ text: `${text}: in spec.dnsConfig.options of what runs at ${namespace}` }];
+  return [{ text, patch: patches.join("\n") }];
+}
+
+function heaviest(workloads: NamespaceSums["workloads"]): [string, { name: WorkloadName; wasted: number }][] {
+  return [...workloads].sort(([, one], [, other]) => other.wasted - one.wasted).slice(0, 3);
+}

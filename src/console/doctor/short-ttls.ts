@@ -1,0 +1,60 @@
+/** Answers of upstreams that may not be kept for long enough to be asked for twice. */
+import { ofQueries, type Remedy, type Rule } from "./finding.ts";
+import { ASKING_PLUGINS, Tally, whoAsks } from "./traffic.ts";
+
+/** Seconds. */
+const SHORT = 10;
+const LEAST_SHARE = 0.05;
+const LEAST_OF_NAME = 10;
+
+export const shortTtls: Rule = ({ last }, traffic) => {
+  const names = new Tally();
+  const callers = new Map<string, Tally>();
+  const ttls = new Map<string, number>();
+  for (const row of traffic.rows) {
+    // Out of the cache comes what is left of a TTL: that of the upstream is in its own answers.
+    if (!ASKING_PLUGINS.has(row.plugin) || row.rcode !== "NOERROR" || row.ttl === undefined) continue;
+    if (row.ttl > SHORT) continue;
+    const key = `${row.name.toLowerCase()} ${row.type}`;
+    names.add(key, row.weight);
+    ttls.set(key, row.ttl);
+    const tally = callers.get(key) ?? new Tally();
+    callers.set(key, tally);
+    tally.add(whoAsks(row), row.weight);
+  }
+  const guilty = names.top(10).filter(([, count]) => count >= LEAST_OF_NAME);
+  const count = guilty.reduce((sum, [, each]) => sum + each, 0);
+  if (guilty.length === 0 || traffic.share(count) < LEAST_SHARE) return [];
+  const withoutCache = (last?.configuration.blocks ?? []).filter(({ chain }) => {
+    const names = chain.map(({ name }) => name);
+    return names.some((name) => ASKING_PLUGINS.has(name)) && !names.includes("cache");
+  });
+  return [
+    {
+      code: "short-ttls",
+      title: `TTLs of ${SHORT} s and less send ${ofQueries(count, traffic.total)} to upstreams`,
+      explanation: "The cache may not keep such an answer until it is asked for once more.",
+      share: traffic.share(count),
+      figures: { queries: count, names: guilty.length },
+      causes: guilty.slice(0, 5).map(([key, queries]) => ({
+        who: key,
+        figure: `TTL ${ttls.get(key)} s, ${Math.round(queries)} times to the upstream, for ${callers
+          .get(key)
+          ?.top(2)
+          .map(([who]) => who)
+          .join(", ")}`,
+      })),
+      remedies: [
+        ...withoutCache.map(
+          ({ keys, file, line }): Remedy => ({
+            text: `the server block ${keys.join(" ")} (${file}:${line}) has no cache at all`,
+          }),
+        ),
+        {
+          text: "keep answers for half a minute at least, in the Corefile, where the application can live with that",
+          patch: "cache 300 {\n    success 9984 300 30\n}",
+        },
+      ],
+    },
+  ];
+};

@@ -1,0 +1,250 @@
+/** Upstreams that are slow, fail, or say what is not so. */
+import type { UpstreamRow } from "../api-types.ts";
+import type { Capture, ServerFacts } from "./capture.ts";
+import { type Finding, type NotExamined, ofQueries, type Rule } from "./finding.ts";
+import { ASKING_PLUGINS, Tally, type Traffic, whoAsks } from "./traffic.ts";
+
+/** Milliseconds on average: from here on people notice. */
+const SLOW = 100;
+/** And what is slow beside its neighbours. */
+const SLOWER = 5;
+const LEAST_SLOWER = 20;
+const LEAST_EXCHANGES = 10;
+const FAILING = 0.05;
+const DISCARDED = 5;
+
+interface Measured {
+  readonly row: UpstreamRow;
+  readonly exchanges: number;
+  readonly errors: number;
+  readonly failedChecks: number;
+  readonly discarded: number;
+  /** Milliseconds. */
+  readonly mean: number | undefined;
+}
+
+/** What happened while the capture was made, or since the start where that is too little. */
+function measured({ first, last }: Capture): Measured[] {
+  return (last?.now.upstreams ?? []).map((row) => {
+    const before = rowBefore(first, row);
+    const exchanges = row.exchanges - (before?.exchanges ?? 0);
+    if (before === undefined || exchanges < LEAST_EXCHANGES) {
+      const failedChecks = row.failedChecks - (before?.failedChecks ?? 0);
+      return { ...row, row, failedChecks: Math.max(failedChecks, 0), mean: row.mean ?? undefined };
+    }
+    const time = (row.mean ?? 0) * row.exchanges - (before.mean ?? 0) * before.exchanges;
+    return {
+      row,
+      exchanges,
+      errors: row.errors - before.errors,
+      failedChecks: row.failedChecks - before.failedChecks,
+      discarded: row.discarded - before.discarded,
+      mean: time / exchanges,
+    };
+  });
+}
+
+function rowBefore(facts: ServerFacts | undefined, row: UpstreamRow): UpstreamRow | undefined {
+  return facts?.now.upstreams.find(({ plugin, address }) => plugin === row.plugin && address === row.address);
+}
+
+export const slowUpstreams: Rule = (capture, traffic) => {
+  if (capture.last === undefined) return slowAnswers(traffic);
+  const all = measured(capture);
+  const slow = all.filter(({ row, mean = 0, exchanges }) => {
+    if (exchanges < LEAST_EXCHANGES) return false;
+    const best = Math.min(
+      ...all.filter((each) => each.row.plugin === row.plugin).map((each) => each.mean ?? mean),
+    );
+    return mean >= SLOW || (mean >= LEAST_SLOWER && mean >= SLOWER * best);
+  });
+  if (slow.length === 0) return [];
+  const exchanges = slow.reduce((sum, each) => sum + each.exchanges, 0);
+  return [
+    {
+      code: "slow-upstream",
+      title: `${slow.length === 1 ? "an upstream takes" : `${slow.length} upstreams take`} ${slow
+        .map(({ mean = 0 }) => `${Math.round(mean)} ms`)
+        .join(", ")} for an answer on average`,
+      explanation: "Every name that is not in the cache waits for it; a C library gives up after 5 seconds.",
+      share: undefined,
+      figures: { exchanges, mean: Math.max(...slow.map(({ mean = 0 }) => mean)) },
+      causes: slow.map(({ row, mean = 0, exchanges }) => ({
+        who: `${row.plugin} to ${row.address}`,
+        figure: `${Math.round(mean)} ms over ${exchanges} exchanges; 99 % within ${row.p99 ?? "-"} ms since the start`,
+      })),
+      remedies: [
+        {
+          text: `take ${addresses(slow)} out of 'forward', or ask a nearer one first; and refresh what is asked for often before it runs out`,
+          patch:
+            "forward . NEAREST FARTHER {\n    policy sequential\n}\ncache 300 {\n    prefetch 3 1m 20%\n}",
+        },
+      ],
+    },
+  ];
+};
+
+/** Without facts: answers of those plugins that ask others. */
+function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
+  const asked = traffic.rows.filter(({ plugin }) => ASKING_PLUGINS.has(plugin));
+  if (asked.length < LEAST_EXCHANGES)
+    return [
+      {
+        code: "slow-upstream",
+        reason: "the capture has no facts about the server, and too few answers of upstreams",
+      },
+    ];
+  const mean = asked.reduce((sum, { duration }) => sum + duration, 0) / asked.length;
+  if (mean < SLOW) return [];
+  const names = new Tally();
+  for (const { name, duration } of asked) names.add(name, duration);
+  return [
+    {
+      code: "slow-upstream",
+      title: `answers of upstreams take ${Math.round(mean)} ms on average`,
+      explanation: "The capture does not tell which upstream: a capture by 'portolan doctor -record' does.",
+      share: traffic.share(asked.length),
+      figures: { exchanges: asked.length, mean },
+      causes: names.top(5).map(([who, time]) => ({ who, figure: `${Math.round(time)} ms waited in all` })),
+      remedies: [{ text: "ask the running server: portolan doctor" }],
+    },
+  ];
+}
+
+export const failingUpstreams: Rule = (capture, traffic) => {
+  if (capture.last === undefined)
+    return [{ code: "failing-upstream", reason: "the capture has no facts about the server" }];
+  const failing = measured(capture).filter(
+    ({ exchanges, errors, failedChecks }) =>
+      failedChecks > 0 || (exchanges >= LEAST_EXCHANGES && errors >= FAILING * exchanges),
+  );
+  if (failing.length === 0) return [];
+  const names = new Tally();
+  const callers = new Tally();
+  for (const row of traffic.rows) {
+    if (row.rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(row.plugin)) continue;
+    names.add(row.name, row.weight);
+    callers.add(whoAsks(row), row.weight);
+  }
+  const hit = callers.top(3).map(([who, count]) => ({ who, figure: `${Math.round(count)} queries failed` }));
+  return [
+    {
+      code: "failing-upstream",
+      title: `${failing.length === 1 ? "an upstream fails" : `${failing.length} upstreams fail`}: ${addresses(failing)}`,
+      explanation: "It does not answer health checks, or answers with SERVFAIL, REFUSED and the like.",
+      share: undefined,
+      figures: {
+        exchanges: failing.reduce((sum, { exchanges }) => sum + exchanges, 0),
+        errors: failing.reduce((sum, { errors }) => sum + errors, 0),
+        failedChecks: failing.reduce((sum, { failedChecks }) => sum + failedChecks, 0),
+      },
+      causes: [
+        ...failing.map(({ row, exchanges, errors, failedChecks }) => ({
+          who: `${row.plugin} to ${row.address}`,
+          figure: `${ofExchanges(errors, exchanges)} failed, and ${failedChecks} health checks`,
+        })),
+        ...hit,
+      ],
+      remedies: [
+        {
+          text: `take ${addresses(failing)} out of 'forward', or have the next one asked and old answers given meanwhile`,
+          patch:
+            "forward . GOOD OTHER {\n    max_fails 2\n    health_check 1s\n    failover SERVFAIL REFUSED\n}\ncache 30 {\n    serve_stale 1h\n}",
+        },
+      ],
+    },
+  ];
+};
+
+export const lyingUpstreams: Rule = (capture, traffic) => {
+  const findings: Finding[] = [];
+  const strange = measured(capture).filter(({ discarded }) => discarded >= DISCARDED);
+  if (strange.length > 0) findings.push(discardedFinding(strange));
+  const wild = new Tally();
+  const callers = new Tally();
+  for (const row of traffic.rows) {
+    // Another whole name of the cluster in front: nobody has such a name, and only a wildcard answers it.
+    const isFalse =
+      row.answers > 0 && row.rcode === "NOERROR" && holdsClusterName(row.name.toLowerCase(), traffic);
+    if (!isFalse) continue;
+    wild.add(row.name, row.weight);
+    callers.add(whoAsks(row), row.weight);
+  }
+  const { impossible } = capture;
+  const isProved = impossible !== undefined && impossible.rcode === "NOERROR" && impossible.answer.length > 0;
+  const count = wild.top(Number.POSITIVE_INFINITY).reduce((sum, [, each]) => sum + each, 0);
+  if (count > 0 || isProved) {
+    findings.push({
+      code: "lying-upstream",
+      title: isProved
+        ? `an upstream has an address for ${impossible.name}, which cannot exist`
+        : `an upstream has addresses for ${wild.size} names that cannot exist`,
+      explanation:
+        "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers what does not exist: " +
+        "clients end their search there and connect to the wrong place.",
+      share: traffic.share(count),
+      figures: { answered: count, names: wild.size, proved: isProved ? 1 : 0 },
+      causes: [
+        ...(isProved ? [{ who: impossible.plugin, figure: impossible.answer.slice(0, 3).join("; ") }] : []),
+        ...wild.top(3).map(([who, queries]) => ({ who, figure: `${Math.round(queries)} queries answered` })),
+        ...callers.top(3).map(([who, queries]) => ({ who, figure: `${Math.round(queries)} queries` })),
+      ],
+      remedies: [
+        {
+          text: "forward to a resolver that tells the truth, or take the search domain out of the nodes' resolv.conf (kubelet: resolvConf); until then deny it here",
+          patch: `template IN ANY ${wildZone(wild, traffic) ?? "invalid"} {\n    rcode NXDOMAIN\n}`,
+        },
+      ],
+    });
+  }
+  return findings;
+};
+
+function discardedFinding(strange: readonly Measured[]): Finding {
+  const count = strange.reduce((sum, { discarded }) => sum + discarded, 0);
+  return {
+    code: "lying-upstream",
+    title: `${count} messages from upstreams answer nothing that was asked`,
+    explanation:
+      "They had an id that nobody waits for, or were about another question: replies that come too late, or somebody who guesses. They were not used.",
+    share: undefined,
+    figures: { discarded: count },
+    causes: strange.map(({ row, discarded, exchanges }) => ({
+      who: `${row.plugin} to ${row.address}`,
+      figure: `${discarded} messages beside ${exchanges} exchanges`,
+    })),
+    remedies: [
+      {
+        text: `ask ${addresses(strange)} over TLS where it offers that, else over TCP: nobody in between can answer in its place`,
+        patch: "forward . tls://ADDRESS {\n    tls_servername NAME\n}",
+      },
+    ],
+  };
+}
+
+function holdsClusterName(name: string, { domains }: Traffic): boolean {
+  return domains.some((domain) => {
+    const at = name.indexOf(`.svc.${domain}`);
+    return at > 0 && !name.endsWith(`.${domain}`);
+  });
+}
+
+/** What stands behind the cluster's domain. */
+function wildZone(wild: Tally, { domains }: Traffic): string | undefined {
+  const [most] = wild.top(1);
+  for (const domain of domains) {
+    const at = most?.[0].toLowerCase().indexOf(`.${domain}`) ?? -1;
+    if (most !== undefined && at > 0) return most[0].slice(at + domain.length + 1);
+  }
+  return undefined;
+}
+
+function addresses(rows: readonly Measured[]): string {
+  return rows.map(({ row }) => row.address).join(", ");
+}
+
+function ofExchanges(count: number, exchanges: number): string {
+  return exchanges === 0
+    ? "no exchange came to an end, none"
+    : ofQueries(count, exchanges).replace("queries", "exchanges");
+}

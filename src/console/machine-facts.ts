@@ -1,0 +1,102 @@
+/** What the kernel counts about the network that the process is in, and the memory of the process: out of /proc. */
+import { readFileSync } from "node:fs";
+import type { MachineView } from "./api-types.ts";
+
+/** @returns the text of a file of the system, `undefined` where there is none */
+export type ReadSystemFile = (path: string) => string | undefined;
+
+/**
+ * @param ports on which the server listens over UDP
+ * @param limit octets of memory that the process may have
+ */
+export function machineFacts(
+  ports: ReadonlySet<number>,
+  limit: number | undefined,
+  read: ReadSystemFile = readSystemFile,
+): Omit<MachineView, "finished"> {
+  const status = read("/proc/self/status") ?? "";
+  return {
+    memory: {
+      resident: kibibytes(status, "VmRSS"),
+      peak: kibibytes(status, "VmHWM"),
+      limit: limit ?? null,
+    },
+    udp: udpFacts(ports, read),
+    conntrack: conntrackFacts(read),
+  };
+}
+
+function udpFacts(ports: ReadonlySet<number>, read: ReadSystemFile): MachineView["udp"] {
+  const snmp = counters(read("/proc/net/snmp") ?? "", "Udp");
+  if (snmp === undefined) return null;
+  const snmp6 = read("/proc/net/snmp6") ?? "";
+  const both = (name: string): number =>
+    (snmp.get(name) ?? 0) + Number(new RegExp(`^Udp6${name}\\s+(\\d+)$`, "m").exec(snmp6)?.[1] ?? 0);
+  return {
+    received: both("InDatagrams"),
+    receiveBufferErrors: both("RcvbufErrors"),
+    sendBufferErrors: both("SndbufErrors"),
+    socketDrops: socketDrops(ports, read),
+  };
+}
+
+/** Datagrams that found the buffers of the server's own sockets full (proc(5), /proc/net/udp: the last column). */
+function socketDrops(ports: ReadonlySet<number>, read: ReadSystemFile): number {
+  let sum = 0;
+  for (const line of `${read("/proc/net/udp") ?? ""}\n${read("/proc/net/udp6") ?? ""}`.split("\n")) {
+    const [, port, drops] = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) .*\s(\d+)\s*$/.exec(line) ?? [];
+    if (port !== undefined && ports.has(Number.parseInt(port, 16))) sum += Number(drops);
+  }
+  return sum;
+}
+
+/** Of the network namespace: that of the pod, or of the node for a pod on its network. */
+function conntrackFacts(read: ReadSystemFile): MachineView["conntrack"] {
+  const number = (path: string): number | undefined => {
+    const text = read(path);
+    return text === undefined ? undefined : Number(text.trim());
+  };
+  const count = number("/proc/sys/net/netfilter/nf_conntrack_count");
+  const most = number("/proc/sys/net/netfilter/nf_conntrack_max");
+  const text = read("/proc/net/stat/nf_conntrack");
+  if (text === undefined && (count === undefined || most === undefined)) return null;
+  // One line a processor, numbers in hex, names in the first line.
+  const [head = "", ...rows] = (text ?? "").split("\n");
+  const names = head.trim().split(/\s+/);
+  const total = (name: string): number => {
+    const column = names.indexOf(name);
+    if (column < 0) return 0;
+    return rows.reduce(
+      (sum, row) => sum + (Number.parseInt(row.trim().split(/\s+/)[column] ?? "", 16) || 0),
+      0,
+    );
+  };
+  return {
+    entries: count ?? null,
+    most: most ?? null,
+    dropped: total("drop"),
+    droppedEarly: total("early_drop"),
+    notInserted: total("insert_failed"),
+  };
+}
+
+/** A table of two lines, names and numbers, as in /proc/net/snmp. */
+function counters(text: string, protocol: string): Map<string, number> | undefined {
+  const [names, numbers] = text.split("\n").filter((line) => line.startsWith(`${protocol}: `));
+  if (names === undefined || numbers === undefined) return undefined;
+  const values = numbers.split(" ");
+  return new Map(names.split(" ").map((name, at) => [name, Number(values[at]) || 0]));
+}
+
+function kibibytes(status: string, name: string): number | null {
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1];
+  return found === undefined ? null : Number(found) * 1024;
+}
+
+function readSystemFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return undefined;
+  }
+}
