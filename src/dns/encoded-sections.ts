@@ -9,7 +9,7 @@
 import { type AddressRun, addressRunsOf, findAddressRuns, RUN_NUMBERS } from "./address-runs.ts";
 import { HEADER_OCTETS, type Question } from "./message.ts";
 import type { Name } from "./name.ts";
-import { copyOctets, octetAt, readU16, readU32 } from "./octets.ts";
+import { copyOctets, octetAt, readU16, readU32, writeU32 } from "./octets.ts";
 import type { ResourceRecord } from "./record-kind.ts";
 import { readRecord, writeRecord } from "./resource-record.ts";
 import { RecordType } from "./type-names.ts";
@@ -238,7 +238,8 @@ export class EncodedSections {
   }
 
   /**
-   * Checks the RDATA of all records, so that whoever decodes them later meets no fault of somebody else.
+   * Checks the RDATA of all records, so that whoever decodes them later meets no fault of somebody else. A TTL with its highest bit
+   * set counts as 0 (RFC 2181 section 8), and is written so into the octets.
    * @throws WireError
    */
   checkData(): void {
@@ -248,6 +249,7 @@ export class EncodedSections {
       const at = octetAt16(typeOffsets, index);
       const type = readU16(bytes, at);
       const length = readU16(bytes, at + 8);
+      if (octetAt(bytes, at + 4) > 0x7f) writeU32(bytes, at + 4, 0);
       if ((type === RecordType.A && length === 4) || (type === RecordType.AAAA && length === 16)) continue;
       if (type !== RecordType.CNAME && type !== RecordType.NS && type !== RecordType.PTR) {
         this.recordAt(index);

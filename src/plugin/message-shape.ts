@@ -1,7 +1,7 @@
 /** Where the parts of a query stand, found without making an object. */
 import { decodeClientSubnet, EdnsOptionCode, OPT_FIXED_OCTETS } from "../dns/edns.ts";
 import { decodeMessage } from "../dns/message.ts";
-import { octetAt, readU16, readU32 } from "../dns/octets.ts";
+import { octetAt, readU16, readU32, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { WireError, WireReader } from "../dns/wire-reader.ts";
 
@@ -134,4 +134,45 @@ export function lastRecordOffset(bytes: Uint8Array, length: number, nameEnd: num
     reader.skip(reader.u16());
   }
   return last;
+}
+
+export interface MendedMessage {
+  /** Octets; what stands behind them is to be left out. */
+  readonly length: number;
+  /** A second OPT record stood there: the question alone is left, and the reply to it is FORMERR (RFC 6891 section 6.1.1). */
+  readonly hadSecondOpt: boolean;
+}
+
+/**
+ * Puts the counts of a query right that has octets behind its last record, or fewer records than its header claims: most servers
+ * overlook both.
+ * @returns `undefined` where it is malformed otherwise, or signed, as a change breaks the signature
+ */
+export function mendMessage(bytes: Uint8Array, length: number): MendedMessage | undefined {
+  const counts: [number, number, number] = [0, 0, 0];
+  let opts = 0;
+  try {
+    const reader = new WireReader(bytes, 12, length);
+    reader.checkName(false);
+    reader.skip(4);
+    const questionEnd = reader.offset;
+    for (const section of [0, 1, 2] as const) {
+      const claimed = readU16(bytes, 6 + 2 * section);
+      for (; counts[section] < claimed && reader.remaining > 0; counts[section]++) {
+        reader.skipName();
+        const type = reader.u16();
+        if (type === RecordType.TSIG) return undefined;
+        if (type === RecordType.OPT && section === 2) opts++;
+        reader.skip(6);
+        reader.skip(reader.u16());
+      }
+    }
+    const hadSecondOpt = opts > 1;
+    for (const section of [0, 1, 2] as const)
+      writeU16(bytes, 6 + 2 * section, hadSecondOpt ? 0 : counts[section]);
+    return { length: hadSecondOpt ? questionEnd : reader.offset, hadSecondOpt };
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
 }

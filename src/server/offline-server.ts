@@ -69,6 +69,7 @@ export class OfflineServer {
     const counters = {
       shed: counter("portolan_dns_shed_total"),
       rejected: counter("portolan_dns_rejected_total"),
+      irregular: counter("portolan_dns_irregular_queries_total"),
       ignored: counter("portolan_dns_ignored_total"),
     };
     const listeners = generation.listenPoints.map(

@@ -34,7 +34,7 @@ import {
 import type { UdpOptions } from "./udp.ts";
 import { listenFailure, openUdpSocket, setReusePort } from "./udp-socket.ts";
 
-/** Queries are small: what is longer than this is cut, and rejected as malformed. */
+/** Queries are small: what stands behind so many octets is not read. */
 const RECEIVE_SLOT = 4096;
 /** Replies up to this size are sent by the batch, larger ones one by one. */
 const SEND_SLOT = 4096;
@@ -226,7 +226,7 @@ class BatchedUdpTransport implements Transport, Reader {
       return;
     }
     if (this.received.cutOff(slot)) this.#options.onCutOff?.();
-    // A message cut off no longer parses: the server answers FORMERR and counts it.
+    // FORMERR is the answer if a record was cut off.
     this.#receiver.receive(bytes, this.received.length(slot), port, together);
   }
 }

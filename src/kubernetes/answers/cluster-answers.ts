@@ -84,6 +84,8 @@ export class ClusterAnswers {
     if (zone.isReverse) {
       if (owner.labelCount === zone.name.labelCount)
         return resolveApex(view, zone, this.#primary, owner, type);
+      // The SOA record of the zone names it.
+      if (owner.equals(zone.nameServer)) return resolveNameServerAddress(view, this.#primary, owner, type);
       return resolveReverse(view, this.#primary, owner, type);
     }
     const parsed = this.parse(owner, zone);

@@ -49,6 +49,23 @@ describe("a reply that is odd", () => {
     }
   });
 
+  it("takes a TTL above 2^31-1 for 0", async () => {
+    const server = await bench.server((asked) => {
+      const reply = asked.encode({
+        answer: [`${asked.name} 2147483647 IN A 192.0.2.1`, `${asked.name} 1 IN TXT text`],
+      });
+      const ttl = reply.length - "text".length - 1 - 6;
+      reply[ttl] = 0x80;
+      asked.send(reply);
+    });
+    const test = await bench.start(`forward . ${server.text}`);
+    const answer = await test.ask({ name: "example.org." });
+    assert.deepEqual(answer.answer, [
+      "example.org. 2147483647 IN A 192.0.2.1",
+      'example.org. 0 IN TXT "text"',
+    ]);
+  });
+
   it("passes an error without a question on", async () => {
     const server = await bench.server((asked) =>
       asked.send(Uint8Array.of(...asked.bytes.subarray(0, 2), 0x81, 0x84, 0, 0, 0, 0, 0, 0, 0, 0)),

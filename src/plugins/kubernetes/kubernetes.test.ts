@@ -255,7 +255,14 @@ describe("kubernetes", () => {
       ]);
       assert.deepEqual(additional, ["ns.dns.cluster.local. 5 IN A 192.0.2.99"]);
       const loopback = await ask(["192.0.2.10"], "cluster.local.", "NS", ["127.0.0.1", "::1"]);
-      assert.deepEqual(loopback.additional, ["ns.dns.cluster.local. 5 IN A 192.0.2.10"]);
+      assert.deepEqual([loopback.answer.length, loopback.additional], [1, []]);
+      const all = await ask(["192.0.2.10"], "cluster.local.", "NS", ["0.0.0.0"]);
+      assert.deepEqual(all.additional, ["ns.dns.cluster.local. 5 IN A 192.0.2.10"]);
+    });
+
+    it("by the name that the SOA record of a reverse zone has", async () => {
+      const { answer } = await ask(["192.0.2.10"], "NS.dns.in-addr.arpa.", "A");
+      assert.deepEqual(answer, ["NS.dns.in-addr.arpa. 5 IN A 192.0.2.10"]);
     });
 
     it("even without any address", async () => {

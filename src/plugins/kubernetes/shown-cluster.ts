@@ -152,15 +152,21 @@ export class ShownCluster {
   }
 }
 
-/** Where the cluster may find this server: what it is bound to, if that is of use to others, else all its addresses. */
+/** Where the cluster finds this server: what it is bound to but loopback, or all addresses of the machine if it is bound to all. */
 function ownAddresses(site: Site): readonly string[] {
-  const bound = site.block.settings.listenHosts.filter(isReachable);
-  return bound.length > 0 ? bound : site.machine.addresses();
+  const { listenHosts } = site.block.settings;
+  const bound = listenHosts.filter(isReachable);
+  const onAll = listenHosts.length === 0 || listenHosts.some(isWildcard);
+  return bound.length === 0 && onAll ? site.machine.addresses() : bound;
+}
+
+function isWildcard(host: string): boolean {
+  return parseIpAddress(host)?.every((octet) => octet === 0) ?? true;
 }
 
 function isReachable(host: string): boolean {
   const octets = parseIpAddress(host);
-  if (octets === undefined || octets.every((octet) => octet === 0)) return false;
+  if (octets === undefined || isWildcard(host)) return false;
   const loopback =
     octets.length === 4 ? octets[0] === 127 : octets.every((octet, at) => octet === (at === 15 ? 1 : 0));
   return !loopback;

@@ -36,7 +36,7 @@ async function clientOf(chain: Next): Promise<InProcessClient> {
     label: "dns://:53",
     service: { routes, allClasses: false, observer: undefined, inFlight },
     clock,
-    counters: { shed: counter, rejected: counter, ignored: counter },
+    counters: { shed: counter, rejected: counter, irregular: counter, ignored: counter },
     onError: (error) => assert.fail(String(error)),
   });
   return new InProcessClient(configuration, [listener], clock);

@@ -57,7 +57,7 @@ function listen(
       inFlight,
     },
     clock: new FakeClock(),
-    counters: { shed, rejected: slot(), ignored: slot() },
+    counters: { shed, rejected: slot(), irregular: slot(), ignored: slot() },
     onError: (error) => errors.push(error),
     maxWaiting,
   });

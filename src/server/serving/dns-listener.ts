@@ -1,9 +1,11 @@
 /** One listen address: takes messages from its transports and brings back answers. */
-import { Opcode, Rcode, RecordClass } from "../../dns/numbers.ts";
+import { Opcode, opcodeOf, Rcode, RecordClass } from "../../dns/numbers.ts";
+import { readU16 } from "../../dns/octets.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
 import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
+import { mendMessage } from "../../plugin/message-shape.ts";
 import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
@@ -64,6 +66,8 @@ export interface ListenerCounters {
   readonly shed: CounterSlot;
   /** Messages answered FORMERR or NOTIMP before any plugin saw them. */
   readonly rejected: CounterSlot;
+  /** Queries with octets behind their last record, or fewer records than their header claims. */
+  readonly irregular: CounterSlot;
   /** Messages passed over in silence: too short, or replies. */
   readonly ignored: CounterSlot;
 }
@@ -157,11 +161,23 @@ export class DnsListener implements Listener {
       return;
     }
     const query = Query.read(bytes, length, arrival);
+    if (query === undefined) this.#receiveIrregular(bytes, length, port, arrival);
+    else this.#answer(query, port);
+  }
+
+  /** What does not parse as it is may do so once it is mended. */
+  #receiveIrregular(bytes: Uint8Array, length: number, port: ReplyPort, arrival: Arrival): void {
+    const mended = opcodeOf(readU16(bytes, 2)) === Opcode.UPDATE ? undefined : mendMessage(bytes, length);
+    const query = mended && Query.read(bytes, mended.length, arrival);
     if (query === undefined) {
       this.#reject(Admission.FORMAT_ERROR, bytes, port);
-      return;
+    } else if (mended?.hadSecondOpt === true) {
+      this.#counters.rejected.increment();
+      this.#send(query, new Failure(Rcode.FORMERR), port, false);
+    } else {
+      this.#counters.irregular.increment();
+      this.#answer(query, port);
     }
-    this.#answer(query, port);
   }
 
   #process(query: Query): Outcome | Promise<Outcome> {

@@ -11,9 +11,15 @@ export function listenerCounters(metrics: MetricsRegistry, label: string): Liste
     help: "Messages answered FORMERR or NOTIMP before any plugin saw them.",
     labels: ["server"],
   });
+  const irregular = metrics.counter({
+    name: "portolan_dns_irregular_queries_total",
+    help: "Queries answered although octets stand behind their last record, or fewer records than their header claims.",
+    labels: ["server"],
+  });
   return {
     shed: shed(metrics, label, "waiting"),
     rejected: rejected.slot(label),
+    irregular: irregular.slot(label),
     ignored: ignored(metrics, label),
   };
 }
@@ -21,7 +27,7 @@ export function listenerCounters(metrics: MetricsRegistry, label: string): Liste
 export function transportCounters(metrics: MetricsRegistry, label: string): TransportCounters {
   const cutOff = metrics.counter({
     name: "portolan_dns_cut_datagrams_total",
-    help: "Datagrams longer than the 4096 octets that there is room for, which are answered FORMERR.",
+    help: "Datagrams longer than the 4096 octets that there is room for; the rest is not read.",
     labels: ["server"],
   });
   const ungreeted = metrics.counter({
