@@ -5,6 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { endLike, runAttached } from "./attached-process.mjs";
 import { isBuildCurrent } from "./build-state.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
+import { endWithParent, isRunByNpx } from "./npx-parent.mjs";
 
 /**
  * What the launcher needs to know of the Node that runs it; a test gives its own.
@@ -26,6 +27,7 @@ const thisNode = { version: process.versions.node, execve: process.execve?.bind(
  * @param {Host} host
  */
 export async function launch(argv, host = thisNode) {
+  if (isRunByNpx(process.env)) endWithParent();
   if (isSupported(host.version)) {
     await runHere(argv);
     return;

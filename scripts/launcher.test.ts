@@ -23,6 +23,7 @@ const PROGRAM = `
         });
       }
       process.stdin.on("data", () => process.exit(8));
+      setInterval(() => undefined, 60_000); // as an open socket does, with stdin or without
       console.log("ready");
     });
   }
@@ -197,6 +198,33 @@ for (const how of ["spawn", "execve"]) {
     await until("ready");
     process.kill(JSON.parse(lines()[0] ?? "").pid, "SIGKILL");
     assert.deepEqual(await ended, [null, "SIGKILL"]);
+  });
+}
+
+for (const [how, script] of [
+  ["in one process", "bin/portolan"],
+  ["as the child of an old Node", "as-old-node.mjs spawn"],
+]) {
+  test(`ends with npx, which hands SIGTERM to no more than its shell (${how})`, {
+    skip: skipWithout("npx"),
+  }, async (t) => {
+    const home = makeInstallation(t, { "package.json": "{}", ...BUILT, ...PINNED });
+    const command = join(home, "..", ".bin", "portolan");
+    writeTree(join(home, ".."), {
+      ".bin/portolan": `#!/bin/sh\nexec "${process.execPath}" "${home}"/${script} "$@"\n`,
+    });
+    chmodSync(command, 0o755);
+    const npx = spawn("npx", ["--no-install", "portolan", "wait"], {
+      cwd: join(home, "..", ".."),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    // The last process that holds the pipe closes it.
+    const ended = once(npx, "close");
+    const { lines, until } = lineReader(npx);
+    await until("ready");
+    npx.kill("SIGTERM");
+    await ended;
+    assert.ok(lines().includes("got SIGTERM"));
   });
 }
 

@@ -161,6 +161,79 @@ test("a Corefile in a ConfigMap is checked where it stands", async (t) => {
   }
 });
 
+const VALUES = `# A comment moves all lines.
+image: { tag: "1" }
+servers:
+  - zones:
+      - zone: .
+    port: 1053
+    plugins:
+      - name: hosts
+        parameters: /etc/hosts
+      - parameters: . 192.0.2.53
+        name: forward
+        configBlock: |-
+          max_fails 2
+
+          expire often
+  - zones: [{ zone: example.org }]
+    plugins:
+      - name: "chaos"
+      - { name: forwrad, parameters: "example.org 192.0.2.53" }
+      - name: cache
+        configBlock: "success 1000\\nprefetch often"
+`;
+
+test("the Corefile of a chart's values is checked where they have it", async (t) => {
+  const cwd = makeTree(t, {
+    "values.yaml": VALUES,
+    "good.yaml": "servers: [{ zones: [{ zone: . }], plugins: [{ name: whoami }] }]\n",
+    "odd.yaml": "servers:\n  - zones: 3\n",
+    "imports.yaml": 'servers: [{ zones: [{ zone: . }], plugins: [{ name: import, parameters: "other" }] }]\n',
+    other: "whoami\nforwrad\n",
+  });
+  const { code, output, errors } = await runPortolan(["check", "-format", "json", "values.yaml"], { cwd });
+  assert.deepEqual([code, errors], [1, ""]);
+  const places = JSON.parse(output).diagnostics.map(
+    ({ message, file, line, column, length }: Record<string, unknown>) => [
+      file,
+      line,
+      column,
+      length,
+      message,
+    ],
+  );
+  assert.deepEqual(
+    places.map((place: unknown[]) => place.slice(0, 4)),
+    [
+      ["values.yaml", 8, 15, 5],
+      ["values.yaml", 15, 18, 5],
+      ["values.yaml", 19, 17, 7],
+      ["values.yaml", 21, 46, 5],
+    ],
+    output,
+  );
+  assert.match(
+    places[0][4],
+    /^'hosts' has no fallthrough, so 'forward' \(values\.yaml:11:15\) behind it is never asked$/,
+  );
+  const people = await runPortolan(["check", "values.yaml"], { cwd });
+  assert.match(
+    people.output,
+    /\n {2}19 \| {6}- \{ name: forwrad, .*\n +\| {16}\^{7}\n {2}help: did you mean 'forward'\?\n/,
+  );
+
+  const good = await runPortolan(["check", "good.yaml"], { cwd });
+  assert.deepEqual([good.code, good.output], [0, "good.yaml: no faults\n"]);
+  const odd = await runPortolan(["check", "odd.yaml"], { cwd });
+  assert.deepEqual([odd.code, odd.errors], [2, "odd.yaml: servers[0].zones: a list was expected\n"]);
+  const imports = await runPortolan(["check", "imports.yaml"], { cwd });
+  assert.match(
+    imports.output,
+    /^other:2:1: error: Unknown directive 'forwrad'[\s\S]*imported at imports\.yaml:1:/,
+  );
+});
+
 test("a word that is no command", async () => {
   for (const [word, hint] of [
     ["chekc", 'did you mean "portolan check"?'],

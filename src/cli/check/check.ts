@@ -4,6 +4,7 @@ import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { MemoryLog } from "../../lib/log.ts";
+import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
 import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
@@ -12,6 +13,7 @@ import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } 
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
 import { wantsColour } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
+import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 import { FORMATS, type Format } from "./formats.ts";
 
 interface CheckFlags extends PluginFlags {
@@ -72,7 +74,11 @@ export async function check(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof FlagError) {
       process.stderr.write(`${error.message}\n${error.showUsage ? usage() : ""}`);
-    } else if (error instanceof UnreadableCorefile || error instanceof PluginListError) {
+    } else if (
+      error instanceof UnreadableCorefile ||
+      error instanceof PluginListError ||
+      error instanceof HelmValuesError
+    ) {
       process.stderr.write(`${error.message}\n`);
     } else throw error;
     return EXIT.CANNOT;
@@ -101,9 +107,10 @@ async function run(argv: readonly string[]): Promise<number> {
   );
   const files: CheckedFile[] = [];
   for (const given of sources) {
-    const source = await corefileOf(given);
+    const { source, relocate } = await corefileOf(given);
     const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
-    const checked = await checkFile(source, registry, flags);
+    const found = await checkFile(source, registry, flags);
+    const checked = relocate === undefined ? found : relocatedFile(found, given, relocate);
     files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
   }
   const print = await flags.format();
@@ -113,11 +120,34 @@ async function run(argv: readonly string[]): Promise<number> {
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
 }
 
-/** ConfigMaps are YAML, the parser of which is not loaded for Corefiles. */
-async function corefileOf(source: CorefileSource): Promise<CorefileSource> {
-  if (!/^\s*["']?data["']?\s*:/m.test(source.text)) return source;
+interface Given {
+  readonly source: CorefileSource;
+  /** Where the Corefile is made of what was given: a finding at its place there. */
+  readonly relocate?: TranslatedCorefile["relocate"];
+}
+
+/** ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles. */
+async function corefileOf(source: CorefileSource): Promise<Given> {
+  if (/^["']?servers["']?\s*:/m.test(source.text)) {
+    const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
+    const translated = corefileInHelmValues(source);
+    if (translated !== undefined) return translated;
+  }
+  if (!/^\s*["']?data["']?\s*:/m.test(source.text)) return { source };
   const { corefileInYaml } = await import("./corefile-in-yaml.ts");
-  return corefileInYaml(source);
+  return { source: corefileInYaml(source) };
+}
+
+function relocatedFile(
+  { file, diagnostics, textOf }: CheckedFile,
+  given: CorefileSource,
+  relocate: TranslatedCorefile["relocate"],
+): CheckedFile {
+  return {
+    file,
+    diagnostics: diagnostics.map(relocate),
+    textOf: (name) => (name === given.file ? given.text : textOf(name)),
+  };
 }
 
 async function checkFile(

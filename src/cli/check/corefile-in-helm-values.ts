@@ -1,0 +1,155 @@
+/** The Corefile that `servers` of a chart's values stand for, and the way from its lines back to those of the values. */
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from "yaml";
+import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
+import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
+import type { CorefileSource } from "../../server/configuration/configuration.ts";
+
+export interface TranslatedCorefile {
+  /** In the name of the file that has the values. */
+  readonly source: CorefileSource;
+  /** A finding in the Corefile as one in the values. */
+  readonly relocate: (diagnostic: Diagnostic) => Diagnostic;
+}
+
+/** Words of a value, and where they are: in the Corefile by offset, in the values by line and column. */
+interface Piece {
+  readonly start: number;
+  readonly end: number;
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * @returns `undefined` for what is not YAML with a list `servers`
+ * @throws HelmValuesError
+ */
+export function corefileInHelmValues(source: CorefileSource): TranslatedCorefile | undefined {
+  const lines = new LineCounter();
+  const document = parseDocument(source.text, { lineCounter: lines });
+  if (document.errors.length > 0 || !isMap(document.contents)) return undefined;
+  if (!isSeq(document.contents.get("servers", true))) return undefined;
+  const text = corefileOf(document.toJS(), source.file);
+  const pieces: Piece[] = [];
+  let offset = 0;
+  // The Corefile has the words of the values in the order of `wordsOf`, so each is found behind the one before.
+  for (const { word, start } of wordsOf(document.contents, source.text)) {
+    const found = text.indexOf(word, offset);
+    if (found === -1) continue;
+    offset = found + word.length;
+    const { line, col } = lines.linePos(start);
+    pieces.push({ start: found, end: offset, line, column: col });
+  }
+  const corefile = { ...source, text };
+  return { source: corefile, relocate: (diagnostic) => relocated(diagnostic, corefile, pieces) };
+}
+
+function corefileOf(values: unknown, file: string): string {
+  try {
+    return fromHelmValues(values);
+  } catch (error) {
+    if (error instanceof HelmValuesError) throw new HelmValuesError(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+interface Word {
+  readonly word: string;
+  /** Offset in the values. */
+  readonly start: number;
+}
+
+function* wordsOf(values: Node, yaml: string): Generator<Word> {
+  yield* members(values, "extraConfig", function* (extra) {
+    if (!isMap(extra)) return;
+    for (const { key, value } of extra.items) {
+      if (isScalar(key)) yield* linesOf(key, yaml);
+      if (isMap(value)) yield* scalar(value, "parameters", yaml);
+    }
+  });
+  yield* members(values, "servers", function* (servers) {
+    for (const server of itemsOf(servers)) {
+      for (const zone of itemsOf(member(server, "zones"))) {
+        for (const name of ["scheme", "zone"]) yield* scalar(zone, name, yaml);
+        yield* scalar(server, "port", yaml);
+      }
+      for (const plugin of itemsOf(member(server, "plugins")))
+        for (const name of ["name", "parameters", "configBlock"]) yield* scalar(plugin, name, yaml);
+    }
+  });
+}
+
+function* members(node: Node, name: string, words: (value: Node) => Generator<Word>): Generator<Word> {
+  const value = member(node, name);
+  if (value !== undefined) yield* words(value);
+}
+
+function member(node: Node, name: string): Node | undefined {
+  const value = isMap(node) ? node.get(name, true) : undefined;
+  return isScalar(value) || isMap(value) || isSeq(value) ? value : undefined;
+}
+
+function itemsOf(node: Node | undefined): Node[] {
+  return isSeq(node) ? node.items.filter((item): item is Node => isMap(item)) : [];
+}
+
+function* scalar(node: Node, name: string, yaml: string): Generator<Word> {
+  const value = member(node, name);
+  if (isScalar(value)) yield* linesOf(value, yaml);
+}
+
+/** Each line by itself: the Corefile indents them anew. */
+function* linesOf({ value, range }: Scalar, yaml: string): Generator<Word> {
+  let [start, end] = range ?? [0, 0];
+  for (const line of String(value).split("\n")) {
+    const word = line.trim();
+    if (word === "") continue;
+    // What YAML folds or escapes is told by its beginning alone.
+    const found = yaml.slice(start, end).indexOf(word);
+    yield { word, start: found === -1 ? start : start + found };
+    if (found !== -1) start += found + word.length;
+  }
+}
+
+function relocated(
+  diagnostic: Diagnostic,
+  { text, file }: CorefileSource,
+  pieces: readonly Piece[],
+): Diagnostic {
+  const place = (line: number, column: number): Piece | undefined => {
+    const offset = offsetOf(text, line, column);
+    const piece = pieces.findLast(({ start }) => start <= offset) ?? pieces[0];
+    if (piece === undefined) return undefined;
+    const within = Math.max(0, Math.min(offset, piece.end) - piece.start);
+    return { ...piece, column: piece.column + within, start: offset };
+  };
+  const move = (span: Span): Span => {
+    const piece = span.file === file ? place(span.line, span.column) : undefined;
+    const importedAt = span.importedAt && { importedAt: move(span.importedAt) };
+    if (piece === undefined) return { ...span, ...importedAt };
+    const length = Math.max(1, Math.min(span.length, piece.end - piece.start));
+    return { ...span, line: piece.line, column: piece.column, length, ...importedAt };
+  };
+  // Messages name other places by the file, which is a text that stands nowhere else.
+  const say = (words: string): string =>
+    words
+      .split(`${file}:`)
+      .map((part, index) => (index === 0 ? part : part.replace(/^(\d+):(\d+)/, placeInValues)))
+      .join(`${file}:`);
+  const placeInValues = (same: string, line: string, column: string): string => {
+    const piece = place(Number(line), Number(column));
+    return piece === undefined ? same : `${piece.line}:${piece.column}`;
+  };
+  return {
+    ...diagnostic,
+    span: move(diagnostic.span),
+    message: say(diagnostic.message),
+    ...(diagnostic.notes && { notes: diagnostic.notes.map(say) }),
+  };
+}
+
+/** @param line from 1, as `column` */
+function offsetOf(text: string, line: number, column: number): number {
+  let offset = 0;
+  for (let passed = 1; passed < line; passed++) offset = text.indexOf("\n", offset) + 1;
+  return offset + column - 1;
+}
