@@ -8,6 +8,8 @@ export interface FleetOptions {
   /** `HOST:PORT`: the headless Service, or single replicas. */
   readonly sources: readonly string[];
   readonly token: () => string | undefined;
+  /** Addresses that the server itself answers with for a name, as text; none where it has none. */
+  lookUp(host: string): Promise<readonly string[]>;
   /** This replica. */
   own(): { readonly address: string; readonly now: NowView; readonly sha512: string };
   /** Milliseconds that never go back. */
@@ -17,6 +19,8 @@ export interface FleetOptions {
 /** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
 const PATIENCE = 2_000;
 const FRESH = 1_000;
+/** Milliseconds for which one that has answered is shown as away, once nothing names it any more: the pod was replaced. */
+const MOURNED = 10 * 60_000;
 const MAX_REPLICAS = 64;
 const MAX_ANSWER = 256 * 1024;
 
@@ -24,8 +28,8 @@ export class FleetWatch {
   readonly #options: FleetOptions;
   #asked = Number.NEGATIVE_INFINITY;
   #answer: Promise<FleetView> | undefined;
-  /** Addresses that answered once: one that is away is shown as such, and not left out. */
-  readonly #known = new Set<string>();
+  /** When addresses last answered: one that is away is shown as such, and not left out. */
+  readonly #known = new Map<string, number>();
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -46,18 +50,40 @@ export class FleetWatch {
       const { address, now, sha512 } = this.#options.own();
       return { sources, replicas: [{ address, now: trimmed(now), sha512, problem: "" }] };
     }
-    const found = await Promise.all(sources.map((source) => addressesOf(source)));
+    const found = await Promise.all(sources.map((source) => this.#addressesOf(source)));
     const problems = found.flatMap(({ problem, source }) => (problem === "" ? [] : [away(source, problem)]));
-    const addresses = [...new Set([...found.flatMap((each) => each.addresses), ...this.#known])];
+    for (const [address, time] of this.#known)
+      if (this.#options.now() - time > MOURNED) this.#known.delete(address);
+    const addresses = [...new Set([...found.flatMap((each) => each.addresses), ...this.#known.keys()])];
     const replicas = await Promise.all(
       addresses
         .sort()
         .slice(0, MAX_REPLICAS)
         .map((address) => this.#askOne(address)),
     );
-    for (const { address, now } of replicas) if (now !== null) this.#known.add(address);
-    for (const address of this.#known) if (this.#known.size > MAX_REPLICAS) this.#known.delete(address);
+    for (const { address, now } of replicas) if (now !== null) this.#known.set(address, this.#options.now());
+    for (const address of this.#known.keys())
+      if (this.#known.size > MAX_REPLICAS) this.#known.delete(address);
     return { sources, replicas: [...replicas, ...problems] };
+  }
+
+  async #addressesOf(source: string): Promise<FoundAddresses> {
+    const at = source.lastIndexOf(":");
+    const host = source.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+    const port = source.slice(at + 1);
+    // On one machine the port tells replicas apart, and the name may have a second address that nobody listens on.
+    if (isLoopbackHost(host)) return { source, addresses: [source], problem: "" };
+    const withPort = (address: string): string =>
+      `${address.includes(":") ? `[${address}]` : address}:${port}`;
+    try {
+      // A pod of the cluster's DNS asks its node's resolver, which knows nothing of the cluster: the server itself does.
+      const own = await this.#options.lookUp(host);
+      if (own.length > 0) return { source, addresses: own.map(withPort), problem: "" };
+      const found = await lookup(host, { all: true });
+      return { source, addresses: found.map(({ address }) => withPort(address)), problem: "" };
+    } catch (error) {
+      return { source, addresses: [], problem: error instanceof Error ? error.message : String(error) };
+    }
   }
 
   async #askOne(address: string): Promise<ReplicaRow> {
@@ -114,23 +140,6 @@ interface FoundAddresses {
   readonly source: string;
   readonly addresses: readonly string[];
   readonly problem: string;
-}
-
-async function addressesOf(source: string): Promise<FoundAddresses> {
-  const at = source.lastIndexOf(":");
-  const host = source.slice(0, at).replace(/^\[(.*)\]$/, "$1");
-  const port = source.slice(at + 1);
-  // On one machine the port tells replicas apart, and the name may have a second address that nobody listens on.
-  if (isLoopbackHost(host)) return { source, addresses: [source], problem: "" };
-  try {
-    const found = await lookup(host, { all: true });
-    const addresses = found.map(
-      ({ address, family }) => `${family === 6 ? `[${address}]` : address}:${port}`,
-    );
-    return { source, addresses, problem: "" };
-  } catch (error) {
-    return { source, addresses: [], problem: error instanceof Error ? error.message : String(error) };
-  }
 }
 
 function away(address: string, problem: string): ReplicaRow {

@@ -4,6 +4,7 @@ import { ConsoleApi } from "../../console/console-api.ts";
 import { FleetWatch } from "../../console/fleet-watch.ts";
 import { Access } from "../../console/http/access.ts";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
+import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
 import {
   type PlacedPlugin,
@@ -81,6 +82,7 @@ export class ConsolePlugin implements PluginInstance {
     const fleet = new FleetWatch({
       sources: this.#settings.fleet,
       token: () => this.#token,
+      lookUp: (name) => lookUp(name, control),
       now: () => clock.now(),
       own: () => ({ address: shown, now: this.#console.now(), sha512: control.sha512 }),
     });
