@@ -220,7 +220,7 @@ test("the Corefile of a chart's values is checked where they have it", async (t)
   const people = await runPortolan(["check", "values.yaml"], { cwd });
   assert.match(
     people.output,
-    /\n {2}19 \| {6}- \{ name: forwrad, .*\n +\| {16}\^{7}\n {2}help: did you mean 'forward'\?\n/,
+    /\n {2}19 \| {7}- \{ name: forwrad, .*\n +\| {17}\^{7}\n {2}help: did you mean 'forward'\?\n/,
   );
 
   const good = await runPortolan(["check", "good.yaml"], { cwd });
