@@ -21,7 +21,7 @@ const CHUNKS = [
   // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
   { name: "dns", holds: /^(dns\/|lib\/(ip-address|nearest-word|node-modules)\.)/ },
   { name: "core", holds: /^(lib|corefile|expression|plugin|transports|server)\// },
-  { name: "upstream", holds: /^upstream\/(?!encrypted\/)/ },
+  { name: "upstream", holds: /^upstream\/(?!(encrypted|http2)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },

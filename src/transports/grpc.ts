@@ -3,16 +3,18 @@
  * the clear.
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Endpoint } from "../plugin/endpoint.ts";
-import { type ByteStream, type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
 import {
   GrpcProblem,
   GrpcStatus,
   lengthOf,
+  MAX_PACKET,
   PREFIX_OCTETS,
   readPacket,
+  statusText,
   writePacketHead,
-} from "./grpc-message.ts";
+} from "../lib/grpc-message.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
+import { type ByteStream, type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
 import { Http2Connection, type HttpTimeouts } from "./http2-connection.ts";
 import type { ListenTarget, MessageReceiver, Rejection, ReplyPort, Transport } from "./transport.ts";
 
@@ -24,8 +26,6 @@ export interface GrpcOptions extends Omit<ByteStreamServerOptions, "name" | "ser
 
 const SERVICE = "coredns.dns.DnsService";
 const METHOD = `/${SERVICE}/Query`;
-/** The longest message: a DNS message and the head of its field. */
-const MAX_MESSAGE = 65_539;
 const UNBOUNDED_STREAMS = 0x7fff_ffff;
 
 /**
@@ -141,7 +141,7 @@ class Call implements ReplyPort {
       ":status": 200,
       "content-type": "application/grpc",
       "grpc-status": String(status),
-      "grpc-message": percentEncoded(message),
+      "grpc-message": statusText(message),
     };
     this.#stream.respond(headers, { endStream: true });
   }
@@ -158,14 +158,14 @@ class Call implements ReplyPort {
       octets += chunk.length;
       if (isDone) return;
       chunks.push(chunk);
-      if (octets <= MAX_MESSAGE) return;
+      if (octets <= MAX_PACKET) return;
       isDone = true;
       const message = Buffer.concat(chunks);
       const length = message.length < PREFIX_OCTETS ? octets : lengthOf(message);
       done(
         new GrpcProblem(
           GrpcStatus.RESOURCE_EXHAUSTED,
-          `grpc: received message larger than max (${length} vs. ${MAX_MESSAGE})`,
+          `grpc: received message larger than max (${length} vs. ${MAX_PACKET})`,
         ),
       );
     });
@@ -190,11 +190,4 @@ function unknownMethod(path: string): GrpcProblem {
   const message =
     service === SERVICE ? `unknown method ${method} for service ${SERVICE}` : `unknown service ${service}`;
   return new GrpcProblem(GrpcStatus.UNIMPLEMENTED, message);
-}
-
-/** As the protocol wants texts of statuses: printable ASCII as it is, all else in percent signs. */
-function percentEncoded(text: string): string {
-  return text.replace(/[^ -$&-~]/gu, (character) =>
-    Buffer.from(character).toString("hex").replace(/../g, "%$&").toUpperCase(),
-  );
 }

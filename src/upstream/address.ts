@@ -10,6 +10,8 @@ export interface UpstreamAddress {
   readonly text: string;
   /** Equal for two spellings of one address and port. */
   readonly key: string;
+  /** Of a socket in the file system, where there is no address. */
+  readonly path?: string;
 }
 
 /** `undefined` where `host` is no IP address. */
@@ -32,4 +34,10 @@ export function splitServerName(text: string): {
   readonly serverName: string | undefined;
 } {
   return { text: text.replace(/%[^:\]/]+/, ""), serverName: /%([^:\]/]+)/.exec(text)?.[1] };
+}
+
+/** The socket at an absolute path. */
+export function socketAddress(path: string): UpstreamAddress {
+  const text = `unix://${path}`;
+  return { host: path, port: 0, family: 4, text, key: text, path };
 }

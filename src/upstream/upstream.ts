@@ -1,3 +1,4 @@
+import type { Clock } from "../lib/clock.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { OpenDatagramPort } from "./datagram-port.ts";
@@ -84,4 +85,29 @@ export function plainUpstream(address: UpstreamAddress, options: PlainUpstreamOp
   const durations = metrics.durations(to);
   const irregular = metrics.irregularLengths(to);
   return new Upstream({ address, datagram, stream, health, streamHealth, durations, irregular });
+}
+
+export interface OneTransportOptions {
+  readonly clock: Clock;
+  readonly metrics: UpstreamMetrics;
+  readonly probe: HealthProbe;
+}
+
+/** Asked over its one transport whatever the client uses, probes included: there is no other way to it. */
+export function upstreamWithOneTransport(
+  address: UpstreamAddress,
+  exchange: Exchange,
+  { clock, metrics, probe }: OneTransportOptions,
+): Upstream {
+  const to = address.text;
+  const health = new HealthMonitor({ ...probe, exchange, clock, failures: metrics.healthcheckFailures(to) });
+  return new Upstream({
+    address,
+    datagram: exchange,
+    stream: exchange,
+    health,
+    streamHealth: health,
+    durations: metrics.durations(to),
+    irregular: metrics.irregularLengths(to),
+  });
 }

@@ -8,6 +8,7 @@ import {
   type SecureClientSessionOptions,
 } from "node:http2";
 import type { Clock, Timer } from "../../lib/clock.ts";
+import { PREFIX_OCTETS, textOfStatus } from "../../lib/grpc-message.ts";
 import { EtcdError, StatusCode } from "./etcd-error.ts";
 
 /** PEM texts. */
@@ -41,7 +42,6 @@ export interface GrpcStream {
 const MAX_MESSAGE_OCTETS = 64 * 1024 * 1024;
 /** Between two signs of life, milliseconds. A connection that gives none is dead, whatever TCP says. */
 const PING_INTERVAL = 10_000;
-const FRAME_HEADER = 5;
 
 export class GrpcChannel {
   readonly #options: GrpcChannelOptions;
@@ -186,7 +186,11 @@ class Http2Stream implements GrpcStream {
   #takeStatus(headers: IncomingHttpHeaders): void {
     const code = headers["grpc-status"];
     if (code === undefined) return;
-    this.#status ??= new EtcdError(Number(code), decodeReason(headers["grpc-message"]), this.#url);
+    this.#status ??= new EtcdError(
+      Number(code),
+      textOfStatus(headers["grpc-message"]) || "no reason given",
+      this.#url,
+    );
   }
 
   #takeError(error: Error): void {
@@ -195,15 +199,15 @@ class Http2Stream implements GrpcStream {
 
   #take(octets: Buffer): void {
     let held = this.#held.length === 0 ? octets : Buffer.concat([this.#held, octets]);
-    while (held.length >= FRAME_HEADER) {
+    while (held.length >= PREFIX_OCTETS) {
       const length = held.readUInt32BE(1);
       if (held[0] !== 0 || length > MAX_MESSAGE_OCTETS) {
         this.fail(StatusCode.UNKNOWN, "a message that is compressed or too long");
         return;
       }
-      if (held.length < FRAME_HEADER + length) break;
-      this.#receiver.message(held.subarray(FRAME_HEADER, FRAME_HEADER + length));
-      held = held.subarray(FRAME_HEADER + length);
+      if (held.length < PREFIX_OCTETS + length) break;
+      this.#receiver.message(held.subarray(PREFIX_OCTETS, PREFIX_OCTETS + length));
+      held = held.subarray(PREFIX_OCTETS + length);
     }
     this.#held = held;
   }
@@ -218,18 +222,8 @@ class Http2Stream implements GrpcStream {
 }
 
 function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.alloc(FRAME_HEADER + message.length);
+  const framed = Buffer.alloc(PREFIX_OCTETS + message.length);
   framed.writeUInt32BE(message.length, 1);
-  framed.set(message, FRAME_HEADER);
+  framed.set(message, PREFIX_OCTETS);
   return framed;
-}
-
-/** Percent signs stand for what does not fit into a header. */
-function decodeReason(text: string | string[] | undefined): string {
-  const reason = String(text ?? "no reason given");
-  try {
-    return decodeURIComponent(reason);
-  } catch {
-    return reason;
-  }
 }

@@ -15,7 +15,6 @@ import {
   ipAddress,
   option,
   optionList,
-  parseZones,
   rcode,
   required,
   rest,
@@ -24,61 +23,11 @@ import {
   tlsFiles,
   type Value,
   ValueProblem,
-  type ZoneList,
-  zones,
 } from "../../plugin/index.ts";
+import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";
 import { POLICY_NAMES } from "../../upstream/policy.ts";
-import { MAX_TARGETS, type Target, target } from "./targets.ts";
 
 const domain = domainName();
-
-const fromZone: Argument<Name> = {
-  read(cursor, label) {
-    const token = cursor.take();
-    if (token === undefined) return cursor.missing(label, "a zone such as . or example.org");
-    const parsed = parseZones(token.text);
-    const zone = parsed instanceof ValueProblem ? undefined : parsed[0];
-    if (parsed instanceof ValueProblem || zone === undefined) {
-      cursor.context.report.error("PLUGIN_BAD_VALUE", token.span, `unable to normalize '${token.text}'`, {
-        expected: "a zone such as . or example.org",
-      });
-      return INVALID;
-    }
-    if (parsed.length > 1) {
-      cursor.context.report.warning(
-        "FORWARD_ZONE_IN_PARTS",
-        token.span,
-        `'${token.text}' stands for ${parsed.length} zones, of which only '${zone}' is forwarded`,
-        { expected: "one zone: write a forward line for each" },
-      );
-    }
-    return zone;
-  },
-  usage: (label) => label,
-};
-
-const targets: Argument<readonly Target[]> = {
-  read(cursor, label) {
-    const all = rest(target, 1).read(cursor, label);
-    if (all === INVALID || all.length <= MAX_TARGETS) return all;
-    cursor.context.report.error(
-      "PLUGIN_BAD_VALUE",
-      cursor.owner.span,
-      `more than ${MAX_TARGETS} TOs configured: ${all.length}`,
-      { expected: `at most ${MAX_TARGETS}; a file or a host name may stand for more` },
-    );
-    return INVALID;
-  },
-  usage: (label) => `${label}...`,
-};
-
-/** Unlike other lists of zones this one has no meaning when it is empty. */
-const zonesGiven: Argument<ZoneList> = {
-  read(cursor, label) {
-    return cursor.peek() === undefined ? cursor.missing(label, "a zone") : zones().read(cursor, label);
-  },
-  usage: (label) => `${label}...`,
-};
 
 export interface ProbeForm {
   readonly recursionDesired: boolean;
@@ -163,7 +112,7 @@ function countProblem(name: string, word: string): string {
     : `${name}: '${word}' is not a whole number`;
 }
 
-const args = { from: fromZone, to: targets };
+const args = { from: fromZone, to: targets({ plugin: "forward", schemes: ["dns", "tls", "https"] }) };
 
 const options = {
   except: optionList({ ignored_names: zonesGiven }),

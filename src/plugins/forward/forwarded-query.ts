@@ -1,18 +1,6 @@
 /** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
 
-import { readOptions } from "../../dns/edns.ts";
-import {
-  type Edns,
-  EdnsOptionCode,
-  EncodedSections,
-  Flag,
-  Rcode,
-  rcodeName,
-  type ScannedMessage,
-  WireError,
-  WireReader,
-} from "../../dns/index.ts";
-import { octetAt, readU16 } from "../../dns/octets.ts";
+import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
 import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import {
   type Clock,
@@ -26,8 +14,9 @@ import {
   type Waiter,
 } from "../../plugin/index.ts";
 import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
-import { isBareError, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
+import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError } from "../../upstream/exchange-error.ts";
+import { replyFrom } from "../../upstream/forwarded-reply.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
 import type { Policy } from "../../upstream/policy.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
@@ -243,43 +232,10 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   #read(octets: Uint8Array): void {
-    const flags = readU16(octets, 2);
-    if (isBareError(octets, octets.length)) {
-      const bare = this.#query.reply({ rcode: flags & 0xf });
-      bare.flags = flags & PASSED_FLAGS;
-      this.#accept(bare);
-      return;
-    }
-    const scanned = this.#scan(octets);
-    let reply: Reply;
-    if (scanned === undefined) {
-      reply = this.#query.reply({ truncated: true });
-    } else {
-      scanned.encoded.checkData();
-      if (scanned.irregular) this.#upstream?.irregular.increment();
-      reply = this.#query.reply({
-        rcode: (flags & 0xf) | (scanned.extendedRcodeBits << 4),
-        encoded: scanned.encoded,
-      });
-      reply.flags = flags & PASSED_FLAGS;
-      reply.edns = readEdns(octets, scanned, this.#query, this.#upstream?.hasOneTransport === true);
-    }
-    this.#accept(reply);
-  }
-
-  /** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (CoreDNS facts 1.22). */
-  #scan(octets: Uint8Array): ScannedMessage | undefined {
-    try {
-      return EncodedSections.scan(octets, octets.length, true);
-    } catch (error) {
-      if (this.#isOverStream || !(error instanceof WireError) || error.code !== "SHORT_INPUT") throw error;
-      this.#query.trace?.note(`the reply of ${octets.length} octets is cut off`);
-      return undefined;
-    }
-  }
-
-  get #isOverStream(): boolean {
-    return this.#overStream || this.#upstream?.hasOneTransport === true;
+    const upstream = this.#upstream;
+    const hasOneTransport = upstream?.hasOneTransport === true;
+    const isDatagram = !this.#overStream && !hasOneTransport;
+    this.#accept(replyFrom(octets, this.#query, isDatagram, hasOneTransport, upstream?.irregular));
   }
 
   #accept(reply: Reply): void {
@@ -383,8 +339,6 @@ export class NoHealthyUpstreamError extends Error {
   }
 }
 
-const PASSED_FLAGS = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
-
 const PAUSING: RequestCarrier = {
   timedOut(request) {
     request.carrier = undefined;
@@ -399,33 +353,6 @@ const PAUSING: RequestCarrier = {
 function isNodata(reply: Reply): boolean {
   return reply.rcode === Rcode.NOERROR && !reply.truncated && reply.sections.answerCount === 0;
 }
-
-/** OPT of the reply. Padding is between two servers and no further (RFC 7830 section 3). Where it holds no options nothing in it is of use, as the server fits the rest to the client. */
-function readEdns(
-  octets: Uint8Array,
-  { optOffset }: ScannedMessage,
-  query: Query,
-  isEncrypted: boolean,
-): Edns | undefined {
-  // A query without OPT was given one for its padding: the one in the reply is no business of the client.
-  if (optOffset < 0 || (isEncrypted && !query.hasEdns)) return undefined;
-  const length = readU16(octets, optOffset + 8);
-  if (length === 0 && query.root.hasEdns) return PLAIN_EDNS;
-  const options = readOptions(new WireReader(octets, optOffset + 10), length);
-  return {
-    udpSize: readU16(octets, optOffset + 2),
-    version: octetAt(octets, optOffset + 5),
-    dnssecOk: (octetAt(octets, optOffset + 6) & 0x80) !== 0,
-    options: isEncrypted ? options.filter(({ code }) => code !== EdnsOptionCode.PADDING) : options,
-  };
-}
-
-const PLAIN_EDNS: Edns = Object.freeze({
-  udpSize: 1232,
-  version: 0,
-  dnssecOk: false,
-  options: Object.freeze([]),
-});
 
 function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));

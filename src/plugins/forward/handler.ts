@@ -8,13 +8,13 @@ import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
 import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
 import { makePolicy } from "../../upstream/policy.ts";
+import { examineTargets, type Place, resolveTargets } from "../../upstream/targets.ts";
 import { readTlsFiles } from "../../upstream/tls-files.ts";
 import { UdpExchange } from "../../upstream/udp-exchange.ts";
 import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
 import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 import type { ForwardConfig } from "./configuration.ts";
 import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
-import { examineTargets, type Place, resolveTargets } from "./targets.ts";
 
 type MakeEncrypted = ReturnType<typeof encryptedUpstreams>;
 
@@ -109,7 +109,10 @@ export class Forwarder implements PluginInstance {
       if (encrypted === undefined || scheme === "dns")
         return plainUpstream(place.address, { ...common, onlyTcp: config.force_tcp, openPort });
       const serverName = config.tls_servername ?? place.serverName;
-      return encrypted({ ...place, scheme, serverName }, { ...common, method: config.doh_method });
+      return encrypted(
+        { ...place, scheme: scheme === "tls" ? "tls" : "https", serverName },
+        { ...common, method: config.doh_method },
+      );
     });
     this.#rules = {
       upstreams,

@@ -112,6 +112,7 @@ const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
   ["whoami", () => ({ zoneTokens: [] })],
   ["erratic", () => ({ zoneTokens: [] })],
   ["forward", readForward],
+  ["grpc", readGrpc],
   ["hosts", (directive) => readFallthrough(directive, directive.args.slice(1))],
   ["file", (directive) => readFallthrough(directive, directive.args.slice(1))],
   ["k8s_external", (directive) => readFallthrough(directive, directive.args)],
@@ -134,6 +135,12 @@ function readForward(directive: Directive): Facts {
   return passesOn.length > 0
     ? { zoneTokens, passesOn: [Name.root] }
     : { zoneTokens, passesOn: [Name.root], passesOnlyTo: "forward" };
+}
+
+function readGrpc(directive: Directive): Facts {
+  const excepted = optionLines(directive, "except").flatMap(({ args }) => args.flatMap(zonesOf));
+  const { passesOn = [] } = readFallthrough(directive, []);
+  return { zoneTokens: directive.args.slice(0, 1), passesOn: [...passesOn, ...excepted] };
 }
 
 /** Only one that takes all names and types ends the chain for certain. */

@@ -3,11 +3,12 @@ import type { SecureContext } from "node:tls";
 import type { UpstreamAddress } from "../address.ts";
 import { ConnectBackOff } from "../connect-back-off.ts";
 import type { Exchange, ExchangeOptions } from "../exchange.ts";
-import { HealthMonitor, type HealthProbe } from "../health-monitor.ts";
+import type { HealthProbe } from "../health-monitor.ts";
+import { DohDialect, type DohMethod } from "../http2/doh-dialect.ts";
+import { Http2Exchange } from "../http2/http2-exchange.ts";
 import { TcpExchange } from "../tcp-exchange.ts";
-import { Upstream } from "../upstream.ts";
+import { type Upstream, upstreamWithOneTransport } from "../upstream.ts";
 import type { UpstreamMetrics } from "../upstream-metrics.ts";
-import { type DohMethod, HttpsExchange } from "./https-exchange.ts";
 import { clientContext, TlsClient, TlsDialler, type TlsMaterial } from "./tls-client.ts";
 
 /** Where an encrypted upstream is, and who it has to prove to be. */
@@ -42,23 +43,9 @@ export function encryptedUpstreams(
   return (place, options) => encryptedUpstream(place, { ...options, context });
 }
 
-/** Asked over its one transport whatever the client uses, probes included: there is no other way to it. */
 function encryptedUpstream(place: EncryptedPlace, options: InContext): Upstream {
-  const { address } = place;
-  const { metrics, clock } = options;
-  const to = address.text;
   const exchange = place.scheme === "tls" ? tlsExchange(place, options) : httpsExchange(place, options);
-  const failures = metrics.healthcheckFailures(to);
-  const health = new HealthMonitor({ ...options.probe, exchange, clock, failures });
-  return new Upstream({
-    address,
-    datagram: exchange,
-    stream: exchange,
-    health,
-    streamHealth: health,
-    durations: metrics.durations(to),
-    irregular: metrics.irregularLengths(to),
-  });
+  return upstreamWithOneTransport(place.address, exchange, options);
 }
 
 function tlsExchange({ address, serverName }: EncryptedPlace, options: InContext): Exchange {
@@ -75,13 +62,12 @@ function tlsExchange({ address, serverName }: EncryptedPlace, options: InContext
 
 function httpsExchange(place: EncryptedPlace, options: InContext): Exchange {
   const { address, serverName, authority, path } = place;
-  return new HttpsExchange({
+  const client = new TlsClient({ context: options.context, serverName, protocols: ["h2"] });
+  return new Http2Exchange({
     ...options,
     remote: address,
     metrics: options.metrics.exchange(address.text, "https"),
-    client: new TlsClient({ context: options.context, serverName, protocols: ["h2"] }),
-    authority,
-    path,
+    dialect: new DohDialect({ client, authority, path, method: options.method }),
     backOff: new ConnectBackOff(options.random),
   });
 }

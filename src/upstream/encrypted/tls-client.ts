@@ -93,8 +93,7 @@ export class TlsClient {
     const { context, serverName, protocols, mustAgree } = this.#options;
     const wanted = serverName ?? remote.host;
     const socket = connect({
-      host: remote.host,
-      port: remote.port,
+      ...(remote.path === undefined ? { host: remote.host, port: remote.port } : { path: remote.path }),
       secureContext: context,
       ...(serverName !== undefined && isIP(serverName) === 0 && { servername: serverName }),
       ...(sourceAddress !== undefined && { localAddress: sourceAddress }),

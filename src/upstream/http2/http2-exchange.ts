@@ -1,9 +1,9 @@
 /**
- * DNS over HTTPS (RFC 8484) on HTTP/2: one connection, a stream for each query. A connection that goes away under a query that the
- * server has not taken is replaced; one that says nothing gets no further queries.
+ * DNS messages over HTTP/2: one connection, a stream for each query. A connection that goes away under a query that the server has not
+ * taken is replaced; one that says nothing gets no further queries.
  */
 import { constants } from "node:http2";
-import { writeU16 } from "../../dns/octets.ts";
+import { readU16 } from "../../dns/octets.ts";
 import type { Timer } from "../../lib/clock.ts";
 import type { ConnectBackOff } from "../connect-back-off.ts";
 import {
@@ -15,20 +15,12 @@ import {
   type UpstreamRequest,
 } from "../exchange.ts";
 import { ExchangeError, type ExchangeFault } from "../exchange-error.ts";
-import { HttpsConnection, type HttpsConnectionOwner } from "./https-connection.ts";
-import { HttpsQuery } from "./https-query.ts";
-import { QueryPadder } from "./query-padding.ts";
-import type { TlsClient } from "./tls-client.ts";
+import type { Http2Dialect } from "./dialect.ts";
+import { Http2Connection, type Http2ConnectionOwner } from "./http2-connection.ts";
+import { Http2Query } from "./http2-query.ts";
 
-export type DohMethod = "GET" | "POST";
-
-export interface HttpsExchangeOptions extends ExchangeOptions {
-  /** Agrees on `h2` by ALPN. */
-  readonly client: TlsClient;
-  /** Host, and port if it is not 443. */
-  readonly authority: string;
-  readonly path: string;
-  readonly method: DohMethod;
+export interface Http2ExchangeOptions extends ExchangeOptions {
+  readonly dialect: Http2Dialect;
   readonly backOff: ConnectBackOff;
 }
 
@@ -40,18 +32,16 @@ const MAX_CONNECTIONS = 16;
 const MAX_RETRIES = 2;
 const SWEEP_INTERVAL = 1_000;
 
-export class HttpsExchange implements Exchange {
-  readonly protocol = "https";
-  readonly #options: HttpsExchangeOptions;
-  readonly #padder = new QueryPadder();
+export class Http2Exchange implements Exchange {
+  readonly protocol: string;
+  readonly #options: Http2ExchangeOptions;
+  readonly #dialect: Http2Dialect;
   /** Gets new queries. */
-  #current: HttpsConnection<HttpsQuery> | undefined;
-  readonly #connections = new Set<HttpsConnection<HttpsQuery>>();
-  readonly #url: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  #current: Http2Connection<Http2Query> | undefined;
+  readonly #connections = new Set<Http2Connection<Http2Query>>();
   #sweep: Timer | undefined;
   #closed = false;
-  readonly #owner: HttpsConnectionOwner<HttpsQuery> = {
+  readonly #owner: Http2ConnectionOwner<Http2Query> = {
     connected: (connection) => this.#connected(connection),
     lost: (connection, reason, unheard) => this.#lost(connection, reason, unheard),
   };
@@ -59,20 +49,12 @@ export class HttpsExchange implements Exchange {
     timedOut: (request) => this.#timedOut(request),
     letGo: (request) => this.#letGo(request),
   };
-  readonly #queries = new Map<UpstreamRequest, HttpsQuery>();
+  readonly #queries = new Map<UpstreamRequest, Http2Query>();
 
-  constructor(options: HttpsExchangeOptions) {
+  constructor(options: Http2ExchangeOptions) {
     this.#options = options;
-    const { authority, path, method } = options;
-    this.#url = `https://${authority}${path}`;
-    this.#headers = {
-      ":method": method,
-      ":scheme": "https",
-      ":authority": authority,
-      ":path": path,
-      accept: "application/dns-message",
-      ...(method === "POST" && { "content-type": "application/dns-message" }),
-    };
+    this.#dialect = options.dialect;
+    this.protocol = options.dialect.protocol;
   }
 
   /** Queries in flight. */
@@ -110,35 +92,16 @@ export class HttpsExchange implements Exchange {
     if (request.retries === 0) request.deadline = now + patience;
     request.carrier = this.#carrier;
     this.#options.wheel.scheduleItself(Math.max(request.deadline - now, 0), request);
-    request.id = 0;
-    const query = new HttpsQuery(request, connection, {
-      answered: (body) => this.#answered(query, body),
+    const query = new Http2Query(request, connection, this.#dialect.reader(request), {
+      answered: (message) => this.#answered(query, message),
       failed: (reason) => this.#failed(query, reason),
       refused: () => this.#retry(query),
     });
     this.#queries.set(request, query);
-    connection.begin(query, this.#headersFor(request), this.#body(request));
+    connection.begin(query, this.#dialect.headers(request), this.#dialect.body(request));
   }
 
-  #body(request: UpstreamRequest): Buffer | undefined {
-    return this.#options.method === "POST" ? this.#message(request) : undefined;
-  }
-
-  #headersFor(request: UpstreamRequest): Readonly<Record<string, string>> {
-    if (this.#options.method === "POST") return this.#headers;
-    const question = this.#message(request).toString("base64url");
-    return { ...this.#headers, ":path": `${this.#options.path}?dns=${question}` };
-  }
-
-  /** In octets of its own, as the connection sends them later. The id is 0, so that caches on the way may share answers. */
-  #message(request: UpstreamRequest): Buffer {
-    const padded = this.#padder.pad(request.bytes, request.length, request.questionEnd);
-    const message = Buffer.from(padded);
-    writeU16(message, 0, 0);
-    return message;
-  }
-
-  #connection(): HttpsConnection<HttpsQuery> | undefined {
+  #connection(): Http2Connection<Http2Query> | undefined {
     const { clock, metrics, maxAge, expire } = this.#options;
     const now = clock.now();
     const current = this.#current;
@@ -155,8 +118,8 @@ export class HttpsExchange implements Exchange {
     if (this.#connections.size >= MAX_CONNECTIONS) return undefined;
     if (this.#options.backOff.refusal(now) !== undefined) return undefined;
     metrics.misses.increment();
-    const socket = this.#options.client.connect(this.#options.remote, this.#options.sourceAddress);
-    const opened = new HttpsConnection(this.#owner, this.#options.remote, socket, now, {
+    const socket = this.#dialect.dial(this.#options.remote, this.#options.sourceAddress);
+    const opened = new Http2Connection(this.#owner, this.#options.remote, socket, now, {
       wheel: this.#options.wheel,
     });
     this.#current = opened;
@@ -165,7 +128,7 @@ export class HttpsExchange implements Exchange {
     return opened;
   }
 
-  #connected(connection: HttpsConnection<HttpsQuery>): void {
+  #connected(connection: Http2Connection<Http2Query>): void {
     this.#options.backOff.succeeded();
     const { wheel, clock } = this.#options;
     const now = clock.turnTime();
@@ -178,12 +141,16 @@ export class HttpsExchange implements Exchange {
     }
   }
 
-  #answered(query: HttpsQuery, message: Uint8Array): void {
+  #answered(query: Http2Query, message: Uint8Array): void {
     const { request } = query;
     const { metrics } = this.#options;
     if (message.length < SHORTEST_MESSAGE) {
       metrics.short.increment();
       this.#failed(query, "short message");
+    } else if (this.#dialect.keepsId && readU16(message, 0) !== readU16(request.bytes, 0)) {
+      metrics.unknownId.increment();
+      request.mismatched(message, message.length);
+      this.#failed(query, "reply to another query");
     } else if (isReply(request, message, message.length, metrics)) {
       this.#release(query);
       request.answered(message);
@@ -193,16 +160,16 @@ export class HttpsExchange implements Exchange {
     }
   }
 
-  #failed(query: HttpsQuery, reason: string): void {
+  #failed(query: Http2Query, reason: string): void {
     this.#release(query);
-    this.#tell(query.request, "broken", this.#post(reason));
+    this.#tell(query.request, "broken", this.#dialect.describe(reason));
   }
 
   /** The server took no notice of the query. */
-  #retry(query: HttpsQuery): void {
+  #retry(query: Http2Query): void {
     this.#release(query);
     if (query.request.retries++ < MAX_RETRIES) this.#dispatch(query.request);
-    else this.#tell(query.request, "broken", this.#post("http2: server refused the stream"));
+    else this.#tell(query.request, "broken", this.#dialect.describe("http2: server refused the stream"));
   }
 
   #timedOut(request: UpstreamRequest): void {
@@ -214,10 +181,8 @@ export class HttpsExchange implements Exchange {
     if (!dialling && connection.heard === query.heardBefore) this.#retire(connection);
     query.cancel(constants.NGHTTP2_CANCEL);
     this.#release(query);
-    const reason = dialling
-      ? `dial tcp ${this.#options.remote.text}: i/o timeout`
-      : "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
-    this.#tell(request, dialling ? "connect" : "timeout", this.#post(reason));
+    const reason = dialling ? `dial tcp ${this.#options.remote.text}: i/o timeout` : this.#dialect.late;
+    this.#tell(request, dialling ? "connect" : "timeout", this.#dialect.describe(reason));
   }
 
   #letGo(request: UpstreamRequest): void {
@@ -227,21 +192,21 @@ export class HttpsExchange implements Exchange {
     this.#release(query);
   }
 
-  #lost(connection: HttpsConnection<HttpsQuery>, reason: string, unheard: readonly HttpsQuery[]): void {
+  #lost(connection: Http2Connection<Http2Query>, reason: string, unheard: readonly Http2Query[]): void {
     const dialling = !connection.isOpen;
     const served = connection.heard > 0;
     this.#drop(connection);
-    if (dialling) this.#options.backOff.failed(this.#options.clock.now(), this.#post(reason));
+    if (dialling) this.#options.backOff.failed(this.#options.clock.now(), this.#dialect.describe(reason));
     for (const query of unheard) {
       if (!dialling && served) this.#retry(query);
       else {
         this.#release(query);
-        this.#tell(query.request, dialling ? "connect" : "broken", this.#post(reason));
+        this.#tell(query.request, dialling ? "connect" : "broken", this.#dialect.describe(reason));
       }
     }
   }
 
-  #release(query: HttpsQuery): void {
+  #release(query: Http2Query): void {
     const { request, connection } = query;
     if (!this.#queries.delete(request)) return;
     this.#options.wheel.cancel(request);
@@ -256,13 +221,13 @@ export class HttpsExchange implements Exchange {
     this.#tell(request, fault, message);
   }
 
-  #retire(connection: HttpsConnection<HttpsQuery>): void {
+  #retire(connection: Http2Connection<Http2Query>): void {
     if (this.#current === connection) this.#current = undefined;
     connection.isRetired = true;
     if (connection.inFlight === 0) this.#drop(connection);
   }
 
-  #drop(connection: HttpsConnection<HttpsQuery>): void {
+  #drop(connection: Http2Connection<Http2Query>): void {
     if (this.#current === connection) this.#current = undefined;
     connection.isRetired = true;
     if (this.#connections.delete(connection)) connection.close();
@@ -288,7 +253,7 @@ export class HttpsExchange implements Exchange {
         ? (["connect", refusal] as const)
         : ([
             "busy",
-            `${this.#queries.size} queries wait for ${this.#options.remote.text} over https already`,
+            `${this.#queries.size} queries wait for ${this.#options.remote.text} over ${this.protocol} already`,
           ] as const);
     queueMicrotask(() => this.#tell(request, fault, message));
   }
@@ -299,10 +264,5 @@ export class HttpsExchange implements Exchange {
 
   #gone(): string {
     return `${this.#options.remote.text} is not used any more`;
-  }
-
-  /** In the words of Go's HTTP client. */
-  #post(reason: string): string {
-    return `${this.#options.method === "POST" ? "Post" : "Get"} "${this.#url}": ${reason}`;
   }
 }

@@ -1,14 +1,15 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { UpstreamAddress } from "../address.ts";
+import { describeTlsError } from "../encrypted/tls-words.ts";
 import { describeSystemError } from "../exchange-error.ts";
-import { describeTlsError } from "./tls-words.ts";
 
-export interface HttpsConnectionOwner<Q extends ConnectionQuery> {
-  connected(connection: HttpsConnection<Q>): void;
+export interface Http2ConnectionOwner<Q extends ConnectionQuery> {
+  connected(connection: Http2Connection<Q>): void;
   /** Called once, unless the owner closed the connection. */
-  lost(connection: HttpsConnection<Q>, reason: string, queries: readonly Q[]): void;
+  lost(connection: Http2Connection<Q>, reason: string, queries: readonly Q[]): void;
 }
 
 /** Milliseconds for TCP, TLS and the first frames. */
@@ -17,8 +18,8 @@ const LONGEST_HANDSHAKE = 10_000;
 const NO_HTTP2 = "the server does not speak HTTP/2";
 
 /** One HTTP/2 connection to an upstream with what the exchange knows of it. */
-export class HttpsConnection<Q extends ConnectionQuery> implements TimeoutTarget {
-  readonly #owner: HttpsConnectionOwner<Q>;
+export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget {
+  readonly #owner: Http2ConnectionOwner<Q>;
   readonly #remote: UpstreamAddress;
   readonly #session: ClientHttp2Session;
   readonly #queries = new Set<Q>();
@@ -37,9 +38,9 @@ export class HttpsConnection<Q extends ConnectionQuery> implements TimeoutTarget
   #fault: Error | undefined;
 
   constructor(
-    owner: HttpsConnectionOwner<Q>,
+    owner: Http2ConnectionOwner<Q>,
     remote: UpstreamAddress,
-    socket: TLSSocket,
+    socket: Socket,
     now: number,
     { wheel }: { readonly wheel: TimeoutWheel },
   ) {
@@ -53,11 +54,13 @@ export class HttpsConnection<Q extends ConnectionQuery> implements TimeoutTarget
       this.#fault ??= error;
     });
     socket.once("secureConnect", () => {
-      if (socket.alpnProtocol === "h2") return;
+      if (socket instanceof TLSSocket && socket.alpnProtocol === "h2") return;
       this.#fault ??= new Error(NO_HTTP2);
       this.#lost();
     });
-    this.#session = connect(`https://${remote.text}`, {
+    const scheme = socket instanceof TLSSocket ? "https" : "http";
+    // The session asks nobody for this host: it is given its socket.
+    this.#session = connect(`${scheme}://upstream`, {
       createConnection: () => socket,
       settings: { enablePush: false },
       maxHeaderListPairs: 64,
@@ -145,9 +148,14 @@ export class HttpsConnection<Q extends ConnectionQuery> implements TimeoutTarget
     if (code === "ERR_HTTP2_ERROR" || fault.message === NO_HTTP2) return NO_HTTP2;
     const reason = describeSystemError(fault);
     if (this.isOpen) return reason;
-    return code === undefined ? `dial tcp ${text}: ${reason}` : `dial tcp ${text}: connect: ${reason}`;
+    const network = this.#remote.path === undefined ? "tcp" : "unix";
+    return code === undefined
+      ? `dial ${network} ${text}: ${reason}`
+      : `dial ${network} ${text}: connect: ${reason}`;
   }
-} /** A query as its connection sees it. */
+}
+
+/** A query as its connection sees it. */
 export interface ConnectionQuery {
   begin(stream: ClientHttp2Stream, body: Uint8Array | undefined): void;
 }

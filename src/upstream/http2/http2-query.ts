@@ -1,32 +1,36 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 import type { UpstreamRequest } from "../exchange.ts";
-import type { ConnectionQuery, HttpsConnection } from "./https-connection.ts";
+import type { ResponseReader } from "./dialect.ts";
+import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
 
-export interface HttpsQueryOwner {
-  answered(body: Uint8Array): void;
+export interface Http2QueryOwner {
+  answered(message: Uint8Array): void;
   failed(reason: string): void;
   /** The server has not looked at the query: it may be sent again. */
   refused(): void;
 }
 
-/** What a DNS message can have. */
-const LONGEST_BODY = 0xffff;
-
 /** One query on a stream of its own: gathers the body of the response. Its owner hears of the end once. */
-export class HttpsQuery implements ConnectionQuery {
+export class Http2Query implements ConnectionQuery {
   readonly request: UpstreamRequest;
-  readonly connection: HttpsConnection<HttpsQuery>;
+  readonly connection: Http2Connection<Http2Query>;
   /** What the connection had heard when the query went. */
   readonly heardBefore: number;
-  readonly #owner: HttpsQueryOwner;
+  readonly #reader: ResponseReader;
+  readonly #owner: Http2QueryOwner;
   #stream: ClientHttp2Stream | undefined;
   #body: Buffer[] = [];
   #length = 0;
-  #problem: string | undefined;
   #isOver = false;
 
-  constructor(request: UpstreamRequest, connection: HttpsConnection<HttpsQuery>, owner: HttpsQueryOwner) {
+  constructor(
+    request: UpstreamRequest,
+    connection: Http2Connection<Http2Query>,
+    reader: ResponseReader,
+    owner: Http2QueryOwner,
+  ) {
     this.request = request;
+    this.#reader = reader;
     this.connection = connection;
     this.heardBefore = connection.heard;
     this.#owner = owner;
@@ -36,27 +40,23 @@ export class HttpsQuery implements ConnectionQuery {
     this.#stream = stream;
     stream.on("response", (headers) => {
       this.connection.heard++;
-      const status = headers[":status"];
-      const type = headers["content-type"];
-      if (status !== 200) this.#problem = `HTTP status ${status}`;
-      else if (type === undefined || !/^application\/dns-message\s*(;|$)/i.test(type))
-        this.#problem = `content type ${type ?? "missing"}, not application/dns-message`;
-      if (this.#problem !== undefined) this.#end(() => this.#owner.failed(this.#problem ?? ""));
+      const problem = this.#reader.head(headers);
+      if (problem !== undefined) this.#end(() => this.#owner.failed(problem));
     });
+    stream.on("trailers", (trailers) => this.#reader.tail(trailers));
     stream.on("data", (chunk: Buffer) => {
       this.connection.heard++;
       this.#length += chunk.length;
-      if (this.#length > LONGEST_BODY)
+      if (this.#length > this.#reader.longest)
         this.#end(() => this.#owner.failed("response longer than a DNS message"));
       else if (!this.#isOver) this.#body.push(chunk);
     });
     stream.on("end", () => {
-      if (this.#length > 0)
-        this.#end(() =>
-          this.#owner.answered(
-            this.#body.length === 1 ? (this.#body[0] as Buffer) : Buffer.concat(this.#body),
-          ),
-        );
+      if (this.#isOver) return;
+      const body = this.#body.length === 1 ? (this.#body[0] as Buffer) : Buffer.concat(this.#body);
+      const message = this.#reader.message(body);
+      if (typeof message === "string") this.#end(() => this.#owner.failed(message));
+      else if (message !== undefined) this.#end(() => this.#owner.answered(message));
     });
     // The reason follows with the close of the stream.
     stream.on("error", () => undefined);

@@ -2,6 +2,8 @@
 
 /** Flag and length in front of each message. */
 export const PREFIX_OCTETS = 5;
+/** The longest packet: a DNS message and the head of its field. */
+export const MAX_PACKET = 65_539;
 const FIELD_1 = 0x0a;
 
 /** Why a message cannot be read. */
@@ -16,13 +18,61 @@ export class GrpcProblem {
   }
 }
 
+/** The codes that are spoken of here (gRPC, "Status codes and their use in gRPC"). */
 export const GrpcStatus = {
   OK: 0,
+  CANCELLED: 1,
   UNKNOWN: 2,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
   RESOURCE_EXHAUSTED: 8,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
+  UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
 } as const;
+
+const STATUS_NAMES = [
+  "OK",
+  "Canceled",
+  "Unknown",
+  "InvalidArgument",
+  "DeadlineExceeded",
+  "NotFound",
+  "AlreadyExists",
+  "PermissionDenied",
+  "ResourceExhausted",
+  "FailedPrecondition",
+  "Aborted",
+  "OutOfRange",
+  "Unimplemented",
+  "Internal",
+  "Unavailable",
+  "DataLoss",
+  "Unauthenticated",
+];
+
+/** As gRPC for Go spells it; `Code(99)` for one that has no name. */
+export function statusName(status: number): string {
+  return STATUS_NAMES[status] ?? `Code(${status})`;
+}
+
+/** `grpc-message`, in which percent signs stand for what does not fit into a header. */
+export function textOfStatus(text: string | readonly string[] | undefined): string {
+  const reason = String(text ?? "");
+  try {
+    return decodeURIComponent(reason);
+  } catch {
+    return reason;
+  }
+}
+
+/** The other way: printable ASCII as it is, all else in percent signs. */
+export function statusText(text: string): string {
+  return text.replace(/[^ -$&-~]/gu, (character) =>
+    Buffer.from(character).toString("hex").replace(/../g, "%$&").toUpperCase(),
+  );
+}
 
 /** The DNS message of a packet, prefix included. */
 export function readPacket(octets: Uint8Array): Uint8Array | GrpcProblem {

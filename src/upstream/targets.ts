@@ -1,12 +1,12 @@
-/** The TO words of `forward`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
-import { Name } from "../../dns/index.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import { parseHostPort, SetupError, type Value, ValueProblem } from "../../plugin/index.ts";
-import { splitServerName, type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
-import type { HostLookup } from "../../upstream/host-lookup.ts";
-import { DNS_PORT, parseNameservers } from "../../upstream/resolv-conf.ts";
+/** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
+import { Name } from "../dns/index.ts";
+import { readTextFile } from "../lib/bounded-file.ts";
+import { parseHostPort, SetupError, type Value, ValueProblem } from "../plugin/index.ts";
+import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./address.ts";
+import type { HostLookup } from "./host-lookup.ts";
+import { DNS_PORT, parseNameservers } from "./resolv-conf.ts";
 
-export type TargetScheme = "dns" | "tls" | "https";
+export type TargetScheme = "dns" | "tls" | "https" | "grpc";
 
 interface TargetWay {
   readonly scheme: TargetScheme;
@@ -35,29 +35,53 @@ export const MAX_TARGETS = 15;
 /** What CoreDNS asks for, and RFC 8484 has in its examples. */
 const DEFAULT_PATH = "/dns-query";
 
-const PORTS: Readonly<Record<TargetScheme, number>> = { dns: DNS_PORT, tls: 853, https: 443 };
-
-export const target: Value<Target> = {
-  expected: "an IP address with or without port, a file like /etc/resolv.conf, or a host name",
-  parse(word) {
-    const [, prefix, rest = word] = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/.exec(word) ?? [];
-    const scheme = prefix?.toLowerCase() ?? "dns";
-    if (scheme !== "dns" && scheme !== "tls" && scheme !== "https")
-      return new ValueProblem(`'${scheme}' is not supported as a destination protocol in forward: ${rest}`);
-    const { text, serverName, path } = partsOf(scheme, rest);
-    const place = parseHostPort(text, PORTS[scheme]);
-    const address = place === undefined ? undefined : upstreamAddress(place.host, place.port);
-    if (address?.port === 0) return new ValueProblem(`port 0 is no place to send queries to: '${word}'`);
-    if (path !== undefined && !/^\/[\x21-\x7e]*$/.test(path))
-      return new ValueProblem(`'${path}' is not a path of an HTTPS upstream: '${word}'`);
-    const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
-    if (address !== undefined) return { ...way, kind: "address", address };
-    // Digits and dots are a mistyped address, not a name that somebody could look up.
-    if (text === "" || /^[\d.]+(:\d*)?$/.test(text) || isPlaceholder(text))
-      return new ValueProblem(notATarget(word));
-    return { ...way, kind: "file or host", text };
-  },
+const PORTS: Readonly<Record<TargetScheme, number>> = {
+  dns: DNS_PORT,
+  tls: 853,
+  https: 443,
+  grpc: 443,
 };
+
+/** Which places a plugin can send queries to. Words without a scheme have `dns`. */
+export interface TargetRules {
+  readonly plugin: string;
+  readonly schemes: readonly TargetScheme[];
+  /** The scheme of `unix://PATH`; without it there are no such targets. */
+  readonly sockets?: TargetScheme;
+}
+
+export function target({ plugin, schemes, sockets }: TargetRules): Value<Target> {
+  return {
+    expected: "an IP address with or without port, a file like /etc/resolv.conf, or a host name",
+    parse(word) {
+      const [, prefix, rest = word] = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(.*)$/.exec(word) ?? [];
+      const named = prefix?.toLowerCase() ?? "dns";
+      if (named === "unix" && sockets !== undefined) {
+        const way = { scheme: sockets, serverName: undefined, path: DEFAULT_PATH };
+        return rest === ""
+          ? new ValueProblem(notATarget(word))
+          : { ...way, kind: "address", address: socketAddress(rest) };
+      }
+      const scheme = schemes.find((known) => known === named);
+      if (scheme === undefined)
+        return new ValueProblem(
+          `'${named}' is not supported as a destination protocol in ${plugin}: ${rest}`,
+        );
+      const { text, serverName, path } = partsOf(scheme, rest);
+      const place = parseHostPort(text, PORTS[scheme]);
+      const address = place === undefined ? undefined : upstreamAddress(place.host, place.port);
+      if (address?.port === 0) return new ValueProblem(`port 0 is no place to send queries to: '${word}'`);
+      if (path !== undefined && !/^\/[\x21-\x7e]*$/.test(path))
+        return new ValueProblem(`'${path}' is not a path of an HTTPS upstream: '${word}'`);
+      const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
+      if (address !== undefined) return { ...way, kind: "address", address };
+      // Digits and dots are a mistyped address, not a name that somebody could look up.
+      if (text === "" || /^[\d.]+(:\d*)?$/.test(text) || isPlaceholder(text))
+        return new ValueProblem(notATarget(word));
+      return { ...way, kind: "file or host", text };
+    },
+  };
+}
 
 /** `$UPSTREAM` and `10.x.0.10`: what somebody was to fill in. */
 function isPlaceholder(text: string): boolean {
@@ -116,7 +140,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
     scheme,
     serverName,
     path,
-    authority: address.text,
+    authority: address.path === undefined ? address.text : "localhost",
   });
   if (word.kind === "address") return [at(word.address)];
   const { text } = word;

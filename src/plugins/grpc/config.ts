@@ -1,0 +1,26 @@
+import {
+  type ConfigSchema,
+  choice,
+  directive,
+  fallthrough,
+  option,
+  optionList,
+  single,
+  text,
+  tlsFiles,
+} from "../../plugin/index.ts";
+import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";
+import { POLICY_NAMES } from "../../upstream/policy.ts";
+
+export const config = directive({
+  args: { from: fromZone, to: targets({ plugin: "grpc", schemes: ["dns", "grpc"], sockets: "grpc" }) },
+  options: {
+    except: optionList({ ignored_names: zonesGiven }),
+    tls: option({ files: tlsFiles }),
+    tls_servername: single(text("the name in the certificate of the upstreams")),
+    policy: single(choice(POLICY_NAMES, { problem: (word) => `unknown policy '${word}'` }), "random"),
+    fallthrough: fallthrough(),
+  },
+});
+
+export type GrpcConfig = typeof config extends ConfigSchema<infer T> ? T : never;

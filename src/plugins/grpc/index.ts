@@ -1,0 +1,11 @@
+/** `grpc`: sends queries to servers that speak DNS over gRPC (CoreDNS facts 2.54). */
+import { definePlugin } from "../../plugin/index.ts";
+import { config } from "./config.ts";
+import { GrpcForwarder } from "./handler.ts";
+
+export default definePlugin({
+  name: "grpc",
+  summary: "Sends queries to servers that speak DNS over gRPC, and passes their answers on.",
+  config,
+  create: (values, site) => new GrpcForwarder(values, site),
+});

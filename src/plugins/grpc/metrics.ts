@@ -1,0 +1,36 @@
+import { rcodeName } from "../../dns/index.ts";
+import { DURATION_BUCKETS } from "../../lib/metric-families.ts";
+import type { CounterFamily, HistogramFamily, MetricsRegistry } from "../../plugin/index.ts";
+
+/** What CoreDNS counts of queries that an upstream answered (CoreDNS facts 2.54). */
+export class GrpcMetrics {
+  readonly #requests: CounterFamily;
+  readonly #responses: CounterFamily;
+  readonly #durations: HistogramFamily;
+
+  constructor(registry: MetricsRegistry) {
+    this.#requests = registry.counter({
+      name: "coredns_grpc_requests_total",
+      help: "Queries that an upstream answered over gRPC.",
+      labels: ["to"],
+    });
+    this.#responses = registry.counter({
+      name: "coredns_grpc_responses_total",
+      help: "Answers of an upstream over gRPC, by rcode.",
+      labels: ["rcode", "to"],
+    });
+    this.#durations = registry.histogram({
+      name: "coredns_grpc_request_duration_seconds",
+      help: "Time that each exchange over gRPC took.",
+      labels: ["to"],
+      buckets: DURATION_BUCKETS,
+    });
+  }
+
+  /** @param milliseconds from sending to answer */
+  answered(to: string, rcode: number, milliseconds: number): void {
+    this.#requests.slot(to).increment();
+    this.#responses.slot(rcodeName(rcode), to).increment();
+    this.#durations.slot(to).observe(milliseconds / 1000);
+  }
+}
