@@ -7,16 +7,12 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { Flag, Rcode } from "../../dns/index.ts";
 import { answering, ConfigRefused, PluginTest, records } from "../../plugin/testing.ts";
 import { AUTHORITY } from "../../upstream/fixtures/encrypted-server.ts";
-import { type GrpcScript, GrpcServer, HONEST_CALL } from "../../upstream/fixtures/grpc-server.ts";
-import { ScriptedServer } from "../../upstream/fixtures/scripted-server.ts";
-import { TRUE_RANDOM } from "../../upstream/fixtures/test-request.ts";
-import type { GrpcConfig } from "./config.ts";
+import { type GrpcScript, HONEST_CALL } from "../../upstream/fixtures/grpc-server.ts";
+import { deadAddress, failure, GrpcBench } from "./fixtures/grpc-bench.ts";
 import grpc from "./index.ts";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+const bench = new GrpcBench();
+afterEach(() => bench.stop());
 
 let folder = "";
 before(() => {
@@ -27,42 +23,12 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-async function serve(script: GrpcScript = HONEST_CALL, place?: string): Promise<GrpcServer> {
-  const server = await GrpcServer.start(script, place);
-  cleanups.push(() => server.stop());
-  return server;
-}
-
-async function start(text: string): Promise<PluginTest<GrpcConfig>> {
-  const test = PluginTest.of(grpc, text, { site: { random: TRUE_RANDOM } });
-  await test.start();
-  cleanups.push(async () => {
-    await test.stop();
-    assert.equal(test.clock.pendingTimers, 0, "no timer outlives stop()");
-  });
-  return test;
-}
-
-/** What the log would say of a query that fails. */
-async function failure(test: PluginTest<GrpcConfig>): Promise<string> {
-  const outcome = await test.outcome({ name: "example.org." });
-  assert.ok(outcome.kind === "failed");
-  assert.equal(outcome.rcode, Rcode.SERVFAIL);
-  return outcome.error?.message ?? "";
-}
-
-async function deadAddress(): Promise<string> {
-  const server = await GrpcServer.start(HONEST_CALL);
-  await server.stop();
-  return server.text;
-}
-
 describe("grpc", () => {
   it("passes questions and answers on as they are, over one connection", async () => {
-    const server = await serve((call) =>
+    const server = await bench.server((call) =>
       call.answer({ answer: [`${call.name} 60 IN A 192.0.2.1`, `${call.name} 60 IN A 192.0.2.2`] }),
     );
-    const test = await start(`grpc . ${server.text}`);
+    const test = await bench.start(`grpc . ${server.text}`);
     for (const transport of ["udp", "tcp"] as const) {
       const { answer, reply } = await test.ask({ name: "WWW.example.", id: 4242, transport });
       assert.deepEqual(answer, ["WWW.example. 60 IN A 192.0.2.1", "WWW.example. 60 IN A 192.0.2.2"]);
@@ -87,13 +53,13 @@ describe("grpc", () => {
   });
 
   it("answers many queries at once, each with its own", async () => {
-    const server = await serve((call) => {
+    const server = await bench.server((call) => {
       const number = Number(/^host-(\d+)/.exec(call.name)?.[1]);
       setImmediate(() =>
         call.answer({ answer: [`${call.name} 60 IN A 10.0.${number >> 8}.${number & 255}`] }),
       );
     });
-    const test = await start(`grpc . ${server.text}`);
+    const test = await bench.start(`grpc . ${server.text}`);
     const answers = Array.from({ length: 500 }, (_, n) => test.ask({ name: `host-${n}.example.` }));
     for (const [n, { answer }] of (await Promise.all(answers)).entries())
       assert.deepEqual(answer, [`host-${n}.example. 60 IN A 10.0.${n >> 8}.${n & 255}`]);
@@ -105,8 +71,8 @@ describe("grpc", () => {
       (call) => call.refuse(5, "no such name"),
       (call) => call.reply(new Uint8Array(0), 5),
     ] satisfies GrpcScript[]) {
-      const server = await serve(script);
-      const test = await start(`grpc . ${server.text}`);
+      const server = await bench.server(script);
+      const test = await bench.start(`grpc . ${server.text}`);
       const { rcode, answer, authority } = await test.ask({ name: "example.org.", edns: {} });
       assert.equal(rcode, Rcode.NXDOMAIN);
       assert.deepEqual([answer, authority], [[], []]);
@@ -114,13 +80,13 @@ describe("grpc", () => {
   });
 
   it("says FORMERR to a reply that answers another query", async () => {
-    const second = await serve();
+    const second = await bench.server();
     for (const [script, reason] of [
       [(call) => call.answer({ message: { id: call.asked.message.id ^ 1 } }), "id"],
       [(call) => call.answer({ message: { questions: [] } }), "question"],
     ] satisfies [GrpcScript, string][]) {
-      const server = await serve(script);
-      const test = await start(`grpc . ${server.text} ${second.text} {\npolicy sequential\n}`);
+      const server = await bench.server(script);
+      const test = await bench.start(`grpc . ${server.text} ${second.text} {\npolicy sequential\n}`);
       const { rcode, answer } = await test.ask({ name: "example.org." });
       assert.equal(rcode, Rcode.FORMERR);
       assert.deepEqual(answer, []);
@@ -132,32 +98,32 @@ describe("grpc", () => {
   });
 
   it("speaks TLS with a certificate that is checked", async () => {
-    const server = await serve(HONEST_CALL, "tls");
+    const server = await bench.server(HONEST_CALL, "tls");
     const tls = `tls ${join(folder, "ca.pem")}`;
-    const good = await start(`grpc . ${server.text} {\n${tls}\ntls_servername dns.example\n}`);
+    const good = await bench.start(`grpc . ${server.text} {\n${tls}\ntls_servername dns.example\n}`);
     assert.equal((await good.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
     assert.equal(server.calls[0]?.headers[":authority"], "dns.example");
-    const byAddress = await start(`grpc . ${server.text} {\n${tls}\n}`);
+    const byAddress = await bench.start(`grpc . ${server.text} {\n${tls}\n}`);
     assert.equal((await byAddress.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
-    const stranger = await start(`grpc . ${server.text} {\n${tls}\ntls_servername other.example\n}`);
+    const stranger = await bench.start(`grpc . ${server.text} {\n${tls}\ntls_servername other.example\n}`);
     assert.match(await failure(stranger), /^rpc error: code = Unavailable desc = .*certificate is valid for/);
-    const plain = await start(`grpc . ${server.text}`);
+    const plain = await bench.start(`grpc . ${server.text}`);
     assert.match(await failure(plain), /^rpc error: code = Unavailable desc = /);
   });
 
   it("reaches a socket in the file system", async () => {
     const path = join(folder, "dns.sock");
-    const server = await serve(HONEST_CALL, path);
-    const test = await start(`grpc . unix://${path}`);
+    const server = await bench.server(HONEST_CALL, path);
+    const test = await bench.start(`grpc . unix://${path}`);
     assert.deepEqual((await test.ask({ name: "example.org." })).answer, ["example.org. 60 IN A 192.0.2.1"]);
     assert.equal(server.calls[0]?.headers[":authority"], "localhost");
-    const nobody = await start(`grpc . unix://${join(folder, "nobody.sock")}`);
+    const nobody = await bench.start(`grpc . unix://${join(folder, "nobody.sock")}`);
     assert.match(await failure(nobody), /dial unix .*nobody\.sock/);
   });
 
   it("leaves names alone that are outside of FROM, or excepted", async () => {
-    const server = await serve();
-    const test = await start(`grpc example. ${server.text} {\nexcept b.example example\n}`);
+    const server = await bench.server();
+    const test = await bench.start(`grpc example. ${server.text} {\nexcept b.example example\n}`);
     const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.9") });
     for (const name of ["org.", "b.example.", "a.b.example.", "c.example."])
       assert.deepEqual((await test.ask({ name, next })).answer, ["elsewhere. 5 IN A 192.0.2.9"], name);
@@ -166,13 +132,13 @@ describe("grpc", () => {
   });
 
   it("falls through where the name does not exist, and where nobody answers", async () => {
-    const denying = await serve((call) => call.answer({ rcode: Rcode.NXDOMAIN }));
+    const denying = await bench.server((call) => call.answer({ rcode: Rcode.NXDOMAIN }));
     const next = answering({ answer: records("elsewhere. 5 IN A 192.0.2.9") });
     const dead = await deadAddress();
     for (const to of [denying.text, dead]) {
-      const all = await start(`grpc . ${to} {\nfallthrough\n}`);
+      const all = await bench.start(`grpc . ${to} {\nfallthrough\n}`);
       assert.deepEqual((await all.ask({ name: "a.example.", next })).answer, ["elsewhere. 5 IN A 192.0.2.9"]);
-      const some = await start(`grpc . ${to} {\nfallthrough org\n}`);
+      const some = await bench.start(`grpc . ${to} {\nfallthrough org\n}`);
       assert.deepEqual((await some.ask({ name: "a.org.", next })).answer, ["elsewhere. 5 IN A 192.0.2.9"]);
       const outcome = await some.outcome({ name: "a.example.", next });
       assert.equal(outcome.kind === "reply" && outcome.rcode, to === dead ? false : Rcode.NXDOMAIN);
@@ -180,11 +146,11 @@ describe("grpc", () => {
   });
 
   it("asks in the order of the policy", async () => {
-    const servers = [await serve(), await serve(), await serve()];
+    const servers = [await bench.server(), await bench.server(), await bench.server()];
     const to = servers.map(({ text }) => text).join(" ");
     const asked = async (policy: string): Promise<number[]> => {
       const before = servers.map(({ calls }) => calls.length);
-      const test = await start(`grpc . ${to} {\npolicy ${policy}\n}`);
+      const test = await bench.start(`grpc . ${to} {\npolicy ${policy}\n}`);
       for (let turn = 0; turn < 6; turn++) await test.ask({ name: "example.org." });
       return servers.map(({ calls }, index) => calls.length - (before[index] ?? 0));
     };
@@ -197,8 +163,8 @@ describe("grpc", () => {
   });
 
   it("gives up what the server has given up", async () => {
-    const server = await serve(() => undefined);
-    const test = await start(`grpc . ${server.text}`);
+    const server = await bench.server(() => undefined);
+    const test = await bench.start(`grpc . ${server.text}`);
     const query = test.query({ name: "example.org." });
     const outcome = test.chain((asked) => asked.fail())(query);
     const [call] = await server.receives(1);
@@ -207,208 +173,6 @@ describe("grpc", () => {
     assert.equal((await outcome).kind, "dropped");
     await closed;
     assert.equal(call?.stream.rstCode, 8);
-  });
-});
-
-describe("servers that grpc cannot use", () => {
-  const honest = HONEST_CALL;
-
-  const faults: readonly (readonly [what: string, script: GrpcScript, message: RegExp])[] = [
-    [
-      "status in the trailers",
-      (call) => call.reply(new Uint8Array(0), 13, "out of%20ink"),
-      /^rpc error: code = Internal desc = out of ink$/,
-    ],
-    [
-      "status in the headers",
-      (call) => call.refuse(8, "busy"),
-      /^rpc error: code = ResourceExhausted desc = busy$/,
-    ],
-    ["status without a name", (call) => call.refuse(99), /^rpc error: code = Code\(99\) desc = $/],
-    [
-      "status that is no number",
-      (call) => call.stream.respond({ ":status": 200, "grpc-status": "x" }, { endStream: true }),
-      /code = Unknown/,
-    ],
-    [
-      "no status at all",
-      (call) => {
-        call.stream.respond({ ":status": 200, "content-type": "application/grpc" });
-        call.stream.end(Buffer.from([0, 0, 0, 0, 0]));
-      },
-      /^rpc error: code = Unavailable desc = stream error/,
-    ],
-    ["length past the end", (call) => call.reply(Buffer.from([0, 0, 0, 1, 0, 0x0a])), /unexpected EOF/],
-    ["length short of the end", (call) => call.reply(Buffer.from([0, 0, 0, 0, 0, 0x0a])), /unexpected EOF/],
-    ["prefix that is cut off", (call) => call.reply(Buffer.from([0, 0])), /unexpected EOF/],
-    [
-      "compressed message",
-      (call) => call.reply(Buffer.from([1, 0, 0, 0, 0])),
-      /^rpc error: code = Unimplemented/,
-    ],
-    [
-      "field that is no field",
-      (call) => call.reply(Buffer.from([0, 0, 0, 0, 1, 0x0f])),
-      /error unmarshalling/,
-    ],
-    [
-      "field past the end",
-      (call) => call.reply(Buffer.from([0, 0, 0, 0, 2, 0x0a, 0x20])),
-      /error unmarshalling/,
-    ],
-    ["no DNS message", (call) => call.reply(Buffer.from([0, 0, 0, 0, 0])), /short message/],
-    [
-      "a body without end",
-      (call) => {
-        call.stream.respond({ ":status": 200, "content-type": "application/grpc" });
-        call.stream.end(Buffer.alloc(1_000_000));
-      },
-      /response longer than a DNS message/,
-    ],
-    [
-      "page of a web server",
-      (call) => {
-        call.stream.respond({ ":status": 200, "content-type": "text/html" });
-        call.stream.end("hello");
-      },
-      /^rpc error: code = Unknown desc = unexpected content-type "text\/html"/,
-    ],
-    [
-      "status of HTTP",
-      (call) => call.stream.respond({ ":status": 502 }, { endStream: true }),
-      /unexpected HTTP status code received from server: 502/,
-    ],
-    [
-      "stream that is reset",
-      (call) => call.stream.close(2),
-      /^rpc error: code = Unavailable desc = stream error: .* code 2$/,
-    ],
-    ["stream that is refused", (call) => call.stream.close(7), /server refused the stream/],
-    ["GOAWAY", (call) => call.stream.session?.goaway(2), /^rpc error: code = Unavailable desc = /],
-    [
-      "connection that ends",
-      (call) => call.stream.session?.destroy(),
-      /^rpc error: code = Unavailable desc = /,
-    ],
-    [
-      "record that is cut short",
-      (call) => {
-        const reply = call.asked.encode({ answer: [`${call.name} 1 IN A 192.0.2.1`] });
-        call.reply(
-          Buffer.concat([
-            Buffer.from([0, 0, 0, 0, reply.length + 1, 0x0a, reply.length - 1]),
-            reply.subarray(0, -1),
-          ]),
-        );
-      },
-      /^reply from 127\.0\.0\.1:\d+: /,
-    ],
-  ];
-  for (const [what, script, message] of faults) {
-    it(`${what}: the next one is asked, and the log says why`, async () => {
-      const bad = await serve(script);
-      const good = await serve(honest);
-      const alone = await start(`grpc . ${bad.text}`);
-      assert.match(await failure(alone), message);
-      const both = await start(`grpc . ${bad.text} ${good.text} {\npolicy sequential\n}`);
-      assert.deepEqual((await both.ask({ name: "example.org." })).answer, ["example.org. 60 IN A 192.0.2.1"]);
-    });
-  }
-
-  it("nobody listens: the next one is asked, and nobody else is dialled for a while", async () => {
-    const good = await serve(honest);
-    const dead = await deadAddress();
-    const test = await start(`grpc . ${dead} ${good.text} {\npolicy sequential\n}`);
-    for (let turn = 0; turn < 3; turn++)
-      assert.equal((await test.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
-    const alone = await start(`grpc . ${dead}`);
-    assert.match(
-      await failure(alone),
-      /^rpc error: code = Unavailable desc = dial tcp 127\.0\.0\.1:\d+: connect: connection refused$/,
-    );
-  });
-
-  it("a server of plain DNS over TCP: the next one is asked", async () => {
-    const plain = await ScriptedServer.start(() => undefined);
-    cleanups.push(() => plain.stop());
-    plain.script = (asked) => asked.socket?.end("HTTP/1.1 400 Bad Request\r\n\r\n");
-    const good = await serve(honest);
-    const test = await start(`grpc . ${plain.text} ${good.text} {\npolicy sequential\n}`);
-    const outcome = test.ask({ name: "example.org." });
-    await plain.accepts(1);
-    plain.connections[0]?.end("HTTP/1.1 400 Bad Request\r\n\r\n");
-    assert.equal((await outcome).rcode, Rcode.NOERROR);
-  });
-
-  it("silence: the next one has its turn after two seconds, and the silent one comes last from then on", async () => {
-    const silent = await serve(() => undefined);
-    const good = await serve(honest);
-    const test = await start(`grpc . ${silent.text} ${good.text} {\npolicy sequential\n}`);
-    const first = test.ask({ name: "example.org." });
-    await silent.receives(1);
-    test.clock.advance(2_200);
-    assert.equal((await first).rcode, Rcode.NOERROR);
-    // Its probes are not answered, either.
-    for (let probe = 2; probe <= 4; probe++) {
-      await silent.receives(probe);
-      test.clock.advance(1_200);
-      await new Promise((resolve) => setImmediate(resolve));
-      test.clock.advance(1_200);
-    }
-    const calls = silent.calls.filter(({ name }) => name === "example.org.").length;
-    assert.equal((await test.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
-    assert.equal(silent.calls.filter(({ name }) => name === "example.org.").length, calls);
-    const { body } = await test.metrics.expose();
-    assert.match(
-      body,
-      new RegExp(
-        `^coredns_proxy_healthcheck_failures_total\\{proxy_name="grpc",to="${silent.text}"\\} [34]$`,
-        "m",
-      ),
-    );
-  });
-
-  it("silence of all: an answer within five seconds", async () => {
-    const servers = [
-      await serve(() => undefined),
-      await serve(() => undefined),
-      await serve(() => undefined),
-    ];
-    const test = await start(`grpc . ${servers.map(({ text }) => text).join(" ")} {\npolicy sequential\n}`);
-    const said = failure(test);
-    for (const [server, time] of [
-      [servers[0], 2_100],
-      [servers[1], 2_100],
-      [servers[2], 1_000],
-    ] as const) {
-      await server?.receives(1);
-      test.clock.advance(time);
-    }
-    assert.equal(await said, "rpc error: code = DeadlineExceeded desc = context deadline exceeded");
-  });
-
-  it("a flood of resets costs each query one failure, and no more connections than one", async () => {
-    const server = await serve((call) => call.stream.close(8));
-    const test = await start(`grpc . ${server.text}`);
-    const outcomes = await Promise.all(
-      Array.from({ length: 300 }, (_, n) => test.outcome({ name: `a${n}.example.` })),
-    );
-    assert.ok(outcomes.every(({ kind }) => kind === "failed"));
-    assert.ok(server.connections.length <= 2, `${server.connections.length} connections`);
-    server.script = honest;
-    assert.equal((await test.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
-  });
-
-  it("GOAWAY in good order: what is under way is answered, and what follows goes over a new connection", async () => {
-    const server = await serve();
-    server.script = (call) => {
-      call.stream.session?.goaway(0);
-      honest(call);
-    };
-    const test = await start(`grpc . ${server.text}`);
-    for (let turn = 0; turn < 5; turn++)
-      assert.equal((await test.ask({ name: "example.org." })).rcode, Rcode.NOERROR);
-    assert.equal(server.connections.length, 5);
   });
 });
 
