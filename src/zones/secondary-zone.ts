@@ -16,6 +16,7 @@ import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { Freshness } from "./freshness.ts";
 import type { Primary } from "./primary.ts";
 import { ServedZone } from "./served-zone.ts";
+import type { TransferGate } from "./transfer-gate.ts";
 import { transferIn } from "./transfer-in.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneService } from "./zone-service.ts";
@@ -33,6 +34,9 @@ export interface SecondaryZoneOptions {
   /** Where copies outlive the process. */
   readonly store: ZoneStore | undefined;
   readonly transfers: CounterFamily;
+  readonly gate: TransferGate;
+  /** Looks at each state before it is served, and throws where it must not be; what it returns is called once it is. */
+  readonly examine?: ((zone: Zone) => Promise<() => void>) | undefined;
 }
 
 /** What is known once the server starts. */
@@ -84,6 +88,10 @@ export class SecondaryZone {
     return this.#options.key;
   }
 
+  get store(): ZoneStore | undefined {
+    return this.#options.store;
+  }
+
   /** Takes over what was kept on disk, and begins to ask the primaries. */
   async start(access: PrimaryAccess): Promise<void> {
     this.#access = access;
@@ -95,7 +103,7 @@ export class SecondaryZone {
   async inherit(former: SecondaryZone): Promise<void> {
     const { zone } = former.served;
     if (zone === undefined) return;
-    await this.#options.service.replace(this.served, zone);
+    await this.#replace(zone);
     this.#confirmed(zone, former.#freshness.confirmedAt ?? 0);
   }
 
@@ -121,12 +129,12 @@ export class SecondaryZone {
   }
 
   async #restore(): Promise<void> {
-    const { store, service, site } = this.#options;
+    const { store, site } = this.#options;
     if (this.served.zone !== undefined) return;
     try {
       const kept = await store?.read(this.served.apex);
       if (kept === undefined) return;
-      await service.replace(this.served, kept.zone);
+      await this.#replace(kept.zone);
       this.#confirmed(kept.zone, kept.confirmedAt);
     } catch (error) {
       site.log.warning(`Kept copy of ${this.served.spelled} cannot be read: ${messageOf(error)}`);
@@ -144,14 +152,17 @@ export class SecondaryZone {
     let fault = "";
     let isDone = false;
     for (const primary of this.#options.primaries) {
-      if (this.#abort.signal.aborted) return;
+      const leave = await this.#options.gate.enter();
       try {
+        if (this.#abort.signal.aborted) return;
         await this.#askPrimary(primary);
         isDone = true;
         break;
       } catch (error) {
         fault = messageOf(error);
         if (!this.#abort.signal.aborted) this.#complain(primary, fault);
+      } finally {
+        leave();
       }
     }
     this.#isChecking = false;
@@ -166,7 +177,7 @@ export class SecondaryZone {
   }
 
   async #askPrimary(primary: Primary): Promise<void> {
-    const { site, limit, service, store, transfers } = this.#options;
+    const { site, limit, store, transfers } = this.#options;
     const { apex, spelled } = this.served;
     const { key, diallers } = this.#access;
     const wallSeconds = () => Math.floor(site.clock.wallTime() / 1_000);
@@ -186,15 +197,23 @@ export class SecondaryZone {
     transfers.slot(apex.toString(), result.way).increment();
     const zone = result.zone ?? this.served.zone;
     if (zone === undefined) return;
+    if (result.zone !== undefined) await this.#replace(result.zone);
+    // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
+    this.#confirmed(zone, site.clock.wallTime());
     if (result.zone === undefined) await store?.confirm(apex);
     else {
-      await service.replace(this.served, result.zone);
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
       await store?.write(result.zone).catch((error: unknown) => {
         site.log.warning(`Copy of ${spelled} cannot be kept: ${messageOf(error)}`);
       });
     }
-    this.#confirmed(zone, site.clock.wallTime());
+  }
+
+  async #replace(zone: Zone): Promise<void> {
+    const { examine, service } = this.#options;
+    const took = await examine?.(zone);
+    await service.replace(this.served, zone);
+    took?.();
   }
 
   /** @param confirmedAt wall time in milliseconds at which a primary said that the zone is up to date */

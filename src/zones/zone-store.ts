@@ -69,6 +69,11 @@ export class ZoneStore {
     await utimes(this.#pathOf(apex), now, now).catch(() => undefined);
   }
 
+  /** Forgets a zone. */
+  async remove(apex: Name): Promise<void> {
+    await rm(this.#pathOf(apex), { force: true });
+  }
+
   /** Octets that may mean something to a file system are written as text writes them. */
   #pathOf(apex: Name): string {
     const text = apex

@@ -46,6 +46,7 @@ export const secondaryConfig = merged(
       transfer: optionList({ from: required(choice(["from"])), address: rest(primary, 1) }),
       tls: option({ files: tlsFiles }),
       tls_servername: single(text("the name in the certificate of the primaries")),
+      catalog: optionList({ members: rest(domainName()) }),
       key: single(domainName()),
       directory: single(text("a folder")),
       max_size: single(integer({ min: 1, max: 4096 }), DEFAULT_LIMIT),

@@ -1,4 +1,5 @@
-import type { Name, TsigKey } from "../../dns/index.ts";
+import { setImmediate as nextImmediate } from "node:timers/promises";
+import { Name, type TsigKey } from "../../dns/index.ts";
 import {
   Fallthrough,
   type Handler,
@@ -8,14 +9,16 @@ import {
   type Site,
   type TransferSource,
   tsigKeyNamed,
-  type ZoneList,
+  ZoneList,
 } from "../../plugin/index.ts";
 import type { StreamDialler } from "../../upstream/tcp-connection.ts";
 import { readTlsFiles } from "../../upstream/tls-files.ts";
 import type { Primary } from "../../zones/primary.ts";
 import { SecondaryZone } from "../../zones/secondary-zone.ts";
+import { TransferGate } from "../../zones/transfer-gate.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { ZoneStore } from "../../zones/zone-store.ts";
+import { Catalogs } from "./catalogs.ts";
 
 export interface SecondaryConfig {
   readonly zones: ZoneList;
@@ -24,6 +27,8 @@ export interface SecondaryConfig {
   readonly tls_servername: string | undefined;
   /** Name of a TSIG key. */
   readonly key: Name | undefined;
+  /** The zones are catalogs of zones; names of a line are those that members may have. */
+  readonly catalog: readonly { readonly members: readonly Name[] }[];
   readonly directory: string | undefined;
   /** MiB. */
   readonly max_size: number;
@@ -39,6 +44,8 @@ export class SecondaryZones implements PluginInstance {
   readonly #site: Site;
   readonly #zones: readonly SecondaryZone[];
   readonly #predecessors: SecondaryZone[] = [];
+  readonly #catalogs: Catalogs;
+  #diallers: ReadonlyMap<Primary, StreamDialler> = new Map();
   readonly #lines: readonly SecondaryConfig[];
 
   constructor(lines: readonly SecondaryConfig[], site: Site) {
@@ -55,48 +62,66 @@ export class SecondaryZones implements PluginInstance {
     this.#lines = lines;
     this.handle = service.handle;
     this.transferSource = service;
-    this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size }) => {
+    const gate = new TransferGate();
+    this.#catalogs = new Catalogs({
+      site,
+      isServed: (apex) => service.table.get(apex) !== undefined,
+      start: (zone) => this.#startMember(zone),
+      remove: async ({ served, store }) => {
+        service.remove(served);
+        await store?.remove(served.apex);
+      },
+      pause: async () => void (await nextImmediate()),
+    });
+    this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size, catalog }) => {
       const primaries = transfer.flatMap(({ address }) => address);
       // One data plane writes what all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
+      const common = { service, site, primaries, key, limit: size * MIB, store, transfers, gate };
+      const make = (apex: Name): SecondaryZone => new SecondaryZone({ ...common, apex });
+      if (catalog.length === 0) return zones.zones.map(make);
+      const accepted = new ZoneList(
+        catalog.flatMap(({ members }) => (members.length === 0 ? [Name.root] : members)),
+      );
       return zones.zones.map(
         (apex) =>
-          new SecondaryZone({ service, site, apex, primaries, key, limit: size * MIB, store, transfers }),
+          new SecondaryZone({ ...common, apex, examine: this.#catalogs.add(apex, { accepted, make }) }),
       );
     });
   }
 
   inherit(predecessors: readonly PlacedPlugin[]): void {
     for (const { instance } of predecessors) {
-      if (instance instanceof SecondaryZones) this.#predecessors.push(...instance.#zones);
+      if (instance instanceof SecondaryZones) this.#predecessors.push(...instance.#all);
     }
   }
 
   async start(): Promise<void> {
-    const keys = this.#zones.map((zone) => this.#keyOf(zone));
-    const diallers = await this.#diallers();
-    for (const zone of this.#zones) {
-      const former = this.#predecessors.find(({ served }) => served.apex.equals(zone.served.apex));
-      if (former !== undefined) await zone.inherit(former);
-    }
+    for (const zone of this.#zones) this.#keyOf(zone);
+    this.#diallers = await this.#makeDiallers();
+    for (const zone of this.#zones) await this.#inheritFormer(zone);
+    await this.#catalogs.settled();
     this.#predecessors.length = 0;
-    for (const [index, zone] of this.#zones.entries()) await zone.start({ key: keys[index], diallers });
+    for (const zone of this.#zones) await this.#startZone(zone);
   }
 
   /** Primaries are not asked, but what a start would refuse is known. */
   async examine(): Promise<void> {
     for (const zone of this.#zones) this.#keyOf(zone);
-    await this.#diallers();
+    await this.#makeDiallers();
   }
 
   /** A reload waits for zones that are new. */
   async warmUp(): Promise<void> {
     await Promise.all(this.#zones.map((zone) => zone.loaded()));
+    await this.#catalogs.settled();
+    await Promise.all(this.#catalogs.zones().map((zone) => zone.loaded()));
   }
 
   stop(): void {
     for (const zone of this.#zones) zone.stop();
+    this.#catalogs.stop();
     this.#service.stop();
   }
 
@@ -106,7 +131,7 @@ export class SecondaryZones implements PluginInstance {
   }
 
   /** How to reach the primaries that are asked over TLS. */
-  async #diallers(): Promise<ReadonlyMap<Primary, StreamDialler>> {
+  async #makeDiallers(): Promise<ReadonlyMap<Primary, StreamDialler>> {
     const diallers = new Map<Primary, StreamDialler>();
     for (const { transfer, tls, tls_servername: commonName } of this.#lines) {
       const primaries = transfer.flatMap(({ address }) => address).filter(({ isEncrypted }) => isEncrypted);
@@ -124,6 +149,24 @@ export class SecondaryZones implements PluginInstance {
   }
 
   describeState(): readonly string[] {
-    return this.#zones.map((zone) => zone.describe());
+    return this.#all.map((zone) => zone.describe());
+  }
+
+  get #all(): readonly SecondaryZone[] {
+    return [...this.#zones, ...this.#catalogs.zones()];
+  }
+
+  async #startZone(zone: SecondaryZone): Promise<void> {
+    await zone.start({ key: this.#keyOf(zone), diallers: this.#diallers });
+  }
+
+  async #startMember(zone: SecondaryZone): Promise<void> {
+    await this.#inheritFormer(zone);
+    await this.#startZone(zone);
+  }
+
+  async #inheritFormer(zone: SecondaryZone): Promise<void> {
+    const former = this.#predecessors.find(({ served }) => served.apex.equals(zone.served.apex));
+    if (former !== undefined) await zone.inherit(former);
   }
 }
