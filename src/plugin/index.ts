@@ -56,7 +56,7 @@ export type {
   Series,
 } from "../lib/metric-families.ts";
 export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metric-families.ts";
-export type { CounterSlot, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
+export type { CounterSlot, Exemplar, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
 export type { MetricSnapshot, SeriesSnapshot } from "../lib/metric-snapshot.ts";
 export type { MetricSource, MetricsRegistry } from "../lib/metrics.ts";
 export type { Exposition, ExpositionFormat } from "../lib/metrics-exposition.ts";
