@@ -11,6 +11,8 @@ export interface Logger {
   info(message: string): void;
   warning(message: string): void;
   error(message: string): void;
+  /** A line as it is: without level, without prefix. For what is a format of its own. */
+  plain(line: string): void;
   /** A logger that puts `<prefix>: ` before each message: `child("plugin/reload")`. Prefixes add up. */
   child(prefix: string): Logger;
 }
@@ -45,6 +47,10 @@ export class ProcessLog implements Logger, LineWriter {
 
   error(message: string): void {
     this.write("error", message);
+  }
+
+  plain(line: string): void {
+    this.#writer.writeLine(line);
   }
 
   child(prefix: string): Logger {
@@ -297,6 +303,10 @@ class PrefixedLog implements Logger {
 
   error(message: string): void {
     this.#root.write("error", this.#prefix + message);
+  }
+
+  plain(line: string): void {
+    this.#root.plain(line);
   }
 
   child(prefix: string): Logger {

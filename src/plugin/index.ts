@@ -133,7 +133,7 @@ export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
 export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
-export { COMBINED_FORMAT, COMMON_FORMAT, LineFormat } from "./line-format.ts";
+export { COMBINED_FORMAT, COMMON_FORMAT, flagNames, flagsToSend, LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";

@@ -25,15 +25,17 @@ export class LineFormat {
   /**
    * @param reply undefined when nothing is sent.
    * @param elapsed milliseconds from the arrival of the query.
+   * @param size octets that were sent; those of the reply unless given.
    */
-  line(query: Query, reply: Reply | undefined, elapsed: number): string {
+  line(query: Query, reply: Reply | undefined, elapsed: number, size?: number): string {
     let line = "";
-    for (const part of this.#parts) line += typeof part === "string" ? part : part(query, reply, elapsed);
+    for (const part of this.#parts)
+      line += typeof part === "string" ? part : part(query, reply, elapsed, size);
     return line;
   }
 }
 
-type Writer = (query: Query, reply: Reply | undefined, elapsed: number) => string;
+type Writer = (query: Query, reply: Reply | undefined, elapsed: number, size: number | undefined) => string;
 type Part = string | Writer;
 
 const ABSENT = "-";
@@ -53,7 +55,7 @@ const PLACEHOLDERS: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ["{>bufsize}", (query) => (query.overStream ? "65535" : String(query.udpSize))],
   ["{rcode}", (_query, reply) => (reply === undefined ? ABSENT : rcodeName(reply.rcode))],
   ["{>rflags}", (query, reply) => (reply === undefined ? ABSENT : flagsText(flagsToSend(query, reply)))],
-  ["{rsize}", (_query, reply) => (reply === undefined ? "0" : String(reply.size))],
+  ["{rsize}", (_query, reply, _elapsed, size) => String(size ?? reply?.size ?? 0)],
   ["{duration}", (_query, _reply, elapsed) => secondsText(elapsed)],
 ]);
 
@@ -68,15 +70,18 @@ function addressText({ family, address }: Endpoint): string {
 }
 
 /** RD and CD are copied from a standard query as the client sent it, QR is always set (CoreDNS facts 1.15). */
-function flagsToSend({ root }: Query, reply: Reply): number {
+export function flagsToSend({ root }: Query, reply: Reply): number {
   const copied = root.opcode === Opcode.QUERY ? root.flags & (Flag.RD | Flag.CD) : 0;
   return Flag.QR | copied | (reply.flags & (Flag.AA | Flag.TC | Flag.RA | Flag.AD));
 }
 
 function flagsText(flags: number): string {
-  let text = "";
-  for (const [bit, name] of FLAG_NAMES) if ((flags & bit) !== 0) text += text === "" ? name : `,${name}`;
-  return text === "" ? ABSENT : text;
+  return flagNames(flags).join() || ABSENT;
+}
+
+/** As `dig` calls them, in its order. */
+export function flagNames(flags: number): string[] {
+  return FLAG_NAMES.flatMap(([bit, name]) => ((flags & bit) === 0 ? [] : [name]));
 }
 
 const FLAG_NAMES: readonly (readonly [number, string])[] = [

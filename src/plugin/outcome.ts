@@ -35,10 +35,31 @@ export class ReplyStream {
   readonly rcode: number;
   /** Name of the plugin that answered; the chain fills it in. */
   plugin: string | undefined = undefined;
+  /** Octets of the messages sent so far. */
+  sentOctets = 0;
+  /** Flags of the message sent last. */
+  flags = 0;
+  #listeners: (() => void)[] | undefined;
 
   constructor(parts: Iterator<Reply> | AsyncIterator<Reply>, rcode: number = Rcode.NOERROR) {
     this.parts = parts;
     this.rcode = rcode;
+  }
+
+  /**
+   * Calls back once nothing more will be sent: all of it has been, the client has gone, or a message could not be made. Who puts a
+   * stream of its own in place of this one tells it by {@link end}.
+   */
+  whenEnded(listener: () => void): void {
+    this.#listeners ??= [];
+    this.#listeners.push(listener);
+  }
+
+  /** Called by the server; further calls do nothing. */
+  end(): void {
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
+    for (const listener of listeners) listener();
   }
 }
 

@@ -3,10 +3,12 @@ import {
   choice,
   definePlugin,
   directive,
+  duration,
   merged,
   optionList,
   type ResponseClass,
   rest,
+  single,
 } from "../../plugin/index.ts";
 import { type LogRule, QueryLog } from "./query-log.ts";
 import { scopesAndFormat } from "./scopes-and-format.ts";
@@ -21,17 +23,17 @@ export default definePlugin({
   config: merged(
     directive({
       args: { target: scopesAndFormat() },
-      options: { class: optionList({ classes: rest(classes, 1) }) },
+      options: { class: optionList({ classes: rest(classes, 1) }), slower: single(duration({ min: 0 })) },
       occurrences: "each",
     }),
   ),
   create(lines, { clock, processLog }) {
-    const rules = lines.flatMap(({ target, class: classLines }): LogRule[] => {
+    const rules = lines.flatMap(({ target, class: classLines, slower }): LogRule[] => {
       const listed = new Set(classLines.flatMap((line) => line.classes));
       const wanted: readonly ResponseClass[] = ["success", "denial", "error"];
-      const logged =
-        listed.size === 0 || listed.has("all") ? wanted : wanted.filter((one) => listed.has(one));
-      return target.scopes.map((scope) => ({ scope, format: target.format, classes: logged }));
+      const isForAll = listed.has("all") || (listed.size === 0 && slower === undefined);
+      const logged = isForAll ? wanted : wanted.filter((one) => listed.has(one));
+      return target.scopes.map((scope) => ({ scope, format: target.format, classes: logged, slower }));
     });
     const { handle } = new QueryLog(rules, clock, processLog);
     return { handle, handleUpdate: handle };

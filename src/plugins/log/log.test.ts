@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Opcode, Rcode } from "../../dns/index.ts";
-import { DROPPED, type Next } from "../../plugin/index.ts";
+import { Flag, Opcode, Rcode } from "../../dns/index.ts";
+import { DROPPED, type Next, ReplyStream } from "../../plugin/index.ts";
 import { answering, ConfigRefused, FakeClock, PluginTest, records } from "../../plugin/testing.ts";
 import log from "./index.ts";
 
@@ -113,6 +113,112 @@ test("a failure is logged as the reply that the server makes of it, and passed o
   assert.equal(outcome.kind === "failed" && outcome.error, error);
 });
 
+test("{json} writes an object with all fields and nothing in front", async () => {
+  const clock = new FakeClock({ now: 500, wallTime: Date.UTC(2026, 0, 31, 12) });
+  const running = PluginTest.of(log, "log . {json}", { clock });
+  await running.outcome({
+    name: "WWW.Example.org.",
+    id: 29_008,
+    client: "2001:db8::1",
+    clientPort: 50_759,
+    edns: { udpSize: 4096, dnssecOk: true },
+    next: (query) => {
+      clock.advance(2.5);
+      const reply = query.reply({ authoritative: true, answer: A_RECORD });
+      reply.plugin = "file";
+      return reply;
+    },
+  });
+  assert.deepEqual(
+    running.log.lines.map((line) => JSON.parse(line)),
+    [
+      {
+        time: "2026-01-31T12:00:00.000Z",
+        level: "info",
+        client: "2001:db8::1",
+        port: 50_759,
+        local: "192.0.2.53",
+        server: "dns://:53",
+        proto: "udp",
+        transport: "udp",
+        id: 29_008,
+        opcode: 0,
+        name: "www.example.org.",
+        type: "A",
+        class: "IN",
+        size: 44,
+        do: true,
+        bufsize: 4096,
+        rcode: "NOERROR",
+        flags: ["qr", "aa", "rd"],
+        rsize: 60,
+        duration: 0.0025,
+        plugin: "file",
+        view: null,
+      },
+    ],
+  );
+});
+
+test("whatever is in names and labels, {json} is one line of JSON", async () => {
+  const running = PluginTest.of(log, "log . {json}");
+  const query = running.query({ name: 'a\\010\\127\\255"{}.example.', type: "TXT" });
+  const value = `${Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code)).join("")}\u2028`;
+  query.metadata = new Map([
+    ["x/y", value],
+    ["__proto__", "p"],
+  ]);
+  await running.chain(() => DROPPED)(query);
+  const [line = ""] = running.log.lines;
+  const object = JSON.parse(line);
+  assert.equal(running.log.lines.length, 1);
+  assert.equal(object.metadata["x/y"], value);
+  assert.equal(object.name, query.name.toString());
+  assert.equal(object.rcode, null);
+  assert.equal(object.plugin, null);
+  assert.deepEqual(object.flags, []);
+  assert.equal(object.rsize, 0);
+});
+
+for (const [options, logged] of [
+  ["slower 100ms", ["slow"]],
+  ["slower 100ms\n class error", ["broken", "slow"]],
+  ["slower 100ms\n class all", ["fine", "broken", "slow"]],
+  ["slower 0s", ["slow"]],
+] as const) {
+  test(`'${options.replace("\n", ";")}' logs ${logged.join(", ")}`, async () => {
+    const clock = new FakeClock();
+    const running = PluginTest.of(log, `log . "{name}" {\n ${options}\n}`, { clock });
+    await running.outcome({ name: "fine.", next: SUCCESS });
+    await running.outcome({ name: "broken.", next: (query) => query.fail() });
+    await running.outcome({
+      name: "slow.",
+      next: async (query) => {
+        clock.advance(101);
+        return query.reply({ answer: A_RECORD });
+      },
+    });
+    assert.deepEqual(
+      running.log.lines,
+      logged.map((name) => `[INFO] ${name}.`),
+    );
+  });
+}
+
+test("an answer of many messages is logged when it has ended, with the octets of all of them", async () => {
+  const clock = new FakeClock();
+  const running = PluginTest.of(log, 'log . "{type} {rcode} {>rflags} {rsize} {duration}"', { clock });
+  const stream = new ReplyStream([].values());
+  await running.outcome({ name: "example.org.", type: "AXFR", transport: "tcp", next: () => stream });
+  assert.deepEqual(running.log.lines, []);
+  clock.advance(2_000);
+  stream.sentOctets = 70_000;
+  stream.flags = Flag.AA;
+  stream.end();
+  stream.end();
+  assert.deepEqual(running.log.lines, ["[INFO] AXFR NOERROR qr,aa,rd 70000 2s"]);
+});
+
 test("a dropped query has no rcode, no flags and no size", async () => {
   assert.deepEqual(await linesOf('log . "{type} {rcode} {>rflags} {rsize} {duration}"', () => DROPPED), [
     "[INFO] A - - 0 0s",
@@ -144,6 +250,7 @@ test("nothing in a query or a label can end the line", async () => {
 for (const [text, warning, lines] of [
   ['log "{type} {name}"', /2:5: warning: a single argument is a name[\s\S]*log \. "\{type\} \{name\}"/, 0],
   ["log {common}", /warning: a single argument is a name, not a format/, 0],
+  ['log . "x {json}"', /2:7: warning: '\{json\}' is a format of its own/, 1],
   ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: no query belongs to it/, 1],
   [`log ${"a".repeat(64)}`, /is not a name: no query belongs to it/, 0],
 ] as const) {
@@ -155,6 +262,7 @@ for (const [text, warning, lines] of [
 
 for (const [text, code, message] of [
   ["log {\n class\n}", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending after 'class'/],
+  ["log {\n slower 5\n}", "PLUGIN_BAD_VALUE", /duration '5' has no unit/],
   ["log {\n class succes\n}", "PLUGIN_BAD_VALUE", /3:8: error: invalid Class: succes/],
   ["log {\n classes all\n}", "PLUGIN_UNKNOWN_PROPERTY", /unknown property 'classes'[\s\S]*mean 'class'/],
 ] as const) {

@@ -13,11 +13,15 @@ import {
   responseType,
 } from "../../plugin/index.ts";
 import { LineFormat } from "../../plugin/line-format.ts";
+import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {
   readonly scope: Name;
+  /** `{json}` alone for an object in JSON. */
   readonly format: string;
   readonly classes: readonly ResponseClass[];
+  /** Milliseconds; what takes longer is logged whatever its class. */
+  readonly slower: number | undefined;
 }
 
 /** Logs queries once they are answered. The first rule whose scope holds the name decides alone. */
@@ -38,16 +42,18 @@ export class QueryLog {
 
 class RuleInForce {
   readonly #scope: Name;
-  readonly #format: LineFormat;
+  readonly #format: LineFormat | JsonFormat;
   readonly #classes: ReadonlySet<ResponseClass>;
   readonly #logsAll: boolean;
+  readonly #slower: number;
   readonly #clock: Clock;
   readonly #log: Logger;
 
   constructor(rule: LogRule, clock: Clock, log: Logger) {
     this.#scope = rule.scope;
-    this.#format = new LineFormat(rule.format);
+    this.#format = rule.format === JSON_FORMAT ? new JsonFormat(clock) : new LineFormat(rule.format);
     this.#classes = new Set(rule.classes);
+    this.#slower = rule.slower ?? Number.POSITIVE_INFINITY;
     this.#logsAll = this.#classes.size === CLASS_COUNT;
     this.#clock = clock;
     this.#log = log;
@@ -58,17 +64,33 @@ class RuleInForce {
   }
 
   readonly afterwards = (outcome: Outcome, query: Query): Outcome => {
-    const reply = replyOf(outcome, query);
-    if (this.#isWanted(query, reply)) {
-      const elapsed = this.#clock.now() - query.receivedAt;
-      this.#log.info(this.#format.line(query, reply, elapsed));
-    }
+    if (outcome.kind === "stream")
+      // How much it is, and how long it takes, is known when the last message has left.
+      outcome.whenEnded(() =>
+        this.#report(query, replyOf(outcome, query), outcome.plugin, outcome.sentOctets),
+      );
+    else
+      this.#report(query, replyOf(outcome, query), outcome.kind === "dropped" ? undefined : outcome.plugin);
     return outcome;
   };
 
+  #report(query: Query, reply: Reply | undefined, plugin: string | undefined, size?: number): void {
+    const isWanted = this.#isWanted(query, reply);
+    // Without a bound on time nobody reads the clock for what is not logged.
+    if (!isWanted && this.#slower === Number.POSITIVE_INFINITY) return;
+    const elapsed = this.#clock.now() - query.receivedAt;
+    if (!isWanted && elapsed <= this.#slower) return;
+    if (this.#format instanceof JsonFormat)
+      this.#log.plain(this.#format.line(query, reply, elapsed, { plugin, size }));
+    else this.#log.info(this.#format.line(query, reply, elapsed, size));
+  }
+
   /** What kind of answer it is costs a look at the records: nobody asks where all are logged and no label is wanted. */
   #isWanted(query: Query, reply: Reply | undefined): boolean {
-    if (this.#logsAll && query.metadata === undefined) return true;
+    if (query.metadata === undefined) {
+      if (this.#logsAll) return true;
+      if (this.#classes.size === 0) return false;
+    }
     const type: ResponseType =
       reply === undefined ? "OTHERERROR" : responseType(reply, this.#clock.wallTime());
     const answerClass = responseClass(type);
@@ -80,9 +102,14 @@ class RuleInForce {
 
 const CLASS_COUNT = 3;
 
+/** In place of a format. */
+export const JSON_FORMAT = "{json}";
+
 /** The reply, or for a failure the one that the server is going to make of it. */
 function replyOf(outcome: Outcome, query: Query): Reply | undefined {
   if (outcome.kind === "reply") return outcome;
-  // Of many messages the first counts: how many come, nobody knows yet.
-  return outcome.kind === "dropped" ? undefined : query.reply({ rcode: outcome.rcode });
+  if (outcome.kind === "dropped") return undefined;
+  const reply = query.reply({ rcode: outcome.rcode });
+  if (outcome.kind === "stream") reply.flags = outcome.flags;
+  return reply;
 }

@@ -1,6 +1,7 @@
 import { Name } from "../../dns/index.ts";
 import type { Argument, Token } from "../../plugin/index.ts";
 import { COMBINED_FORMAT, COMMON_FORMAT } from "../../plugin/line-format.ts";
+import { JSON_FORMAT } from "./query-log.ts";
 
 export interface ScopesAndFormat {
   /** A query belongs to a line when its name is at or below one of these. */
@@ -34,6 +35,15 @@ export function scopesAndFormat(): Argument<ScopesAndFormat> {
         );
         return [];
       });
+      if (hasFormat && last.text !== JSON_FORMAT && last.text.includes(JSON_FORMAT))
+        report.warning(
+          "LOG_JSON_IN_FORMAT",
+          last.span,
+          "'{json}' is a format of its own, and no part of one",
+          {
+            expected: `the word alone: log . ${JSON_FORMAT}`,
+          },
+        );
       return { scopes, format: hasFormat ? expand(last.text) : COMMON_FORMAT };
     },
     usage: () => "[NAMES...] [FORMAT]",

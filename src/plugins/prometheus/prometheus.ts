@@ -6,6 +6,7 @@ import {
   type PluginInstance,
   type Query,
   type Reply,
+  type ReplyStream,
   type Site,
 } from "../../plugin/index.ts";
 import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
@@ -108,19 +109,31 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   }
 
   readonly #measure = (outcome: Outcome, query: Query): Outcome => {
+    if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#answeredTogether.add(this.#count(outcome, query), query.receivedAt);
     return outcome;
   };
 
   readonly #measureLate = (outcome: Outcome, query: Query): Outcome => {
+    if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#count(outcome, query).recordDuration(this.#site.clock.turnTime() - query.receivedAt);
     return outcome;
   };
 
-  #count(outcome: Outcome, query: Query): RequestRecorder {
+  /** A zone transfer is counted when its last message has left. */
+  #measureStream(stream: ReplyStream, query: Query): ReplyStream {
+    stream.whenEnded(() => {
+      const recorder = this.#recorderOf(query);
+      recorder.record(query, stream.rcode, stream.plugin ?? "", stream.sentOctets);
+      recorder.recordDuration(this.#site.clock.now() - query.receivedAt);
+    });
+    return stream;
+  }
+
+  #count(outcome: Exclude<Outcome, ReplyStream>, query: Query): RequestRecorder {
     const recorder = this.#recorderOf(query);
     if (outcome.kind === "reply") recorder.record(query, outcome.rcode, outcome.plugin ?? "", outcome.size);
-    // Nothing is written yet: the server makes the reply, or the many of a transfer, further on.
+    // Nothing is written yet: the server makes the reply further on.
     else if (outcome.kind !== "dropped") recorder.record(query, outcome.rcode, outcome.plugin ?? "", 0);
     else recorder.record(query, NO_REPLY, "", 0);
     return recorder;

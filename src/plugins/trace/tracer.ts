@@ -76,10 +76,17 @@ export class Tracer implements PluginInstance, QueryTap {
     const { spans } = query;
     if (!(spans instanceof FollowedQuery) || spans.tracer !== this) return outcome;
     this.#followed--;
+    // A zone transfer takes as long as its messages do.
+    if (outcome.kind === "stream") outcome.whenEnded(() => this.#finish(outcome, query, spans));
+    else this.#finish(outcome, query, spans);
+    return outcome;
+  };
+
+  #finish(outcome: Outcome, query: Query, spans: FollowedQuery): void {
     spans.end();
     const endedAt = this.#site.clock.now();
     const duration = endedAt - query.receivedAt;
-    if (!spans.isKept && !this.#sampler.keepsAfterwards(outcome, duration)) return outcome;
+    if (!spans.isKept && !this.#sampler.keepsAfterwards(outcome, duration)) return;
     const { exporter, sharesSpans } = this.#options;
     const { traceId, parent } = spans;
     const epoch = this.#site.clock.wallTime() - endedAt;
@@ -87,8 +94,7 @@ export class Tracer implements PluginInstance, QueryTap {
       finishTrace({ query, outcome, spans, traceId, parent, sharesSpans, epoch, endedAt }, this.#site.random),
     );
     for (const exemplars of this.#exemplars) exemplars.keep(query, duration, traceId);
-    return outcome;
-  };
+  }
 }
 
 /** The spans of a query that this plugin follows. */

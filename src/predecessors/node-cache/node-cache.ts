@@ -199,6 +199,7 @@ export class NodeCache {
       debug: (message) => log.debug(message),
       info: (message) => log.info(message),
       warning: (message) => log.warning(message),
+      plain: (line) => log.plain(line),
       child: (prefix) => log.child(prefix),
       error: (message) => {
         this.#errors.slot("configmap").increment();

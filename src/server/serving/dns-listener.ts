@@ -242,7 +242,7 @@ export class DnsListener implements Listener {
     const answered = query.reply({ rcode: stream.rcode });
     answered.plugin = stream.plugin;
     void sendStream(query, stream, port).then((error) => {
-      this.#finished.ring?.record(query, answered, 0, true);
+      this.#finished.ring?.record(query, answered, Math.min(stream.sentOctets, 0xffff), true);
       if (error !== undefined) this.#onError(error);
       inFlight.leave();
     });

@@ -4,7 +4,7 @@ import { Flag } from "../../dns/numbers.ts";
 import type { Outcome, ReplyStream } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
-import type { ReplyPort } from "../../transports/transport.ts";
+import type { PartPort, ReplyPort } from "../../transports/transport.ts";
 import { writeReply } from "./reply-writer.ts";
 
 /**
@@ -13,11 +13,23 @@ import { writeReply } from "./reply-writer.ts";
  */
 export async function sendStream(query: Query, stream: ReplyStream, port: ReplyPort): Promise<unknown> {
   const { parts } = port;
-  if (parts === undefined) return sendFirst(query, stream, port);
+  const error =
+    parts === undefined ? await sendFirst(query, stream, port) : await sendAll(query, stream, port, parts);
+  return error === undefined ? endStream(stream) : broken(stream, error);
+}
+
+async function sendAll(
+  query: Query,
+  stream: ReplyStream,
+  port: ReplyPort,
+  parts: PartPort,
+): Promise<unknown> {
   try {
     for (let next = await stream.parts.next(); next.done !== true; next = await stream.parts.next()) {
       if (!parts.isOpen) break;
-      if (parts.sendPart(writeReply(query, next.value, port))) await nextTurn();
+      const length = writeReply(query, next.value, port);
+      count(stream, next.value, length);
+      if (parts.sendPart(length)) await nextTurn();
       else await parts.drained();
     }
   } catch (error) {
@@ -26,7 +38,7 @@ export async function sendStream(query: Query, stream: ReplyStream, port: ReplyP
     return error;
   }
   port.drop();
-  return endStream(stream);
+  return undefined;
 }
 
 /** The reply that shows what an outcome is, where only one can be shown; `undefined` where none was made. */
@@ -47,12 +59,25 @@ async function sendFirst(query: Query, stream: ReplyStream, port: ReplyPort): Pr
     }
     const second = await stream.parts.next();
     if (second.done !== true) first.value.setFlag(Flag.TC, true);
-    port.send(writeReply(query, first.value, port));
+    const length = writeReply(query, first.value, port);
+    count(stream, first.value, length);
+    port.send(length);
   } catch (error) {
     port.drop();
     return error;
   }
-  return endStream(stream);
+  return undefined;
+}
+
+function count(stream: ReplyStream, { flags }: Reply, length: number): void {
+  stream.sentOctets += length;
+  stream.flags = flags;
+}
+
+/** A message could not be made: the maker has nothing to say about what that leaves open. */
+async function broken(stream: ReplyStream, error: unknown): Promise<unknown> {
+  await endStream(stream);
+  return error;
 }
 
 /**
@@ -61,7 +86,11 @@ async function sendFirst(query: Query, stream: ReplyStream, port: ReplyPort): Pr
  */
 export async function endStream(stream: ReplyStream): Promise<unknown> {
   try {
-    await stream.parts.return?.();
+    try {
+      await stream.parts.return?.();
+    } finally {
+      stream.end();
+    }
     return undefined;
   } catch (error) {
     return error;

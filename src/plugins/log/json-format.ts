@@ -1,0 +1,67 @@
+/** A query as an object in JSON, on one line. Its fields are a promise: they stay, and others may come. */
+import { className, rcodeName, recordTypeName } from "../../dns/index.ts";
+import type { Clock, Query, Reply } from "../../plugin/index.ts";
+import { flagNames, flagsToSend } from "../../plugin/line-format.ts";
+
+export interface AnsweredBy {
+  /** The plugin that answered, or failed. */
+  readonly plugin: string | undefined;
+  /** Octets that were sent; those of the reply unless given. */
+  readonly size?: number | undefined;
+}
+
+export class JsonFormat {
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * @param reply undefined when nothing is sent
+   * @param elapsed milliseconds from the arrival of the query
+   */
+  line(query: Query, reply: Reply | undefined, elapsed: number, { plugin, size }: AnsweredBy): string {
+    const labels = query.metadata === undefined ? undefined : labelsOf(query, query.metadata.keys());
+    const fields = {
+      time: new Date(this.#clock.wallTime() - elapsed).toISOString(),
+      level: "info",
+      client: query.client.address,
+      port: query.client.port,
+      local: query.local.address,
+      server: query.listener.label,
+      proto: query.overStream ? "tcp" : "udp",
+      transport: query.transport,
+      id: query.id,
+      opcode: query.opcode,
+      name: query.name.toLowerCase().toString(),
+      type: recordTypeName(query.type),
+      class: className(query.class),
+      size: query.length,
+      do: query.dnssecOk,
+      bufsize: query.overStream ? 65_535 : query.udpSize,
+      rcode: reply === undefined ? null : rcodeName(reply.rcode),
+      flags: reply === undefined ? [] : flagNames(flagsToSend(query, reply)),
+      rsize: size ?? reply?.size ?? 0,
+      // Seconds, to the microsecond.
+      duration: Math.round(elapsed * 1000) / 1_000_000,
+      plugin: plugin ?? null,
+      view: query.view === "" ? null : query.view,
+      ...(labels !== undefined && { metadata: labels }),
+    };
+    return JSON.stringify(fields).replaceAll(UNSAFE, escapeCharacter);
+  }
+}
+
+function labelsOf(query: Query, labels: Iterable<string>): Record<string, string> {
+  const values: Record<string, string> = Object.create(null);
+  for (const label of labels) values[label] = query.metadataValue(label) ?? "";
+  return values;
+}
+
+/** What JSON leaves as it is, and the log would escape in words of its own. */
+const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
