@@ -31,12 +31,12 @@ export interface PluginDefinition<T> {
    */
   create?(config: T, site: Site): PluginInstance;
   /**
-   * Makes an instance for each block of a configuration that names the directive anywhere, besides those that {@link create} makes, in the
-   * same place of the chain: for what a directive means for the blocks that do not have it. Nothing where it means nothing for them. Of
-   * plugins that come with the program alone.
+   * Makes instances for each block of a configuration that names the directive anywhere, besides those that {@link create} makes, in the
+   * same place of the chain: for what a directive means for the blocks that do not have it. Of plugins that come with the program
+   * alone.
    * @param configs all that the configuration says of the directive
    */
-  createForEveryBlock?(configs: readonly T[], site: Site): PluginInstance | undefined;
+  createForEveryBlock?(configs: readonly T[], site: Site): readonly PluginInstance[];
 }
 
 export interface SetupContext {

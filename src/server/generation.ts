@@ -84,21 +84,22 @@ export class Generation {
       if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
       const isGuest = block.guests.includes(plugin);
       const place = `${this.#blocks.indexOf(block)}/${name}`;
-      const add = (index: number, feed: string, make: (site: Site) => PluginInstance | undefined): void => {
-        let instance: PluginInstance | undefined;
+      const add = (index: number, feed: string, make: (site: Site) => readonly PluginInstance[]): void => {
         try {
-          instance = make(makeSite(name, block, options, shared, options.feed(`${place}/${feed}`)));
+          const site = makeSite(name, block, options, shared, options.feed(`${place}/${feed}`));
+          for (const instance of make(site)) {
+            this.#origins.set(instance, { plugin, index });
+            block.placed.push({ name, instance });
+          }
         } catch (error) {
           throw setupFault(error, plugin, index, configuration.textOf);
         }
-        if (instance === undefined) return;
-        this.#origins.set(instance, { plugin, index });
-        block.placed.push({ name, instance });
       };
       for (const [index, config] of isGuest ? [] : plugin.configs.entries())
-        add(index, String(index), (site) => plugin.definition.create?.(config, site));
+        add(index, String(index), (site) => instancesOf(plugin.definition.create?.(config, site)));
       const said = everywhere.get(name)?.configs;
-      if (said !== undefined) add(0, "every", (site) => plugin.definition.createForEveryBlock?.(said, site));
+      if (said === undefined) continue;
+      add(0, "every", (site) => plugin.definition.createForEveryBlock?.(said, site) ?? NO_INSTANCES);
     }
     const points = this.#makeListenPoints(options, sockets);
     this.listenPoints = points.filter((point) => point.sockets > plane);
@@ -314,6 +315,12 @@ export class Generation {
       );
     };
   }
+}
+
+const NO_INSTANCES: readonly PluginInstance[] = [];
+
+function instancesOf(instance: PluginInstance | undefined): readonly PluginInstance[] {
+  return instance === undefined ? NO_INSTANCES : [instance];
 }
 
 /** Plugins that stand in every block, by name, with all that the configuration says of them. */

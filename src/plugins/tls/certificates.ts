@@ -12,6 +12,7 @@ import {
   SetupError,
   type Site,
 } from "../../plugin/index.ts";
+import type { DiscoveryConfig } from "./discovery.ts";
 
 export interface TlsConfig {
   readonly cert: string;
@@ -19,6 +20,7 @@ export interface TlsConfig {
   readonly ca: string | undefined;
   readonly client_auth: ClientAuthentication;
   readonly keylog: string | undefined;
+  readonly discovery: DiscoveryConfig | undefined;
 }
 
 /** Milliseconds between two looks at the files. */

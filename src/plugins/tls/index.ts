@@ -7,6 +7,7 @@ import {
   directive,
   optional,
   required,
+  type Site,
   single,
   text,
   type Value,
@@ -16,6 +17,13 @@ import { AcmeIdentity, acmeState } from "./acme/acme-identity.ts";
 import { ChallengeResponder } from "./acme/challenge-responder.ts";
 import { type AcmeConfig, acmeOptions, readAcme } from "./acme/config.ts";
 import { Certificates, type TlsConfig } from "./certificates.ts";
+import {
+  type Designation,
+  type DiscoveryConfig,
+  DiscoveryResponder,
+  discoveryOption,
+  isDesignated,
+} from "./discovery.ts";
 
 const MODES = ["nocert", "request", "require", "verify_if_given", "require_and_verify"] as const;
 
@@ -27,7 +35,7 @@ const mode: Value<(typeof MODES)[number]> = {
 
 const files = directive({
   args: { cert: required(text()), key: required(text()), ca: optional(text()) },
-  options: { client_auth: single(mode, "nocert"), keylog: single(text()) },
+  options: { client_auth: single(mode, "nocert"), keylog: single(text()), discovery: discoveryOption },
 });
 
 /** A certificate out of files, or one from a certificate authority. */
@@ -41,10 +49,18 @@ const config: ConfigSchema<Config> = customDirective<Config>(
   (occurrences, context) => {
     const [first] = occurrences;
     const isAcme = occurrences.length === 1 && first?.args.length === 0 && (first.block?.length ?? 0) > 0;
-    if (!isAcme || first === undefined)
-      return files.parse(occurrences, context)?.map((read): Config => ({ files: read }));
-    const read = readAcme(first, context);
-    return read === undefined ? undefined : [{ acme: read }];
+    const acme = isAcme && first !== undefined ? readAcme(first, context) : undefined;
+    const configs: readonly Config[] | undefined = isAcme
+      ? acme && [{ acme }]
+      : files.parse(occurrences, context)?.map((read) => ({ files: read }));
+    const span = first?.block?.find(({ name }) => name.text === "discovery")?.name.span;
+    if (span !== undefined && configs !== undefined && !context.keys.some(isDesignated))
+      context.report.warning(
+        "TLS_DISCOVERY_OF_NOTHING",
+        span,
+        "'discovery' has nothing to announce: the block has no tls://, https://, https3:// or quic:// key for the root zone",
+      );
+    return configs;
   },
 );
 
@@ -52,11 +68,27 @@ export default definePlugin({
   name: "tls",
   summary: "Gives a server block's encrypted listeners their certificate.",
   config,
-  configure(_config, settings) {
+  configure(_said, settings) {
     settings.identity = new IdentityHolder();
   },
-  create: (said, site) =>
-    "acme" in said ? new AcmeIdentity(said.acme, site) : new Certificates(said.files, site),
-  createForEveryBlock: (all, site) =>
-    all.some((said) => "acme" in said) ? new ChallengeResponder(site, acmeState(site)) : undefined,
+  create(said, site) {
+    const discovery = discoveryOf(said);
+    if (discovery !== undefined) designations(site).push({ config: discovery, block: site.block });
+    return "acme" in said ? new AcmeIdentity(said.acme, site) : new Certificates(said.files, site);
+  },
+  createForEveryBlock: (all, site) => [
+    ...(all.some((said) => "acme" in said) ? [new ChallengeResponder(site, acmeState(site))] : []),
+    ...(all.some((said) => discoveryOf(said) !== undefined)
+      ? [new DiscoveryResponder(designations(site))]
+      : []),
+  ],
 });
+
+function discoveryOf(said: Config): DiscoveryConfig | undefined {
+  return "acme" in said ? said.acme.discovery : said.files.discovery;
+}
+
+/** Of all blocks of the configuration, in their order. */
+function designations(site: Site): Designation[] {
+  return site.shared("designations", () => []);
+}

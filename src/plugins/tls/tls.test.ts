@@ -103,6 +103,13 @@ test("keylog makes a file for its owner alone, and warns", async () => {
   assert.match(running.log.lines.join("\n"), /can decrypt all queries/);
 });
 
+test("discovery with nothing to announce is warned of", () => {
+  const text = "tls a b {\n discovery dns.example\n}";
+  assert.deepEqual(PluginTest.of(tls, text, { keys: ".:53 tls://.:853" }).warnings, []);
+  for (const keys of [".:53", "tls://example.org:853", "grpc://.:443"])
+    assert.match(PluginTest.of(tls, text, { keys }).warnings.join(), /'discovery' has nothing to announce/);
+});
+
 test("names of acme are those of certificates", () => {
   const { configs } = plugin("tls {\n acme Bücher.Example. *.WILD.example wild.example *.wild.example\n}");
   assert.deepEqual(
@@ -154,6 +161,9 @@ for (const [text, message] of [
   ["tls {\n acme [2001:db8::1]\n}", /invalid ACME domain .*addresses/],
   ["tls {\n acme a.*.example\n}", /a wildcard can only be the first label/],
   ["tls {\n acme ../../etc\n}", /it is no host name/],
+  ["tls a b {\n discovery\n}", /Wrong argument count .* after 'discovery'/],
+  ["tls a b {\n discovery dns.example nowhere\n}", /'nowhere' is not an IP address/],
+  ["tls {\n acme a.example\n discovery a..b\n}", /not a domain name/],
   ["tls a b\ntls c d", /only be used once/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

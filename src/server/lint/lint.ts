@@ -2,6 +2,7 @@
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import { aclAllowsNothing } from "./acl-allows-nothing.ts";
 import { backEnds } from "./back-ends.ts";
+import { certificateMissing } from "./certificate-missing.ts";
 import { clusterMissing } from "./cluster-missing.ts";
 import { constantExpression } from "./constant-expression.ts";
 import { fallthroughMissing } from "./fallthrough-missing.ts";
@@ -40,6 +41,7 @@ export const lintRules: readonly LintRule[] = [
   templateUnmatched,
   zoneNotMeant,
   upstreamTwice,
+  certificateMissing,
 ];
 
 export interface LintSubject {

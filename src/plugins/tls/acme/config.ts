@@ -2,7 +2,14 @@
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 import { Name, NameError } from "../../../dns/index.ts";
-import { type ConfigContext, type Directive, nearestWord, type Token } from "../../../plugin/index.ts";
+import {
+  type ConfigContext,
+  type Directive,
+  INVALID,
+  nearestWord,
+  type Token,
+} from "../../../plugin/index.ts";
+import { type DiscoveryConfig, discoveryOption } from "../discovery.ts";
 
 export interface AcmeConfig {
   /** In lower case, as they stand in certificates, without a dot at the end. */
@@ -15,21 +22,23 @@ export interface AcmeConfig {
   readonly caRoot: string | undefined;
   /** Host and port. */
   readonly resolver: string | undefined;
+  readonly discovery: DiscoveryConfig | undefined;
 }
 
 const LETS_ENCRYPT = "https://acme-v02.api.letsencrypt.org/directory";
 const STORAGE = ".coredns/acme";
-const OPTIONS = ["acme", "email", "ca", "storage", "ca_root", "resolver"] as const;
+const OPTIONS = ["acme", "email", "ca", "storage", "ca_root", "resolver", "discovery"] as const;
 /** For help. */
 export const acmeOptions: readonly { readonly name: string; readonly usage: string }[] = [
   { name: "acme", usage: "DOMAIN..." },
-  ...OPTIONS.slice(1).map((name) => ({ name, usage: "VALUE" })),
+  ...OPTIONS.slice(1, -1).map((name) => ({ name, usage: "VALUE" })),
 ];
 
 type OptionName = (typeof OPTIONS)[number];
 
 /** @returns nothing where something was reported as an error */
-export function readAcme(occurrence: Directive, { report }: ConfigContext): AcmeConfig | undefined {
+export function readAcme(occurrence: Directive, context: ConfigContext): AcmeConfig | undefined {
+  const { report } = context;
   const lines = new Map<OptionName, Directive>();
   let isValid = true;
   const fault = (
@@ -52,7 +61,7 @@ export function readAcme(occurrence: Directive, { report }: ConfigContext): Acme
     }
     if (lines.has(option)) fault(name, `ACME option "${option}" can only be specified once`);
     lines.set(option, line);
-    if (option !== "acme" && args.length !== 1)
+    if (option !== "acme" && option !== "discovery" && args.length !== 1)
       fault(
         args[1] ?? name,
         `Wrong argument count or unexpected line ending after '${(args[1] ?? name).text}'`,
@@ -83,7 +92,9 @@ export function readAcme(occurrence: Directive, { report }: ConfigContext): Acme
     fault(resolver, `invalid ACME resolver "${resolver.text}"`, {
       expected: "a host with a port, such as 192.0.2.53:53",
     });
-  if (!isValid) return undefined;
+  const said = lines.get("discovery");
+  const discovery = discoveryOption.read(said === undefined ? [] : [said], context);
+  if (!isValid || discovery === INVALID) return undefined;
   return {
     domains: [...new Set(domains)],
     email: email?.text,
@@ -91,6 +102,7 @@ export function readAcme(occurrence: Directive, { report }: ConfigContext): Acme
     storage: word("storage")?.text ?? STORAGE,
     caRoot: word("ca_root")?.text,
     resolver: resolver?.text,
+    discovery,
   };
 }
 
