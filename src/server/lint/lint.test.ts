@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { EXPRESSION_CASES } from "./fixtures/expression-cases.ts";
+import { LISTENER_CASES } from "./fixtures/listener-cases.ts";
 import { type LintCase, SHAPING_CASES } from "./fixtures/shaping-cases.ts";
 import { warningsOf } from "./fixtures/warnings.ts";
 import { lintRules } from "./lint.ts";
 
 const CASES: Readonly<Record<string, readonly LintCase[]>> = {
   ...SHAPING_CASES,
+  ...LISTENER_CASES,
   LINT_PLUGIN_UNUSED: [
     {
       title: "an added plugin without a line in any block",
@@ -27,55 +29,6 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       warnings: [
         "LINT_PLUGIN_UNUSED Corefile:2:9: warning: no server block uses the plugin 'a': './a.ts' is not loaded",
       ],
-    },
-  ],
-  LINT_CERTIFICATE_MISSING: [
-    {
-      title: "keys that promise encryption, without a certificate",
-      corefile: "tls://.:853 https://.:443 grpc://. {\n whoami\n}",
-      warnings: [
-        "LINT_CERTIFICATE_MISSING Corefile:1:1: warning: tls:// on port 853 is plain TCP: no server block there has a 'tls'",
-        "LINT_CERTIFICATE_MISSING Corefile:1:13: warning: https:// on port 443 is plain HTTP/1.1: no server block there has a 'tls'",
-        "LINT_CERTIFICATE_MISSING Corefile:1:27: warning: grpc:// on port 443 is plain HTTP/2: no server block there has a 'tls'",
-      ],
-    },
-    {
-      title: "a block shares the certificate of its listener, but not that of another address",
-      corefile:
-        "tls://. {\n tls a b\n whoami\n}\ntls://example.org {\n whoami\n}\ntls://example.net {\n bind 192.0.2.1\n whoami\n}",
-      warnings: [
-        "LINT_BIND_MIXED Corefile:8:1: warning: port 853 is bound to 192.0.2.1 here and to all addresses for '.': a query to 192.0.2.1 never reaches '.'",
-        "LINT_CERTIFICATE_MISSING Corefile:8:1: warning: tls:// on port 853 is plain TCP: no server block there has a 'tls'",
-      ],
-    },
-    {
-      title: "a certificate from an authority, and plain DNS",
-      corefile: ".:53 tls://.:853 {\n tls {\n acme a.example\n }\n whoami\n}",
-      warnings: [],
-    },
-  ],
-  LINT_BIND_MIXED: [
-    {
-      title: "one block with bind and one without share a port",
-      corefile: "example.org {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
-      warnings: [
-        "LINT_BIND_MIXED Corefile:1:1: warning: port 53 is bound to 192.0.2.1 here and to all addresses for '.': a query to 192.0.2.1 never reaches '.'",
-      ],
-    },
-    {
-      title: "other ports have nothing to do with each other",
-      corefile: "example.org:54 {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
-      warnings: [],
-    },
-    {
-      title: "all blocks have a bind",
-      corefile: "example.org {\n bind 192.0.2.1\n whoami\n}\n. {\n bind 192.0.2.2\n whoami\n}",
-      warnings: [],
-    },
-    {
-      title: "the same zone is an error of its own",
-      corefile: ". {\n bind 192.0.2.1\n whoami\n}\n. {\n whoami\n}",
-      warnings: [],
     },
   ],
   LINT_UNREACHABLE: [
