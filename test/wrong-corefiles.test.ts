@@ -19,8 +19,13 @@ import { examineFiles } from "../src/server/offline-server.ts";
 const folder = join(import.meta.dirname, "fixtures", "wrong-corefiles");
 const files = globSync("*.txt", { cwd: folder }).sort();
 
-/** Without interfaces and addresses, so that the result is the same everywhere. */
-const machine = { ...thisMachine({}), interfaceAddresses: () => undefined, addresses: () => [] };
+/** Without interfaces and addresses, and with a sound OpenSSL, so that the result is the same everywhere. */
+const machine = {
+  ...thisMachine({}),
+  interfaceAddresses: () => undefined,
+  addresses: () => [],
+  openssl: "3.5.9",
+};
 const registry = await PluginRegistry.builtIn();
 const options = { registry, host: memoryHost(), machine, defaultPort: 53 };
 const surroundings = {

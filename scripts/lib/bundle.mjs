@@ -13,6 +13,7 @@ const ENTRIES = [
   "cli/main.js",
   "cli/plugin-command/test-imports.js",
   "server/threads/thread-main.js",
+  "transports/quic/thread-main.js",
   "plugins/*/index.js",
 ];
 
@@ -20,7 +21,11 @@ const ENTRIES = [
 const CHUNKS = [
   // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
   { name: "dns", holds: /^(dns\/|lib\/(ip-address|nearest-word|node-modules)\.)/ },
-  { name: "core", holds: /^(lib|corefile|expression|plugin|transports|server)\// },
+  {
+    name: "core",
+    holds:
+      /^((lib|corefile|expression|plugin|transports(?!\/quic\/)|server(?!\/serving\/(quic|https3)-))\/|quic\/availability\.)/,
+  },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },

@@ -14,6 +14,7 @@ export interface Violation {
 /** The folders of `src/`, lowest first. A file imports from its own folder and from those before it. */
 export const FLOORS = [
   "lib",
+  "quic",
   "dns",
   "corefile",
   "expression",

@@ -23,8 +23,24 @@ export interface ServerIdentity {
   readonly select?: ((serverName: string) => SecureContext | undefined) | undefined;
 }
 
-/** Where a listener finds the identity in force: it asks anew for each connection. */
+/** Where a listener finds the identity in force: it asks anew for each connection, or is told when it changes. */
 export class IdentityHolder {
+  readonly #followers = new Set<() => void>();
+  #current: ServerIdentity | undefined;
+
   /** `undefined` before there is a certificate: connections end meanwhile. */
-  current: ServerIdentity | undefined;
+  get current(): ServerIdentity | undefined {
+    return this.#current;
+  }
+
+  set current(identity: ServerIdentity | undefined) {
+    this.#current = identity;
+    for (const follower of this.#followers) follower();
+  }
+
+  /** @returns what ends it */
+  onChange(follower: () => void): () => void {
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
 }

@@ -265,15 +265,12 @@ export class Query implements Asked {
     return this.bytes.subarray(0, this.length);
   }
 
-  /**
-   * The whole message as a value.
-   * @throws WireError when a record besides OPT is malformed
-   */
+  /** The whole message as a value. Throws WireError when a record besides OPT is malformed. */
   decode(): Message {
     return decodeMessage(this.packet);
   }
 
-  /** True for transports without size limit, which also may carry zone transfers (CoreDNS facts 1.15). */
+  /** True for what counts as TCP, which also may carry zone transfers (CoreDNS facts 1.15). */
   get overStream(): boolean {
     return (
       this.transport === "tcp" ||
@@ -281,6 +278,11 @@ export class Query implements Asked {
       this.transport === "https" ||
       this.transport === "grpc"
     );
+  }
+
+  /** Whether a reply may be as long as a message can be, whatever EDNS says: over streams, and over QUIC (RFC 9250 section 4.2). */
+  get takesLongReplies(): boolean {
+    return this.overStream || this.transport === "quic" || this.transport === "https3";
   }
 
   /** An answer to this query: NOERROR without records unless said otherwise. */

@@ -97,6 +97,9 @@ export interface BlockSettings {
   /** Connections of a `grpc://` listener, 0 for no limit of its own, and streams on each (`grpc_server`). */
   maxGrpcConnections: number;
   maxGrpcStreams: number;
+  /** Streams of each client of a `quic://` listener, and queries of all that wait for their answers (`quic`). */
+  maxQuicStreams: number;
+  maxQuicQueries: number;
 }
 
 /** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
@@ -119,6 +122,8 @@ export function defaultBlockSettings(): BlockSettings {
     maxHttpsConnections: 200,
     maxGrpcConnections: 200,
     maxGrpcStreams: 256,
+    maxQuicStreams: 256,
+    maxQuicQueries: 1024,
   };
 }
 
@@ -142,6 +147,8 @@ export interface Machine {
   readonly descriptors: number;
   /** Octets of memory that the process may have; `undefined` where nobody set a limit. */
   readonly memoryLimit?: number | undefined;
+  /** Version of the OpenSSL that Node carries. */
+  readonly openssl?: string | undefined;
   /** Octets of memory that the process has now. */
   residentOctets?(): number;
 }

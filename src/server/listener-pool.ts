@@ -72,6 +72,7 @@ class OpenListener {
   serve({ service, settings }: ListenPoint): void {
     this.listener.service = service;
     this.settings = settings;
+    for (const transport of this.transports) transport.settingsChanged?.();
   }
 
   /** Whether one of the two listens on all addresses and the other on one, of the same port. */

@@ -60,6 +60,8 @@ export interface Transport {
   share?(on?: boolean): boolean;
   /** Leaves new connections to other sockets on the address, and otherwise to a later try, so that closing this one resets none. */
   holdBack?(): void;
+  /** Told that another configuration is in force, where what it says is not asked for anew with each connection. */
+  settingsChanged?(): void;
   /** Takes no new messages; those under way may still be answered. */
   pause(): void;
   /**

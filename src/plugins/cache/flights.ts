@@ -138,7 +138,7 @@ const MAX_WAITING = 10_000;
 
 /** The largest reply that the asker can take; plugins behind the cache may cut what they get to it. */
 function replyCapacity(query: Query): number {
-  return query.overStream ? 0xffff : query.udpSize;
+  return query.takesLongReplies ? 0xffff : query.udpSize;
 }
 
 function ignore(): void {

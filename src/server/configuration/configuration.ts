@@ -23,6 +23,7 @@ import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
 import { explainEnvironment } from "./environment-hints.ts";
 import { registryFor } from "./global-options.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
+import { reportQuic } from "./quic-listeners.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
 
 /** A directive of a block with its configuration read. */
@@ -153,6 +154,7 @@ export async function inspectConfiguration(
   }
   reportOverlaps(blocks, report);
   reportObjectsOnThreads(blocks, registry, report);
+  reportQuic(blocks, options.machine, report);
   const position = (name: string): number => registry.position(name);
   lint({ globalOptions: corefile.globalOptions, blocks, position, machine: options.machine }, report);
   const all = explainEnvironment(

@@ -23,6 +23,7 @@ export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
     parallelism: availableParallelism(),
     descriptors: descriptorLimit(),
     memoryLimit: readMemoryLimit(),
+    openssl: process.versions.openssl,
     residentOctets: () => process.memoryUsage.rss(),
   };
 }

@@ -88,7 +88,7 @@ function seal(seals: readonly MessageSeal[], out: Uint8Array, written: number): 
 }
 
 function sizeLimit(query: Query): number {
-  if (query.overStream) return MAX_STREAM_OCTETS;
+  if (query.takesLongReplies) return MAX_STREAM_OCTETS;
   return Math.max(512, Math.min(query.udpSize, query.replyLimit, MAX_DATAGRAM_OCTETS));
 }
 

@@ -11,6 +11,7 @@ const SCHEMES: Readonly<Partial<Record<Scheme, () => SchemeServer | Promise<Sche
   tls: async () => (await import("./tls-scheme.ts")).tlsScheme,
   https: async () => (await import("./https-scheme.ts")).httpsScheme,
   grpc: async () => (await import("./grpc-scheme.ts")).grpcScheme,
+  quic: async () => (await import("./quic-scheme.ts")).quicScheme,
 };
 
 /** For messages, in the order of the table. */

@@ -1,0 +1,181 @@
+/** A connection of OpenSSL's, either side's. */
+import type { QuicClosed, QuicConnectionUser, QuicPeer, QuicStream, QuicStreamUser } from "../quic.ts";
+import * as C from "./constants.ts";
+import type { Pointer, QuicLibrary } from "./library.ts";
+import { OpenSslStream, type StreamMemory, type StreamOwner } from "./stream.ts";
+
+export interface ConnectionOptions {
+  readonly library: QuicLibrary;
+  readonly memory: StreamMemory;
+  readonly peer: QuicPeer;
+  /** Streams of the peer that may be open at one time; others wait. */
+  readonly maxStreams: () => number;
+  /** OpenSSL has to look at the connection before this turn ends. */
+  readonly onTouched: () => void;
+}
+
+export class OpenSslConnection implements StreamOwner {
+  readonly peer: QuicPeer;
+  readonly pointer: Pointer;
+  isConnected = false;
+  /** Set before anything is polled. */
+  user: QuicConnectionUser | undefined;
+  readonly #options: ConnectionOptions;
+  readonly #streams = new Set<OpenSslStream>();
+  #theirs = 0;
+  #isOpen = true;
+  #isFreed = false;
+
+  constructor(pointer: Pointer, options: ConnectionOptions) {
+    const { ssl } = options.library;
+    this.pointer = pointer;
+    this.peer = options.peer;
+    this.#options = options;
+    ssl.SSL_set_default_stream_mode(pointer, C.SSL_DEFAULT_STREAM_MODE_NONE);
+    ssl.SSL_set_incoming_stream_policy(pointer, C.SSL_INCOMING_STREAM_POLICY_ACCEPT, 0);
+    // Calls about streams would each look at all connections beside it.
+    const { SSL_VALUE_CLASS_GENERIC, SSL_VALUE_EVENT_HANDLING_MODE, SSL_VALUE_EVENT_HANDLING_MODE_EXPLICIT } =
+      C;
+    ssl.SSL_set_value_uint(
+      pointer,
+      SSL_VALUE_CLASS_GENERIC,
+      SSL_VALUE_EVENT_HANDLING_MODE,
+      SSL_VALUE_EVENT_HANDLING_MODE_EXPLICIT,
+    );
+    const mode = C.SSL_MODE_ENABLE_PARTIAL_WRITE | C.SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+    ssl.SSL_ctrl(pointer, C.SSL_CTRL_MODE, mode, null);
+    ssl.ERR_clear_error();
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get openStreams(): number {
+    return this.#theirs;
+  }
+
+  /** Whether OpenSSL has been freed of it. */
+  get isOver(): boolean {
+    return this.#isFreed;
+  }
+
+  openStream(unidirectional: boolean, user: QuicStreamUser): QuicStream | undefined {
+    if (!this.#isOpen) return undefined;
+    const { ssl } = this.#options.library;
+    const flags = C.SSL_STREAM_FLAG_NO_BLOCK | (unidirectional ? C.SSL_STREAM_FLAG_UNI : 0);
+    const pointer = ssl.SSL_new_stream(this.pointer, flags);
+    if (pointer === 0) {
+      ssl.ERR_clear_error();
+      return undefined;
+    }
+    const stream = new OpenSslStream(this, pointer, { ...this.#options, isLocal: true });
+    stream.user = user;
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  touched(): void {
+    this.#options.onTouched();
+  }
+
+  forget(stream: OpenSslStream): void {
+    if (this.#streams.delete(stream) && !stream.isLocal) this.#theirs--;
+  }
+
+  /** Hears what has come on it. */
+  poll(): void {
+    const { ssl } = this.#options.library;
+    if (this.#isOpen) {
+      if (!this.isConnected && ssl.SSL_is_init_finished(this.pointer) === 1) {
+        this.isConnected = true;
+        this.user?.connected();
+      }
+      if (this.isConnected) this.#accept();
+      for (const stream of this.#streams) {
+        stream.poll();
+        if (!this.#isOpen) break;
+      }
+    }
+    this.#look();
+  }
+
+  close(code: number, reason = ""): void {
+    if (!this.#isOpen) return;
+    this.#shutDown(code, reason);
+    this.#end({ by: "us", code, text: reason });
+    this.touched();
+  }
+
+  /** Without a word to the peer. */
+  free(): void {
+    if (this.#isFreed) return;
+    this.#isFreed = true;
+    for (const stream of [...this.#streams]) stream.free();
+    this.#options.library.ssl.SSL_free(this.pointer);
+  }
+
+  #accept(): void {
+    const { ssl } = this.#options.library;
+    const most = this.#options.maxStreams();
+    while (this.#theirs < most && this.#isOpen) {
+      const pointer = ssl.SSL_accept_stream(this.pointer, C.SSL_ACCEPT_STREAM_NO_BLOCK);
+      if (pointer === 0) break;
+      const stream = new OpenSslStream(this, pointer, { ...this.#options, isLocal: false });
+      this.#streams.add(stream);
+      this.#theirs++;
+      stream.user = this.user?.accepted(stream);
+    }
+    ssl.ERR_clear_error();
+  }
+
+  /** Whether it is over. */
+  #look(): void {
+    const { library, memory } = this.#options;
+    const { ssl } = library;
+    const info = memory.closeInfo;
+    if (ssl.SSL_get_conn_close_info(this.pointer, info, info.length) !== 1) {
+      ssl.ERR_clear_error();
+      return;
+    }
+    if (this.#isOpen) {
+      const view = new DataView(info.buffer);
+      const flags = view.getUint32(C.CloseInfo.FLAGS, true);
+      const length = Number(view.getBigUint64(C.CloseInfo.REASON_LENGTH, true));
+      const at = Number(view.getBigUint64(C.CloseInfo.REASON, true));
+      const text = length === 0 ? "" : Buffer.from(library.view(at, length)).toString("latin1");
+      const isTransport = (flags & C.SSL_CONN_CLOSE_FLAG_TRANSPORT) !== 0;
+      this.#end({
+        by: (flags & C.SSL_CONN_CLOSE_FLAG_LOCAL) === 0 ? "peer" : "nobody",
+        code: isTransport ? undefined : Number(view.getBigUint64(C.CloseInfo.CODE, true)),
+        text,
+      });
+    }
+    // When its last datagrams are out, OpenSSL answers strays no longer than it has to.
+    if (this.#shutDown(0, "") === 1) this.free();
+  }
+
+  #shutDown(code: number, reason: string): number {
+    const { ssl, addressOf } = this.#options.library;
+    const codes = new Uint8Array(new ArrayBuffer(C.ShutdownArguments.OCTETS));
+    const view = new DataView(codes.buffer);
+    view.setBigUint64(C.ShutdownArguments.CODE, BigInt(code), true);
+    const text = new Uint8Array(new ArrayBuffer(reason.length + 1));
+    text.set(Buffer.from(reason, "latin1"));
+    view.setBigUint64(C.ShutdownArguments.REASON, BigInt(addressOf(text)), true);
+    const flags = C.SSL_SHUTDOWN_FLAG_RAPID | C.SSL_SHUTDOWN_FLAG_NO_BLOCK;
+    const result = ssl.SSL_shutdown_ex(this.pointer, flags, codes, codes.length);
+    ssl.ERR_clear_error();
+    return result;
+  }
+
+  #end(reason: QuicClosed): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    for (const stream of [...this.#streams]) stream.free();
+    this.#theirs = 0;
+    const { user } = this;
+    this.user = undefined;
+    user?.closed(reason);
+  }
+}

@@ -1,0 +1,121 @@
+/** What all connections of a listener share: application protocol, certificate, and how clients prove who they are. */
+import { certificatesIn, KeyedChain, TrustStore } from "./certificates.ts";
+import * as C from "./constants.ts";
+import type { Pointer, QuicLibrary } from "./library.ts";
+
+/** Who the server is, as it can be handed to another thread. */
+export interface QuicIdentity {
+  /** PEM. */
+  readonly certificate: string;
+  readonly key: string;
+  /** PEM; what clients' certificates are checked against. */
+  readonly authorities: string | undefined;
+  readonly clientAuthentication: "nocert" | "request" | "require" | "verify_if_given" | "require_and_verify";
+  readonly logsKeys: boolean;
+}
+
+interface InForce {
+  readonly chain: KeyedChain;
+  readonly trust: TrustStore | undefined;
+  readonly verifyMode: number;
+  /** Whether any certificate will do. */
+  readonly takesAny: boolean;
+  readonly logsKeys: boolean;
+}
+
+export class ServerContext {
+  readonly pointer: Pointer;
+  readonly #library: QuicLibrary;
+  /** What OpenSSL may look at until it is freed. */
+  readonly #protocols: Uint8Array;
+  readonly #takeAny: Pointer;
+  #inForce: InForce | undefined;
+
+  /** @param onKeys takes secrets of connections, a line each */
+  constructor(library: QuicLibrary, protocol: string, onKeys: (line: string) => void) {
+    this.#library = library;
+    const { ssl } = library;
+    this.#protocols = protocolList(protocol);
+    this.pointer = ssl.SSL_CTX_new(ssl.OSSL_QUIC_server_method());
+    ssl.SSL_CTX_set_domain_flags(this.pointer, C.SSL_DOMAIN_FLAG_SINGLE_THREAD);
+    ssl.SSL_CTX_set_session_id_context(this.pointer, this.#protocols, this.#protocols.length);
+    const p = "uintptr_t";
+    const select = library.callback([p, p, p, p, "unsigned int", p], (_ssl, out, length, theirs, count) =>
+      this.#select(out as number, length as number, theirs as number, count as number),
+    );
+    ssl.SSL_CTX_set_alpn_select_cb(this.pointer, select, 0);
+    const choose = library.callback([p, p], (connection) => this.#identify(connection as number));
+    ssl.SSL_CTX_set_cert_cb(this.pointer, choose, 0);
+    this.#takeAny = library.callback(["int", p], () => 1);
+    ssl.SSL_CTX_set_keylog_callback(
+      this.pointer,
+      library.textCallback((line) => {
+        if (this.#inForce?.logsKeys === true) onKeys(line);
+      }),
+    );
+  }
+
+  /**
+   * For connections that begin from now on. Without an identity none can.
+   * @throws Error where certificate and key are no good
+   */
+  identify(identity: QuicIdentity | undefined): void {
+    const before = this.#inForce;
+    this.#inForce = identity === undefined ? undefined : this.#load(identity);
+    before?.chain.free();
+    before?.trust?.free();
+  }
+
+  free(): void {
+    this.identify(undefined);
+    this.#library.ssl.SSL_CTX_free(this.pointer);
+  }
+
+  #load({ certificate, key, authorities, clientAuthentication, logsKeys }: QuicIdentity): InForce {
+    const mode = clientAuthentication;
+    const needsOne = mode === "require" || mode === "require_and_verify";
+    return {
+      chain: new KeyedChain(this.#library, certificate, key),
+      trust:
+        authorities === undefined ? undefined : new TrustStore(this.#library, certificatesIn(authorities)),
+      verifyMode:
+        mode === "nocert"
+          ? C.SSL_VERIFY_NONE
+          : C.SSL_VERIFY_PEER | (needsOne ? C.SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+      takesAny: mode === "request" || mode === "require",
+      logsKeys,
+    };
+  }
+
+  /** A client that offers other protocols alone is refused (RFC 9001 section 8.1). */
+  #select(out: Pointer, length: Pointer, theirs: Pointer, count: number): number {
+    const mine = this.#protocols;
+    const { ssl } = this.#library;
+    const result = ssl.SSL_select_next_proto(out, length, mine, mine.length, theirs, count);
+    return result === C.OPENSSL_NPN_NEGOTIATED ? C.SSL_TLSEXT_ERR_OK : C.SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+
+  /** Asked in each handshake. */
+  #identify(connection: Pointer): number {
+    const { ssl } = this.#library;
+    const identity = this.#inForce;
+    if (identity === undefined) return 0;
+    const { chain, trust, verifyMode, takesAny } = identity;
+    ssl.SSL_certs_clear(connection);
+    if (ssl.SSL_use_cert_and_key(connection, chain.leaf, chain.key, chain.chain, 1) !== 1) return 0;
+    if (verifyMode === C.SSL_VERIFY_NONE) return 1;
+    // Who takes up a session again shows no certificate: each connection has to.
+    ssl.SSL_set_num_tickets(connection, 0);
+    if (trust !== undefined) ssl.setVerifyStore(connection, trust.pointer);
+    ssl.SSL_set_verify(connection, verifyMode, takesAny ? this.#takeAny : 0);
+    return 1;
+  }
+}
+
+/** As ALPN has it, in octets that V8 does not move. */
+export function protocolList(protocol: string): Uint8Array {
+  const list = new Uint8Array(new ArrayBuffer(1 + protocol.length));
+  list[0] = protocol.length;
+  list.set(Buffer.from(protocol), 1);
+  return list;
+}

@@ -1,0 +1,94 @@
+/** `quic://`: DNS over QUIC (RFC 9250), by the OpenSSL inside Node, in a thread of its own. */
+import type { ServerIdentity } from "../../lib/server-identity.ts";
+import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
+import { listenDoq } from "../../transports/quic/doq.ts";
+import type { QuicListenOptions, QuicTransport } from "../../transports/quic/quic-transport.ts";
+import type { Transport } from "../../transports/transport.ts";
+import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
+
+/** Connections of a listener; CoreDNS has no option for it. */
+const MAX_CONNECTIONS = 200;
+
+export const quicScheme: SchemeServer = {
+  transports: ["quic"],
+  async open(name, { port, reusePort }, place) {
+    const { label, host, metrics, settings } = place;
+    const responses = metrics.counter({
+      name: "coredns_dns_quic_responses_total",
+      help: "Responses of DNS over QUIC, by code.",
+      labels: ["server", "status"],
+    });
+    const transport = await listenDoq({ host, port }, place.receiver(name), {
+      ...quicOptions(place),
+      reusePort,
+      limits() {
+        const { maxQuicStreams, maxQuicQueries, readTimeout, idleTimeout } = settings();
+        return {
+          maxConnections: MAX_CONNECTIONS,
+          maxStreams: maxQuicStreams,
+          maxRequests: maxQuicQueries,
+          readTimeout,
+          idleTimeout,
+        };
+      },
+      onResponse: (code) => responses.slot(label, `0x${code.toString(16)}`).increment(),
+    });
+    return followingSettings(transport, place);
+  },
+};
+
+/** What listeners of all protocols over QUIC have in common. */
+export function quicOptions(place: ListenerPlace): QuicOptions {
+  const { label, clock, counters, metrics, settings, onError } = place;
+  const failed = metrics
+    .counter({
+      name: "portolan_quic_failed_handshakes_total",
+      help: "QUIC connections that ended before their handshake was done: refused, given up by the client, or out of time.",
+      labels: ["server"],
+    })
+    .slot(label);
+  return {
+    clock,
+    identity: () => identityOf(settings().identity?.current),
+    onKeys: (line) => settings().identity?.current?.keyLog?.(line),
+    counters: {
+      turnedAway: () => counters.turnedAway.increment(),
+      unread: () => counters.unread.increment(),
+      failedHandshake: () => failed.increment(),
+    },
+    onError,
+  };
+}
+
+type QuicOptions = Pick<QuicListenOptions, "clock" | "identity" | "onKeys" | "onError"> & {
+  readonly counters: Omit<QuicListenOptions["counters"], "protocolError">;
+};
+
+/** Tells the thread of a listener what its connections would ask for, had they not a thread of their own. */
+export function followingSettings(transport: QuicTransport, { settings }: ListenerPlace): Transport {
+  const follow = (): (() => void) | undefined =>
+    settings().identity?.onChange(() => transport.identityChanged());
+  let holder = settings().identity;
+  let unfollow = follow();
+  transport.onSettings = () => {
+    if (settings().identity === holder) return;
+    holder = settings().identity;
+    unfollow?.();
+    unfollow = follow();
+    transport.identityChanged();
+  };
+  transport.onClose = () => unfollow?.();
+  return transport;
+}
+
+function identityOf(identity: ServerIdentity | undefined): QuicIdentity | undefined {
+  if (identity === undefined) return undefined;
+  const { context, clientAuthentication, keyLog } = identity;
+  return {
+    certificate: String(context.cert),
+    key: String(context.key),
+    authorities: context.ca === undefined ? undefined : String(context.ca),
+    clientAuthentication,
+    logsKeys: keyLog !== undefined,
+  };
+}

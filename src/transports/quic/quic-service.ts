@@ -1,0 +1,244 @@
+/** Serves one QUIC listener, in the thread of its own: takes requests apart, hands them on, and sends what is answered. */
+import type { Clock } from "../../lib/clock.ts";
+import type { LinuxSockets } from "../../lib/linux/linux-sockets.ts";
+import type { QuicLibrary } from "../../quic/openssl/library.ts";
+import { QuicServer } from "../../quic/openssl/server.ts";
+import { ServerContext } from "../../quic/openssl/server-context.ts";
+import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/quic.ts";
+import { ConnectionBudget, DEFAULT_CONNECTION_LIMITS } from "../connection-budget.ts";
+import { DoqConnection } from "./doq-connection.ts";
+import { NO_PAYLOAD, Order, RecordWriter, Report, readCode, readRecords } from "./records.ts";
+import type { ConnectionHome, ServedConnection } from "./served-connection.ts";
+import type {
+  FromQuicThread,
+  QuicLimits,
+  QuicSpeech,
+  QuicThreadSettings,
+  ToQuicThread,
+} from "./thread-protocol.ts";
+
+/** Handshakes under way: the oldest goes for a new one. */
+const MAX_HANDSHAKES = 128;
+/** Each costs some 0.7 ms of CPU. */
+const HANDSHAKES_PER_SECOND = 1_000;
+/** Octets of requests that are not whole. */
+const MAX_HELD = 32 * 1024 * 1024;
+/** Octets of answers that clients have not taken. */
+const MAX_UNSENT = DEFAULT_CONNECTION_LIMITS.maxUnsentOfAll;
+/** Milliseconds. */
+const SWEEP_INTERVAL = 500;
+/** Milliseconds that clients have to take the last answers. */
+const LINGER = 1_000;
+const LINGER_STEP = 10;
+
+const ALPN: Readonly<Record<QuicSpeech, string>> = { doq: "doq", h3: "h3" };
+
+export interface QuicServiceOptions {
+  readonly library: QuicLibrary;
+  readonly sockets: LinuxSockets;
+  readonly settings: QuicThreadSettings;
+  readonly clock: Clock;
+  /** 32 bits that nobody can guess. */
+  readonly seed: number;
+  post(message: FromQuicThread, transfer?: readonly ArrayBuffer[]): void;
+}
+
+export class QuicService implements ConnectionHome {
+  readonly #options: QuicServiceOptions;
+  readonly #context: ServerContext;
+  readonly #server: QuicServer;
+  readonly #connections = new Map<number, ServedConnection>();
+  readonly #handshakes = new Set<ServedConnection>();
+  readonly #budget = new ConnectionBudget();
+  readonly #reports = new RecordWriter();
+  readonly #sweep;
+  #limits: QuicLimits;
+  #lastNumber = 0;
+  #requests = 0;
+  #held = 0;
+  #isPaused = false;
+
+  /** @throws QuicUnavailable; Error where the certificate is no good */
+  constructor(options: QuicServiceOptions) {
+    const { library, sockets, settings, clock } = options;
+    this.#options = options;
+    this.#limits = settings.limits;
+    this.#context = new ServerContext(library, ALPN[settings.speech], (line) =>
+      this.#report(Report.KEYS, 0, 0, Buffer.from(`${line}\n`)),
+    );
+    this.#context.identify(settings.identity);
+    this.#server = new QuicServer({
+      ...settings,
+      seed: options.seed,
+      library,
+      sockets,
+      context: this.#context,
+      maxStreams: () => (this.#isPaused || this.#isFull ? 0 : this.#limits.maxStreams),
+      handshakesPerSecond: HANDSHAKES_PER_SECOND,
+      onConnection: (connection) => this.#welcome(connection),
+      onTurnedAway: () => this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD),
+      onTurn: () => this.#flush(),
+      onError: (error) => options.post({ kind: "error", reason: error.message }),
+    });
+    this.limit(settings.limits);
+    this.#sweep = clock.every(SWEEP_INTERVAL, () => this.#sweepConnections());
+  }
+
+  take(message: Exclude<ToQuicThread, { kind: "close" }>): void {
+    switch (message.kind) {
+      case "records":
+        readRecords(message.octets, (kind, connection, stream, payload) =>
+          this.#obey(kind, connection, stream, payload),
+        );
+        this.#server.run();
+        return;
+      case "limit":
+        this.limit(message.limits);
+        return;
+      case "identify":
+        this.#identify(message);
+        return;
+      case "pause":
+        this.#isPaused = true;
+        for (const connection of [...this.#connections.values()]) connection.endWhenAnswered();
+        this.#server.run();
+    }
+  }
+
+  limit(limits: QuicLimits): void {
+    this.#limits = limits;
+    this.#budget.limits = { ...this.#budget.limits, maxConnections: limits.maxConnections };
+  }
+
+  /** Resolves when clients have their answers, or had time to take them. */
+  async drained(): Promise<void> {
+    const end = this.now() + LINGER;
+    while (this.#server.unsent > 0 && this.now() < end)
+      await new Promise<void>((resolve) => this.#options.clock.after(LINGER_STEP, resolve));
+  }
+
+  close(): void {
+    this.#sweep.cancel();
+    for (const connection of [...this.#connections.values()])
+      connection.connection.close(connection.codes.none);
+    this.#server.close();
+    this.#context.free();
+  }
+
+  now(): number {
+    return this.#options.clock.turnTime();
+  }
+
+  request(connection: ServedConnection, stream: number, payload: Uint8Array): void {
+    this.#requests++;
+    this.#report(Report.REQUEST, connection.number, stream, payload);
+  }
+
+  settled(): void {
+    const wasFull = this.#isFull;
+    this.#requests--;
+    if (wasFull && !this.#isFull) this.#server.touchAll();
+  }
+
+  violated(): void {
+    this.#report(Report.PROTOCOL_ERROR, 0, 0, NO_PAYLOAD);
+  }
+
+  hold(octets: number): boolean {
+    if (this.#held + octets > MAX_HELD) {
+      this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD);
+      return false;
+    }
+    this.#held += octets;
+    return true;
+  }
+
+  letGo(octets: number): void {
+    this.#held -= octets;
+  }
+
+  connected(connection: ServedConnection): void {
+    this.#handshakes.delete(connection);
+    const { address, port } = connection.connection.peer;
+    this.#report(Report.CONNECTED, connection.number, port, Buffer.from(address));
+    const wasAdmitted = this.#budget.admit(connection, () =>
+      this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD),
+    );
+    if (!wasAdmitted) connection.destroy();
+  }
+
+  heardFrom(connection: ServedConnection): void {
+    this.#budget.heardFrom(connection);
+  }
+
+  closed(connection: ServedConnection, _reason: QuicClosed): void {
+    this.#connections.delete(connection.number);
+    this.#budget.forget(connection);
+    if (this.#handshakes.delete(connection)) this.#report(Report.FAILED_HANDSHAKE, 0, 0, NO_PAYLOAD);
+    else this.#report(Report.CLOSED, connection.number, 0, NO_PAYLOAD);
+  }
+
+  get #isFull(): boolean {
+    return this.#requests >= this.#limits.maxRequests;
+  }
+
+  #welcome(connection: QuicConnection): QuicConnectionUser {
+    this.#lastNumber = (this.#lastNumber + 1) % 2 ** 32;
+    const served = new DoqConnection(this.#lastNumber, connection, this);
+    this.#connections.set(served.number, served);
+    const [oldest] = this.#handshakes;
+    this.#handshakes.add(served);
+    if (oldest !== undefined && this.#handshakes.size > MAX_HANDSHAKES) {
+      this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD);
+      oldest.destroy();
+    }
+    return served;
+  }
+
+  #obey(kind: number, number: number, streamNumber: number, payload: Uint8Array): void {
+    const connection = this.#connections.get(number);
+    if (connection === undefined) return;
+    if (kind === Order.CLOSE) {
+      connection.violate(readCode(payload), "protocol error");
+      return;
+    }
+    const stream = connection.settle(streamNumber);
+    if (stream === undefined) return;
+    if (kind === Order.RESET) stream.reset(readCode(payload));
+    else if (this.#server.unsent + payload.length > MAX_UNSENT) {
+      this.#report(Report.UNREAD, 0, 0, NO_PAYLOAD);
+      stream.reset(connection.codes.excessiveLoad);
+    } else stream.write(payload, true);
+  }
+
+  #identify({ identity }: Extract<ToQuicThread, { kind: "identify" }>): void {
+    try {
+      this.#context.identify(identity);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.post({ kind: "error", reason: `QUIC takes no such certificate: ${reason}` });
+    }
+  }
+
+  #sweepConnections(): void {
+    const now = this.now();
+    const { readTimeout, idleTimeout } = this.#limits;
+    for (const handshake of this.#handshakes) {
+      if (now - handshake.since < readTimeout) break;
+      handshake.connection.close(handshake.codes.excessiveLoad);
+    }
+    for (const connection of [...this.#connections.values()])
+      if (connection.connection.isConnected) connection.sweep(now, readTimeout, idleTimeout);
+    this.#server.run();
+  }
+
+  #report(kind: number, connection: number, stream: number, payload: Uint8Array): void {
+    this.#reports.add(kind, connection, stream, payload);
+  }
+
+  #flush(): void {
+    if (this.#reports.isEmpty) return;
+    const octets = this.#reports.take();
+    this.#options.post({ kind: "records", octets }, [octets.buffer]);
+  }
+}

@@ -1,0 +1,307 @@
+/**
+ * A QUIC listener as the rest of the server sees it. The socket is opened here; a thread of its own reads it, so that neither handshakes nor
+ * what is wrong with them hold up other listeners. A thread that ends unasked is replaced.
+ */
+import { Worker } from "node:worker_threads";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { NoForeignFunctions } from "../../lib/linux/libc.ts";
+import { type LinuxSockets, linuxSockets } from "../../lib/linux/linux-sockets.ts";
+import {
+  readAddress,
+  readLocalName,
+  readPort,
+  SOCKET_ADDRESS_OCTETS,
+} from "../../lib/linux/socket-address.ts";
+import { programModule } from "../../lib/program-files.ts";
+import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
+import { QuicUnavailable } from "../../quic/availability.ts";
+import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
+import { ReportedEndpoint, unspecifiedEndpoint } from "../endpoint.ts";
+import type { ListenTarget, Transport } from "../transport.ts";
+import { openUdpSocket, setReusePort, type UdpSocket } from "../udp-socket.ts";
+import { RecordWriter, Report, readRecords } from "./records.ts";
+import type {
+  FromQuicThread,
+  QuicLimits,
+  QuicSpeech,
+  QuicThreadSettings,
+  ToQuicThread,
+} from "./thread-protocol.ts";
+
+/** A client's connection, as far as its requests need to know it. */
+export interface QuicClient {
+  readonly number: number;
+  readonly endpoint: Endpoint;
+}
+
+/** Sends what answers a request, from any turn. */
+export interface QuicReplies {
+  readonly local: Endpoint;
+  order(kind: number, client: QuicClient, stream: number, payload: Uint8Array): void;
+}
+
+export interface QuicCounters {
+  readonly protocolError: () => void;
+  readonly turnedAway: () => void;
+  readonly unread: () => void;
+  readonly failedHandshake: () => void;
+}
+
+export interface QuicListenOptions {
+  readonly name: TransportName;
+  readonly speech: QuicSpeech;
+  readonly clock: Clock;
+  readonly reusePort: boolean;
+  readonly limits: () => QuicLimits;
+  readonly identity: () => QuicIdentity | undefined;
+  readonly onKeys: (line: Uint8Array) => void;
+  readonly counters: QuicCounters;
+  readonly onError: (error: unknown) => void;
+  /** Takes a request of a client. The octets stay as they are. */
+  readonly onRequest: (client: QuicClient, stream: number, payload: Uint8Array, replies: QuicReplies) => void;
+}
+
+/** Milliseconds before a thread that ended is replaced, at first and at the most. */
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 60_000;
+/** Milliseconds after which it has run well. */
+const STEADY = 60_000;
+/** Milliseconds that a thread has to end. */
+const LAST_MOMENT = 5_000;
+
+/**
+ * @throws QuicUnavailable where OpenSSL's QUIC is not to be had here
+ * @throws ListenError
+ */
+export async function listenQuic(target: ListenTarget, options: QuicListenOptions): Promise<QuicTransport> {
+  const sockets = await linuxSockets();
+  if (sockets instanceof NoForeignFunctions)
+    throw new QuicUnavailable(`QUIC needs system calls through koffi: ${sockets.message}`);
+  const transport = new QuicTransport(sockets, target, options);
+  await transport.start();
+  return transport;
+}
+
+export class QuicTransport implements Transport, QuicReplies {
+  readonly name: TransportName;
+  readonly host: string;
+  readonly port: number;
+  readonly local: Endpoint;
+  /** Called when the settings in force have changed. */
+  onSettings: (() => void) | undefined;
+  /** Called when it is closed. */
+  onClose: (() => void) | undefined;
+  readonly #sockets: LinuxSockets;
+  readonly #options: QuicListenOptions;
+  readonly #orders = new RecordWriter();
+  readonly #clients = new Map<number, QuicClient>();
+  readonly #isWildcard: boolean;
+  #socket: UdpSocket | undefined;
+  #worker: Worker | undefined;
+  #ended: Promise<void> | undefined;
+  #isReading = false;
+  #isScheduled = false;
+  #isClosed = false;
+  #isShared: boolean;
+  #failures = 0;
+  #restart: Timer | undefined;
+
+  constructor(sockets: LinuxSockets, target: ListenTarget, options: QuicListenOptions) {
+    this.name = options.name;
+    this.#sockets = sockets;
+    this.#options = options;
+    this.#isShared = options.reusePort;
+    this.#socket = openUdpSocket(sockets.libc, target, { reusePort: options.reusePort });
+    const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+    readLocalName(sockets.libc, this.#socket.fd, name);
+    this.host = readAddress(name, 0);
+    this.port = readPort(name, 0);
+    this.#isWildcard = this.host === "::" || this.host === "0.0.0.0";
+    this.local = this.#isWildcard
+      ? unspecifiedEndpoint(this.port)
+      : new ReportedEndpoint(this.host, this.port);
+  }
+
+  /** @throws QuicUnavailable; Error where the thread does not start */
+  async start(): Promise<void> {
+    const { speech, limits, identity } = this.#options;
+    const { fd, family } = this.#socket as UdpSocket;
+    const settings: QuicThreadSettings = {
+      speech,
+      fd,
+      family,
+      isWildcard: this.#isWildcard,
+      limits: limits(),
+      identity: identity(),
+    };
+    const startedAt = this.#options.clock.now();
+    const worker = new Worker(programModule("transports/quic/thread-main"), {
+      workerData: settings,
+      name: `portolan-${this.name}`,
+    });
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    let fault = "it ended";
+    worker.on("message", (message: FromQuicThread) => {
+      if (message.kind === "ready") started.resolve();
+      else if (message.kind === "refused") started.reject(new QuicUnavailable(message.reason));
+      else this.#hear(message);
+    });
+    worker.on("error", (error: unknown) => {
+      fault = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    });
+    worker.once("exit", () => {
+      this.#clients.clear();
+      ended.resolve();
+      started.reject(new QuicUnavailable(`the thread for QUIC does not start: ${fault}`));
+      if (this.#worker === worker) this.#lost(fault, startedAt);
+    });
+    try {
+      await started.promise;
+    } catch (error) {
+      await worker.terminate();
+      this.#closeSocket();
+      throw error;
+    }
+    // From here on the socket is the thread's, and closed with it.
+    this.#worker = worker;
+    this.#ended = ended.promise;
+  }
+
+  share(on = true): boolean {
+    const socket = this.#socket;
+    if (socket === undefined || this.#isClosed) return false;
+    this.#isShared = on;
+    return setReusePort(this.#sockets.libc, socket.fd, on);
+  }
+
+  /** The settings in force have changed. */
+  settingsChanged(): void {
+    this.#tell({ kind: "limit", limits: this.#options.limits() });
+    this.onSettings?.();
+  }
+
+  identityChanged(): void {
+    this.#tell({ kind: "identify", identity: this.#options.identity() });
+  }
+
+  pause(): void {
+    this.#tell({ kind: "pause" });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.onClose?.();
+    this.#restart?.cancel();
+    this.#flush();
+    const worker = this.#worker;
+    this.#worker = undefined;
+    if (worker === undefined) {
+      this.#closeSocket();
+      return;
+    }
+    worker.postMessage({ kind: "close" } satisfies ToQuicThread);
+    const timer = this.#options.clock.after(LAST_MOMENT, () => void worker.terminate());
+    await this.#ended;
+    timer.cancel();
+    this.#socket = undefined;
+  }
+
+  order(kind: number, client: QuicClient, stream: number, payload: Uint8Array): void {
+    // Numbers of a thread that has ended mean nothing to the next.
+    if (this.#clients.get(client.number) !== client) return;
+    this.#orders.add(kind, client.number, stream, payload);
+    if (this.#isReading || this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #hear(message: Exclude<FromQuicThread, { kind: "ready" | "refused" }>): void {
+    if (message.kind === "error") {
+      this.#options.onError(new Error(message.reason));
+      return;
+    }
+    this.#isReading = true;
+    try {
+      readRecords(message.octets, (kind, number, stream, payload) =>
+        this.#read(kind, number, stream, payload),
+      );
+    } finally {
+      this.#isReading = false;
+    }
+    this.#flush();
+  }
+
+  #read(kind: number, number: number, stream: number, payload: Uint8Array): void {
+    const { counters, onKeys, onRequest } = this.#options;
+    switch (kind) {
+      case Report.REQUEST: {
+        const client = this.#clients.get(number);
+        if (client !== undefined) onRequest(client, stream, payload, this);
+        return;
+      }
+      case Report.CONNECTED: {
+        const address = Buffer.from(payload).toString();
+        this.#clients.set(number, { number, endpoint: new ReportedEndpoint(address, stream) });
+        return;
+      }
+      case Report.CLOSED:
+        this.#clients.delete(number);
+        return;
+      case Report.PROTOCOL_ERROR:
+        counters.protocolError();
+        return;
+      case Report.TURNED_AWAY:
+        counters.turnedAway();
+        return;
+      case Report.UNREAD:
+        counters.unread();
+        return;
+      case Report.FAILED_HANDSHAKE:
+        counters.failedHandshake();
+        return;
+      case Report.KEYS:
+        onKeys(payload);
+    }
+  }
+
+  #flush(): void {
+    if (this.#orders.isEmpty) return;
+    const octets = this.#orders.take();
+    this.#worker?.postMessage({ kind: "records", octets } satisfies ToQuicThread, [octets.buffer]);
+  }
+
+  #tell(message: ToQuicThread): void {
+    this.#flush();
+    this.#worker?.postMessage(message);
+  }
+
+  #lost(reason: string, startedAt: number): void {
+    this.#worker = undefined;
+    this.#socket = undefined;
+    if (this.#options.clock.now() - startedAt >= STEADY) this.#failures = 0;
+    this.#options.onError(new Error(`the thread of a QUIC listener ended, and is replaced: ${reason}`));
+    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.#failures++);
+    this.#restart = this.#options.clock.after(pause, () => void this.#replace());
+  }
+
+  async #replace(): Promise<void> {
+    const startedAt = this.#options.clock.now();
+    try {
+      this.#socket = openUdpSocket(this.#sockets.libc, this, { reusePort: this.#isShared });
+      await this.start();
+    } catch (error) {
+      if (!this.#isClosed) this.#lost(error instanceof Error ? error.message : String(error), startedAt);
+    }
+  }
+
+  /** While no thread has it. */
+  #closeSocket(): void {
+    if (this.#socket !== undefined) this.#sockets.libc.close(this.#socket.fd);
+    this.#socket = undefined;
+  }
+}

@@ -1,0 +1,164 @@
+/** What connections of all protocols over QUIC have in common on the server's side. */
+import type { Place } from "../../lib/linked-list.ts";
+import type {
+  QuicClosed,
+  QuicConnection,
+  QuicConnectionUser,
+  QuicStream,
+  QuicStreamUser,
+} from "../../quic/quic.ts";
+import type { BudgetedConnection } from "../connection-budget.ts";
+
+/** Codes with which a protocol closes connections and resets streams. */
+export interface CloseCodes {
+  readonly none: number;
+  readonly internal: number;
+  readonly excessiveLoad: number;
+}
+
+/** What connections need of their listener. */
+export interface ConnectionHome {
+  /** Milliseconds on a clock that never goes back. */
+  now(): number;
+  /** Hands a request on. Its answer comes to {@link ServedConnection.stream}. */
+  request(connection: ServedConnection, stream: number, payload: Uint8Array): void;
+  /** A request that was handed on has found its end. */
+  settled(): void;
+  /** A peer broke the protocol. */
+  violated(): void;
+  /** @returns false where all requests that are not whole hold too many octets together */
+  hold(octets: number): boolean;
+  letGo(octets: number): void;
+  connected(connection: ServedConnection): void;
+  heardFrom(connection: ServedConnection): void;
+  closed(connection: ServedConnection, reason: QuicClosed): void;
+}
+
+/** A request on its stream. */
+export interface ServedStream extends QuicStreamUser {
+  readonly stream: QuicStream;
+  /** When it began. */
+  readonly since: number;
+  /** Whether it was handed on. */
+  readonly isAsked: boolean;
+  /** Nobody will answer it any more, or it is answered: what it holds is let go. */
+  end(): void;
+}
+
+export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
+  budgetPlace: Place<BudgetedConnection> | undefined;
+  readonly number: number;
+  readonly connection: QuicConnection;
+  readonly since: number;
+  lastHeard: number;
+  abstract readonly codes: CloseCodes;
+  protected readonly home: ConnectionHome;
+  readonly #requests = new Map<number, ServedStream>();
+  #asked = 0;
+  #isEnding = false;
+
+  constructor(number: number, connection: QuicConnection, home: ConnectionHome) {
+    this.number = number;
+    this.connection = connection;
+    this.home = home;
+    this.since = home.now();
+    this.lastHeard = this.since;
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#asked > 0;
+  }
+
+  /** For who needs its place. */
+  destroy(): void {
+    this.connection.close(this.codes.excessiveLoad, "too many connections");
+  }
+
+  connected(): void {
+    this.home.connected(this);
+  }
+
+  accepted(stream: QuicStream): QuicStreamUser {
+    this.lastHeard = this.home.now();
+    this.home.heardFrom(this);
+    if (stream.isUnidirectional) return this.listen(stream);
+    const request = this.begin(stream);
+    this.#requests.set(requestNumber(stream), request);
+    return request;
+  }
+
+  closed(reason: QuicClosed): void {
+    for (const request of this.#requests.values()) {
+      if (request.isAsked) this.home.settled();
+      request.end();
+    }
+    this.#requests.clear();
+    this.#asked = 0;
+    this.home.closed(this, reason);
+  }
+
+  /** A request is whole. */
+  ask(request: ServedStream, payload: Uint8Array): void {
+    this.#asked++;
+    this.home.request(this, requestNumber(request.stream), payload);
+  }
+
+  /** The stream of a request that was handed on, unless its client has given it up; it is over by that. */
+  settle(stream: number): QuicStream | undefined {
+    const request = this.#requests.get(stream);
+    if (request === undefined) return undefined;
+    this.forget(request);
+    return request.stream;
+  }
+
+  forget(request: ServedStream): void {
+    if (!this.#requests.delete(requestNumber(request.stream))) return;
+    if (request.isAsked) {
+      this.#asked--;
+      this.home.settled();
+    }
+    request.end();
+    this.lastHeard = this.home.now();
+    if (this.#isEnding && this.#requests.size === 0) this.connection.close(this.codes.none);
+  }
+
+  /** The peer is not to be understood: its connection ends, and those of others go on. */
+  violate(code: number, reason: string): void {
+    this.home.violated();
+    this.connection.close(code, reason);
+  }
+
+  /** Ends what took too long. */
+  sweep(now: number, readTimeout: number, idleTimeout: number): void {
+    for (const request of [...this.#requests.values()]) {
+      if (request.isAsked || now - request.since < readTimeout) continue;
+      request.stream.reset(this.codes.excessiveLoad);
+      this.forget(request);
+    }
+    if (this.#requests.size === 0 && now - this.lastHeard >= idleTimeout)
+      this.connection.close(this.codes.none);
+  }
+
+  /** Takes no further requests: closed when those that were taken are answered. */
+  endWhenAnswered(): void {
+    this.#isEnding = true;
+    this.sayGoodbye();
+    for (const request of [...this.#requests.values()]) {
+      if (!request.isAsked) this.forget(request);
+    }
+  }
+
+  /** The protocol's way to say that the connection will end, if it has one. */
+  protected sayGoodbye(): void {
+    // Most have none.
+  }
+
+  /** What a stream of the peer's alone says. */
+  protected abstract listen(stream: QuicStream): QuicStreamUser;
+  protected abstract begin(stream: QuicStream): ServedStream;
+}
+
+/** Requests are numbered by their streams, of which every fourth is a client's with two directions (RFC 9000 section 2.1). */
+function requestNumber({ id }: QuicStream): number {
+  return Math.floor(id / 4) % 2 ** 32;
+}

@@ -1,0 +1,35 @@
+/** What the thread of a QUIC listener runs. */
+import { parentPort, workerData } from "node:worker_threads";
+import { SystemClock } from "../../lib/clock.ts";
+import { NoForeignFunctions } from "../../lib/linux/libc.ts";
+import { linuxSockets } from "../../lib/linux/linux-sockets.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import { loadQuicLibrary } from "../../quic/openssl/library.ts";
+import { QuicService } from "./quic-service.ts";
+import type { FromQuicThread, QuicThreadSettings, ToQuicThread } from "./thread-protocol.ts";
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const settings: QuicThreadSettings = workerData;
+  const post = (message: FromQuicThread, transfer: readonly ArrayBuffer[] = []): void =>
+    port.postMessage(message, [...transfer]);
+  try {
+    const sockets = await linuxSockets();
+    if (sockets instanceof NoForeignFunctions) throw sockets;
+    const library = await loadQuicLibrary();
+    const seed = nodeCrypto().randomBytes(4).readUInt32LE();
+    const service = new QuicService({ library, sockets, settings, seed, clock: new SystemClock(), post });
+    port.on("message", (message: ToQuicThread) => {
+      if (message.kind !== "close") service.take(message);
+      else
+        void service.drained().then(() => {
+          service.close();
+          port.close();
+        });
+    });
+    post({ kind: "ready" });
+  } catch (error) {
+    post({ kind: "refused", reason: error instanceof Error ? error.message : String(error) });
+    port.close();
+  }
+}
