@@ -31,6 +31,7 @@ const TARGETS: readonly Target[] = [
   ]),
   withOwnHits("Cluster names without cache", "cluster", 1.15),
   withOwnHits("Forwarding without cache", "forward", 2),
+  withOwnHits("With the console on", "cached-1k-console", 1.02),
   {
     about: "Plain dgram: CPU a query, to the batched cached-1k",
     limit: 2,

@@ -3,8 +3,8 @@ import { type FinishedQuery, QueryReader } from "../plugin/query-reader.ts";
 import { makeRingBuffer } from "../plugin/query-ring.ts";
 import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/query-stream.ts";
 
-/** Queries a second that are written, of each thread; the rest is sampled. */
-const WANTED_RATE = 5_000;
+/** Queries a second that are written, of each thread; the rest is sampled. To write and to count one takes some 2 us: half a percent of a thread. */
+const WANTED_RATE = 2_000;
 /** Entries that one call looks at, of each thread: a few milliseconds. */
 const PORTION = 2_000;
 /** Rings of other threads that are kept; more threads than that are not watched. */
@@ -29,15 +29,18 @@ export class QuerySources {
   constructor(stream: QueryStream) {
     this.#own = stream.listen();
     const first = this.#own.reader.finished;
+    this.#own.reader.wantedRate = WANTED_RATE;
     this.#sources.push({ reader: this.#own.reader, again: () => this.#own.again(), finished: first, first });
   }
 
   /** Memory for one more thread to write to. */
   addThread(): SharedArrayBuffer {
     const buffer = makeRingBuffer(RING_OCTETS);
+    const reader = new QueryReader(buffer);
+    reader.wantedRate = WANTED_RATE;
     if (this.#sources.length < MAX_RINGS)
       this.#sources.push({
-        reader: new QueryReader(buffer),
+        reader,
         again: () => new QueryReader(buffer, true),
         finished: 0,
         first: 0,
@@ -57,7 +60,7 @@ export class QuerySources {
     }
   }
 
-  /** Works out the rate, and how many are to be left out. @param now milliseconds that never go back */
+  /** Works out the rate. @param now milliseconds that never go back */
   measure(now: number): void {
     const seconds = (now - this.#ratedAt) / 1000;
     if (!(seconds < 0.9)) this.#ratedAt = now;
@@ -67,7 +70,6 @@ export class QuerySources {
       const { finished } = source.reader;
       const rate = (finished - source.finished) / seconds;
       source.finished = finished;
-      source.reader.interval = Math.ceil(rate / WANTED_RATE);
       total += rate;
     }
     this.rate =
@@ -87,7 +89,7 @@ export class QuerySources {
   /** About how many queries nobody looked at, besides those that sampling stands for. */
   get missed(): number {
     const finished = this.#sources.reduce((sum, { finished, first }) => sum + finished - first, 0);
-    // Sampling stands for one interval more or less than there was.
+    // Those that came after the last that was written are told with the next.
     return Math.max(0, Math.round(finished - this.#seen - this.interval * this.#sources.length));
   }
 

@@ -99,11 +99,15 @@ export class QueryReader {
     return this.#totals[Total.FINISHED] ?? 0;
   }
 
-  /** Has one of `interval` queries written from now on; those that failed are always written. */
-  set interval(interval: number) {
-    Atomics.store(this.#control, Control.INTERVAL, Math.max(1, Math.min(0xffff, Math.round(interval))));
+  /**
+   * Has some `rate` queries a second written from now on, one of several where there are more; 0 for all. Those that failed are always
+   * written. The writer settles on how many to leave out by itself, within a tenth of a second.
+   */
+  set wantedRate(rate: number) {
+    Atomics.store(this.#control, Control.WANTED, Math.max(0, Math.min(2 ** 31 - 1, Math.round(rate))));
   }
 
+  /** One of so many queries is written now. */
   get interval(): number {
     return Math.max(1, Atomics.load(this.#control, Control.INTERVAL));
   }
@@ -125,6 +129,8 @@ export class QueryReader {
    */
   read(visit: (query: FinishedQuery) => void, most: number): boolean {
     this.#beforeRead();
+    // After a burst few queries come: without this the next one that is written would be long in coming.
+    if (this.interval > 1) Atomics.store(this.#control, Control.LEFT, 1);
     const head = Atomics.load(this.#control, Control.HEAD);
     for (let count = 0; this.#place !== head; ) {
       if (this.#wasOverwritten()) {

@@ -17,10 +17,14 @@ export const Control = {
   HEAD: 0,
   /** As {@link Control.HEAD}: the oldest entry that is whole. */
   TAIL: 1,
-  /** One of so many queries is written. */
+  /** One of so many queries is written: what the writer has settled on. */
   INTERVAL: 2,
   /** How many words of {@link WORD_TABLE} are in use. */
   WORDS: 3,
+  /** Queries a second that a reader wants written; 0 for all. */
+  WANTED: 4,
+  /** How many are to come until the next that is written. */
+  LEFT: 5,
 } as const;
 
 /** 64-bit floats behind the control words, from octet 32 on. */
@@ -77,6 +81,9 @@ export const NO_TTL = 0xffff_ffff;
 export const TRANSPORTS: readonly TransportName[] = ["udp", "tcp", "tls", "https", "https3", "quic", "grpc"];
 
 const RCODE_NXDOMAIN = 3;
+/** Milliseconds for which what came in them says how many to leave out in the next. */
+const WINDOW = 100;
+const MAX_WEIGHT = 0xffff;
 const LONGEST_ENTRY = Field.CLIENT + 16 + 255;
 
 export class QueryRing {
@@ -94,8 +101,15 @@ export class QueryRing {
   /** Places in units, of entry and ring. */
   #head: number;
   #tail: number;
-  /** Queries to pass over before the next is written. */
-  #left = 1;
+  /** Of {@link Total.FINISHED}: those that are written in any case, and those that entries stand for so far. */
+  #failed = 0;
+  #toldOf = 0;
+  /** One of so many is written. */
+  #interval = 1;
+  /** Since when queries are counted, how many came, and how many of them may still be written before the rate is worked out anew. */
+  #windowStart = Number.NaN;
+  #windowCount = 0;
+  #windowBudget = 0;
   #lastPlugin: string | undefined;
   #lastPluginNumber = 0;
   #lastListener = "";
@@ -132,18 +146,43 @@ export class QueryRing {
    */
   record(query: Query, reply: Reply | undefined, size: number, waited: boolean, bits = 0): void {
     const totals = this.#totals;
-    totals[Total.FINISHED] = (totals[Total.FINISHED] ?? 0) + 1;
+    const finished = (totals[Total.FINISHED] ?? 0) + 1;
+    totals[Total.FINISHED] = finished;
     const rcode = reply === undefined ? NOTHING_SENT : reply.rcode;
     let weight = 1;
     // What went wrong is always kept: it is rare, or it is what everybody wants to see.
     if (rcode === 0 || rcode === RCODE_NXDOMAIN) {
-      if (--this.#left > 0) return;
-      weight = this.#control[Control.INTERVAL] ?? 1;
-      if (weight < 1) weight = 1;
-      this.#left = weight;
-    }
+      const left = (this.#control[Control.LEFT] ?? 0) - 1;
+      this.#control[Control.LEFT] = left;
+      if (left > 0) return;
+      weight = finished - this.#failed - this.#toldOf;
+      this.#toldOf += weight;
+      this.#windowCount += weight;
+      if (--this.#windowBudget <= 0 || query.receivedAt - this.#windowStart >= WINDOW)
+        this.#settle(query.receivedAt);
+      this.#control[Control.LEFT] = this.#interval;
+      if (weight > MAX_WEIGHT) weight = MAX_WEIGHT;
+    } else this.#failed++;
     if (!waited && query.receivedAt !== this.#receivedAt) this.#startGroup(query.receivedAt);
     this.#write(query, reply, rcode, size, waited, bits, weight);
+  }
+
+  /** Works out how many to leave out. @param now when the query at hand arrived: reading the clock would cost more */
+  #settle(now: number): void {
+    const wanted = this.#control[Control.WANTED] ?? 0;
+    const elapsed = now - this.#windowStart;
+    let interval = 1;
+    if (wanted > 0 && !Number.isNaN(elapsed)) {
+      // Queries that waited arrived before others that are counted already.
+      const rate = (1_000 * this.#windowCount) / Math.max(1, elapsed);
+      interval = Math.max(1, Math.min(MAX_WEIGHT, Math.ceil(rate / wanted)));
+    }
+    this.#interval = interval;
+    this.#windowStart = elapsed < 0 ? this.#windowStart : now;
+    this.#windowCount = 0;
+    this.#windowBudget = wanted > 0 ? Math.ceil((wanted * WINDOW) / 1_000) : Number.POSITIVE_INFINITY;
+    if (this.#control[Control.INTERVAL] !== interval)
+      Atomics.store(this.#control, Control.INTERVAL, interval);
   }
 
   /** Works out durations that are still open: the replies to queries that came together leave together. */

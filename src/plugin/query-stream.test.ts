@@ -102,24 +102,72 @@ describe("the stream of finished queries", () => {
     assert.deepEqual(durations, [4, 4, 7, 6]);
   });
 
-  test("leaves out all but each Nth of those that went well, and none that failed", () => {
-    const stream = new QueryStream(new FakeClock());
-    const { reader } = stream.listen();
-    reader.interval = 10;
-    for (let count = 0; count < 200; count++) {
-      const query = queryFor({ name: "a." });
-      stream.ring?.record(query, query.reply({ rcode: count < 100 ? 3 : 0 }), 20, false);
-      if (count % 20 === 0) stream.ring?.record(query, query.reply({ rcode: 2 }), 20, false);
+  /** Queries at an even pace. @returns how many were written, what they stand for, and how many of them failed */
+  function paced(
+    stream: QueryStream,
+    reader: QueryReader,
+    { count, perSecond, from = 0 }: { count: number; perSecond: number; from?: number },
+  ) {
+    const seen = { written: 0, weights: 0, failures: 0 };
+    for (let n = 0; n < count; n++) {
+      const query = queryFor({ name: "a." }, from + (1_000 * n) / perSecond);
+      stream.ring?.record(query, query.reply({ rcode: n % 2 === 0 ? 3 : 0 }), 20, false);
+      if (n % 1_000 === 0) stream.ring?.record(query, query.reply({ rcode: 2 }), 20, false);
+      if (n % 100 !== 99) continue;
+      reader.read(({ weight, rcode }) => {
+        seen.written++;
+        seen.weights += weight;
+        if (rcode === 2) seen.failures++;
+      }, 1_000);
     }
+    return seen;
+  }
+
+  test("leaves out what is more than somebody wants from the beginning on, and none that failed", () => {
+    const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
+    const { reader } = stream.listen();
+    reader.wantedRate = 1_000;
+    const { written, weights, failures } = paced(stream, reader, { count: 30_000, perSecond: 100_000 });
+    assert.equal(failures, 30);
+    // A third of a second; the first hundred at full pace, until the writer knows.
+    assert.ok(written >= 300 && written <= 700, `${written}`);
+    assert.ok(Math.abs(weights - 30_030) <= 200, `${weights}`);
+    assert.equal(reader.finished, 30_030);
+    assert.equal(reader.interval, 100);
+  });
+
+  test("writes all again once there are few, and after a pause", () => {
+    const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
+    const { reader } = stream.listen();
+    reader.wantedRate = 1_000;
+    paced(stream, reader, { count: 10_000, perSecond: 100_000 });
+    // Who reads has the next query written, whatever was to be left out.
+    reader.read(() => undefined, 1_000);
+    const few = paced(stream, reader, { count: 1_000, perSecond: 500, from: 100 });
+    assert.ok(few.written >= 800 && Math.abs(few.weights - 1_001) <= 100, JSON.stringify(few));
+    assert.equal(reader.interval, 1);
+  });
+
+  test("writes all where nobody says how many are wanted", () => {
+    const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
+    const { reader } = stream.listen();
+    assert.equal(paced(stream, reader, { count: 5_000, perSecond: 1_000_000 }).written, 5_005);
+  });
+
+  test("queries that waited and arrived before others do not lead it astray", () => {
+    const stream = new QueryStream(new FakeClock({ now: 1_000_000 }));
+    const { reader } = stream.listen();
+    reader.wantedRate = 1_000;
     let weights = 0;
-    let failures = 0;
-    reader.read(({ weight, rcode }) => {
-      weights += weight;
-      if (rcode === 2) failures++;
-    }, 1_000);
-    assert.equal(failures, 10);
-    assert.ok(Math.abs(weights - 210) <= 10, `${weights}`);
-    assert.equal(reader.finished, 210);
+    for (let n = 0; n < 5_000; n++) {
+      // Now and then one that came two seconds ago.
+      const query = queryFor({ name: "a." }, 5_000 + n / 10 - (n % 7 === 0 ? 2_000 : 0));
+      stream.ring?.record(query, query.reply(), 20, true);
+      reader.read(({ weight }) => {
+        weights += weight;
+      }, 1_000);
+    }
+    assert.ok(Math.abs(weights - 5_000) <= 200, `${weights}`);
   });
 
   test("reads in portions", () => {
