@@ -263,7 +263,9 @@ for (const [source, makeObjects] of sources) {
         ),
       );
       const metrics = new Set(
-        rules.flatMap((rule) => String(at(rule, "expr")).match(/\b(?:coredns|portolan)_[a-z_]+/g) ?? []),
+        rules.flatMap(
+          (rule) => String(at(rule, "expr")).match(/\b(?:coredns|portolan)_[a-z_]+?(?=_bucket|\b)/g) ?? [],
+        ),
       );
       assert.ok(metrics.size > 0);
       const unknown = [...metrics].filter((metric) => !known.some((text) => text.includes(`"${metric}"`)));
