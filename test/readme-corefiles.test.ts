@@ -55,13 +55,22 @@ after(() => rmSync(certificates, { recursive: true, force: true }));
 
 /** The files that examples of `tls` name: a pair that fits, and its authority. */
 function withCertificates(corefile: string): string {
-  if (!corefile.includes("cert.pem")) return corefile;
+  if (!/\b(?:cert\.pem|web\.yml)\b/.test(corefile)) return corefile;
   const authority = new CertificateAuthority();
   const { certificate, key } = authority.issue({ commonName: "example.org", hosts: ["127.0.0.1"] });
-  const files = { "cert.pem": certificate, "key.pem": key, "ca.pem": authority.certificate };
+  const files = {
+    "cert.pem": certificate,
+    "key.pem": key,
+    "ca.pem": authority.certificate,
+    "web.yml": WEB_CONFIGURATION,
+  };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(certificates, name), text);
-  return corefile.replaceAll(/\b(cert|key|ca)\.pem\b/g, (name) => join(certificates, name));
+  return corefile.replaceAll(/\b(?:(?:cert|key|ca)\.pem|web\.yml)\b/g, (name) => join(certificates, name));
 }
+
+/** What the README of `prometheus` shows beside its Corefile. */
+const WEB_CONFIGURATION =
+  "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_ca_file: ca.pem}";
 
 /** The keys that examples of `dnssec` and `sign` name. */
 function withKeys(corefile: string): string {

@@ -188,9 +188,15 @@ export type HttpHandler = (request: IncomingMessage, response: ServerResponse) =
 export interface HttpService {
   /**
    * Opens `address` (`:8080`, `localhost:9153`) if need be, and answers `path` once the new configuration is in force.
+   * @param identity for HTTPS: all that is served at the address is, then
    * @throws ListenError when the address cannot be had
    */
-  serve(address: string, path: string, handler: HttpHandler): Promise<HttpEndpoint>;
+  serve(
+    address: string,
+    path: string,
+    handler: HttpHandler,
+    identity?: IdentityHolder | undefined,
+  ): Promise<HttpEndpoint>;
 }
 
 export interface HttpEndpoint {

@@ -218,11 +218,7 @@ class OpenConnection implements BudgetedConnection {
   begin(): void {
     const { options } = this.#server;
     const socket = this.#socket;
-    const stream: ByteStream = {
-      socket,
-      client: new ReportedEndpoint(socket.remoteAddress ?? "::", socket.remotePort ?? 0),
-      local: new ReportedEndpoint(socket.localAddress ?? "::", socket.localPort ?? 0),
-    };
+    const stream = streamOf(socket);
     const toPass = options.layers?.() ?? NO_LAYERS;
     if (toPass.length > 0)
       this.#handshake = options.clock.after(options.handshakeTimeout(), () => socket.destroy());
@@ -251,6 +247,15 @@ class OpenConnection implements BudgetedConnection {
     const { options } = this.#server;
     this.#user = options.serve(stream, () => options.budget.heardFrom(this));
   }
+}
+
+/** A connection that has passed no layer. */
+export function streamOf(socket: Socket): ByteStream {
+  return {
+    socket,
+    client: new ReportedEndpoint(socket.remoteAddress ?? "::", socket.remotePort ?? 0),
+    local: new ReportedEndpoint(socket.localAddress ?? "::", socket.localPort ?? 0),
+  };
 }
 
 const NO_LAYERS: readonly StreamLayer[] = [];

@@ -53,8 +53,8 @@ export class TlsLayer implements StreamLayer {
     if (identity === undefined || identity === this.#identity) return this.#server;
     const { context, clientAuthentication, keyLog, select } = identity;
     const server = nodeTls().createServer({
-      ...context,
       minVersion: "TLSv1.2",
+      ...context,
       ALPNProtocols: [...this.#options.protocols],
       requestCert: clientAuthentication !== "nocert",
       // Judged below, as not every client has to have one.

@@ -4,9 +4,10 @@ import {
   directive,
   flag,
   listenAddress,
-  option,
   optional,
-  restTokens,
+  optionList,
+  required,
+  text,
 } from "../../plugin/index.ts";
 import { Prometheus } from "./prometheus.ts";
 
@@ -17,20 +18,12 @@ export default definePlugin({
     args: { address: optional(listenAddress(), "localhost:9153") },
     options: {
       runtime_metrics: flag(),
-      tls: option({ web_config_file: restTokens() }),
+      tls: optionList({ web_config_file: required(text()) }),
     },
     check({ tls }, report, at) {
-      if (tls === undefined) return;
-      report.error(
-        "PLUGIN_UNAVAILABLE",
-        at("tls"),
-        "'tls' of prometheus is not in this version of Portolan",
-        {
-          expected: "no tls line; metrics are served over HTTP without encryption",
-          notes: ["listen on localhost, or behind a proxy that asks for certificates or passwords"],
-        },
-      );
+      if (tls.length <= 1) return;
+      report.error("PLUGIN_REPEATED", at("tls"), "'tls' can only be used once in a 'prometheus'");
     },
   }),
-  create: ({ address }, site) => new Prometheus(address, site),
+  create: ({ address, tls: [tls] }, site) => new Prometheus(address, tls?.web_config_file, site),
 });

@@ -356,11 +356,9 @@ describe("refuses", () => {
   for (const [text, code, message] of [
     ["prometheus 9153", "PLUGIN_BAD_VALUE", /2:12: error: '9153' is not an address with a port/],
     ["prometheus :9153 :9154", "PLUGIN_ARGUMENT_UNEXPECTED", /unexpected line ending after ':9154'/],
-    [
-      "prometheus {\n tls /etc/web.yml\n}",
-      "PLUGIN_UNAVAILABLE",
-      /3:2: error: 'tls' of prometheus is not in this version of Portolan[\s\S]*served over HTTP without encryption/,
-    ],
+    ["prometheus {\n tls\n}", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending after 'tls'/],
+    ["prometheus {\n tls a b\n}", "PLUGIN_ARGUMENT_UNEXPECTED", /unexpected line ending after 'b'/],
+    ["prometheus {\n tls a\n tls b\n}", "PLUGIN_REPEATED", /'tls' can only be used once/],
     ["prometheus {\n runtime\n}", "PLUGIN_UNKNOWN_PROPERTY", /unknown property 'runtime'/],
     ["prometheus\nprometheus", "PLUGIN_REPEATED", /can only be used once per Server Block/],
   ] as const) {

@@ -13,6 +13,7 @@ import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-e
 import { AnsweredTogether } from "./answered-together.ts";
 import { MetricsEndpoint } from "./metrics-endpoint.ts";
 import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";
+import { WebIdentity } from "./web-identity.ts";
 import { ZoneFinder } from "./zone-finder.ts";
 
 /** Label `zone` of queries that no server block took. */
@@ -34,10 +35,13 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   readonly #zones: ZoneFinder;
   readonly #answeredTogether: AnsweredTogether;
   readonly #forgetCollector: () => void;
+  readonly #web: WebIdentity | undefined;
   #last: RequestRecorder;
 
-  constructor(address: string, site: Site) {
+  /** @param webConfig path of a web configuration file, for HTTPS */
+  constructor(address: string, webConfig: string | undefined, site: Site) {
     this.#address = address;
+    this.#web = webConfig === undefined ? undefined : new WebIdentity(site.resolvePath(webConfig), site);
     this.#site = site;
     this.#shared = site.shared("state", () => new SharedState());
     this.#metrics = new RequestMetrics(site.metrics);
@@ -58,9 +62,21 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
       .slot(version, machine.environment.PORTOLAN_COMMIT ?? "unknown", `node${process.versions.node}`)
       .set(1);
     const { addresses } = this.#shared;
-    if (addresses.has(this.#address)) return;
+    if (addresses.has(this.#address) && this.#web === undefined) return;
     addresses.add(this.#address);
-    await http.serve(this.#address, "/metrics", new MetricsEndpoint(metrics, log).handle);
+    const { handle } = new MetricsEndpoint(metrics, log);
+    if (this.#web === undefined) {
+      await http.serve(this.#address, "/metrics", handle);
+      return;
+    }
+    await this.#web.load();
+    const identity = this.#web.isEncrypted ? this.#web.holder : undefined;
+    await http.serve(this.#address, "/metrics", this.#web.around(handle), identity);
+    await this.#web.follow();
+  }
+
+  async examine(): Promise<void> {
+    await this.#web?.load();
   }
 
   started(): void {
@@ -85,6 +101,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   stop(): void {
     this.#answeredTogether.close();
     this.#forgetCollector();
+    this.#web?.stop();
   }
 
   readonly handle: Handler = (query, next) => {

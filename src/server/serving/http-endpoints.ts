@@ -7,10 +7,12 @@ import type { AddressInfo, Socket } from "node:net";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import type { Place } from "../../lib/linked-list.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
+import type { IdentityHolder } from "../../lib/server-identity.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
-import { untilAccepted } from "../../transports/byte-stream-server.ts";
+import { streamOf, untilAccepted } from "../../transports/byte-stream-server.ts";
 import { type BudgetedConnection, ConnectionBudget } from "../../transports/connection-budget.ts";
 import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "../../transports/tcp-socket.ts";
+import { TlsLayer } from "../../transports/tls-layer.ts";
 import { errorCode, formatListenAddress, ListenError } from "../../transports/transport.ts";
 
 type Handlers = ReadonlyMap<string, HttpHandler>;
@@ -56,10 +58,14 @@ export class HttpEndpoints {
   }
 
   /** Puts handlers into force and closes the sockets that none is for. */
-  async commit(handlers: ReadonlyMap<string, Handlers>): Promise<void> {
+  async commit(
+    handlers: ReadonlyMap<string, Handlers>,
+    identities: ReadonlyMap<string, IdentityHolder>,
+  ): Promise<void> {
     for (const [address, socket] of this.#sockets) {
       // Who asks where nothing is in force any more meant the address that has it now, or gets the last that there was.
       socket.handlers = handlers.get(address) ?? handlersFor(socket, handlers);
+      if (handlers.has(address)) socket.identity = identities.get(address);
       socket.inForce = true;
     }
     const fading: Promise<void>[] = [];
@@ -110,22 +116,32 @@ function handlersFor({ port }: HttpSocket, handlers: ReadonlyMap<string, Handler
 export class PreparedHttp implements HttpService {
   readonly #endpoints: HttpEndpoints;
   readonly #handlers = new Map<string, Map<string, HttpHandler>>();
+  readonly #identities = new Map<string, IdentityHolder>();
 
   constructor(endpoints: HttpEndpoints) {
     this.#endpoints = endpoints;
   }
 
-  async serve(address: string, path: string, handler: HttpHandler): Promise<HttpEndpoint> {
+  async serve(
+    address: string,
+    path: string,
+    handler: HttpHandler,
+    identity?: IdentityHolder | undefined,
+  ): Promise<HttpEndpoint> {
     const socket = await this.#endpoints.open(address);
+    if (identity !== undefined) this.#identities.set(address, identity);
     const handlers = this.#handlers.get(address) ?? new Map<string, HttpHandler>();
     this.#handlers.set(address, handlers.set(path, handler));
     // No configuration in force answers there yet: /health is up before DNS is (CoreDNS facts 1.2).
-    if (!socket.inForce) socket.handlers = handlers;
+    if (!socket.inForce) {
+      socket.handlers = handlers;
+      socket.identity = this.#identities.get(address);
+    }
     return { host: socket.host, port: socket.port };
   }
 
   commit(): Promise<void> {
-    return this.#endpoints.commit(this.#handlers);
+    return this.#endpoints.commit(this.#handlers, this.#identities);
   }
 }
 
@@ -133,6 +149,8 @@ export class PreparedHttp implements HttpService {
 const KEEP_ALIVE = 5_000;
 /** Milliseconds in which a request has to arrive: whoever opens connections and says nothing does not keep probes out for longer. */
 const REQUEST_TIMEOUT = 1_000;
+/** Milliseconds for a handshake of TLS, which costs a busy server some of them. */
+const HANDSHAKE_TIMEOUT = 3_000;
 /** Past these the one that has been idle for the longest goes for a new one. */
 const MAX_HTTP_CONNECTIONS = 256;
 
@@ -145,6 +163,8 @@ class HttpSocket {
   readonly host: string;
   readonly port: number;
   handlers: Handlers = NO_HANDLERS;
+  /** For HTTPS; new connections are encrypted with it. */
+  identity: IdentityHolder | undefined;
   /** False while only a configuration that is being made wants it. */
   inForce = false;
   readonly #server: Server;
@@ -152,6 +172,7 @@ class HttpSocket {
   readonly #onError: (error: unknown) => void;
   readonly #budget: ConnectionBudget;
   readonly #connections = new WeakMap<Socket, HttpConnection>();
+  readonly #tls = new TlsLayer({ identity: () => this.identity?.current, protocols: ["http/1.1"] });
 
   private constructor(
     server: Server,
@@ -165,7 +186,12 @@ class HttpSocket {
     this.#socket = socket;
     this.#onError = onError;
     this.#budget = new ConnectionBudget({ maxConnections });
-    server.on("connection", (connection: Socket) => this.#accept(connection));
+    // Who speaks HTTP on a connection: it is told of those that are ready for it.
+    const [begin] = server.listeners("connection");
+    server.removeAllListeners("connection");
+    server.on("connection", (accepted: Socket) =>
+      this.#accept(accepted, (ready) => begin?.call(server, ready)),
+    );
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       const connection = this.#connections.get(request.socket);
       if (connection !== undefined) {
@@ -212,14 +238,25 @@ class HttpSocket {
     return this.#server.listening && this.#socket?.share(on) === true;
   }
 
-  #accept(socket: Socket): void {
+  #accept(socket: Socket, begin: (ready: Socket) => void): void {
     const connection = new HttpConnection(socket);
     if (!this.#budget.admit(connection)) {
       socket.destroy();
       return;
     }
-    this.#connections.set(socket, connection);
     socket.on("close", () => this.#budget.forget(connection));
+    if (this.identity === undefined) {
+      this.#connections.set(socket, connection);
+      begin(socket);
+      return;
+    }
+    socket.on("error", () => socket.destroy());
+    const handshake = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT).unref();
+    this.#tls.enter(streamOf(socket), ({ socket: secured }) => {
+      clearTimeout(handshake);
+      this.#connections.set(secured, connection);
+      begin(secured);
+    });
   }
 
   /** Takes no new connections; a request that is on its way is answered. */

@@ -1,0 +1,129 @@
+/**
+ * HTTPS for the metrics, as the web configuration files of Prometheus' exporters have it: certificate, key, and which clients are let in. It
+ * is loaded for a Corefile that names such a file.
+ */
+import { dirname, resolve } from "node:path";
+import type { SecureVersion } from "node:tls";
+import { parseDocument } from "yaml";
+import { list, record, string } from "../../lib/http-client.ts";
+import { nodeTls } from "../../lib/node-modules.ts";
+import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
+import { readTextFile } from "../../plugin/index.ts";
+
+/** In the words of the files, and in those of `tls`. */
+const CLIENT_AUTHENTICATION: Readonly<Record<string, ClientAuthentication>> = {
+  NoClientCert: "nocert",
+  RequestClientCert: "request",
+  RequireAnyClientCert: "require",
+  VerifyClientCertIfGiven: "verify_if_given",
+  RequireAndVerifyClientCert: "require_and_verify",
+};
+const VERSIONS: Readonly<Record<string, SecureVersion>> = { TLS12: "TLSv1.2", TLS13: "TLSv1.3" };
+const TLS_OPTIONS = [
+  "cert_file",
+  "key_file",
+  "cert",
+  "key",
+  "client_auth_type",
+  "client_ca_file",
+  "client_ca",
+  "min_version",
+  "max_version",
+];
+/** They choose between what is as good. */
+const WITHOUT_EFFECT = ["cipher_suites", "prefer_server_cipher_suites", "curve_preferences"];
+
+export interface WebConfiguration {
+  /** Without it the file asks for plain HTTP. */
+  readonly identity: ServerIdentity | undefined;
+  /** For every response. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The file, and those that it names. */
+  readonly files: readonly string[];
+}
+
+/** @throws Error that says what is wrong, in which file */
+export async function readWebConfiguration(path: string): Promise<WebConfiguration> {
+  const document = parseDocument(await readTextFile(path));
+  const [fault] = document.errors;
+  if (fault !== undefined) throw new Error(`${path}: ${fault.message.split("\n", 1)[0]}`);
+  const all = record(document.toJS({ maxAliasCount: 0 }));
+  refuseOthers(path, "", all, ["tls_server_config", "http_server_config"]);
+  const http = record(all.http_server_config);
+  refuseOthers(path, "http_server_config.", http, ["http2", "headers"]);
+  const headers = Object.fromEntries(
+    Object.entries(record(http.headers)).map(([name, value]) => [name, string(value)]),
+  );
+  if (all.tls_server_config === undefined) return { identity: undefined, headers, files: [path] };
+  const { identity, files } = await readIdentity(path, record(all.tls_server_config));
+  return { identity, headers, files: [path, ...files] };
+}
+
+async function readIdentity(
+  path: string,
+  options: Readonly<Record<string, unknown>>,
+): Promise<{ readonly identity: ServerIdentity; readonly files: readonly string[] }> {
+  const prefix = "tls_server_config.";
+  refuseOthers(path, prefix, options, [...TLS_OPTIONS, ...WITHOUT_EFFECT, "client_allowed_sans"]);
+  if (list(options.client_allowed_sans).length > 0)
+    throw new Error(`${path}: '${prefix}client_allowed_sans' is not in this version of Portolan`);
+  const files: string[] = [];
+  const text = async (option: "cert" | "key" | "client_ca"): Promise<string | undefined> => {
+    const file = string(options[`${option}_file`]);
+    if (file === "") return string(options[option]) || undefined;
+    if (string(options[option]) !== "")
+      throw new Error(`${path}: '${prefix}${option}' and '${prefix}${option}_file' exclude each other`);
+    const found = resolve(dirname(path), file);
+    files.push(found);
+    return readTextFile(found);
+  };
+  const [cert, key, ca] = [await text("cert"), await text("key"), await text("client_ca")];
+  for (const [name, value] of [["cert", cert] as const, ["key", key] as const])
+    if (value === undefined) throw new Error(`${path}: '${prefix}${name}_file' is missing`);
+  const clientAuthentication = oneOf(path, options, "client_auth_type", CLIENT_AUTHENTICATION) ?? "nocert";
+  if (clientAuthentication.startsWith("ver") && ca === undefined)
+    throw new Error(`${path}: '${prefix}client_ca_file' is missing, which clients are checked against`);
+  const context = {
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(ca !== undefined && { ca }),
+    minVersion: oneOf(path, options, "min_version", VERSIONS) ?? "TLSv1.2",
+    maxVersion: oneOf(path, options, "max_version", VERSIONS) ?? "TLSv1.3",
+  };
+  try {
+    nodeTls().createSecureContext(context);
+  } catch (error) {
+    throw new Error(`${path}: certificate and key: ${error instanceof Error ? error.message : error}`);
+  }
+  return { identity: { context, clientAuthentication, keyLog: undefined }, files };
+}
+
+function oneOf<T>(
+  path: string,
+  options: Readonly<Record<string, unknown>>,
+  name: string,
+  values: Readonly<Record<string, T>>,
+): T | undefined {
+  const word = options[name];
+  if (word === undefined || word === null) return undefined;
+  const value = typeof word === "string" && Object.hasOwn(values, word) ? values[word] : undefined;
+  if (value !== undefined) return value;
+  throw new Error(
+    `${path}: unknown '${name}: ${String(word)}'; expected one of ${Object.keys(values).join(", ")}`,
+  );
+}
+
+function refuseOthers(
+  path: string,
+  prefix: string,
+  options: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): void {
+  const other = Object.keys(options).find((name) => !known.includes(name));
+  if (other === undefined) return;
+  if (prefix === "" && other === "basic_auth_users")
+    throw new Error(
+      `${path}: 'basic_auth_users' is not in this version of Portolan; client_auth_type lets clients in by certificate`,
+    );
+  throw new Error(`${path}: unknown option '${prefix}${other}'`);
+}

@@ -1,0 +1,99 @@
+/** Keeps up with a web configuration file, and with the certificates that it names. */
+import { IdentityHolder } from "../../lib/server-identity.ts";
+import { FileWatch, type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
+import type { WebConfiguration } from "./web-configuration.ts";
+
+/** Milliseconds between two looks at the files. */
+const LOOK_INTERVAL = 2_000;
+
+export class WebIdentity {
+  readonly holder: IdentityHolder = new IdentityHolder();
+  readonly #path: string;
+  readonly #site: Site;
+  #configuration: WebConfiguration | undefined;
+  #watch: FileWatch | undefined;
+  #isStopped = false;
+
+  constructor(path: string, site: Site) {
+    this.#path = path;
+    this.#site = site;
+  }
+
+  /** Whether the file asks for encryption. */
+  get isEncrypted(): boolean {
+    return this.#configuration?.identity !== undefined;
+  }
+
+  /** @throws SetupError */
+  async load(): Promise<void> {
+    try {
+      this.#take(await this.#read());
+    } catch (error) {
+      throw new SetupError(`could not load web configuration ${messageOf(error)}`);
+    }
+  }
+
+  /** Follows changes from now on. */
+  async follow(): Promise<void> {
+    const files = this.#configuration?.files ?? [this.#path];
+    const watch = new FileWatch({
+      paths: [...new Set(files)],
+      intervalMs: LOOK_INTERVAL,
+      clock: this.#site.clock,
+      onChange: () => this.#reread(),
+      onError: (error) => this.#report(error),
+    });
+    this.#watch?.stop();
+    this.#watch = watch;
+    await watch.start();
+    if (this.#isStopped) watch.stop();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#watch?.stop();
+  }
+
+  /** Adds the headers that the file asks for. */
+  around(handler: HttpHandler): HttpHandler {
+    return (request, response) => {
+      for (const [name, value] of Object.entries(this.#configuration?.headers ?? {}))
+        response.setHeader(name, value);
+      handler(request, response);
+    };
+  }
+
+  async #read(): Promise<WebConfiguration> {
+    const { readWebConfiguration } = await import("./web-configuration.ts");
+    return readWebConfiguration(this.#path);
+  }
+
+  #take(configuration: WebConfiguration): void {
+    this.#configuration = configuration;
+    this.holder.current = configuration.identity;
+  }
+
+  async #reread(): Promise<void> {
+    const before = this.#configuration;
+    try {
+      const configuration = await this.#read();
+      if ((configuration.identity === undefined) !== (before?.identity === undefined))
+        throw new Error(`${this.#path}: encryption is switched on and off by a reload alone`);
+      this.#take(configuration);
+      this.#site.log.info(`web configuration ${this.#path} is in force for new connections`);
+      if (String(configuration.files) !== String(before?.files)) await this.follow();
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#site.log.error(
+      `could not load web configuration ${messageOf(error)}; the one before it stays in force`,
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
