@@ -11,10 +11,11 @@ export interface TransferSource {
   readonly transferZones: readonly Name[];
   /**
    * One state of a zone; what happens later does not change it.
+   * @param knownSerial the state that whoever asks has: where the changes since then lead to a state that is not the last one, that one will do
    * @returns `undefined` for a name that is not the apex of one of its zones
    * @throws ZoneNotLoadedError while not all of the zone is known: part of one would pass for the whole
    */
-  transfer(apex: Name): ZoneTransfer | undefined;
+  transfer(apex: Name, knownSerial?: number): ZoneTransfer | undefined;
   /**
    * Calls back with the apex after each change that gave a zone a new state. There may be many a second: whoever sends NOTIFY
    * gathers them. The returned function ends that.

@@ -2,8 +2,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decodeMessage } from "../../src/dns/message.ts";
 import { SOA } from "../../src/dns/record-table.ts";
-import { ask } from "./dns-client.ts";
+import { formatRecord } from "../../src/dns/resource-record.ts";
+import { ask, queryOctets, TcpClient } from "./dns-client.ts";
 
 const PATIENCE = 30_000;
 
@@ -58,4 +60,20 @@ export async function withFolder(body: (folder: string) => Promise<void>): Promi
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** All records of a zone that a server hands out, sorted, the SOA record once. */
+export async function copyOf(port: number, zone: string): Promise<readonly string[]> {
+  await using client = await TcpClient.connect({ address: "127.0.0.1", port });
+  client.send(queryOctets(zone, "AXFR"));
+  const records = new Set<string>();
+  for (let boundaries = 0; boundaries < 2; ) {
+    const octets = await client.receive();
+    if (octets === undefined) return [];
+    const { answer, rcode } = decodeMessage(octets);
+    if (rcode !== 0) return [];
+    for (const record of answer) records.add(formatRecord(record));
+    boundaries += answer.filter((record) => SOA.is(record)).length;
+  }
+  return [...records].sort();
 }

@@ -97,6 +97,7 @@ async function nsd(zone: string, source: ZoneSource): Promise<Peer> {
         : [
             `  request-xfr: ${tls === undefined ? "" : "AXFR "}127.0.0.1@${fromPort} ${keyName}${tls === undefined ? "" : " secure"}`,
             `  allow-notify: 127.0.0.1 ${keyName}`,
+            `  provide-xfr: 127.0.0.1 ${keyName}`,
           ]),
       ...("notify" in source ? [`  notify: 127.0.0.1@${source.notify} ${keyName}`] : []),
     ],

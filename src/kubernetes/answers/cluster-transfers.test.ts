@@ -7,13 +7,13 @@ import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import type { TransferSource, ZoneTransfer } from "../../plugin/transfer.ts";
 import { ExternalAnswers } from "../external/external-answers.ts";
-import { ExternalTransfers } from "../external/external-transfers.ts";
+import { externalTransfers } from "../external/external-transfers.ts";
 import type { Service } from "../objects/objects.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { ClusterStore } from "../store/store.ts";
 import { ClusterAnswers } from "./cluster-answers.ts";
-import { ClusterTransfers } from "./cluster-transfers.ts";
+import { clusterTransfers } from "./cluster-transfers.ts";
 
 const octets = (text: string) => parseIpAddress(text) ?? assert.fail(text);
 
@@ -42,9 +42,9 @@ beforeEach(() => {
     apex: Name.parse("dns"),
     ttl: 5,
   };
-  internal = new ClusterTransfers(answers);
-  external = new ExternalTransfers(new ExternalAnswers({ ...outside, headless: false }));
-  headless = new ExternalTransfers(new ExternalAnswers({ ...outside, headless: true }));
+  internal = clusterTransfers(answers, clock);
+  external = externalTransfers(new ExternalAnswers({ ...outside, headless: false }), clock);
+  headless = externalTransfers(new ExternalAnswers({ ...outside, headless: true }), clock);
   store.replaceAll("namespaces", [{ namespace: "", name: "shop" }]);
   store.replaceAll("endpoints", []);
   store.replaceAll("services", []);

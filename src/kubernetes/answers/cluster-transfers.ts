@@ -1,38 +1,35 @@
 /** Zones of the cluster as a plugin for zone transfers takes them. */
-import type { Name } from "../../dns/name.ts";
-import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { TransferSource } from "../../plugin/transfer.ts";
 import type { StoreChange } from "../store/store-change.ts";
 import { startOfAuthority } from "./apex-answers.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";
-import { copyOfZone } from "./zone-copy.ts";
+import { FollowedZones } from "./followed-zones.ts";
+import { shownService, shownServices } from "./service-states.ts";
+import { serverRecords, serviceRecords } from "./zone-copy.ts";
 
 /** The zones that hold names of services. Those of addresses are not transferred, nor are names of pods and topology zones. */
-export class ClusterTransfers implements TransferSource {
-  readonly #answers: ClusterAnswers;
-
-  constructor(answers: ClusterAnswers) {
-    this.#answers = answers;
-  }
-
-  get transferZones(): readonly Name[] {
-    return this.#answers.forwardZones.map(({ name }) => name);
-  }
-
-  transfer(apex: Name): ZoneTransfer | undefined {
-    const { view, forwardZones } = this.#answers;
-    const zone = forwardZones.find(({ name }) => name.equals(apex));
-    if (zone === undefined) return undefined;
-    if (!view.store.isSynced) throw new ZoneNotLoadedError(zone.name);
-    view.store.sealSerial(view.store.serial);
-    const copy = copyOfZone(view, zone);
-    return { soa: startOfAuthority(view, zone), records: () => copy };
-  }
-
-  onZoneChange(listener: (apex: Name) => void): () => void {
-    return this.#answers.view.store.subscribe((change) => {
-      if (changesServices(change)) for (const apex of this.transferZones) listener(apex);
-    });
-  }
+export function clusterTransfers({ view, forwardZones }: ClusterAnswers, clock: Clock): FollowedZones {
+  const { store } = view;
+  return new FollowedZones({
+    view,
+    clock,
+    zones: forwardZones.map((zone) => ({
+      name: zone.name,
+      live: {
+        serial: () => store.serial,
+        seal() {
+          store.sealSerial(store.serial);
+          return startOfAuthority(view, zone);
+        },
+        server: () => serverRecords(view, zone),
+        states: () => shownServices(view),
+        state: (key) => shownService(view, key),
+        recordsOf: (state) => serviceRecords(state, zone, view.ttl),
+      },
+    })),
+    touched: (change) => (changesServices(change) ? change.services : undefined),
+  });
 }
 
 /** Several sources as one. */
@@ -41,9 +38,9 @@ export function joinTransfers(sources: readonly TransferSource[]): TransferSourc
     get transferZones() {
       return sources.flatMap(({ transferZones }) => transferZones);
     },
-    transfer(apex) {
+    transfer(apex, knownSerial) {
       for (const source of sources) {
-        const transfer = source.transfer(apex);
+        const transfer = source.transfer(apex, knownSerial);
         if (transfer !== undefined) return transfer;
       }
       return undefined;

@@ -17,10 +17,21 @@ export interface ServiceState {
 export function shownServices(view: ClusterView): ServiceState[] {
   const states: ServiceState[] = [];
   for (const entry of view.store.services.entries()) {
-    const { service, endpointSets } = entry;
-    if (service === undefined || !view.shows(entry)) continue;
-    if (service.type === "clusterIP" && view.ignores(entry)) continue;
-    states.push({ entry, service, endpoints: () => new ServiceEndpoints(service, endpointSets) });
+    const state = stateOf(view, entry);
+    if (state !== undefined) states.push(state);
   }
   return states.sort((one, other) => (one.entry.key < other.entry.key ? -1 : 1));
+}
+
+/** One of them, by its key. */
+export function shownService(view: ClusterView, key: string): ServiceState | undefined {
+  const entry = view.store.services.entry(key);
+  return entry && stateOf(view, entry);
+}
+
+function stateOf(view: ClusterView, entry: ServiceEntry): ServiceState | undefined {
+  const { service, endpointSets } = entry;
+  if (service === undefined || !view.shows(entry)) return undefined;
+  if (service.type === "clusterIP" && view.ignores(entry)) return undefined;
+  return { entry, service, endpoints: () => new ServiceEndpoints(service, endpointSets) };
 }

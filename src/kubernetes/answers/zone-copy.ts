@@ -16,25 +16,23 @@ import {
   type PortFilter,
   type ServiceNames,
 } from "./service-records.ts";
-import { type ServiceState, shownServices } from "./service-states.ts";
+import type { ServiceState } from "./service-states.ts";
 
-/** The records of a zone as it is now, without the SOA record. Each is what a query for it would get. */
-export function copyOfZone(view: ClusterView, zone: ClusterZone): Iterable<ResourceRecord> {
-  const server = [
+/** Records of a zone that belong to no service, without the SOA record. */
+export function serverRecords(view: ClusterView, zone: ClusterZone): readonly ResourceRecord[] {
+  return [
     ...resolveApex(view, zone, zone, zone.name, RecordType.NS).answer,
     ...resolveNameServerAddress(view, zone, zone.nameServer, RecordType.A).answer,
     ...resolveNameServerAddress(view, zone, zone.nameServer, RecordType.AAAA).answer,
   ];
-  const states = shownServices(view);
-  return {
-    *[Symbol.iterator]() {
-      yield* server;
-      for (const state of states) yield* recordsOf(state, zone, view.ttl);
-    },
-  };
 }
 
-function recordsOf(state: ServiceState, zone: ClusterZone, ttl: number): readonly ResourceRecord[] {
+/** Those of a service. Each is what a query for it would get. */
+export function serviceRecords(
+  state: ServiceState,
+  zone: ClusterZone,
+  ttl: number,
+): readonly ResourceRecord[] {
   const { entry, service } = state;
   const name = zone.serviceName(entry);
   if (name === undefined) return [];

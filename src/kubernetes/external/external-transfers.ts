@@ -1,10 +1,12 @@
 /** External zones as a plugin for zone transfers takes them (CoreDNS facts 2.46). */
+
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { changesServices } from "../answers/cluster-transfers.ts";
-import { type ServiceState, shownServices } from "../answers/service-states.ts";
+import { FollowedZones } from "../answers/followed-zones.ts";
+import { type ServiceState, shownService, shownServices } from "../answers/service-states.ts";
 import { headlessRecords, namedPorts, portName } from "../answers/zone-copy.ts";
 import { externalAddresses } from "./external-addresses.ts";
 import type { ExternalAnswers } from "./external-answers.ts";
@@ -13,52 +15,41 @@ import { resolveExternalService } from "./external-service.ts";
 import { type ExternalView, externalSerial } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
 
-export class ExternalTransfers implements TransferSource {
-  readonly #view: ExternalView;
-  readonly #zones: readonly ExternalZone[];
-
-  constructor({ view }: ExternalAnswers) {
-    this.#view = view;
-    this.#zones = view.zones.filter((zone) => !zone.isReverse);
-  }
-
-  get transferZones(): readonly Name[] {
-    return this.#zones.map(({ name }) => name);
-  }
-
-  transfer(apex: Name): ZoneTransfer | undefined {
-    const view = this.#view;
-    const { store } = view.cluster;
-    const zone = this.#zones.find(({ name }) => name.equals(apex));
-    if (zone === undefined) return undefined;
-    if (!store.isSynced) throw new ZoneNotLoadedError(zone.name);
-    store.sealSerial(externalSerial(view));
-    const copy = copyOfExternalZone(view, zone);
-    return { soa: startOfExternalAuthority(view, zone), records: () => copy };
-  }
-
-  onZoneChange(listener: (apex: Name) => void): () => void {
-    const { cluster, headless } = this.#view;
-    return cluster.store.subscribe((change) => {
-      if (change.externalServices.length === 0 && !(headless && changesServices(change))) return;
-      for (const apex of this.transferZones) listener(apex);
-    });
-  }
+export function externalTransfers({ view }: ExternalAnswers, clock: Clock): FollowedZones {
+  const { cluster, headless } = view;
+  const { store } = cluster;
+  return new FollowedZones({
+    view: cluster,
+    clock,
+    zones: view.zones
+      .filter((zone) => !zone.isReverse)
+      .map((zone) => ({
+        name: zone.name,
+        live: {
+          serial: () => externalSerial(view),
+          seal() {
+            store.sealSerial(externalSerial(view));
+            return startOfExternalAuthority(view, zone);
+          },
+          server: () => serverRecords(view, zone),
+          states: () => shownServices(cluster),
+          state: (key) => shownService(cluster, key),
+          recordsOf: (state) => recordsOf(view, zone, state),
+        },
+      })),
+    touched(change) {
+      if (headless && changesServices(change)) return [...change.externalServices, ...change.services];
+      return change.externalServices.length === 0 ? undefined : change.externalServices;
+    },
+  });
 }
 
-function copyOfExternalZone(view: ExternalView, zone: ExternalZone): Iterable<ResourceRecord> {
-  const server = [
+function serverRecords(view: ExternalView, zone: ExternalZone): readonly ResourceRecord[] {
+  return [
     ...resolveZone(view, zone, zone.name, RecordType.NS).answer,
     ...resolveServerName(view, zone, zone.nameServer, RecordType.A).answer,
     ...resolveServerName(view, zone, zone.nameServer, RecordType.AAAA).answer,
   ];
-  const states = shownServices(view.cluster);
-  return {
-    *[Symbol.iterator]() {
-      yield* server;
-      for (const state of states) yield* recordsOf(view, zone, state);
-    },
-  };
 }
 
 function recordsOf(view: ExternalView, zone: ExternalZone, state: ServiceState): readonly ResourceRecord[] {

@@ -264,6 +264,11 @@ export class ClusterStore {
     this.#externalSerial = externalSerial;
   }
 
+  /** Whether its serials are those of another store: none can be kept from standing for a later state as well. */
+  get isReplica(): boolean {
+    return this.#replica;
+  }
+
   /** How much observers have been told, or would have been. */
   get sequence(): number {
     return this.#sequence;

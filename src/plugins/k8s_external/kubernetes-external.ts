@@ -1,6 +1,7 @@
 import { CLUSTER, CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
+import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
-import { ExternalTransfers } from "../../kubernetes/external/external-transfers.ts";
+import { externalTransfers } from "../../kubernetes/external/external-transfers.ts";
 import {
   type Handler,
   type PluginInstance,
@@ -17,7 +18,7 @@ export class KubernetesExternal implements PluginInstance {
   readonly #config: ExternalConfig;
   readonly #site: Site;
   #handler: ExternalHandler | undefined;
-  #transfers: ExternalTransfers | undefined;
+  #transfers: FollowedZones | undefined;
   #end: (() => void) | undefined;
 
   constructor(config: ExternalConfig, site: Site) {
@@ -54,10 +55,11 @@ export class KubernetesExternal implements PluginInstance {
       touched.add(change);
     });
     this.#handler = handler;
-    this.#transfers = new ExternalTransfers(answers);
+    this.#transfers = externalTransfers(answers, clock);
     this.#end = () => {
       unsubscribe();
       touched.stop();
+      this.#transfers?.stop();
     };
   }
 

@@ -3,8 +3,9 @@ import type { Name } from "../../dns/name.ts";
 import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.ts";
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
-import { ClusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
+import { clusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/replication.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
@@ -30,6 +31,7 @@ export class ShownCluster {
   readonly searchPaths: ClientSearchPaths;
   /** kube-dns had none. */
   readonly transfers: TransferSource | undefined;
+  readonly #transferred: readonly FollowedZones[];
   readonly clients: ClusterClients;
   readonly services: readonly Offer<unknown>[];
   readonly #zones: readonly Name[];
@@ -85,9 +87,8 @@ export class ShownCluster {
       });
     const all =
       this.#multicluster === undefined ? [this.#answers] : [this.#answers, this.#multicluster.answers];
-    this.transfers = values.kube_dns
-      ? undefined
-      : joinTransfers(all.map((answers) => new ClusterTransfers(answers)));
+    this.#transferred = values.kube_dns ? [] : all.map((answers) => clusterTransfers(answers, clock));
+    this.transfers = values.kube_dns ? undefined : joinTransfers(this.#transferred);
     this.searchPaths = new ClientSearchPaths(this.#answers);
     this.clients = clusterClients(this.#answers, this.#zones, live);
     this.services = [WATCHED_CLUSTER.offer(cluster), CLUSTER.offer({ view: this.#answers.view })];
@@ -119,6 +120,7 @@ export class ShownCluster {
   stop(): void {
     for (const end of this.#ends.splice(0)) end();
     this.#touched.stop();
+    for (const zones of this.#transferred) zones.stop();
     this.#multicluster?.stop();
   }
 

@@ -114,9 +114,11 @@ export class ZoneTransfers implements PluginInstance {
     }
     const known = isIncremental ? knownSerial(query) : undefined;
     if (known === MALFORMED) return query.fail(Rcode.SERVFAIL);
+    // Serial 0 is what somebody says who has nothing (CoreDNS facts 2.41).
+    const base = known === 0 ? undefined : known;
     let found: ZoneTransfer | undefined;
     try {
-      found = copyFrom(this.#site.block.plugins(), query.name);
+      found = copyFrom(this.#site.block.plugins(), query.name, base);
     } catch (error) {
       this.#transfers.slot(label, "failed").increment();
       return query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
@@ -125,8 +127,6 @@ export class ZoneTransfers implements PluginInstance {
     const { soa } = found;
     // RFC 1995 section 2: over UDP the SOA record alone says whether to come back over TCP.
     if (!query.overStream) return query.reply({ authoritative: true, answer: [soa] });
-    // Serial 0 is what somebody says who has nothing (CoreDNS facts 2.41).
-    const base = known === 0 ? undefined : known;
     this.#transfers.slot(label, transferWay(found, base)).increment();
     const records = transferRecords(found, base);
     return new ReplyStream(transferMessages(query, records, this.#logger(query, soa.data.serial)));
@@ -164,9 +164,13 @@ function permissionsOf({ zones, to, source, key }: TransferConfig): Permission[]
   return zones.zones.map((zone) => ({ zone: zone.toLowerCase(), everybody, clients, notified, source, key }));
 }
 
-function copyFrom(plugins: readonly PlacedPlugin[], apex: Name): ZoneTransfer | undefined {
+function copyFrom(
+  plugins: readonly PlacedPlugin[],
+  apex: Name,
+  knownSerial: number | undefined,
+): ZoneTransfer | undefined {
   for (const { instance } of plugins) {
-    const transfer = instance.transferSource?.transfer(apex);
+    const transfer = instance.transferSource?.transfer(apex, knownSerial);
     if (transfer !== undefined) return transfer;
   }
   return undefined;
