@@ -3,6 +3,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { CommandEntry } from "../src/cli/command-entry.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import type { FlagDescription } from "../src/cli/flag-table.ts";
 import { SERVER_FLAGS } from "../src/cli/flags.ts";
@@ -19,20 +20,8 @@ const date = (epoch === undefined ? new Date() : new Date(Number(epoch) * 1000))
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 write(await programPage());
-for (const { name, file } of [
-  { name: "check", file: "docs/check.md" },
-  { name: "explain", file: "docs/explain.md" },
-  { name: "doctor", file: "docs/doctor.md" },
-  { name: "test", file: "docs/test.md" },
-  { name: "plugin", file: "docs/plugins.md" },
-  ...["migrate", "kube-dns", "dnsmasq-nanny", "node-cache", "kube2sky", "sidecar", "exechealthz"].map(
-    (name) => ({
-      name,
-      file: `docs/predecessors/${name}.md`,
-    }),
-  ),
-])
-  write(await commandPage(name, file));
+for (const command of COMMANDS)
+  if (command.page !== undefined) write(await commandPage(command, command.page));
 write(corefilePage());
 for (const { name } of await builtInPlugins()) write(pluginPage(name));
 if (process.argv[2] === undefined) listInPackage();
@@ -98,16 +87,15 @@ ${commands.join("\n")}
 
 ## See also
 
-${["check", "explain", "doctor", "test", "plugin"].map((name) => `\`portolan-${name}\`(1)`).join(", ")}, \`Corefile\`(5), and for each plugin
+${COMMANDS.flatMap(({ name, page }) => (page === undefined ? [] : [`\`portolan-${name}\`(1)`])).join(", ")}, \`Corefile\`(5), and for each plugin
 \`portolan-\`*plugin*(7)
 `;
   return { name: "portolan", section: 1, summary: "the DNS server of a Kubernetes cluster", body } as const;
 }
 
-async function commandPage(name: string, file: string) {
-  const { summary, rest } = splitPage(readFileSync(join(root, file), "utf8"));
-  const command = COMMANDS.find((each) => each.name === name);
-  if (command === undefined) throw new Error(`there is no command ${name}`);
+async function commandPage(command: CommandEntry, page: string) {
+  const { name } = command;
+  const { summary, rest } = splitPage(readFileSync(join(root, "docs", page), "utf8"));
   const synopsis = /```txt\n(portolan [\s\S]*?)```\n/.exec(rest);
   const isOfCommand = synopsis?.[1]?.startsWith(`portolan ${name}`) === true;
   const behind = isOfCommand ? rest.replace(synopsis[0], "") : rest;
@@ -124,6 +112,10 @@ ${flagTable(await command.flags())}
 ## Description
 
 ${behind}
+
+## Exit status
+
+${command.exitCodes.replaceAll(/, (?=\d )/g, "; ")}.
 
 ## See also
 

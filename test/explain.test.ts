@@ -157,6 +157,19 @@ describe("portolan explain", { concurrency: 2 }, () => {
     assert.match(output, /asked by 10\.244\.3\.40 over UDP/);
   });
 
+  test("walks the default search path of a namespace where the manifests have no Pods", async (t) => {
+    const cwd = makeTree(t, { "not-ready.yaml": NOT_READY });
+    const args = ["explain", "front", "-conf", "stdin", "-manifests", "not-ready.yaml", "-from"];
+    const { code, output } = await runPortolan([...args, "shop/any"], { cwd, input: CLUSTER });
+    assert.equal(code, 0);
+    assert.match(output, /^pod shop\/any, glibc\n/);
+    assert.match(output, /search +shop\.svc\.cluster\.local svc\.cluster\.local cluster\.local\n/);
+    assert.match(output, /assumed +dnsPolicy ClusterFirst [^\n]*\n +the manifests have no Pods\n/);
+    assert.match(output, / 1\. front\.shop\.svc\.cluster\.local\. {2}NOERROR/);
+    const nowhere = await runPortolan([...args, "attic/any"], { cwd, input: CLUSTER });
+    assert.match(nowhere.errors, /^-from attic\/any: the manifests have no namespace attic\n$/m);
+  });
+
   test("-json says the same to programs", async () => {
     const { output } = await explainCluster("web.default.svc.cluster.local", "-json");
     const explanation = JSON.parse(output);

@@ -11,7 +11,7 @@ import { Portolan, runPortolan } from "./support/portolan.ts";
 test("help lists commands and plugins", async (t) => {
   const { code, output } = await runPortolan(["help"], { cwd: makeTree(t, {}) });
   assert.equal(code, 0);
-  assert.match(output, /portolan check \[COREFILE/);
+  assert.match(output, /\n {2}check {2,}finds all faults/);
   assert.match(output, /\n {2}acl any [a-z0-9_ ]*\bcache /);
 });
 
@@ -24,11 +24,49 @@ test("help PLUGIN is its README", async (t) => {
   assert.equal(stripVTControlCharacters(output), output);
 });
 
+test("help COMMAND is its page, with its flags and exit codes", async (t) => {
+  const cwd = makeTree(t, {});
+  for (const [name, begin] of [
+    ["check", /^portolan check\n\nLooks for faults/],
+    ["explain", /^portolan explain\n/],
+    ["test", /^portolan test\n/],
+  ] as const) {
+    const { code, output } = await runPortolan(["help", name], { cwd });
+    assert.equal(code, 0);
+    assert.match(output, begin);
+    assert.match(output, /\nFlags\n\n {2}-\w[\s\S]*\nExit codes: 0 /);
+  }
+  const { output } = await runPortolan(["help", "completion"], { cwd });
+  assert.match(output, /^Usage: portolan completion /);
+  const { output: plugin } = await runPortolan(["help", "plugin", "explain"], { cwd });
+  assert.match(plugin, /^explain\n/);
+});
+
+test("help Corefile is the page on Corefiles", async (t) => {
+  const { code, output } = await runPortolan(["help", "Corefile"], { cwd: makeTree(t, {}) });
+  assert.equal(code, 0);
+  assert.match(output, /^(The )?Corefile\n/);
+});
+
+test("help fits the width of the terminal", async (t) => {
+  const cwd = makeTree(t, {});
+  for (const width of [60, 80, 100]) {
+    for (const name of [[], ["cache"], ["check"], ["kube-dns"]]) {
+      const { output } = await runPortolan(["help", ...name], { cwd, env: { COLUMNS: String(width) } });
+      // Code is shown as it stands.
+      const long = output.split("\n").filter((line) => line.length > width && !line.startsWith("    "));
+      assert.deepEqual(long, [], `${name}`);
+    }
+  }
+});
+
 test("help with a name that is none", async (t) => {
   const cwd = makeTree(t, {});
   for (const [args, message] of [
-    [["cahce"], 'there is no plugin "cahce"; did you mean "cache"?\n'],
-    [["zzzzzzzz"], 'there is no plugin "zzzzzzzz" ("portolan help" lists them)\n'],
+    [["cahce"], 'there is no command and no plugin "cahce"; did you mean "cache"?\n'],
+    [["corefile"], 'there is no command and no plugin "corefile"; did you mean "Corefile"?\n'],
+    [["plugin", "check"], 'there is no command and no plugin "check" ("portolan help" lists them)\n'],
+    [["zzzzzzzz"], 'there is no command and no plugin "zzzzzzzz" ("portolan help" lists them)\n'],
     [["a", "b"], "help takes one name, not also b\n"],
   ] as const) {
     const { code, output, errors } = await runPortolan(["help", ...args], { cwd });

@@ -67,6 +67,27 @@ test("the page of a command has its flags", async () => {
   }
 });
 
+test("the page of a command has its exit status and a synopsis of at most 80 columns", () => {
+  for (const name of ["portolan", ...COMMANDS_WITH_FLAGS.map((command) => `portolan-${command}`)]) {
+    const text = readFileSync(join(folder, `${name}.1`), "utf8");
+    assert.match(text, /\.SH EXIT STATUS\n0 .*2 .*\n/s, name);
+    const synopsis = /\.SH SYNOPSIS\n\.RS 4\n\.nf\n([\s\S]*?)\.fi/.exec(text)?.[1] ?? assert.fail(name);
+    // 7 columns of margin and 4 of indentation stand in front.
+    for (const line of synopsis.replaceAll("\\&", "").replaceAll("\\-", "-").split("\n"))
+      assert.ok(line.length <= 80 - 11, line);
+  }
+});
+
+test("what a page refers to is there", () => {
+  for (const page of pages) {
+    const [, seeAlso = ""] = /\.SH SEE ALSO\n([\s\S]*)$/.exec(readFileSync(join(folder, page), "utf8")) ?? [];
+    const references = [...seeAlso.matchAll(/\\fB((?:\w|\\-)+)\\fR\((\d)\)/g)];
+    assert.ok(references.length > 0, page);
+    for (const [, name = "", section] of references)
+      assert.ok(pages.includes(`${name.replaceAll("\\-", "-")}.${section}`), `${page}: ${name}(${section})`);
+  }
+});
+
 for (const [tool, args] of [
   ["mandoc", ["-T", "lint", "-W", "warning"]],
   ["groff", ["-man", "-Tutf8", "-k", "-t", "-ww", "-z"]],

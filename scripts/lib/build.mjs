@@ -49,6 +49,9 @@ export async function build(root, node) {
     );
     await runLogged(node, [join(import.meta.dirname, "bundle.mjs"), modules, made], logged);
     copyOtherFiles(join(root, "src"), made);
+    // What "portolan help" shows.
+    const pages = join(root, "docs");
+    if (existsSync(pages)) cpSync(pages, join(made, "docs"), { recursive: true });
     if (existsSync(join(root, "src", "console", "page")))
       await runLogged(node, [join(import.meta.dirname, "build-page.mjs"), made], logged);
     const stamp = join(work, BUILD_STAMP);

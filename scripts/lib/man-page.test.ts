@@ -30,11 +30,16 @@ const CASES: readonly [what: string, markdown: string, roff: readonly string[]][
     ['.IP "\\(bu" 4', "a b", ".RS 4", '.IP "\\(bu" 4', "c", ".RE", '.IP "\\(bu" 4', "d"],
   ],
   ["a numbered list", "1. a\n2. b\n", ['.IP "1." 4', "a", '.IP "2." 4', "b"]],
-  ["a table of two columns", "| x | y |\n|---|---|\n| `a` | b |\n", [".TP", "\\fBa\\fR", "b"]],
+  ["a table without headings", "| | |\n|---|---|\n| a | b |\n", [".TP", "a", "b"]],
+  [
+    "a table of two columns",
+    "| x | y |\n|---|---|\n| `a` | b |\n",
+    [".TP", "\\fIx\\fR", "\\fIy\\fR", ".TP", "\\fBa\\fR", "b"],
+  ],
   [
     "a table of more columns",
     "| x | y | z |\n|---|---|---|\n| a\\|b | c | d |\n| e | | f |\n",
-    [".TP", "a|b", "y: c; z: d", ".TP", "e", "z: f"],
+    [".TP", "\\fIx\\fR", "\\fIy\\fR; \\fIz\\fR", ".TP", "a|b", "y: c; z: d", ".TP", "e", "z: f"],
   ],
 ];
 for (const [what, markdown, roff] of CASES) test(what, () => assert.deepEqual(bodyOf(markdown), roff));

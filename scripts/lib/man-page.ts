@@ -2,6 +2,7 @@
  * Manual pages out of the Markdown of this project. A converter of somebody else's would bring a parser for all of Markdown, and takes
  * the first heading for a name without summary, which `man -k` cannot find; our pages have few forms, and each has one here.
  */
+import { type MarkdownBlock, parseMarkdown } from "../../src/cli/help/markdown-blocks.ts";
 
 export interface ManPage {
   /** `portolan-cache`. */
@@ -21,7 +22,7 @@ export function manPage({ name, section, summary, body, version, date }: ManPage
     `.TH "${name.toUpperCase()}" "${section}" "${date}" "Portolan ${version}" "Portolan"`,
     ".SH NAME",
     `${escapeCode(name)} \\- ${escapeText(summary)}`,
-    ...convert(body.split("\n")),
+    ...convert(parseMarkdown(body)),
   ];
   const kept = lines.filter((line, index) => {
     // A heading begins a paragraph already.
@@ -44,81 +45,38 @@ export function splitPage(text: string): {
   return { title, summary: sentence, rest: others === "" ? behind : `${others}\n\n${behind}` };
 }
 
-function convert(lines: readonly string[]): string[] {
-  const out: string[] = [];
-  for (let at = 0; at < lines.length; ) {
-    const line = lines[at] ?? "";
-    const fence = /^( *)```/.exec(line);
-    const heading = /^(#{1,6}) (.*)$/.exec(line);
-    const item = ITEM.exec(line);
-    if (line.trim() === "") at++;
-    else if (fence !== null) {
-      const end = lines.findIndex((other, index) => index > at && /^ *````?`?\s*$/.test(other));
-      const until = end === -1 ? lines.length : end;
-      const indent = fence[1]?.length ?? 0;
-      out.push(
-        ...code(lines.slice(at + 1, until).map((text) => text.slice(Math.min(indent, leading(text))))),
-      );
-      at = until + 1;
-    } else if (heading !== null) {
-      const [, marks = "", title = ""] = heading;
-      out.push(marks.length <= 2 ? `.SH ${escapeText(plain(title).toUpperCase())}` : `.SS ${inline(title)}`);
-      at++;
-    } else if (item !== null) {
-      const indent = line.length - line.trimStart().length;
-      let end = at + 1;
-      while (end < lines.length && belongsTo(lines, end, indent)) end++;
-      const width = item[0].length;
-      const inner = [
-        line.slice(width),
-        ...lines.slice(at + 1, end).map((text) => text.slice(Math.min(width, leading(text)))),
+function convert(blocks: readonly MarkdownBlock[]): string[] {
+  return blocks.flatMap(convertBlock);
+}
+
+function convertBlock(block: MarkdownBlock): string[] {
+  switch (block.kind) {
+    case "heading":
+      return [
+        block.level <= 2 ? `.SH ${escapeText(plain(block.text).toUpperCase())}` : `.SS ${inline(block.text)}`,
       ];
-      const mark = /\d/.test(item[1] ?? "") ? (item[1] ?? "") : "\\(bu";
-      const [first = "", ...rest] = convert(inner);
-      out.push(`.IP "${mark}" 4`, ...(first === ".PP" ? [] : [first]));
-      // What follows the first paragraph of an item stands below it.
-      const next = rest.findIndex((text) => /^\.(PP|IP|RS|TP)/.test(text));
-      const own = next === -1 ? rest : rest.slice(0, next);
-      out.push(...own, ...(next === -1 ? [] : [".RS 4", ...rest.slice(next), ".RE"]));
-      at = end;
-    } else if (line.trimStart().startsWith("|")) {
-      let end = at;
-      while ((lines[end] ?? "").trimStart().startsWith("|")) end++;
-      out.push(...table(lines.slice(at, end)));
-      at = end;
-    } else {
-      let end = at + 1;
-      while (end < lines.length && !startsBlock(lines[end] ?? "")) end++;
-      const text = lines.slice(at, end).map((each) => each.replace(/^> ?/, "").trim());
-      out.push(".PP", ...wrapped(inline(text.join(" "))));
-      at = end;
-    }
+    case "code":
+      return code(block.lines);
+    case "paragraph":
+      return [".PP", ...wrapped(inline(block.text))];
+    case "item":
+      return item(block.mark, block.blocks);
+    case "table":
+      return table(block.header, block.rows);
   }
-  return out;
 }
 
-const ITEM = /^ *([-*]|\d+\.) +/;
-
-function startsBlock(line: string): boolean {
-  return (
-    line.trim() === "" ||
-    /^ *```/.test(line) ||
-    /^#{1,6} /.test(line) ||
-    ITEM.test(line) ||
-    /^ *\|/.test(line)
-  );
-}
-
-/** Whether a line goes on with the item of a list that is indented so far. */
-function belongsTo(lines: readonly string[], at: number, indent: number): boolean {
-  const line = lines[at] ?? "";
-  if (line.trim() !== "") return leading(line) > indent || !startsBlock(line);
-  const next = lines.slice(at).find((other) => other.trim() !== "");
-  return next !== undefined && leading(next) > indent;
-}
-
-function leading(line: string): number {
-  return line.length - line.trimStart().length;
+function item(mark: string, blocks: readonly MarkdownBlock[]): string[] {
+  const [first = "", ...rest] = convert(blocks);
+  // What follows the first paragraph of an item stands below it.
+  const next = rest.findIndex((text) => /^\.(PP|IP|RS|TP)/.test(text));
+  const own = next === -1 ? rest : rest.slice(0, next);
+  return [
+    `.IP "${/\d/.test(mark) ? mark : "\\(bu"}" 4`,
+    ...(first === ".PP" ? [] : [first]),
+    ...own,
+    ...(next === -1 ? [] : [".RS 4", ...rest.slice(next), ".RE"]),
+  ];
 }
 
 function code(lines: readonly string[]): string[] {
@@ -126,22 +84,21 @@ function code(lines: readonly string[]): string[] {
   return [".PP", ".RS 4", ".nf", ...text, ".fi", ".RE"];
 }
 
-/** The first cell of a row is a term; the others follow with their headings, where there is more than one. */
-function table(lines: readonly string[]): string[] {
-  const [header = [], , ...rows] = lines.map(cells);
-  return rows.flatMap(([term = "", ...others]) => {
-    const named = others.flatMap((cell, index) => {
-      const title = header[index + 1] ?? "";
-      if (cell === "") return [];
-      return [others.length > 1 && title !== "" ? `${title}: ${cell}` : cell];
-    });
-    return [".TP", inline(term) || "\\&", ...wrapped(inline(named.join("; ")) || "\\&")];
-  });
-}
-
-function cells(line: string): string[] {
-  const inner = line.trim().replace(/^\|/, "").replace(/\|$/, "");
-  return inner.split(/(?<!\\)\|/).map((cell) => cell.replaceAll("\\|", "|").trim());
+/** The first cell of a row is a term; the others follow, with the titles of their columns where there is more than one. */
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const [first = "", ...titles] = header;
+  const named = titles.flatMap((title) => (title === "" ? [] : [`*${title}*`])).join("; ");
+  return [
+    ...(first === "" ? [] : [".TP", inline(`*${first}*`), inline(named) || "\\&"]),
+    ...rows.flatMap(([term = "", ...others]) => {
+      const told = others.flatMap((cell, index) => {
+        const title = titles[index] ?? "";
+        if (cell === "") return [];
+        return [others.length > 1 && title !== "" ? `${title}: ${cell}` : cell];
+      });
+      return [".TP", inline(term) || "\\&", ...wrapped(inline(told.join("; ")) || "\\&")];
+    }),
+  ];
 }
 
 function inline(text: string): string {

@@ -15,6 +15,9 @@ export interface CommandEntry {
   readonly wordKind: WordKind;
   /** Where it has actions (`plugin new`): their names. */
   readonly actions?: readonly string[];
+  /** Its page, below `docs/`. */
+  readonly page?: string;
+  readonly exitCodes: string;
   /** Loaded when asked for: none of them shall make the others slower to start. */
   readonly load: () => Promise<Command>;
   readonly flags: () => Promise<readonly FlagDescription[]>;

@@ -75,7 +75,7 @@ export function parseFlags<F>(
 export function flagLines(rows: readonly FlagDescription[]): string[] {
   return rows.map(({ names, value, about }) => {
     const spelled = names.map((name) => `-${name}`).join(", ");
-    return `  ${(value === undefined ? spelled : `${spelled} ${value}`).padEnd(26)} ${about}`;
+    return `  ${(value === undefined ? spelled : `${spelled} ${value}`).padEnd(25)}  ${about}`;
   });
 }
 

@@ -2,6 +2,7 @@
 import type { CommandEntry } from "./command-entry.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";
+import { fitted } from "./terminal.ts";
 
 export interface ServerFlags extends PluginFlags {
   conf: string;
@@ -75,17 +76,18 @@ export function parseServerFlags(argv: readonly string[]): ServerFlags {
 }
 
 export function usage(program: string, commands: readonly CommandEntry[]): string {
-  return [
+  const text = [
     `${program} serves DNS as a Corefile says.`,
     "",
-    `Usage: ${program} [-conf Corefile] [-dns.port PORT] [-quiet]`,
-    ...commands.map(
-      ({ name, words, about }) => `       ${`${program} ${name} ${words}`.padEnd(42)} ${about}`,
-    ),
+    `Usage: ${program} [-conf COREFILE] [-dns.port PORT] [-quiet]`,
+    `       ${program} COMMAND [WORDS...]`,
+    "",
+    ...commands.map(({ name, about }) => `  ${name.padEnd(14)} ${about}`),
     "",
     ...flagLines(SERVER_FLAGS),
     "",
     "Signals: SIGUSR1 reloads the Corefile, SIGTERM and SIGINT stop gracefully.",
     "",
-  ].join("\n");
+  ];
+  return fitted(text.join("\n"));
 }

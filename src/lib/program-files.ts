@@ -10,6 +10,11 @@ export function programFile(path: string): URL {
   return new URL(path, root);
 }
 
+/** @param path below `docs/`, which the build puts beside the program's other files */
+export function documentationFile(path: string): URL {
+  return new URL(`${extension === ".ts" ? "../" : ""}docs/${path}`, root);
+}
+
 /** @param path from the root and without extension, such as `plugin/index`; the build makes an entry of each that is asked for */
 export function programModule(path: string): URL {
   return new URL(path + extension, root);

@@ -9,9 +9,10 @@ import { type CorefileSource, inspectConfiguration } from "../../server/configur
 import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
 import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
-import { wantsColour } from "../terminal.ts";
+import { fitted, wantsColour } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
 import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 import { FORMATS, type Format } from "./formats.ts";
@@ -202,14 +203,17 @@ function defaultFile(): string {
 }
 
 function usage(): string {
-  return [
+  const text = [
     "portolan check looks for faults in Corefiles. It opens no socket and starts nothing.",
     "",
-    'Usage: portolan check [-format FORMAT] [-strict] [-no-files] [COREFILE...]   (default ./Corefile, "-" is standard input)',
+    "Usage: portolan check [-format FORMAT] [-strict] [-no-files] [COREFILE...]",
+    "",
+    "Without COREFILE it checks ./Corefile; - is standard input.",
     "",
     ...flagLines(CHECK_FLAGS),
     "",
-    "Exit codes: 0 no faults or warnings alone, 1 errors (with -strict warnings too), 2 nothing could be checked.",
+    exitCodesLine("check"),
     "",
-  ].join("\n");
+  ];
+  return fitted(text.join("\n"));
 }

@@ -1,5 +1,7 @@
 /** `portolan completion`: scripts with which shells complete commands, flags, plugins and files. */
 import type { CommandEntry } from "../command-entry.ts";
+import { exitCodesLine } from "../exit-codes.ts";
+import { fitted } from "../terminal.ts";
 import { bashCompletion } from "./bash.ts";
 import { fishCompletion } from "./fish.ts";
 import { type CompletionModel, completionModel } from "./model.ts";
@@ -16,18 +18,20 @@ const USAGE = `Usage: portolan completion bash|zsh|fish   prints a script for th
   bash  in ~/.bashrc:                  source <(portolan completion bash)
   zsh   in ~/.zshrc, behind compinit:  source <(portolan completion zsh)
   fish  once:                          portolan completion fish > ~/.config/fish/completions/portolan.fish
+
+${exitCodesLine("completion")}
 `;
 
 /** @returns the exit code: 0, or 2 for a shell that is none of these */
 export async function completion(argv: readonly string[], all: readonly CommandEntry[]): Promise<number> {
   const [shell = "", ...others] = argv;
   if (/^--?h(elp)?$/.test(shell)) {
-    process.stdout.write(USAGE);
+    process.stdout.write(fitted(USAGE));
     return 0;
   }
   const script = SHELLS.get(shell);
   if (script === undefined || others.length > 0) {
-    process.stderr.write(USAGE);
+    process.stderr.write(fitted(USAGE));
     return 2;
   }
   process.stdout.write(script(await completionModel(all)));

@@ -2,10 +2,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Capture } from "../../console/doctor/capture.ts";
 import { diagnose } from "../../console/doctor/diagnose.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { ConsoleClient } from "../live/console-client.ts";
 import { faultOfFile } from "../readable-file.ts";
-import { wantsColour } from "../terminal.ts";
+import { fitted, wantsColour } from "../terminal.ts";
 import { captureLines, readCapture } from "./capture-file.ts";
 import { collect } from "./collect.ts";
 import { DOCTOR_FLAGS, type DoctorFlags, defaultDoctorFlags } from "./flags.ts";
@@ -20,7 +21,16 @@ const STDIN = 0;
 
 /** @returns the exit code: 0 where nothing is wrong, 1 where something is, 2 where nothing could be looked at */
 export async function doctor(argv: readonly string[]): Promise<number> {
-  const usage = `Usage: portolan doctor [FLAGS] [CAPTURE]\n\n${flagLines(DOCTOR_FLAGS).join("\n")}\n`;
+  const usage = fitted(
+    [
+      "Usage: portolan doctor [FLAGS] [CAPTURE]",
+      "",
+      ...flagLines(DOCTOR_FLAGS),
+      "",
+      exitCodesLine("doctor"),
+      "",
+    ].join("\n"),
+  );
   try {
     const flags = defaultDoctorFlags();
     const [file, ...others] = parseFlags(DOCTOR_FLAGS, flags, argv, true);

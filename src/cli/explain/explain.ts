@@ -7,8 +7,9 @@ import { ExplainError, type ExplainQuestion, type Explanation } from "../../plug
 import { ConfigurationError } from "../../server/configuration/configuration.ts";
 import { PluginListError } from "../../server/configuration/plugin-registry.ts";
 import { UnreadableCorefile } from "../corefile-source.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
-import { wantsColour } from "../terminal.ts";
+import { fitted, wantsColour } from "../terminal.ts";
 import { type Explainer, fault } from "./explainer.ts";
 import { defaultExplainFlags, EXPLAIN_FLAGS, type ExplainFlags, flagsWithoutServer } from "./flags.ts";
 import { formatExplanation, formatPodSearch } from "./human.ts";
@@ -177,19 +178,21 @@ function toJson(value: object): string {
 }
 
 function usage(): string {
-  return [
-    "portolan explain shows the way of one query: block, plugins, reasons, upstreams, answer.",
+  const text = [
+    "portolan explain traces a query: block, plugins, reasons, upstreams, answer.",
     "",
-    "Usage: portolan explain NAME [TYPE] [-conf FILE] [-from IP|NAMESPACE/POD] [-json]   (TYPE is A unless given)",
-    "       portolan explain NAME [TYPE] -server ADDR [-from IP|NAMESPACE/POD] [-json]",
+    "Usage: portolan explain NAME [TYPE] [-conf FILE] [-from IP|NAMESPACE/POD]",
+    "       portolan explain NAME [TYPE] -server ADDR [-from IP|NAMESPACE/POD]",
+    "",
+    "The default TYPE is A.",
     "",
     ...flagLines(EXPLAIN_FLAGS),
     "",
-    "With -conf it opens no socket to listen and asks no running server: the configuration is made in this process,",
-    "and its cache is empty. Other servers that the Corefile names (upstreams, a cluster) are really asked.",
-    "With -server it asks the server that runs, with its cache, if the plugin explain is in its Corefile.",
+    "Without -server it runs the configuration in this process, with an empty cache, and listens on no socket. It does query the upstreams and the cluster that the Corefile names.",
+    "With -server it asks the running server, with its cache. The Corefile of that server needs the plugin explain.",
     "",
-    "Exit codes: 0 explained, whatever the answer is, 2 nothing could be explained.",
+    exitCodesLine("explain"),
     "",
-  ].join("\n");
+  ];
+  return fitted(text.join("\n"));
 }

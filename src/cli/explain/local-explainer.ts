@@ -92,10 +92,15 @@ export class LocalExplainer implements Explainer {
     const pod = pods.find((each) => each.namespace === namespace && each.name === name);
     if (pod !== undefined) return { pod: { ...pod, assumed: [] }, domain: first.domain };
     if (live !== undefined) return { pod: await podFromApi(live, namespace, name), domain: live.domain };
+    if (pods.length === 0) {
+      if (first.hasNamespace(namespace) === false)
+        throw fault(`-from ${namespace}/${name}: the manifests have no namespace ${namespace}`);
+      return { pod: assumedPod(namespace, name, "the manifests have no Pods"), domain: first.domain };
+    }
     const known = pods.map((each) => `${each.namespace}/${each.name}`);
-    const hint =
-      known.length === 0 ? "there are no pods in them" : `there are ${known.slice(0, 10).join(", ")}`;
-    throw fault(`-from ${namespace}/${name}: no such pod in the manifests; ${hint}`);
+    throw fault(
+      `-from ${namespace}/${name}: no such pod in the manifests; there are ${known.slice(0, 10).join(", ")}`,
+    );
   }
 
   async stop(): Promise<void> {

@@ -1,7 +1,7 @@
-/** `portolan help`: the usage, and the README of a plugin in the terminal. */
+/** `portolan help`: the usage, and the pages of commands and plugins in the terminal. */
 import { readFileSync } from "node:fs";
 import { nearestWord } from "../../lib/nearest-word.ts";
-import { programFile } from "../../lib/program-files.ts";
+import { documentationFile, programFile } from "../../lib/program-files.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import {
   PluginListError,
@@ -9,10 +9,10 @@ import {
   type PluginRegistry,
 } from "../../server/configuration/plugin-registry.ts";
 import type { CommandEntry } from "../command-entry.ts";
-import { FlagError, type FlagRow, parseFlags, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
 import { usage } from "../flags.ts";
 import { completeRegistry, defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
-import { wantsColour } from "../terminal.ts";
+import { fitted, terminalWidth, wantsColour, wrapText } from "../terminal.ts";
 import { renderMarkdown } from "./markdown.ts";
 
 interface HelpFlags extends PluginFlags {
@@ -26,15 +26,21 @@ export const HELP_FLAGS: readonly FlagRow<HelpFlags>[] = [
   }),
 ];
 
-/** @returns the exit code: 0, or 2 where there is no such plugin */
+/** @returns the exit code: 0, or 2 where there is nothing of that name */
 export async function help(argv: readonly string[], commands: readonly CommandEntry[]): Promise<number> {
   try {
     const flags: HelpFlags = { ...defaultPluginFlags(), help: false };
     const words = parseFlags(HELP_FLAGS, flags, argv, true);
-    const [name, ...others] = flags.help ? [] : words;
+    // `help plugin explain` is about the plugin, `help explain` about the command.
+    const ofPlugin = words[0] === "plugin" && words.length > 1;
+    const [name, ...others] = flags.help ? [] : words.slice(ofPlugin ? 1 : 0);
     if (others.length > 0) throw new FlagError(`help takes one name, not also ${others.join(" ")}`, 2, false);
     const registry = await completeRegistry(flags, "");
-    process.stdout.write(name === undefined ? overview(registry, commands) : await page(name, registry));
+    const entry = ofPlugin ? undefined : commands.find((command) => command.name === name);
+    if (name === undefined) process.stdout.write(overview(registry, commands));
+    else if (entry !== undefined) await explainCommand(entry, commands, registry);
+    else if (name === "Corefile") process.stdout.write(rendered(readPage("corefile.md")));
+    else process.stdout.write(await pluginPage(name, registry, ofPlugin ? [] : commands));
     return 0;
   } catch (error) {
     const isExpected =
@@ -47,19 +53,51 @@ export async function help(argv: readonly string[], commands: readonly CommandEn
 
 function overview(registry: PluginRegistry, commands: readonly CommandEntry[]): string {
   const names = [...registry.names].sort().join(" ");
-  return `${usage("portolan", commands)}\n"portolan help PLUGIN" explains a plugin:\n${wrapped(names, 78)}\n`;
+  const plugins = wrapText(names, terminalWidth() - 2).map((line) => `  ${line}`);
+  const heading = fitted('"portolan help NAME" explains a command, the Corefile, or a plugin:');
+  return `${usage("portolan", commands)}\n${heading}\n${plugins.join("\n")}\n`;
 }
 
-async function page(name: string, registry: PluginRegistry): Promise<string> {
+async function explainCommand(
+  entry: CommandEntry,
+  commands: readonly CommandEntry[],
+  registry: PluginRegistry,
+): Promise<void> {
+  if (entry.page === undefined) {
+    await (await entry.load())(["-help"], commands);
+    return;
+  }
+  const flags = fitted(flagLines(await entry.flags()).join("\n"));
+  const codes = fitted(`Exit codes: ${entry.exitCodes}.`);
+  const other = registry.names.includes(entry.name)
+    ? `\nThere is a plugin of this name, too: portolan help plugin ${entry.name}\n`
+    : "";
+  process.stdout.write(`${rendered(readPage(entry.page))}\nFlags\n\n${flags}\n\n${codes}\n${other}`);
+}
+
+async function pluginPage(
+  name: string,
+  registry: PluginRegistry,
+  commands: readonly CommandEntry[],
+): Promise<string> {
   const entry = registry.entries.find((other) => other.name === name);
   if (entry === undefined) {
-    const near = nearestWord(name, registry.names);
+    const known = [...registry.names, ...commands.map((command) => command.name), "Corefile"];
+    const near = nearestWord(name, known);
     const hint = near === undefined ? ' ("portolan help" lists them)' : `; did you mean "${near}"?`;
-    throw new FlagError(`there is no plugin "${name}"${hint}`, 2, false);
+    throw new FlagError(`there is no command and no plugin "${name}"${hint}`, 2, false);
   }
   if (entry.external !== undefined) return described(await registry.definition(name));
-  const readme = programFile(`plugins/${entry.module}/README.md`);
-  return renderMarkdown(readFileSync(readme, "utf8"), wantsColour(process.stdout, process.env));
+  return rendered(readFileSync(programFile(`plugins/${entry.module}/README.md`), "utf8"));
+}
+
+/** @param path below `docs/` */
+function readPage(path: string): string {
+  return readFileSync(documentationFile(path), "utf8");
+}
+
+function rendered(page: string): string {
+  return renderMarkdown(page, wantsColour(process.stdout, process.env), terminalWidth());
 }
 
 /** What the definition of a plugin says, for one that has no README here. */
@@ -68,8 +106,4 @@ function described({ name, summary, config }: PluginDefinition<unknown>): string
   const block = options.map((option) => `        ${`${option.name} ${option.usage}`.trimEnd()}\n`).join("");
   const heading = `${name} ${args}`.trimEnd();
   return `${name}\n\n${summary}\n\nSyntax\n\n    ${heading}${block === "" ? "\n" : ` {\n${block}    }\n`}`;
-}
-
-function wrapped(text: string, width: number): string {
-  return text.replaceAll(new RegExp(`(.{1,${width}})(?: |$)`, "g"), "  $1\n").trimEnd();
 }

@@ -6,7 +6,8 @@ import { renderMarkdown } from "./markdown.ts";
 
 const PAGE = `# cache
 
-Keeps **answers** for \`ttl\`; see [the page](x.md).
+Keeps **answers** for \`ttl\`; see [the page](x.md)
+and [the RFC](https://rfc.example/1).
 
 \`\`\`txt
 cache [TTL] {
@@ -15,6 +16,10 @@ cache [TTL] {
 }
 \`\`\`
 
+- one item that goes on
+  - and an inner one
+- two
+
 | Name | Type |
 |---|---|
 | \`a\` | b |
@@ -22,17 +27,41 @@ cache [TTL] {
 
 test("without colours", () => {
   assert.equal(
-    renderMarkdown(PAGE, false),
-    "cache\n\nKeeps answers for ttl; see the page.\n\n    cache [TTL] {\n        success **N**\n\n    }\n\n| Name | Type |\n| a | b |\n",
+    renderMarkdown(PAGE, false, 50),
+    `cache
+
+Keeps answers for ttl; see the page and the RFC
+(https://rfc.example/1).
+
+    cache [TTL] {
+        success **N**
+
+    }
+
+- one item that goes on
+
+  - and an inner one
+- two
+
+Name  Type
+a     b
+`,
+  );
+});
+
+test("a table that does not fit is a list of terms", () => {
+  assert.equal(
+    renderMarkdown(PAGE.slice(PAGE.indexOf("|")).replace("b", "some long words"), false, 12),
+    "Name: Type\n\na\n    some\n    long\n    words\n",
   );
 });
 
 test("colours change nothing but colours", () => {
-  const text = renderMarkdown(PAGE, true);
+  const text = renderMarkdown(PAGE, true, 50);
   assert.ok(
     text.startsWith(
       `${paint("cache", "bold")}\n\nKeeps ${paint("answers", "bold")} for ${paint("ttl", "cyan")}`,
     ),
   );
-  assert.equal(stripVTControlCharacters(text), renderMarkdown(PAGE, false));
+  assert.equal(stripVTControlCharacters(text), renderMarkdown(PAGE, false, 50));
 });

@@ -1,26 +1,101 @@
-/** Markdown for a terminal: the few forms that READMEs of plugins have. */
-import { paint } from "../terminal.ts";
+/** Markdown for a terminal. */
+import { stripVTControlCharacters } from "node:util";
+import { paint, wrapText } from "../terminal.ts";
+import { type MarkdownBlock, parseMarkdown } from "./markdown-blocks.ts";
 
-/** Headings and bold words stand out, code is indented, marks of Markdown that only say so are taken away. */
-export function renderMarkdown(text: string, colour: boolean): string {
-  let inCode = false;
-  const lines: string[] = [];
-  for (const line of text.split("\n")) {
-    if (/^```/.test(line)) {
-      inCode = !inCode;
-      continue;
-    }
-    if (inCode) lines.push(line === "" ? "" : `    ${line}`);
-    else if (!/^\|[-| :]+\|$/.test(line)) lines.push(renderLine(line, colour));
-  }
-  return lines.join("\n");
+/**
+ * Headings and bold words stand out, code is indented, paragraphs are broken into lines, and marks of Markdown that only say so are gone.
+ * @param width columns of the terminal
+ */
+export function renderMarkdown(page: string, colour: boolean, width: number): string {
+  return `${renderBlocks(parseMarkdown(page), colour, width).join("\n")}\n`;
 }
 
-function renderLine(line: string, colour: boolean): string {
-  const heading = /^#+ (.*)$/.exec(line)?.[1];
-  if (heading !== undefined) return colour ? paint(heading, "bold") : heading;
-  return line
-    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, "$1")
-    .replaceAll(/\*\*([^*]+)\*\*/g, (_, word: string) => (colour ? paint(word, "bold") : word))
-    .replaceAll(/`([^`]+)`/g, (_, word: string) => (colour ? paint(word, "cyan") : word));
+function renderBlocks(blocks: readonly MarkdownBlock[], colour: boolean, width: number): string[] {
+  const lines: string[] = [];
+  let previous: MarkdownBlock["kind"] | undefined;
+  for (const block of blocks) {
+    // Items of a list stand close together.
+    if (previous !== undefined && !(previous === "item" && block.kind === "item")) lines.push("");
+    lines.push(...renderBlock(block, colour, width));
+    previous = block.kind;
+  }
+  return lines;
+}
+
+function renderBlock(block: MarkdownBlock, colour: boolean, width: number): string[] {
+  switch (block.kind) {
+    case "heading": {
+      const title = inline(block.text, false);
+      return [colour ? paint(title, "bold") : title];
+    }
+    case "code":
+      return block.lines.map((line) => (line === "" ? "" : `    ${line}`));
+    case "paragraph":
+      return wrapText(inline(block.text, colour), width);
+    case "item": {
+      const mark = /\d/.test(block.mark) ? `${block.mark} ` : "- ";
+      const inner = renderBlocks(block.blocks, colour, width - mark.length);
+      return inner.map((line, index) =>
+        index === 0 ? `${mark}${line}` : line === "" ? "" : `${" ".repeat(mark.length)}${line}`,
+      );
+    }
+    case "table":
+      return renderTable(block, colour, width);
+  }
+}
+
+/** In columns where they fit, else each row as a term with what is said of it below. */
+function renderTable(
+  { header, rows }: { header: readonly string[]; rows: readonly (readonly string[])[] },
+  colour: boolean,
+  width: number,
+): string[] {
+  const titles = header.map((title) => inline(title, false));
+  const table = rows.map((row) => row.map((cell) => inline(cell, colour)));
+  const widths = titles.map((title, column) =>
+    Math.max(title.length, ...table.map((row) => visibleLength(row[column] ?? ""))),
+  );
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell + " ".repeat(Math.max(0, (widths[column] ?? 0) - visibleLength(cell))))
+      .join("  ")
+      .trimEnd();
+  const hasTitles = titles.some((title) => title !== "");
+  if (widths.reduce((sum, each) => sum + each + 2, -2) <= width) {
+    const head = titles.map((title) => (colour && title !== "" ? paint(title, "bold") : title));
+    return [...(hasTitles ? [line(head)] : []), ...table.map(line)];
+  }
+  const [first = "", ...others] = titles;
+  const named = others.filter((title) => title !== "").join("; ");
+  const heading = first === "" ? [] : [named === "" ? first : `${first}: ${named}`, ""];
+  const below = table.flatMap(([term = "", ...others], index) => [
+    ...(index === 0 ? [] : [""]),
+    ...wrapText(term, width),
+    ...others.flatMap((cell, column) => {
+      if (cell === "") return [];
+      const title = titles[column + 1] ?? "";
+      const text = others.length > 1 && title !== "" ? `${title}: ${cell}` : cell;
+      return wrapText(text, width - 4).map((each) => `    ${each}`);
+    }),
+  ]);
+  return [...heading, ...below];
+}
+
+function visibleLength(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+function inline(text: string, colour: boolean): string {
+  return text
+    .split(/(`[^`]+`)/)
+    .map((part) => {
+      if (/^`.+`$/.test(part)) return colour ? paint(part.slice(1, -1), "cyan") : part.slice(1, -1);
+      return part
+        .replaceAll(/!?\[([^\]]*)\]\((https?:[^)]+)\)/g, "$1 ($2)")
+        .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+        .replaceAll(/\*\*([^*]+)\*\*/g, (_, words: string) => (colour ? paint(words, "bold") : words))
+        .replaceAll(/(?<![\w*])\*([^*\s][^*]*)\*/g, "$1");
+    })
+    .join("");
 }

@@ -1,4 +1,6 @@
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags } from "../flag-table.ts";
+import { fitted } from "../terminal.ts";
 import { defaultLiveFlags, type LiveFlags } from "./flags.ts";
 
 /** Reads the flags, runs, and says what is wrong. @returns the exit code */
@@ -8,7 +10,9 @@ export async function runLive(
   usageLine: string,
   show: (flags: LiveFlags) => Promise<void>,
 ): Promise<number> {
-  const usage = `Usage: ${usageLine}\n\n${flagLines(rows).join("\n")}\n`;
+  const usage = fitted(
+    [`Usage: ${usageLine}`, "", ...flagLines(rows), "", exitCodesLine("live"), ""].join("\n"),
+  );
   try {
     const flags = defaultLiveFlags();
     const [word] = parseFlags(rows, flags, argv, true);

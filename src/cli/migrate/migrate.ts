@@ -16,8 +16,10 @@ import { thisMachine } from "../../server/configuration/machine.ts";
 import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { unavailableDirectives } from "../../server/configuration/unavailable-directives.ts";
 import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { defaultPluginFlags, pluginRegistry } from "../plugin-list.ts";
+import { fitted } from "../terminal.ts";
 import {
   defaultMigrateFlags,
   MIGRATE_FLAGS,
@@ -187,11 +189,12 @@ function noticeJson(notice: Notice) {
 }
 
 function usage(): string {
-  return [
-    "portolan migrate rewrites Corefiles of older versions of CoreDNS, kube-dns's ConfigMap and values of CoreDNS's Helm chart",
-    "as a Corefile of today. Comments stay. It changes no file: the result goes to standard output, what there is to say to standard error.",
+  const text = [
+    "portolan migrate turns Corefiles of older versions of CoreDNS, kube-dns's ConfigMap and values of CoreDNS's Helm chart into a current Corefile. Comments stay. It changes no file: the result goes to standard output, messages go to standard error.",
     "",
-    'Usage: portolan migrate [VERB] [-from VERSION] [-to VERSION] [FILE]   (default ./Corefile, "-" is standard input)',
+    "Usage: portolan migrate [VERB] [-from VERSION] [-to VERSION] [FILE]",
+    "",
+    "The default FILE is ./Corefile; - is standard input.",
     "",
     "  migrate        writes the new Corefile (the verb where none is given)",
     "  downgrade      writes a Corefile that CoreDNS of the version -to understands",
@@ -203,7 +206,8 @@ function usage(): string {
     "",
     ...flagLines(MIGRATE_FLAGS),
     "",
-    "Exit codes: 0 done, 1 the result has errors (portolan check), 2 nothing could be migrated.",
+    exitCodesLine("migrate"),
     "",
-  ].join("\n");
+  ];
+  return fitted(text.join("\n"));
 }

@@ -7,6 +7,8 @@ import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { programModule } from "../../lib/program-files.ts";
 import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
+import { exitCodesLine } from "../exit-codes.ts";
+import { fitted } from "../terminal.ts";
 import { skeleton } from "./skeleton.ts";
 
 const CANNOT = 2;
@@ -17,12 +19,14 @@ export async function plugin(argv: readonly string[]): Promise<number> {
   if (action === "new" && words.length === 1) return begin(words[0] ?? "");
   if (action === "test") return runTests(words);
   const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
-  (isAsked ? process.stdout : process.stderr).write(USAGE);
+  (isAsked ? process.stdout : process.stderr).write(fitted(USAGE));
   return isAsked ? 0 : CANNOT;
 }
 
-const USAGE = `Usage: portolan plugin new NAME       writes a plugin that works, its test and a Corefile into the folder NAME
-       portolan plugin test [FILE...] runs tests of plugins (default: all *.test.ts and *.test.js here and below)
+const USAGE = `Usage: portolan plugin new NAME        writes a plugin that works, its test and a Corefile into the folder NAME
+       portolan plugin test [FILE...]  runs tests of plugins (default: all *.test.ts and *.test.js here and below)
+
+${exitCodesLine("plugin")}
 `;
 
 async function begin(name: string): Promise<number> {

@@ -1,6 +1,8 @@
 /** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
 import { LogWriter, ProcessLog, writeAllSync } from "../../lib/log.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
+import { fitted } from "../terminal.ts";
 
 const STDERR = 2;
 
@@ -79,9 +81,8 @@ export function readCount(name: string, value: string): number {
 
 export function usageOf(name: string, about: readonly string[], rows: readonly FlagRow<never>[]): string {
   const own = rows.filter(({ about: text }) => text !== "accepted without effect");
-  return [...about, "", `Usage: portolan ${name} [FLAGS]`, "", ...flagLines(own), "", LOG_WORDS, ""].join(
-    "\n",
-  );
+  const lines = [...about, "", `Usage: portolan ${name} [FLAGS]`, "", ...flagLines(own), "", LOG_WORDS, ""];
+  return fitted([...lines, exitCodesLine("daemon"), ""].join("\n"));
 }
 
 const LOG_WORDS = "The flags of the log (-v, -logtostderr and so on) are accepted without effect.";

@@ -5,9 +5,10 @@ import { nodeHost } from "../../corefile/node-host.ts";
 import { ConfigurationError } from "../../server/configuration/configuration.ts";
 import { thisMachine } from "../../server/configuration/machine.ts";
 import { UnreadableCorefile } from "../corefile-source.ts";
+import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
-import { wantsColour } from "../terminal.ts";
+import { fitted, wantsColour } from "../terminal.ts";
 import { changed, lookAt } from "./changes.ts";
 import { type FileReport, hasPassed, hasProblem, REPORTS, type Report } from "./reports.ts";
 import { runFile } from "./run-file.ts";
@@ -116,17 +117,19 @@ function readTestFile(file: string): string {
 }
 
 function usage(): string {
-  return [
-    "portolan test runs unit tests for a DNS configuration: a Corefile, fixtures, and queries with the answers expected.",
+  const text = [
+    "portolan test runs unit tests for a DNS configuration: a Corefile, fixtures, and queries with the expected answers.",
     "",
-    "Usage: portolan test [-format FORMAT] [-watch] FILE...   (YAML; docs/test.md tells what stands in it)",
+    "Usage: portolan test [-format FORMAT] [-watch] FILE...",
+    "",
+    'FILE is YAML: "portolan help test" describes it.',
     "",
     ...flagLines(TEST_FLAGS),
     "",
-    "Nothing outside of this process is asked: upstreams are servers of its own on loopback, clusters are manifests, and",
-    "the clock stands still unless a case moves it.",
+    "Tests query nothing outside of this process: upstreams are fakes on loopback, clusters are manifests, and the clock stands still unless a case moves it.",
     "",
-    "Exit codes: 0 all passed, 1 some failed, 2 some could not be run.",
+    exitCodesLine("test"),
     "",
-  ].join("\n");
+  ];
+  return fitted(text.join("\n"));
 }

@@ -11,15 +11,19 @@ import { ZoneFileSource } from "../../zones/zone-file-source.ts";
 import { compareZones } from "../../zones/zone-journal.ts";
 import { zoneLines } from "../../zones/zone-printer.ts";
 import { soaRecord } from "../../zones/zone-transfer.ts";
+import { exitCodesLine } from "../exit-codes.ts";
+import { fitted } from "../terminal.ts";
 
 /** Those of named-checkzone, and of diff. */
 const EXIT = { GOOD: 0, FAULTY: 1, CANNOT: 2 } as const;
 
-const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a zone file; exit code 0 without any, 1 with errors, 2 where it cannot be read
-       portolan zone print FILE [ORIGIN]  prints it in canonical order, a record a line
-       portolan zone diff A B [ORIGIN]    compares two files; exit code 0 where they say the same, 1 where not, 2 where one cannot be read
+const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a zone file
+       portolan zone print FILE [ORIGIN]  prints it in canonical order, one record a line
+       portolan zone diff A B [ORIGIN]    compares two files, record by record
 
-Without ORIGIN the name of the file says it: db.example.org, example.org.zone, example.org.db or example.org.
+Without ORIGIN the name of the file gives it: db.example.org, example.org.zone, example.org.db or example.org.
+
+${exitCodesLine("zone")}
 `;
 
 /** Where the command writes. */
@@ -51,8 +55,8 @@ export async function zone(argv: readonly string[], output: Output): Promise<num
   if (action === "diff" && (words.length === 2 || words.length === 3))
     return diff(output, words[0] ?? "", words[1] ?? "", words[2]);
   const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
-  if (isAsked) await output.print(USAGE);
-  else output.complain(USAGE);
+  if (isAsked) await output.print(fitted(USAGE));
+  else output.complain(fitted(USAGE));
   return isAsked ? EXIT.GOOD : EXIT.CANNOT;
 }
 
