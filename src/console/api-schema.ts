@@ -148,6 +148,13 @@ const service = object({
   endpoints: list(object({ address: text, label: text, ready: flag })),
 });
 
+const settings = object({
+  level: text,
+  levels: list(text),
+  tracers: integer,
+  traced: orNull(object({ client: text, until: number })),
+});
+
 /** Answers by path; those to `POST` have the method in front. */
 const ANSWERS: Readonly<Record<string, Schema>> = {
   "/api/v1/now": now,
@@ -217,6 +224,9 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     replicas: list(object({ address: text, now: orNull(object(replicaNow)), sha512: text, problem: text })),
   }),
   "/api/v1/session": object({ readNeedsToken: flag, hasToken: flag, signedIn: flag, csrf: text }),
+  "/api/v1/settings": settings,
+  "POST /api/v1/settings/level": settings,
+  "POST /api/v1/settings/trace": settings,
   "POST /api/v1/cache/forget": object({ forgotten: integer }),
 };
 

@@ -263,6 +263,17 @@ export interface ReplicaRow {
   readonly problem: string;
 }
 
+/** What can be set while the server runs. */
+export interface SettingsView {
+  /** The least urgent level that the process log has. */
+  readonly level: string;
+  readonly levels: readonly string[];
+  /** How many server blocks have `trace`. */
+  readonly tracers: number;
+  /** Whose queries are all traced, and until when; `null` without such a rule. */
+  readonly traced: { readonly client: string; readonly until: number } | null;
+}
+
 export interface SessionView {
   /** Whether reading needs a token as well. */
   readonly readNeedsToken: boolean;

@@ -1,6 +1,7 @@
 /** The paths of the console: its page, and the API that the page and the command line read. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Logger } from "../lib/log.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Logger, SettableLevel } from "../lib/log.ts";
 import { ExplainError } from "../plugin/explanation.ts";
 import type { HttpHandler, ServerControl } from "../plugin/site.ts";
 import { API_SCHEMA } from "./api-schema.ts";
@@ -16,6 +17,7 @@ import { EventStream } from "./http/event-stream.ts";
 import { readQuestion } from "./http/question.ts";
 import { RequestError } from "./http/request-error.ts";
 import type { PageFiles } from "./page-files.ts";
+import { readLevel, readRule, setRule, settingsView } from "./settings.ts";
 
 export interface ConsoleApiOptions {
   readonly console: Console;
@@ -24,6 +26,9 @@ export interface ConsoleApiOptions {
   readonly fleet: FleetWatch;
   readonly page: PageFiles;
   readonly log: Logger;
+  readonly clock: Clock;
+  /** Sets the level of the process log on all threads. */
+  setLevel(level: SettableLevel): void;
 }
 
 type Answer = (
@@ -84,6 +89,9 @@ export class ConsoleApi {
       ["/api/v1/fleet", reads(() => fleet.view())],
       ["/api/v1/schema", reads(() => API_SCHEMA)],
       ["/api/v1/explain", this.#handler(["POST"], (request) => this.#explain(request))],
+      ["/api/v1/settings", reads(() => settingsView(control))],
+      ["/api/v1/settings/level", this.#handler(["POST"], (request) => this.#setLevel(request))],
+      ["/api/v1/settings/trace", this.#handler(["POST"], (request) => this.#setRule(request))],
       ["/api/v1/cache/forget", this.#handler(["POST"], (request) => this.#forget(request))],
       [
         "/api/v1/session",
@@ -154,10 +162,32 @@ export class ConsoleApi {
     const wanted = readForget(await readBody(request));
     const forgotten = forgetIn(control, wanted);
     const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
-    log.info(
-      `${forgotten} answers forgotten for ${what}, as ${request.socket.remoteAddress ?? "somebody"} asked`,
-    );
+    log.info(`${forgotten} answers forgotten for ${what}, as ${whoAsked(request)} asked`);
     return { forgotten };
+  }
+
+  async #setLevel(request: IncomingMessage): Promise<object> {
+    const { access, control, setLevel, log } = this.#options;
+    access.checkAction(request);
+    const level = readLevel(await readBody(request));
+    // What is set to `error` would not say so itself.
+    if (control.log !== undefined) control.log.level = "info";
+    log.info(`the log has level ${level} until the next reload, as ${whoAsked(request)} asked`);
+    setLevel(level);
+    return settingsView(control);
+  }
+
+  async #setRule(request: IncomingMessage): Promise<object> {
+    const { access, control, clock, log } = this.#options;
+    access.checkAction(request);
+    const rule = readRule(await readBody(request));
+    setRule(control, rule, clock.wallTime());
+    const what =
+      rule.client === ""
+        ? "traces are made by the rules of the Corefile alone"
+        : `all queries of ${rule.client} are traced for ${rule.minutes} minutes`;
+    log.info(`${what}, as ${whoAsked(request)} asked`);
+    return settingsView(control);
   }
 
   async #session(request: IncomingMessage, response: ServerResponse): Promise<object | undefined> {
@@ -172,6 +202,10 @@ export class ConsoleApi {
     answerJson(response, 200, access.view(request, cookie), { "set-cookie": cookie });
     return undefined;
   }
+}
+
+function whoAsked({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? "somebody";
 }
 
 /** @throws RequestError */

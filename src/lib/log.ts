@@ -22,15 +22,32 @@ export interface LineWriter {
   writeLine(line: string): void;
 }
 
+/** The least urgent level that is printed. Nobody can have fatal errors left out. */
+export const SETTABLE_LEVELS = ["debug", "info", "warning", "error"] as const;
+export type SettableLevel = (typeof SETTABLE_LEVELS)[number];
+
+/** Where the level of the process log can be seen and set. */
+export interface LevelSetting {
+  level: SettableLevel;
+}
+
 /** The process log: `[LEVEL] ` and the message, no time stamp. Debug lines appear while `debugEnabled` is set. */
-export class ProcessLog implements Logger, LineWriter {
+export class ProcessLog implements Logger, LineWriter, LevelSetting {
   /** Settable at any time; loggers made by {@link child} follow. */
-  debugEnabled: boolean;
+  level: SettableLevel;
   readonly #writer: LineWriter;
 
   constructor(writer: LineWriter, options: { readonly debugEnabled?: boolean } = {}) {
     this.#writer = writer;
-    this.debugEnabled = options.debugEnabled ?? false;
+    this.level = options.debugEnabled === true ? "debug" : "info";
+  }
+
+  get debugEnabled(): boolean {
+    return this.level === "debug";
+  }
+
+  set debugEnabled(on: boolean) {
+    this.level = on ? "debug" : "info";
   }
 
   debug(message: string): void {
@@ -58,7 +75,7 @@ export class ProcessLog implements Logger, LineWriter {
   }
 
   write(level: LogLevel, message: string): void {
-    if (level === "debug" && !this.debugEnabled) return;
+    if (URGENCY[level] < URGENCY[this.level]) return;
     this.#writer.writeLine(formatLogLine(level, message));
   }
 
@@ -79,6 +96,8 @@ export class MemoryLog extends ProcessLog {
     this.lines = lines;
   }
 }
+
+const URGENCY: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warning: 2, error: 3, fatal: 4 };
 
 /** `[WARNING] ` and the message. */
 export function formatLogLine(level: LogLevel, message: string): string {

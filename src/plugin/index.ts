@@ -42,7 +42,7 @@ export {
   parseIpv6,
   parseScopedIpAddress,
 } from "../lib/ip-address.ts";
-export type { Logger, LogLevel } from "../lib/log.ts";
+export type { LevelSetting, Logger, LogLevel, SettableLevel } from "../lib/log.ts";
 export type { CellRange } from "../lib/metric-cells.ts";
 export type {
   AnyMetricFamily,
@@ -187,6 +187,7 @@ export {
 } from "./site.ts";
 export type { SpanSink, Trace } from "./trace.ts";
 export { readTraceContext, type TraceContext } from "./trace-context.ts";
+export { TRACING, type TraceRule, type TracingView } from "./tracing-view.ts";
 export {
   type StartOfAuthority,
   type TransferSource,

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Logger } from "../lib/log.ts";
+import type { LevelSetting, Logger } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { IdentityHolder } from "../lib/server-identity.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
@@ -213,7 +213,7 @@ export function reachableHost(host: string): string {
   return host === "" || host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 }
 
-/** What plugins may ask of the process that runs them. In a follower only `fatal` and `sha512` are to be had. */
+/** What plugins may ask of the process that runs them. In a follower only `fatal`, `sha512` and `log` are to be had. */
 export interface ServerControl {
   /** Reads and parses the Corefile again without changing anything; rejects when it cannot be read or does not parse. */
   readConfiguration(): Promise<{ readonly sha512: string }>;
@@ -233,4 +233,6 @@ export interface ServerControl {
   clusters(): readonly ClusterClients[];
   /** What is in force, for who shows it; `undefined` where there is no server around the configuration. */
   readonly view?: ServerView;
+  /** The level of this thread's process log, until the next reload says what the Corefile has. */
+  readonly log?: LevelSetting;
 }

@@ -145,11 +145,11 @@ export class DataPlane {
       addressOf: (label) => this.#listeners.address(label),
       joinPath: (directory, path) => (isAbsolute(path) || directory === "" ? path : join(directory, path)),
     });
-    const debugBefore = log.debugEnabled;
+    const levelBefore = log.level;
     log.debugEnabled = generation.debug;
     let listeners: PreparedListeners | undefined;
     const rollBack = async (): Promise<void> => {
-      log.debugEnabled = debugBefore;
+      log.level = levelBefore;
       await listeners?.rollBack();
       await generation.stop();
       await this.#http.rollBack();

@@ -206,6 +206,7 @@ export class Server {
       explain: (question, timeout) => this.#explain(question, timeout),
       clusters: () => this.#plane.generation?.clusters ?? [],
       view: this.#facts,
+      log: this.#options.log,
     };
   }
 

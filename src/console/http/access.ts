@@ -22,18 +22,20 @@ interface Session {
   readonly until: number;
 }
 
+/** Browsers tell cookies apart by host alone, and several consoles are at ports of one: the port is part of the name. */
 const COOKIE = "portolan_session";
 /** Milliseconds. */
 const LIFETIME = 12 * 3_600_000;
 const MAX_SESSIONS = 64;
-/** Wrong tokens in a minute, from all clients together. */
+/** Wrong tokens in a minute from one address, and addresses that are remembered for them; the oldest go. */
 const MAX_FAILURES = 10;
+const MAX_GUESSERS = 1_024;
 const MINUTE = 60_000;
 
 export class Access {
   readonly #options: AccessOptions;
   readonly #sessions = new Map<string, Session>();
-  readonly #failures: number[] = [];
+  readonly #failures = new Map<string, number[]>();
 
   constructor(options: AccessOptions) {
     this.#options = options;
@@ -87,7 +89,7 @@ export class Access {
     this.#checkOrigin(request);
     checkJson(request);
     if (this.#options.token() === undefined) throw new RequestError(403, "the console has no token");
-    if (!this.#isToken(token)) throw new RequestError(401, "that is not the token");
+    if (!this.#isToken(request, token)) throw new RequestError(401, "that is not the token");
     const { randomBytes } = nodeCrypto();
     const id = randomBytes(24).toString("base64url");
     if (this.#sessions.size >= MAX_SESSIONS)
@@ -97,7 +99,7 @@ export class Access {
       }
     const until = this.#options.now() + LIFETIME;
     this.#sessions.set(id, { csrf: randomBytes(24).toString("base64url"), until });
-    return `${COOKIE}=${id}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${LIFETIME / 1000}`;
+    return `${cookieName(request)}=${id}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${LIFETIME / 1000}`;
   }
 
   /** @returns the value of the header `set-cookie` */
@@ -105,7 +107,7 @@ export class Access {
     this.#checkOrigin(request);
     const id = cookieOf(request);
     if (id !== undefined) this.#sessions.delete(id);
-    return `${COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
+    return `${cookieName(request)}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0`;
   }
 
   /** What the page needs to know of its own rights. @param cookie of a session that has just begun */
@@ -133,22 +135,29 @@ export class Access {
       throw new RequestError(403, "requests of other web pages are refused");
   }
 
-  #hasToken({ headers }: IncomingMessage): boolean {
-    const sent = /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
-    return sent !== undefined && this.#isToken(sent);
+  #hasToken(request: IncomingMessage): boolean {
+    const sent = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+    return sent !== undefined && this.#isToken(request, sent);
   }
 
   /** @throws RequestError for one who guesses */
-  #isToken(text: string): boolean {
+  #isToken({ socket }: IncomingMessage, text: string): boolean {
     const now = this.#options.now();
-    while ((this.#failures[0] ?? now) < now - MINUTE) this.#failures.shift();
-    if (this.#failures.length >= MAX_FAILURES)
-      throw new RequestError(429, "too many wrong tokens: wait a minute");
+    const client = socket.remoteAddress ?? "";
+    const failures = (this.#failures.get(client) ?? []).filter((time) => time > now - MINUTE);
+    // Who guesses is kept out for a while; others are not.
+    if (failures.length >= MAX_FAILURES) throw new RequestError(429, "too many wrong tokens: wait a minute");
     const token = this.#options.token();
     const { createHash, timingSafeEqual } = nodeCrypto();
     const digest = (word: string): Buffer => createHash("sha256").update(word).digest();
     if (token !== undefined && timingSafeEqual(digest(token), digest(text))) return true;
-    this.#failures.push(now);
+    this.#failures.delete(client);
+    if (this.#failures.size >= MAX_GUESSERS)
+      for (const oldest of this.#failures.keys()) {
+        this.#failures.delete(oldest);
+        break;
+      }
+    this.#failures.set(client, [...failures, now]);
     return false;
   }
 
@@ -168,10 +177,15 @@ function checkJson({ headers }: IncomingMessage): void {
     throw new RequestError(415, "the content type is application/json");
 }
 
-function cookieOf({ headers }: IncomingMessage): string | undefined {
-  for (const part of (headers.cookie ?? "").split(";")) {
+function cookieName({ headers }: IncomingMessage): string {
+  return `${COOKIE}_${/:(\d{1,5})$/.exec(headers.host ?? "")?.[1] ?? "80"}`;
+}
+
+function cookieOf(request: IncomingMessage): string | undefined {
+  const wanted = cookieName(request);
+  for (const part of (request.headers.cookie ?? "").split(";")) {
     const [name, value] = part.trim().split("=", 2);
-    if (name === COOKIE) return value;
+    if (name === wanted) return value;
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import type { ConfigurationAnswer, DiagnosticRow } from "../api-types.ts";
 import { dateAndTime } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
+import { Settings } from "./settings.tsx";
 
 export function ConfigurationPage() {
   const { answer, problem } = useAnswer<ConfigurationAnswer>("configuration", {}, 5_000);
@@ -27,6 +28,7 @@ export function ConfigurationPage() {
       <p class="note">
         In force since {dateAndTime(inForceSince)}, version <code title={sha512}>{sha512.slice(0, 12)}</code>.
       </p>
+      <Settings />
       <section class="card">
         <h2>{file}</h2>
         <Corefile

@@ -6,6 +6,7 @@ import { Access } from "../../console/http/access.ts";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
+import type { SettableLevel } from "../../lib/log.ts";
 import {
   type PlacedPlugin,
   type PluginInstance,
@@ -24,6 +25,11 @@ export interface ConsoleSettings {
 interface SharedState {
   /** The one that serves, once a block has asked for it. */
   leader: ConsolePlugin | undefined;
+}
+
+/** From the leader to the followers. */
+interface LevelMessage {
+  readonly level: SettableLevel;
 }
 
 /** A shorter one could be guessed. */
@@ -53,9 +59,9 @@ export class ConsolePlugin implements PluginInstance {
     if (!this.#serves) return;
     // What other threads answer, they write to memory that this one reads.
     site.feed.provide(() => [this.#console.addThread()]);
-    site.feed.receive((buffer) => {
-      if (!(buffer instanceof SharedArrayBuffer)) return;
-      this.#stopWriting = site.queries.writeTo(buffer);
+    site.feed.receive((message) => {
+      if (message instanceof SharedArrayBuffer) this.#stopWriting = site.queries.writeTo(message);
+      else if (isLevelMessage(message)) this.#setLevel(message.level);
     });
   }
 
@@ -93,6 +99,11 @@ export class ConsolePlugin implements PluginInstance {
       fleet,
       page: new PageFiles(),
       log,
+      clock,
+      setLevel: (level) => {
+        this.#setLevel(level);
+        feed.publish({ level } satisfies LevelMessage);
+      },
     });
     for (const [path, handler] of api.routes()) {
       const { port } = await http.serve(address, path, handler);
@@ -109,6 +120,11 @@ export class ConsolePlugin implements PluginInstance {
   stop(): void {
     this.#stopWriting?.();
     this.#console.stop();
+  }
+
+  #setLevel(level: SettableLevel): void {
+    const { log } = this.#site.control;
+    if (log !== undefined) log.level = level;
   }
 
   get #serves(): boolean {
@@ -131,4 +147,8 @@ export class ConsolePlugin implements PluginInstance {
       `token_file: ${path} holds fewer than ${SHORTEST_TOKEN} characters, which could be guessed`,
     );
   }
+}
+
+function isLevelMessage(message: unknown): message is LevelMessage {
+  return typeof message === "object" && message !== null && "level" in message;
 }

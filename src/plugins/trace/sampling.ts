@@ -1,7 +1,8 @@
 /** Which queries are traced. */
 import { Rcode } from "../../dns/index.ts";
-import type { Outcome, PrefixSet, Query } from "../../plugin/index.ts";
+import { type Outcome, PrefixSet, type Query } from "../../plugin/index.ts";
 import type { TraceContext } from "../../plugin/trace-context.ts";
+import type { TraceRule } from "../../plugin/tracing-view.ts";
 
 export interface SamplingRules {
   /** Each so many queries; 0 for none by that. */
@@ -19,11 +20,26 @@ export interface SamplingRules {
 export class Sampler {
   readonly #rules: SamplingRules;
   readonly #looksBack: boolean;
+  /** Set while it runs; no rule costs no look at the clock. */
+  #rule: TraceRule | undefined;
+  #ruled: PrefixSet<true> | undefined;
   #count = 0;
 
   constructor(rules: SamplingRules) {
     this.#rules = rules;
     this.#looksBack = rules.errors || rules.slower !== undefined;
+  }
+
+  get rule(): TraceRule | undefined {
+    return this.#rule;
+  }
+
+  set rule(rule: TraceRule | undefined) {
+    this.#rule = rule;
+    this.#ruled = undefined;
+    if (rule === undefined) return;
+    this.#ruled = new PrefixSet<true>();
+    this.#ruled.add(rule.client, true);
   }
 
   /** Whether it is known when the query comes that its trace is kept. */
@@ -32,7 +48,8 @@ export class Sampler {
     // Counted in any case: others do not make these come late.
     if (every > 0 && ++this.#count % every === 0) return true;
     if (this.#rules.parent && parent?.isSampled === true) return true;
-    return clients?.lookup(query.client.octets) === true;
+    if (clients?.lookup(query.client.octets) === true) return true;
+    return this.#ruled?.lookup(query.client.octets) === true;
   }
 
   /** Whether a trace may be worth keeping for what becomes of the query. */

@@ -1,3 +1,4 @@
+import type { Timer } from "../../plugin/index.ts";
 import {
   afterNext,
   type Handler,
@@ -9,6 +10,7 @@ import {
 import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
 import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
 import { readTraceContext, type TraceContext } from "../../plugin/trace-context.ts";
+import { TRACING, type TraceRule, type TracingView } from "../../plugin/tracing-view.ts";
 import type { Exporter } from "./exporter.ts";
 import { finishTrace, newId } from "./finished-trace.ts";
 import { QuerySpans } from "./query-spans.ts";
@@ -24,18 +26,40 @@ export interface TracerOptions {
 /** Queries that are followed at one time: a bound for what a flood of slow ones takes. */
 const MAX_FOLLOWED = 10_000;
 
-export class Tracer implements PluginInstance, QueryTap {
-  readonly services = [QUERY_TAP.offer(this)];
+export class Tracer implements PluginInstance, QueryTap, TracingView {
+  readonly services = [QUERY_TAP.offer(this), TRACING.offer(this)];
   readonly #options: TracerOptions;
   readonly #site: Site;
   readonly #sampler: Sampler;
   #exemplars: readonly LatencyExemplars[] = [];
   #followed = 0;
+  #ruleEnds: Timer | undefined;
 
   constructor(options: TracerOptions, site: Site) {
     this.#options = options;
     this.#site = site;
     this.#sampler = new Sampler(options.rules);
+    site.feed.provide(() => (this.rule === undefined ? [] : [this.rule]));
+    site.feed.receive((message) => this.#obey(isRule(message) ? message : undefined));
+  }
+
+  get rule(): TraceRule | undefined {
+    return this.#sampler.rule;
+  }
+
+  setRule(rule: TraceRule | undefined): void {
+    this.#obey(rule);
+    this.#site.feed.publish(rule);
+  }
+
+  #obey(rule: TraceRule | undefined): void {
+    const { clock } = this.#site;
+    this.#ruleEnds?.cancel();
+    this.#sampler.rule = rule;
+    if (rule === undefined) return;
+    this.#ruleEnds = clock.after(rule.until - clock.wallTime(), () => {
+      this.#sampler.rule = undefined;
+    });
   }
 
   start(): void {
@@ -43,6 +67,7 @@ export class Tracer implements PluginInstance, QueryTap {
   }
 
   async stop(): Promise<void> {
+    this.#ruleEnds?.cancel();
     await this.#options.exporter.stop();
   }
 
@@ -116,4 +141,8 @@ class FollowedQuery extends QuerySpans {
     this.#traceId ??= this.parent?.traceId ?? newId(this.#site.random) + newId(this.#site.random);
     return this.#traceId;
   }
+}
+
+function isRule(message: unknown): message is TraceRule {
+  return typeof message === "object" && message !== null && "client" in message && "until" in message;
 }

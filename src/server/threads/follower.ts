@@ -187,6 +187,7 @@ class Follower {
       fatal: (message) => this.#send({ kind: "fatal", message }),
       explain: refuse,
       clusters: () => [],
+      log: this.#log,
     };
   }
 

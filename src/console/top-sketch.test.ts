@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { TopSketch } from "./top-sketch.ts";
+
+const CAPACITY = 8;
+
+/** Keys of which few are frequent. */
+const stream = fc.array(
+  fc.tuple(
+    fc.oneof({ weight: 3, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.nat(60) }),
+    fc.integer({ min: 1, max: 9 }),
+  ),
+  { maxLength: 400 },
+);
+
+describe("the most frequent of a stream", () => {
+  test("no count is too small, none is too large by more than it says, and the table never grows", () => {
+    fc.assert(
+      fc.property(stream, (keys) => {
+        const sketch = new TopSketch(CAPACITY);
+        const truth = new Map<string, number>();
+        for (const [number, weight] of keys) {
+          const key = String(number);
+          truth.set(key, (truth.get(key) ?? 0) + weight);
+          sketch.add(key, weight);
+          assert.ok(sketch.size <= CAPACITY);
+        }
+        for (const { key, count, error } of sketch.top(CAPACITY)) {
+          const exact = truth.get(key) ?? 0;
+          assert.ok(count >= exact && count - error <= exact, `${key}: ${count} - ${error} for ${exact}`);
+          assert.ok(error <= sketch.total / CAPACITY);
+        }
+      }),
+    );
+  });
+
+  test("what is more frequent than one in its capacity is always there", () => {
+    fc.assert(
+      fc.property(stream, (keys) => {
+        const sketch = new TopSketch(CAPACITY);
+        const truth = new Map<string, number>();
+        for (const [number, weight] of keys) {
+          truth.set(String(number), (truth.get(String(number)) ?? 0) + weight);
+          sketch.add(String(number), weight);
+        }
+        const kept = new Set(sketch.top(CAPACITY).map(({ key }) => key));
+        for (const [key, count] of truth) assert.ok(count <= sketch.total / CAPACITY || kept.has(key), key);
+      }),
+    );
+  });
+
+  test("what came with a key is kept with it, and goes with it", () => {
+    const sketch = new TopSketch(2, 2);
+    for (const inner of ["x", "y", "x"]) sketch.add("a", 1).inner?.add(inner, 1);
+    sketch.add("b", 1);
+    sketch.add("c", 1);
+    assert.deepEqual(
+      sketch.top(2).map(({ key, count, error }) => [key, count, error]),
+      [
+        ["a", 3, 0],
+        ["c", 2, 1],
+      ],
+    );
+    assert.deepEqual(
+      sketch
+        .top(1)[0]
+        ?.inner?.top(2)
+        .map(({ key, count }) => [key, count]),
+      [
+        ["x", 2],
+        ["y", 1],
+      ],
+    );
+    assert.equal(sketch.top(2)[1]?.inner?.size, 0);
+  });
+
+  test("fades by the half, until it is gone", () => {
+    const sketch = new TopSketch(CAPACITY);
+    sketch.add("a", 4);
+    sketch.add("b", 1);
+    sketch.fade();
+    assert.deepEqual(
+      [sketch.top(2).map(({ key, count }) => [key, count]), sketch.total],
+      [
+        [
+          ["a", 2],
+          ["b", 0.5],
+        ],
+        2.5,
+      ],
+    );
+    for (let count = 0; count < 3; count++) sketch.fade();
+    assert.equal(sketch.size, 0);
+  });
+});
