@@ -17,6 +17,8 @@ export class AzureServer {
   readonly zones: Map<string, readonly AzureRecordSet[]> = new Map();
   /** Secrets and assertions that get a token. */
   accepted: ReadonlySet<string> = new Set(["s3cret", "jwt"]);
+  /** What they get, and what lists ask for. */
+  token = "token";
   /** Statuses that the next lists are answered with. */
   readonly faults: number[] = [];
   /** What clients signed in with. */
@@ -58,7 +60,9 @@ export class AzureServer {
     for await (const chunk of request) body += String(chunk);
     const answer = url.pathname.startsWith("/subscriptions/")
       ? this.#list(url, request.headers.authorization)
-      : this.#signIn(url, new URLSearchParams(body));
+      : url.pathname.startsWith("/metadata/identity/oauth2/token")
+        ? this.#signInByMetadata(url, request.headers.metadata === "true")
+        : this.#signIn(url, new URLSearchParams(body));
     response.writeHead(answer.status, { "content-type": "application/json" });
     response.end(JSON.stringify(answer.body));
   }
@@ -79,7 +83,7 @@ export class AzureServer {
     const secret = parameters.get("client_secret") ?? parameters.get("client_assertion") ?? "";
     this.signIns.push(`${parameters.get("client_id")} ${secret} ${parameters.get("scope")}`);
     if (this.accepted.has(secret))
-      return { status: 200, body: { token_type: "Bearer", expires_in: 3600, access_token: "token" } };
+      return { status: 200, body: { token_type: "Bearer", expires_in: 3600, access_token: this.token } };
     const description = "AADSTS7000215: Invalid client secret provided.";
     return {
       status: 401,
@@ -87,10 +91,19 @@ export class AzureServer {
     };
   }
 
+  /** The metadata of an instance: for managed identities. */
+  #signInByMetadata({ searchParams }: URL, isMeant: boolean): Answer {
+    if (!isMeant) return { status: 400, body: { error: "invalid_request" } };
+    const resource = searchParams.get("resource");
+    this.signIns.push(`managed ${searchParams.get("client_id")} ${resource}`);
+    const expiry = { expires_in: 3600, expires_on: Math.floor(Date.now() / 1000) + 3600 };
+    return { status: 200, body: { token_type: "Bearer", ...expiry, resource, access_token: this.token } };
+  }
+
   #list(url: URL, authorization: string | undefined): Answer {
     const fault = this.faults.shift();
     if (fault !== undefined) return { status: fault, body: FAULTS[fault] };
-    if (authorization !== "Bearer token")
+    if (authorization !== `Bearer ${this.token}`)
       return {
         status: 401,
         body: { error: { code: "AuthenticationFailed", message: "Authentication failed." } },

@@ -16,6 +16,8 @@ export class CloudDnsServer {
   /** By `project/zone`. */
   readonly zones: Map<string, readonly CloudRecordSet[]> = new Map();
   tokens: ReadonlySet<string> = new Set([FEDERATED_TOKEN, METADATA_TOKEN]);
+  /** What the token service hands out. */
+  federatedToken = FEDERATED_TOKEN;
   /** Statuses that the next lists are answered with. */
   readonly faults: number[] = [];
   /** Tokens that lists were asked for with. */
@@ -69,7 +71,7 @@ export class CloudDnsServer {
     if (url.pathname === "/v1/token") {
       const isKnown = new URLSearchParams(body).get("subject_token") === "jwt";
       if (!isKnown) return [400, { error: "invalid_grant", error_description: "The token is not known" }];
-      return [200, { access_token: FEDERATED_TOKEN, token_type: "Bearer", expires_in: 3600 }];
+      return [200, { access_token: this.federatedToken, token_type: "Bearer", expires_in: 3600 }];
     }
     if (url.pathname.startsWith("/computeMetadata/v1/instance/service-accounts/default/token"))
       return [200, { access_token: METADATA_TOKEN, token_type: "Bearer", expires_in: 3600 }];

@@ -17,6 +17,7 @@ export interface RecordSet {
 export const STATIC_KEY = "AKIDSTATIC";
 export const WEB_IDENTITY_KEY = "ASIAWEBIDENTITY";
 export const POD_IDENTITY_KEY = "ASIAPODIDENTITY";
+export const METADATA_KEY = "ASIAMETADATA";
 
 export class Route53Server {
   /** By id. */
@@ -24,9 +25,13 @@ export class Route53Server {
   /** Record sets of one page. */
   pageSize = 2;
   /** Keys that may list. */
-  keys: ReadonlySet<string> = new Set([STATIC_KEY, WEB_IDENTITY_KEY, POD_IDENTITY_KEY]);
+  keys: ReadonlySet<string> = new Set([STATIC_KEY, WEB_IDENTITY_KEY, POD_IDENTITY_KEY, METADATA_KEY]);
+  /** What the token service hands out. */
+  webIdentityKey = WEB_IDENTITY_KEY;
   /** What the next requests are answered with, in order. */
   readonly faults: (keyof typeof FAULTS)[] = [];
+  /** Milliseconds that its clock is ahead. */
+  clockOffset = 0;
   /** Who listed, by key. */
   readonly users: string[] = [];
   /** Requests to list. */
@@ -59,6 +64,7 @@ export class Route53Server {
       const isKnown = request.headers.authorization === "pod-token";
       return end(response, isKnown ? 200 : 401, JSON.stringify(credentials(POD_IDENTITY_KEY, "Token")));
     }
+    if (url.pathname.startsWith("/latest/")) return answerMetadata(url.pathname, request, response);
     if (url.pathname === "/") return this.#assumeRole(new URLSearchParams(body), response);
     const id = /^\/2013-04-01\/hostedzone\/([^/]+)\/rrset$/.exec(url.pathname)?.[1];
     if (id === undefined) return end(response, 404, "");
@@ -72,7 +78,7 @@ export class Route53Server {
     )
       return fail(response, 400, "InvalidIdentityToken", "The token is not known");
     const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = credentials(
-      WEB_IDENTITY_KEY,
+      this.webIdentityKey,
       "SessionToken",
     );
     end(
@@ -97,6 +103,11 @@ export class Route53Server {
     if (fault !== undefined) {
       const [status, code, message] = FAULTS[fault];
       return fail(response, status, code, message);
+    }
+    const now = Date.now() + this.clockOffset;
+    if (Math.abs(signedAt(request) - now) > TOLERANCE) {
+      response.setHeader("date", new Date(now).toUTCString());
+      return fail(response, 403, "RequestTimeTooSkewed", "The difference between the clocks is too large.");
     }
     const signature =
       /^AWS4-HMAC-SHA256 Credential=(\w+)\/\d{8}\/us-east-1\/route53\/aws4_request, .*Signature=\w+$/;
@@ -138,6 +149,30 @@ export class Route53Server {
 <IsTruncated>${next !== undefined}</IsTruncated>${more}<MaxItems>${this.pageSize}</MaxItems></ListResourceRecordSetsResponse>`,
     );
   }
+}
+
+/** The metadata of an instance, version 2: for those alone who have asked for a session before. */
+function answerMetadata(path: string, request: IncomingMessage, response: ServerResponse): undefined {
+  if (path === "/latest/api/token" && request.method === "PUT") return end(response, 200, "metadata-session");
+  if (request.headers["x-aws-ec2-metadata-token"] !== "metadata-session") return end(response, 401, "");
+  const role = "/latest/meta-data/iam/security-credentials/";
+  if (path === role) return end(response, 200, "dns");
+  if (path !== `${role}dns`) return end(response, 404, "");
+  const keys = credentials(METADATA_KEY, "Token");
+  end(
+    response,
+    200,
+    JSON.stringify({ Code: "Success", Type: "AWS-HMAC", LastUpdated: "2026-01-01T00:00:00Z", ...keys }),
+  );
+}
+
+/** Milliseconds. */
+const TOLERANCE = 300_000;
+
+/** Milliseconds since 1970. */
+function signedAt({ headers }: IncomingMessage): number {
+  const [, date, hours, minutes, seconds] = /^(\d+)T(..)(..)(..)Z$/.exec(String(headers["x-amz-date"])) ?? [];
+  return Date.parse(`${date?.replace(/^(....)(..)(..)$/, "$1-$2-$3")}T${hours}:${minutes}:${seconds}Z`);
 }
 
 const FAULTS = {

@@ -13,7 +13,11 @@ import azure from "./index.ts";
 let server: AzureServer;
 let running: PluginTest<unknown>[] = [];
 const authorities = tls.getCACertificates("default");
-after(() => tls.setDefaultCACertificates(authorities));
+const folder = mkdtempSync(join(tmpdir(), "portolan-azure-"));
+after(() => {
+  tls.setDefaultCACertificates(authorities);
+  rmSync(folder, { recursive: true });
+});
 
 beforeEach(async () => {
   server = await AzureServer.start();
@@ -148,30 +152,60 @@ test("keeps what it knows through faults, and takes over changes", async () => {
   await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
 });
 
-test("signs in with a secret of the Corefile, and with a workload identity", async () => {
+test("signs in with a secret of the Corefile", async () => {
   await serve();
   assert.match(server.signIns.at(-1) ?? "", /^c1 s3cret https:\/\/management\.azure\.com\/\.default/);
-  const folder = mkdtempSync(join(tmpdir(), "portolan-azure-"));
-  const names = {
-    AZURE_TENANT_ID: "t1",
-    AZURE_CLIENT_ID: "c2",
-    AZURE_FEDERATED_TOKEN_FILE: join(folder, "jwt"),
-    AZURE_AUTHORITY_HOST: server.url,
-  };
-  const before = Object.keys(names).map((name) => [name, process.env[name]] as const);
-  try {
-    writeFileSync(join(folder, "jwt"), "jwt");
-    Object.assign(process.env, names);
-    await serve("subscription s1");
-    assert.match(server.signIns.at(-1) ?? "", /^c2 jwt /);
-  } finally {
-    rmSync(folder, { recursive: true });
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-  }
 });
+
+for (const [title, variables, options, signIn] of [
+  [
+    "a secret of the environment",
+    () => ({ AZURE_TENANT_ID: "t1", AZURE_CLIENT_ID: "c3", AZURE_CLIENT_SECRET: "s3cret" }),
+    "",
+    /^c3 s3cret /,
+  ],
+  [
+    "a workload identity",
+    () => ({ AZURE_TENANT_ID: "t1", AZURE_CLIENT_ID: "c2", AZURE_FEDERATED_TOKEN_FILE: writeToken() }),
+    "",
+    /^c2 jwt /,
+  ],
+  [
+    "the managed identity that the Corefile names",
+    () => ({ AZURE_POD_IDENTITY_AUTHORITY_HOST: server.url }),
+    "client c4\n",
+    /^managed c4 https:\/\/management\.azure\.com$/,
+  ],
+] as const) {
+  test(`signs in with ${title}`, async () => {
+    const names = Object.entries({ ...variables(), AZURE_AUTHORITY_HOST: server.url });
+    const before = names.map(([name]) => [name, process.env[name]] as const);
+    try {
+      for (const [name, value] of names) process.env[name] = value;
+      await make(`${options}subscription s1`, Object.fromEntries(names)).start();
+      assert.match(server.signIns.at(-1) ?? "", signIn);
+    } finally {
+      for (const [name, value] of before) {
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+      }
+    }
+  });
+}
+
+test("signs in anew when a token is refused that was to last longer", async () => {
+  const test = await serve();
+  server.token = "second";
+  server.zones.set(PUBLIC, [SOA]);
+  await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
+  assert.ok(!test.log.lines.some((line) => line.includes("Failed to update zone")));
+});
+
+function writeToken(): string {
+  const file = join(folder, "jwt");
+  writeFileSync(file, "jwt");
+  return file;
+}
 
 for (const [title, options, prepare, message] of [
   [

@@ -2,7 +2,8 @@
 import type { TokenCredential } from "@azure/identity";
 import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
-import { JsonClient } from "../../zones/backends/json-client.ts";
+import { within } from "../../zones/backends/deadline.ts";
+import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 import { type Cloud, isAuthority } from "./clouds.ts";
@@ -19,12 +20,17 @@ export interface ResourceManagerOptions {
   readonly secret: string | undefined;
 }
 
+type Identity = typeof import("@azure/identity");
+
+/** Milliseconds. */
+const SIGN_IN_TIME = 30_000;
 /** More pages than a zone of 10 million record sets would have. */
 const MAX_PAGES = 100_000;
 
 export class ResourceManager {
   readonly #options: ResourceManagerOptions;
   readonly #client: JsonClient;
+  #identity: Identity | undefined;
   #credential: TokenCredential | undefined;
 
   constructor(options: ResourceManagerOptions) {
@@ -35,7 +41,7 @@ export class ResourceManager {
 
   /** @throws SetupError */
   async open(): Promise<void> {
-    const { cloud, subscription, tenant, client, secret, site } = this.#options;
+    const { cloud, subscription, site } = this.#options;
     if (cloud === undefined)
       throw new SetupError(
         `cannot set azure environment: AZURE_ENVIRONMENT is "${site.machine.environment.AZURE_ENVIRONMENT}"`,
@@ -44,24 +50,42 @@ export class ResourceManager {
       throw new SetupError(
         "azure: no subscription: write it into the Corefile, or set AZURE_SUBSCRIPTION_ID",
       );
-    const identity = await importOptional("@azure/identity", () => import("@azure/identity"));
+    this.#identity = await importOptional("@azure/identity", () => import("@azure/identity"));
+    this.#credential = this.#makeCredential(this.#identity, cloud);
+  }
+
+  #makeCredential(identity: Identity, cloud: Cloud): TokenCredential {
+    const { tenant, client, secret, site } = this.#options;
     // AZURE_AUTHORITY_HOST is for those whose cloud is none of these.
     const { AZURE_AUTHORITY_HOST } = site.machine.environment;
     const authorityHost = AZURE_AUTHORITY_HOST || cloud.authority;
     // The public cloud knows nothing of those.
     const disableInstanceDiscovery = !isAuthority(authorityHost);
     if (secret !== undefined && client !== undefined && tenant !== undefined)
-      this.#credential = new identity.ClientSecretCredential(tenant, client, secret, {
+      return new identity.ClientSecretCredential(tenant, client, secret, {
         authorityHost,
         disableInstanceDiscovery,
       });
-    else
-      this.#credential = new identity.DefaultAzureCredential({
-        authorityHost,
-        disableInstanceDiscovery,
-        ...(tenant !== undefined && { tenantId: tenant }),
+    const options = {
+      authorityHost,
+      disableInstanceDiscovery,
+      ...(tenant !== undefined && { tenantId: tenant }),
+    };
+    const named = client !== undefined && { clientId: client };
+    // A choice of the vendor's, with the tools of developers among it: they start programs, which a pod does not have.
+    if (site.machine.environment.AZURE_TOKEN_CREDENTIALS)
+      return new identity.DefaultAzureCredential({
+        ...options,
         ...(client !== undefined && { managedIdentityClientId: client, workloadIdentityClientId: client }),
       });
+    const { AZURE_FEDERATED_TOKEN_FILE: tokenFilePath } = site.machine.environment;
+    return new identity.ChainedTokenCredential(
+      new identity.EnvironmentCredential(options),
+      ...(tokenFilePath
+        ? [new identity.WorkloadIdentityCredential({ ...options, ...named, tokenFilePath })]
+        : []),
+      new identity.ManagedIdentityCredential({ ...options, ...named }),
+    );
   }
 
   async close(): Promise<void> {
@@ -79,29 +103,61 @@ export class ResourceManager {
     const scope = `/subscriptions/${encodeURIComponent(subscription)}/resourceGroups/${encodeURIComponent(group)}`;
     let url = new URL(`${scope}${path}?api-version=${version}`, base);
     for (let page = 0; page < MAX_PAGES; page++) {
-      const headers = { authorization: `Bearer ${await this.#token(signal)}` };
-      const body = record((await this.#client.get(url, { headers, signal })).body);
+      const body = record(await this.#get(url, signal));
+      if (!Array.isArray(body.value))
+        throw new ZoneSourceError(`GET ${url.origin}${url.pathname}: the answer is no list of record sets`);
       yield* list(body.value);
       const next = string(body.nextLink);
       if (next === "") return;
+      const before = url.href;
       url = new URL(next, base);
+      if (url.href === before) throw new ZoneSourceError("the list goes in a circle");
       // The token is for the Resource Manager, and goes nowhere else.
       if (url.origin !== new URL(base).origin) throw new ZoneSourceError(`the next page is at ${url.origin}`);
     }
     throw new ZoneSourceError("the list has no end");
   }
 
+  /** With a token that the API takes: one that it refuses is asked for anew once, however long it was to last. */
+  async #get(url: URL, signal: AbortSignal): Promise<unknown> {
+    for (let isRenewed = false; ; isRenewed = true) {
+      const headers = { authorization: `Bearer ${await this.#token(signal)}` };
+      try {
+        return (await this.#client.get(url, { headers, signal })).body;
+      } catch (error) {
+        const isRefused = error instanceof HttpStatusError && error.status === 401;
+        const { cloud } = this.#options;
+        if (!isRefused || isRenewed || this.#identity === undefined || cloud === undefined) throw error;
+        this.#credential = this.#makeCredential(this.#identity, cloud);
+      }
+    }
+  }
+
   get #endpoint(): string {
     return this.#options.endpoint ?? this.#options.cloud?.resourceManager ?? "";
   }
 
-  async #token(abortSignal: AbortSignal): Promise<string> {
+  async #token(signal: AbortSignal): Promise<string> {
     const scope = `${this.#options.cloud?.resourceManager}/.default`;
+    const deadline = { clock: this.#options.site.clock, milliseconds: SIGN_IN_TIME, what: "sign-in", signal };
     try {
-      const token = await this.#credential?.getToken(scope, { abortSignal });
+      const token = await within(deadline, async (abortSignal) =>
+        this.#credential?.getToken(scope, { abortSignal }),
+      );
       return token?.token ?? "";
     } catch (error) {
-      throw new ZoneSourceError(`sign-in: ${reasonOf(error)}`, { isTransient: true });
+      if (error instanceof ZoneSourceError) throw error;
+      throw new ZoneSourceError(`sign-in: ${signInFault(error)}`, { isTransient: true });
     }
   }
+}
+
+/** Of several ways to sign in, what is wrong with the one that there is. */
+function signInFault(error: unknown): string {
+  if (!(error instanceof AggregateError) && !(error instanceof Error && "errors" in error))
+    return reasonOf(error);
+  const faults = list(error.errors).map((each) => reasonOf(each).replace(/ To troubleshoot, visit .*/, ""));
+  const found = faults.filter((fault) => !/is unavailable/i.test(fault));
+  if (found.length > 0) return found.join("; ");
+  return "there is no secret and no federated token in the environment, and no managed identity";
 }

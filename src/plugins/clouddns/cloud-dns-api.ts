@@ -2,7 +2,8 @@
 import type { GoogleAuth } from "google-auth-library";
 import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
-import { JsonClient } from "../../zones/backends/json-client.ts";
+import { within } from "../../zones/backends/deadline.ts";
+import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
@@ -20,12 +21,16 @@ const ENDPOINT = "https://dns.googleapis.com";
 const SCOPE = "https://www.googleapis.com/auth/ndev.clouddns.readonly";
 /** What a file may hold (CoreDNS facts 2.45). */
 const TYPES = ["service_account", "authorized_user", "impersonated_service_account", "external_account"];
+const KIND = "dns#resourceRecordSetsListResponse";
+/** Milliseconds. */
+const SIGN_IN_TIME = 30_000;
 /** More pages than a zone of 10 million record sets would have. */
 const MAX_PAGES = 100_000;
 
 export class CloudDnsApi {
   readonly #options: CloudDnsApiOptions;
   readonly #client: JsonClient;
+  #makeAuth: (() => GoogleAuth) | undefined;
   #auth: GoogleAuth | undefined;
 
   constructor(options: CloudDnsApiOptions) {
@@ -39,11 +44,13 @@ export class CloudDnsApi {
     const { file, project: projectId } = this.#options;
     if (file !== undefined) await checkCredentials(file);
     const { GoogleAuth } = await importOptional("google-auth-library", () => import("google-auth-library"));
-    this.#auth = new GoogleAuth({
-      scopes: [SCOPE],
-      projectId,
-      ...(file !== undefined && { keyFilename: file }),
-    });
+    this.#makeAuth = () =>
+      new GoogleAuth({
+        scopes: [SCOPE],
+        projectId,
+        ...(file !== undefined && { keyFilename: file }),
+      });
+    this.#auth = this.#makeAuth();
   }
 
   async close(): Promise<void> {
@@ -56,21 +63,41 @@ export class CloudDnsApi {
     const path = `/dns/v1/projects/${encodeURIComponent(project)}/managedZones/${encodeURIComponent(zone)}/rrsets`;
     const url = new URL(path, endpoint);
     for (let page = 0; page < MAX_PAGES; page++) {
-      const headers = await this.#headers(url);
-      const body = record((await this.#client.get(url, { headers, signal })).body);
+      const body = record(await this.#get(url, signal));
+      // An empty list is left out, and its kind is not.
+      if (!Array.isArray(body.rrsets) && body.kind !== KIND)
+        throw new ZoneSourceError(`GET ${url.origin}${url.pathname}: the answer is no list of record sets`);
       yield* list(body.rrsets);
       const next = string(body.nextPageToken);
       if (next === "") return;
+      if (next === url.searchParams.get("pageToken"))
+        throw new ZoneSourceError(`the record sets of ${zone} go in a circle`);
       url.searchParams.set("pageToken", next);
     }
     throw new ZoneSourceError(`the record sets of ${zone} have no end`);
   }
 
-  async #headers(url: URL): Promise<Record<string, string>> {
+  /** With a token that the API takes: one that it refuses is asked for anew once, however long it was to last. */
+  async #get(url: URL, signal: AbortSignal): Promise<unknown> {
+    for (let isRenewed = false; ; isRenewed = true) {
+      const headers = await this.#headers(url, signal);
+      try {
+        return (await this.#client.get(url, { headers, signal })).body;
+      } catch (error) {
+        const isRefused = error instanceof HttpStatusError && error.status === 401;
+        if (!isRefused || isRenewed) throw error;
+        this.#auth = this.#makeAuth?.();
+      }
+    }
+  }
+
+  async #headers(url: URL, signal: AbortSignal): Promise<Record<string, string>> {
+    const deadline = { clock: this.#options.site.clock, milliseconds: SIGN_IN_TIME, what: "sign-in", signal };
     try {
-      const headers = await this.#auth?.getRequestHeaders(url.href);
+      const headers = await within(deadline, async () => this.#auth?.getRequestHeaders(url.href));
       return Object.fromEntries(headers ?? []);
     } catch (error) {
+      if (error instanceof ZoneSourceError) throw error;
       throw new ZoneSourceError(`sign-in: ${reasonOf(error)}`, { isTransient: true });
     }
   }

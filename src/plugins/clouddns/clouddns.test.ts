@@ -128,6 +128,15 @@ test("signs in with a file of the Corefile, one of the environment, and the meta
   assert.equal(server.users.at(-1), METADATA_TOKEN);
 });
 
+test("signs in anew when a token is refused that was to last longer", async () => {
+  const test = await serve();
+  server.federatedToken = "second";
+  server.tokens = new Set(["second"]);
+  server.zones.set("p/z", ZONE.slice(0, 2));
+  await soon(test, async () => (await test.ask({ name: "www.example.org." })).rcode === Rcode.NXDOMAIN);
+  assert.ok(!test.log.lines.some((line) => line.includes("Failed to update zone")));
+});
+
 for (const [title, prepare, message] of [
   [
     "a missing right",

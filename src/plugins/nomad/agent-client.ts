@@ -2,7 +2,7 @@
 
 import type { TlsOptions } from "../../lib/http-client.ts";
 import { readTextFile, type Site } from "../../plugin/index.ts";
-import { type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
+import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface AgentClientOptions {
@@ -80,6 +80,8 @@ export class AgentClient {
         this.#current = index;
         return answer;
       } catch (error) {
+        if (error instanceof HttpStatusError && error.status === 403)
+          throw new ZoneSourceError(`${error.message}: ${neededRight(parameters.namespace)}`);
         if (!(error instanceof ZoneSourceError) || !error.isTransient || signal.aborted) throw error;
         faults.push(error.message);
       }
@@ -103,6 +105,11 @@ export class AgentClient {
     if (NOMAD_HTTP_AUTH) headers.authorization = `Basic ${Buffer.from(NOMAD_HTTP_AUTH).toString("base64")}`;
     return headers;
   }
+}
+
+function neededRight(namespace = "default"): string {
+  const where = namespace === "*" ? "the namespaces that it is to see" : `the namespace "${namespace}"`;
+  return `the token needs the capability read-job in ${where}`;
 }
 
 /** What Nomad's own clients take from the environment. */

@@ -113,7 +113,8 @@ test("follows changes by blocking queries, and tells the caches", async () => {
   const { length } = agent.requests;
   assert.match(agent.requests.at(-1) ?? "", /^\/v1\/services\?namespace=\*&index=11&wait=60s$/);
   forgotten.length = 0;
-  await server.clock.settle(3_600_000);
+  // An agent answers after a minute at the latest, and is taken to be dead some time later.
+  await server.clock.settle(75_000);
   assert.equal(agent.requests.length, length, "nothing is asked while nothing changes");
   agent.register(WEB, { ...WEB, address: "192.0.2.2" });
   const name = "web.default.nomad.test.";
@@ -217,6 +218,18 @@ test("takes the token from the Corefile, the environment, or a file that may cha
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("names the right that a token lacks", async () => {
+  agent.token = "mine";
+  const test = await serve(`address ${agent.url}\ntoken mine`);
+  agent.token = "other";
+  agent.register(WEB);
+  await soon(test, () => test.log.lines.some((line) => line.includes("Failed to update zone")));
+  assert.match(
+    test.log.lines.join("\n"),
+    /GET http:\S+\/v1\/services: 403: Permission denied: the token needs the capability read-job in the namespaces that it is to see/,
+  );
 });
 
 test("hands the filter to Nomad, and finds the agent through NOMAD_ADDR", async () => {

@@ -3,7 +3,7 @@ import { A, AAAA, Name, SOA, SRV } from "../../dns/index.ts";
 import { list, record, string } from "../../lib/http-client.ts";
 import { parseIpAddress } from "../../plugin/index.ts";
 import type { ZoneListing } from "../../zones/zone-listing.ts";
-import type { ZoneSource } from "../../zones/zone-source.ts";
+import { type ZoneSource, ZoneSourceError } from "../../zones/zone-source.ts";
 import type { AgentClient } from "./agent-client.ts";
 
 export interface ServiceSourceOptions {
@@ -52,7 +52,7 @@ export class ServiceSource implements ZoneSource {
   async list(listing: ZoneListing, signal: AbortSignal): Promise<void> {
     const { client, apex } = this.#options;
     const answer = await client.get("/v1/services", { namespace: "*" }, signal);
-    const services = [...readServices(answer.body, listing)];
+    const services = [...readServices(listOf(answer.body, "services"), listing)];
     this.namespaces.clear();
     for (const { namespace } of services) this.namespaces.add(namespace.toLowerCase());
     addStartOfAuthority(listing, apex);
@@ -78,7 +78,7 @@ export class ServiceSource implements ZoneSource {
     const parameters = { namespace, ...(filter !== undefined && { filter }) };
     const { body } = await client.get(`/v1/service/${encodeURIComponent(name)}`, parameters, signal);
     const owner = `${name}.${namespace}.${apex}`;
-    for (const entry of list(body)) {
+    for (const entry of listOf(body, `registrations of ${name}`)) {
       const { Address, Port } = record(entry);
       const address = string(Address);
       const octets = parseIpAddress(address);
@@ -99,8 +99,14 @@ export class ServiceSource implements ZoneSource {
   }
 }
 
-function* readServices(body: unknown, listing: ZoneListing): Generator<Service> {
-  for (const entry of list(body)) {
+/** Whoever answers in Nomad's place may say anything: what is no list is not an empty one. */
+function listOf(body: unknown, what: string): readonly unknown[] {
+  if (body !== null && !Array.isArray(body)) throw new ZoneSourceError(`the answer is no list of ${what}`);
+  return list(body);
+}
+
+function* readServices(entries: readonly unknown[], listing: ZoneListing): Generator<Service> {
+  for (const entry of entries) {
     const { Namespace, Services } = record(entry);
     const namespace = string(Namespace);
     for (const service of list(Services)) {

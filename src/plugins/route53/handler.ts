@@ -7,7 +7,13 @@ import { Route53Connection } from "./route53-connection.ts";
 export function createRoute53(config: Route53Config, site: Site): PluginInstance {
   const { zones, refresh, aws_access_key: key, aws_endpoint: endpoint, credentials } = config;
   const file = credentials?.file === undefined ? undefined : site.resolvePath(credentials.file);
-  const connection = new Route53Connection({ key, endpoint, profile: credentials?.profile, file });
+  const connection = new Route53Connection({
+    clock: site.clock,
+    key,
+    endpoint,
+    profile: credentials?.profile,
+    file,
+  });
   const signIn = JSON.stringify([key, endpoint, credentials?.profile, file]);
   return new BackedZones({
     site,

@@ -1,16 +1,20 @@
 /** The vendor's SDK, as far as it is needed here: an optional package, imported when a Corefile asks for it. */
 import { createRequire } from "node:module";
 import type {
+  ListResourceRecordSetsCommand,
   ListResourceRecordSetsResponse,
   ResourceRecordSet,
   Route53Client,
   Route53ClientConfig,
 } from "@aws-sdk/client-route-53";
+import type { Clock } from "../../lib/clock.ts";
 import { reasonOf } from "../../lib/http-client.ts";
+import { within } from "../../zones/backends/deadline.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface Route53ConnectionOptions {
+  readonly clock: Clock;
   readonly key: { readonly id: string; readonly secret: string } | undefined;
   readonly endpoint: string | undefined;
   readonly profile: string | undefined;
@@ -20,12 +24,19 @@ export interface Route53ConnectionOptions {
 
 type Sdk = typeof import("@aws-sdk/client-route-53");
 
+const ACTION = "route53:ListResourceRecordSets";
 /** Route 53 is one service for all regions; requests are signed for this one. */
 const REGION = "us-east-1";
 /** Five requests a second are allowed to an account, whatever its number of servers. */
 const MAX_ATTEMPTS = 6;
 /** Record sets of one page: the most that there may be. */
 const PAGE = 300;
+/** Milliseconds for a connection, for an answer, and for a page with all that is tried to get it. */
+const CONNECT_TIMEOUT = 5_000;
+const REQUEST_TIMEOUT = 15_000;
+const PAGE_TIME = 40_000;
+/** What is said of credentials that were right once: they are asked for anew. */
+const OUTDATED = ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId"];
 /** More pages than a hosted zone of 10 million record sets would have. */
 const MAX_PAGES = 40_000;
 
@@ -40,14 +51,22 @@ export class Route53Connection {
 
   /** @throws SetupError where the package is missing */
   async open(): Promise<void> {
-    const { key, endpoint, profile, file } = this.#options;
     const name = "@aws-sdk/client-route-53";
-    const sdk: Sdk = await importOptional(name, () => import("@aws-sdk/client-route-53"));
-    this.#sdk = sdk;
-    this.#client = new sdk.Route53Client({
+    this.#sdk = await importOptional(name, () => import("@aws-sdk/client-route-53"));
+    this.#client = this.#makeClient(this.#sdk);
+  }
+
+  #makeClient(sdk: Sdk): Route53Client {
+    const { key, endpoint, profile, file } = this.#options;
+    return new sdk.Route53Client({
       region: REGION,
       maxAttempts: MAX_ATTEMPTS,
       retryMode: "adaptive",
+      requestHandler: {
+        connectionTimeout: CONNECT_TIMEOUT,
+        requestTimeout: REQUEST_TIMEOUT,
+        throwOnRequestTimeout: true,
+      },
       ...(endpoint !== undefined && { endpoint }),
       ...(key !== undefined && { credentials: { accessKeyId: key.id, secretAccessKey: key.secret } }),
       ...(profile !== undefined && { profile }),
@@ -60,8 +79,8 @@ export class Route53Connection {
   }
 
   /** All record sets, page by page. @throws ZoneSourceError */
-  async *recordSets(id: string, abortSignal: AbortSignal): AsyncGenerator<ResourceRecordSet> {
-    const { sdk, client } = this.#opened();
+  async *recordSets(id: string, signal: AbortSignal): AsyncGenerator<ResourceRecordSet> {
+    const { sdk } = this.#opened();
     let start: Pick<
       ListResourceRecordSetsResponse,
       "NextRecordName" | "NextRecordType" | "NextRecordIdentifier"
@@ -74,17 +93,39 @@ export class Route53Connection {
         StartRecordType: start.NextRecordType,
         StartRecordIdentifier: start.NextRecordIdentifier,
       });
-      let answer: ListResourceRecordSetsResponse;
-      try {
-        answer = await client.send(command, { abortSignal });
-      } catch (error) {
-        throw refused("route53:ListResourceRecordSets", id, error);
-      }
-      yield* answer.ResourceRecordSets ?? [];
-      if (answer.IsTruncated !== true) return;
+      const answer = await this.#send(command, id, signal);
+      const { ResourceRecordSets: sets, IsTruncated: isTruncated } = answer;
+      // Whoever answers in Route 53's place may say anything: what is no list is not the end of one.
+      if (sets === undefined || isTruncated === undefined)
+        throw new ZoneSourceError(`${ACTION} of hosted zone ${id}: the answer is no list of record sets`);
+      yield* sets;
+      if (!isTruncated) return;
       start = answer;
     }
     throw new ZoneSourceError(`hosted zone ${id} has no end`);
+  }
+
+  async #send(
+    command: ListResourceRecordSetsCommand,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<ListResourceRecordSetsResponse> {
+    const { sdk, client } = this.#opened();
+    const what = `${ACTION} of hosted zone ${id}`;
+    try {
+      // Signing in is a part of it.
+      return await within(
+        { clock: this.#options.clock, milliseconds: PAGE_TIME, what, signal },
+        (abortSignal) => client.send(command, { abortSignal }),
+      );
+    } catch (error) {
+      if (error instanceof ZoneSourceError) throw error;
+      if (error instanceof Error && OUTDATED.includes(error.name)) {
+        client.destroy();
+        this.#client = this.#makeClient(sdk);
+      }
+      throw refused(what, error);
+    }
   }
 
   #opened(): { readonly sdk: Sdk; readonly client: Route53Client } {
@@ -105,11 +146,11 @@ function credentialsOf(filepath: string, profile: string | undefined): AwsCreden
   return module.defaultProvider({ filepath, profile });
 }
 
-/** Says which right is missing, and for what. */
-function refused(action: string, id: string, error: unknown): ZoneSourceError {
+/** @param what says which right is missing, and for what */
+function refused(what: string, error: unknown): ZoneSourceError {
   const name = error instanceof Error ? error.name : "";
   const kind = name === "" || name === "Error" ? "" : `${name}: `;
-  return new ZoneSourceError(`${action} of hosted zone ${id}: ${kind}${reasonOf(error)}`, {
+  return new ZoneSourceError(`${what}: ${kind}${reasonOf(error)}`, {
     isTransient: true,
   });
 }

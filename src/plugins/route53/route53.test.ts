@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import {
+  METADATA_KEY,
   POD_IDENTITY_KEY,
   type RecordSet,
   Route53Server,
@@ -299,6 +300,14 @@ for (const [title, key, prepare] of [
       });
     },
   ],
+  [
+    "the metadata of the instance",
+    METADATA_KEY,
+    () => {
+      delete process.env.AWS_EC2_METADATA_DISABLED;
+      process.env.AWS_EC2_METADATA_SERVICE_ENDPOINT = server.url;
+    },
+  ],
 ] as const) {
   test(`signs in with ${title}`, async () => {
     prepare();
@@ -306,6 +315,26 @@ for (const [title, key, prepare] of [
     assert.equal(server.users.at(-1), key);
   });
 }
+
+test("signs in anew when credentials are refused that were to last longer", async () => {
+  writeFileSync(join(folder, "jwt"), "jwt");
+  Object.assign(process.env, {
+    AWS_ROLE_ARN: "arn:aws:iam::1:role/dns",
+    AWS_WEB_IDENTITY_TOKEN_FILE: join(folder, "jwt"),
+    AWS_ENDPOINT_URL_STS: server.url,
+  });
+  const test = await serve(undefined, "refresh 10s");
+  server.webIdentityKey = "ASIASECOND";
+  server.keys = new Set(["ASIASECOND"]);
+  await soon(test, () => server.users.at(-1) === "ASIASECOND");
+  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
+});
+
+test("a clock that is wrong is allowed for", async () => {
+  server.clockOffset = 3_600_000;
+  const test = await serve();
+  assert.equal((await test.ask({ name: "www.example.org." })).answer.length, 2);
+});
 
 test("signs in with a profile of a file that the Corefile names", async () => {
   writeFileSync(

@@ -13,6 +13,7 @@ import {
   string,
 } from "../../lib/http-client.ts";
 import { ZoneSourceError } from "../zone-source.ts";
+import { within } from "./deadline.ts";
 
 export interface JsonClientOptions extends ConnectOptions {
   readonly clock: Clock;
@@ -49,6 +50,8 @@ export class HttpStatusError extends ZoneSourceError {
 }
 
 const DEFAULT_TIMEOUT = 30_000;
+/** Milliseconds that all of an answer may take beside its beginning, and what is asked again. */
+const BODY_TIME = 10_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8_000;
 const DEFAULT_ATTEMPTS = 4;
@@ -63,7 +66,16 @@ export class JsonClient {
   }
 
   /** @throws ZoneSourceError, HttpStatusError */
-  async get(url: URL, request: JsonRequest = {}): Promise<JsonAnswer> {
+  get(url: URL, request: JsonRequest = {}): Promise<JsonAnswer> {
+    const { clock } = this.#options;
+    const milliseconds = (request.timeout ?? DEFAULT_TIMEOUT) + BODY_TIME;
+    return within(
+      { clock, milliseconds, what: `GET ${withoutQuery(url)}`, signal: request.signal },
+      (signal) => this.#getPatiently(url, { ...request, signal }),
+    );
+  }
+
+  async #getPatiently(url: URL, request: JsonRequest): Promise<JsonAnswer> {
     const { attempts = DEFAULT_ATTEMPTS, random } = this.#options;
     const backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, random });
     for (let attempt = 1; ; attempt++) {
