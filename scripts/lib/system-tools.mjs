@@ -12,6 +12,7 @@ const DEBIAN_PACKAGES = new Map([
   ["kubectl", "kubernetes-client"],
   ["chromium", "chromium"],
   ["fstrm_capture", "fstrm-bin"],
+  ["dnstap-ldns", "dnstap-ldns"],
   ["etcd", "etcd-server"],
   ["etcdctl", "etcd-client"],
   ["pebble", "pebble"],

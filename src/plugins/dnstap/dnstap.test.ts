@@ -58,10 +58,11 @@ test("writes fields as protobuf has them", () => {
   );
 });
 
-test("drops what does not fit, and counts it", () => {
+test("takes no more than fits", () => {
   const queue = new FrameQueue(2);
-  for (let count = 0; count < 5; count++) queue.add(Uint8Array.of(7), 1);
-  assert.equal(queue.dropped, 3);
+  const taken = Array.from({ length: 5 }, () => queue.add(Uint8Array.of(7), 1));
+  assert.deepEqual(taken, [true, true, false, false, false]);
+  assert.equal(queue.frames, 2);
   assert.deepEqual([...queue.take()], [0, 0, 0, 1, 7, 0, 0, 0, 1, 7]);
   assert.equal(queue.length, 0);
 });

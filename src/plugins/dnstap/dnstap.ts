@@ -1,11 +1,11 @@
-import { readFileSync, rmSync } from "node:fs";
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import type {
   CounterSlot,
   Handler,
   MessageSeal,
+  PlacedPlugin,
   PluginInstance,
   Query,
   Site,
@@ -15,6 +15,7 @@ import { LineFormat } from "../../plugin/line-format.ts";
 import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";
+import { identityOf, type TapFiles, TapListener } from "./tap-listener.ts";
 import { protocolNumber, TapType, TapWriter, transportNumber } from "./tap-message.ts";
 import type { TapTarget } from "./target.ts";
 
@@ -24,7 +25,7 @@ export interface DnstapConfig {
   readonly version: string | undefined;
   readonly extra: string | undefined;
   readonly skipverify: boolean;
-  readonly tls: { readonly cert: string; readonly key: string; readonly ca: string | undefined } | undefined;
+  readonly tls: TapFiles | undefined;
 }
 
 /** Milliseconds (CoreDNS facts 2.25). */
@@ -33,7 +34,6 @@ const TICK = 10_000;
 const CONNECT_TIMEOUT = 4_000;
 /** Octets that are sent before the next flush is due. */
 const PORTION = 64 * 1024;
-const MAX_READERS = 32;
 
 export class Dnstap implements PluginInstance, QueryTap {
   readonly services = [QUERY_TAP.offer(this)];
@@ -43,11 +43,12 @@ export class Dnstap implements PluginInstance, QueryTap {
   readonly #writer: TapWriter;
   readonly #extra: LineFormat | undefined;
   readonly #droppedMessages: CounterSlot;
-  readonly #streams = new Set<FrameStream>();
-  #server: Server | undefined;
+  readonly #collectors = new Set<FrameStream>();
+  readonly #listeners: Map<string, TapListener>;
+  #listener: TapListener | undefined;
   #connecting: Socket | undefined;
   #timers: Timer[] = [];
-  #reported = 0;
+  #unreported = 0;
   #epoch = 0;
   #isRunning = false;
 
@@ -56,6 +57,7 @@ export class Dnstap implements PluginInstance, QueryTap {
     this.#config = config;
     this.#site = site;
     this.#queue = new FrameQueue(target.queue);
+    this.#listeners = site.shared("listeners", () => new Map<string, TapListener>());
     this.#writer = new TapWriter(identity ?? site.machine.hostname, version ?? `Portolan-${site.version}`);
     this.#extra = extra === undefined || extra === "" ? undefined : new LineFormat(extra);
     this.#droppedMessages = site.metrics
@@ -67,29 +69,55 @@ export class Dnstap implements PluginInstance, QueryTap {
       .slot();
   }
 
+  /** Readers stay where the address does. */
+  inherit(predecessors: readonly PlacedPlugin[]): void {
+    for (const { instance } of predecessors) {
+      if (!(instance instanceof Dnstap) || instance.#listener === undefined) continue;
+      if (instance.#listenKey === this.#listenKey) this.#listeners.set(this.#listenKey, instance.#listener);
+    }
+  }
+
+  examine(): void {
+    const files = this.#files();
+    if (files !== undefined) identityOf(files);
+  }
+
   async start(): Promise<void> {
     const { clock } = this.#site;
     const { target } = this.#config;
     this.#isRunning = true;
-    this.#epoch = clock.wallTime() - clock.now();
-    this.#timers = [clock.every(FLUSH_INTERVAL, () => this.#flush()), clock.every(TICK, () => this.#tick())];
+    this.#setEpoch();
+    this.#timers = [
+      clock.every(FLUSH_INTERVAL, () => {
+        this.#setEpoch();
+        this.#flush();
+      }),
+      clock.every(TICK, () => this.#tick()),
+    ];
     if (!target.listens) this.#connect();
     // Other threads would want the same address.
     else if (this.#site.feed.role === "leader") await this.#listen();
+  }
+
+  started(): void {
+    const files = this.#files();
+    if (this.#listener === undefined) return;
+    this.#listener.writeBuffer = this.#config.target.writeBuffer;
+    if (files !== undefined) this.#listener.renew(files);
   }
 
   stop(): void {
     this.#isRunning = false;
     for (const timer of this.#timers) timer.cancel();
     this.#flush();
-    for (const stream of this.#streams) stream.end();
+    for (const stream of this.#collectors) stream.end();
     this.#connecting?.destroy();
-    this.#server?.close();
+    this.#listener?.release();
   }
 
   readonly handle: Handler = (query, next) => {
-    // Lookups of plugins are no queries of clients.
-    if (query.root !== query || query.trace?.leavesNoMark === true) return next(query);
+    // Lookups of plugins are no queries of clients. One that was changed on its way here still is one.
+    if (query.depth > 0 || query.trace?.leavesNoMark === true) return next(query);
     this.#add(query, {
       type: TapType.CLIENT_QUERY,
       protocol: transportNumber(query.transport),
@@ -97,7 +125,7 @@ export class Dnstap implements PluginInstance, QueryTap {
       server: undefined,
       queryTime: this.#epoch + query.receivedAt,
       responseTime: undefined,
-      query: this.#config.target.full ? query.packet : undefined,
+      query: this.#config.target.full ? query.root.packet : undefined,
       response: undefined,
     });
     query.addSeal(new ResponseTap(this, query));
@@ -147,29 +175,45 @@ export class Dnstap implements PluginInstance, QueryTap {
   #add(query: Query, facts: Parameters<TapWriter["write"]>[0]): void {
     const extra = this.#extra === undefined ? "" : this.#extra.line(query, undefined, 0);
     const length = this.#writer.write(facts, extra);
-    const before = this.#queue.dropped;
-    this.#queue.add(this.#writer.octets, length);
-    if (this.#queue.dropped > before) this.#droppedMessages.increment();
+    if (!this.#queue.add(this.#writer.octets, length)) this.#lost(1);
     if (this.#queue.length >= PORTION) this.#flush();
+  }
+
+  #lost(messages: number): void {
+    this.#unreported += messages;
+    this.#droppedMessages.add(messages);
+  }
+
+  /** The machine's clock may be set, or run at another pace than the process's own. */
+  #setEpoch(): void {
+    const { clock } = this.#site;
+    this.#epoch = clock.wallTime() - clock.now();
+  }
+
+  get #streams(): ReadonlySet<FrameStream> {
+    return this.#listener?.streams ?? this.#collectors;
   }
 
   #flush(): void {
     if (this.#queue.length === 0) return;
-    const ready = [...this.#streams].filter((stream) => stream.takesData);
+    const streams = this.#streams;
+    const open = [...streams].filter((stream) => stream.isOpen);
+    const ready = open.filter((stream) => stream.takesData);
     if (ready.length === 0) {
       // Readers that come later want what happens then.
-      if (this.#config.target.listens && this.#streams.size === 0) this.#queue.take();
+      if (this.#config.target.listens && streams.size === 0) this.#queue.take();
       return;
     }
+    // A reader that is behind goes without, as the others do not wait for it.
+    this.#lost((open.length - ready.length) * this.#queue.frames);
     const frames = this.#queue.take();
     for (const stream of ready) stream.send(frames);
   }
 
   #tick(): void {
-    const dropped = this.#queue.dropped - this.#reported;
-    this.#reported = this.#queue.dropped;
-    if (dropped > 0) this.#site.log.warning(`Dropped dnstap messages: ${dropped}`);
-    if (!this.#config.target.listens && this.#streams.size === 0 && this.#connecting === undefined)
+    if (this.#unreported > 0) this.#site.log.warning(`Dropped dnstap messages: ${this.#unreported}`);
+    this.#unreported = 0;
+    if (!this.#config.target.listens && this.#collectors.size === 0 && this.#connecting === undefined)
       this.#connect();
   }
 
@@ -207,48 +251,49 @@ export class Dnstap implements PluginInstance, QueryTap {
 
   #adopt(socket: Socket): void {
     const { target } = this.#config;
-    const stream = new FrameStream(socket, target.writeBuffer, (ended) => {
-      this.#streams.delete(ended);
-      // One that was there is there again at once, as a rule; else the next tick tries.
-      if (this.#isRunning && !target.listens) this.#connect();
+    const stream = new FrameStream(socket, {
+      writeBuffer: () => target.writeBuffer,
+      clock: this.#site.clock,
+      onEnd: () => {
+        this.#collectors.delete(stream);
+        // One that was there is there again at once, as a rule; else the next tick tries.
+        if (this.#isRunning && stream.age >= FLUSH_INTERVAL) this.#connect();
+      },
     });
-    this.#streams.add(stream);
+    this.#collectors.add(stream);
+  }
+
+  /** What has to be the same for readers to stay. */
+  get #listenKey(): string {
+    const { path, host, port } = this.#config.target;
+    return JSON.stringify([this.#path(path), host, port, this.#config.tls !== undefined]);
   }
 
   async #listen(): Promise<void> {
-    const { target, tls } = this.#config;
-    const resolvePath = (file: string): string => this.#site.resolvePath(file);
-    const accept = (socket: Socket): void => {
-      if (this.#streams.size >= MAX_READERS) socket.destroy();
-      else this.#adopt(socket);
-    };
-    const server =
-      tls === undefined
-        ? createServer(accept)
-        : nodeTls().createServer(
-            {
-              cert: readFileSync(resolvePath(tls.cert)),
-              key: readFileSync(resolvePath(tls.key)),
-              ...(tls.ca !== undefined && { ca: readFileSync(resolvePath(tls.ca)), requestCert: true }),
-            },
-            accept,
-          );
-    this.#server = server;
-    const { path, host, port } = target;
-    // One that was left by a process that ended without a word.
-    if (path !== "") rmSync(resolvePath(path), { force: true });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen(
-        path === "" ? { port, ...(host !== "" && { host }) } : { path: resolvePath(path) },
-        () => {
-          server.off("error", reject);
-          server.on("error", (error) => this.#site.log.error(error.message));
-          resolve();
-        },
-      );
-    });
-    server.unref();
+    const key = this.#listenKey;
+    const { target } = this.#config;
+    const { clock, log } = this.#site;
+    const known = this.#listeners.get(key);
+    if (known === undefined) {
+      const path = this.#path(target.path);
+      this.#listener = await TapListener.open({ target, path, files: this.#files(), clock, log });
+      this.#listeners.set(key, this.#listener);
+    } else {
+      this.examine();
+      this.#listener = known;
+    }
+    this.#listener.hold();
+  }
+
+  #path(path: string): string {
+    return path === "" ? "" : this.#site.resolvePath(path);
+  }
+
+  #files(): TapFiles | undefined {
+    const { tls } = this.#config;
+    if (tls === undefined) return undefined;
+    const [cert, key] = [this.#path(tls.cert), this.#path(tls.key)];
+    return { cert, key, ca: tls.ca === undefined ? undefined : this.#path(tls.ca) };
   }
 }
 

@@ -4,7 +4,6 @@ const FIRST_SIZE = 64 * 1024;
 const MAX_SIZE = 32 * 1024 * 1024;
 
 export class FrameQueue {
-  dropped = 0;
   readonly #maxFrames: number;
   #octets = new Uint8Array(FIRST_SIZE);
   #end = 0;
@@ -18,12 +17,18 @@ export class FrameQueue {
     return this.#end;
   }
 
-  /** Adds a data frame (Frame Streams: its length in four octets, then itself). */
-  add(frame: Uint8Array, length: number): void {
+  get frames(): number {
+    return this.#frames;
+  }
+
+  /**
+   * Adds a data frame (Frame Streams: its length in four octets, then itself).
+   * @returns false when there is no room for it
+   */
+  add(frame: Uint8Array, length: number): boolean {
     const needed = this.#end + 4 + length;
     if (this.#frames >= this.#maxFrames || needed > MAX_SIZE) {
-      this.dropped++;
-      return;
+      return false;
     }
     if (needed > this.#octets.length) {
       const larger = new Uint8Array(Math.min(MAX_SIZE, Math.max(needed, 2 * this.#octets.length)));
@@ -34,6 +39,7 @@ export class FrameQueue {
     this.#octets.set(frame.subarray(0, length), this.#end + 4);
     this.#end = needed;
     this.#frames++;
+    return true;
   }
 
   /** Everything that waits; it does not wait any longer. */

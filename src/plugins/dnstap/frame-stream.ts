@@ -1,41 +1,57 @@
 /** One connection of Frame Streams, of which this side sends the data: READY, ACCEPT, START, data, STOP, FINISH. */
 import type { Socket } from "node:net";
+import type { Clock, Timer } from "../../plugin/index.ts";
 
 const CONTENT_TYPE = Buffer.from("protobuf:dnstap.Dnstap");
 const Kind = { ACCEPT: 1, START: 2, STOP: 3, READY: 4, FINISH: 5 } as const;
 /** A control frame that is longer is none. */
 const MAX_CONTROL = 512;
 
+export interface FrameStreamOptions {
+  /** Octets that may wait in the socket. */
+  readonly writeBuffer: () => number;
+  readonly clock: Clock;
+  /** Called once when the connection is no more. */
+  readonly onEnd: (stream: FrameStream) => void;
+}
+
 export class FrameStream {
   readonly #socket: Socket;
-  readonly #writeBuffer: number;
+  readonly #options: FrameStreamOptions;
+  #timer: Timer;
   #received: Buffer = Buffer.alloc(0);
   #isOpen = false;
+  #openedAt = Number.POSITIVE_INFINITY;
   #isEnding = false;
 
-  /**
-   * @param socket connected
-   * @param onEnd called once when the connection is no more
-   */
-  constructor(socket: Socket, writeBuffer: number, onEnd: (stream: FrameStream) => void) {
+  /** @param socket connected */
+  constructor(socket: Socket, options: FrameStreamOptions) {
     this.#socket = socket;
-    this.#writeBuffer = writeBuffer;
+    this.#options = options;
+    // Who connects and says nothing has a place that others want.
+    this.#timer = options.clock.after(HANDSHAKE_PATIENCE, () => socket.destroy());
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => socket.destroy());
     socket.once("close", () => {
       this.#isOpen = false;
-      onEnd(this);
+      this.#timer.cancel();
+      options.onEnd(this);
     });
     socket.write(control(Kind.READY));
   }
 
   /** Whether the other side wants data now. */
   get takesData(): boolean {
-    return this.#isOpen && !this.#isEnding && this.#socket.writableLength < this.#writeBuffer;
+    return this.#isOpen && !this.#isEnding && this.#socket.writableLength < this.#options.writeBuffer();
   }
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** Milliseconds since the other side has first taken data; negative where it never has. */
+  get age(): number {
+    return this.#options.clock.now() - this.#openedAt;
   }
 
   send(frames: Uint8Array): void {
@@ -47,7 +63,8 @@ export class FrameStream {
     this.#isEnding = true;
     if (this.#isOpen) this.#socket.write(control(Kind.STOP));
     else this.#socket.destroy();
-    setTimeout(() => this.#socket.destroy(), END_PATIENCE).unref();
+    this.#timer.cancel();
+    this.#timer = this.#options.clock.after(END_PATIENCE, () => this.#socket.destroy());
   }
 
   #receive(chunk: Buffer): void {
@@ -61,16 +78,39 @@ export class FrameStream {
       }
       if (this.#received.length < 8 + length) return;
       const kind = this.#received.readUInt32BE(8);
+      const fields = this.#received.subarray(12, 8 + length);
       this.#received = this.#received.subarray(8 + length);
       if (kind === Kind.ACCEPT && !this.#isOpen) {
+        if (!acceptsType(fields)) {
+          this.#socket.destroy();
+          return;
+        }
+        this.#timer.cancel();
         this.#socket.write(control(Kind.START));
         this.#isOpen = true;
+        this.#openedAt = this.#options.clock.now();
       } else if (kind === Kind.FINISH) this.#socket.end();
     }
   }
 }
 
+/** Milliseconds. */
+const HANDSHAKE_PATIENCE = 5_000;
 const END_PATIENCE = 1_000;
+
+const CONTENT_TYPE_FIELD = 1;
+
+/** Whether the other side takes what is sent here; one that names no type takes all. */
+function acceptsType(fields: Buffer): boolean {
+  if (fields.length === 0) return true;
+  for (let at = 0; at + 8 <= fields.length; ) {
+    const length = fields.readUInt32BE(at + 4);
+    const value = fields.subarray(at + 8, at + 8 + length);
+    if (fields.readUInt32BE(at) === CONTENT_TYPE_FIELD && value.equals(CONTENT_TYPE)) return true;
+    at += 8 + length;
+  }
+  return false;
+}
 
 function control(kind: number): Buffer {
   const hasType = kind === Kind.READY || kind === Kind.START;

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { FakeClock } from "../../plugin/testing.ts";
+import { FrameStream } from "./frame-stream.ts";
+
+/** Control frames (Frame Streams: length 0, then its own length, then its type). */
+const ACCEPT = "00000000 00000004 00000001";
+const ACCEPT_OTHER = "00000000 00000010 00000001 00000001 00000004 6f746872";
+const ACCEPT_DNSTAP = `00000000 00000022 00000001 00000001 00000016 ${Buffer.from("protobuf:dnstap.Dnstap").toString("hex")}`;
+const START_TYPE = "00000002";
+
+/** Two ends of a connection; the second one is asked, the first one is a stream. */
+async function pair(stack: AsyncDisposableStack): Promise<[Socket, Socket]> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  stack.defer(() => void server.close());
+  const address = server.address();
+  const accepted = once(server, "connection");
+  const client = connect(typeof address === "object" && address !== null ? address.port : 0, "127.0.0.1");
+  const [other] = await accepted;
+  for (const socket of [client, other]) {
+    socket.on("error", () => undefined);
+    stack.defer(() => void socket.destroy());
+  }
+  return [client, other];
+}
+
+function octets(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll(" ", ""), "hex");
+}
+
+for (const [title, said, isTaken] of [
+  ["without a type", ACCEPT, true],
+  ["with dnstap's type", ACCEPT_DNSTAP, true],
+  ["with another type", ACCEPT_OTHER, false],
+  ["with what is no control frame", "00000005 4711471147", false],
+  ["with a control frame of a megabyte", "00000000 00100000 00000001", false],
+] as const) {
+  test(`a peer that accepts ${title} is ${isTaken ? "sent data" : "let go"}`, async () => {
+    await using stack = new AsyncDisposableStack();
+    const clock = new FakeClock();
+    const [socket, peer] = await pair(stack);
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const stream = new FrameStream(socket, { writeBuffer: () => 100, clock, onEnd: () => resolve() });
+    assert.equal(stream.takesData, false);
+    await once(peer, "data");
+    const answered = isTaken ? once(peer, "data") : undefined;
+    peer.write(octets(said));
+    if (answered === undefined) {
+      peer.resume();
+      await ended;
+    } else {
+      const [start] = await answered;
+      assert.equal(start.toString("hex", 8, 12), START_TYPE);
+      assert.equal(stream.takesData, true);
+      // No time-out is left that would end it.
+      clock.advance(60_000);
+      assert.equal(socket.destroyed, false);
+    }
+    assert.equal(clock.pendingTimers, 0);
+  });
+}
+
+test("a peer that says nothing is let go", async () => {
+  await using stack = new AsyncDisposableStack();
+  const clock = new FakeClock();
+  const [socket, peer] = await pair(stack);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stream = new FrameStream(socket, { writeBuffer: () => 100, clock, onEnd: () => resolve() });
+  peer.resume();
+  clock.advance(4_999);
+  assert.equal(socket.destroyed, false);
+  clock.advance(1);
+  await ended;
+  assert.equal(stream.isOpen, false);
+});

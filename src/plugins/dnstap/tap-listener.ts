@@ -1,0 +1,123 @@
+/**
+ * A socket that readers connect to. It belongs to no configuration: those that want the same address hold it together, so that readers
+ * stay over a reload, and the last to let go closes it.
+ */
+import { lstatSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Server as TlsServer } from "node:tls";
+import { nodeTls } from "../../lib/node-modules.ts";
+import { type Clock, type Logger, SetupError } from "../../plugin/index.ts";
+import { FrameStream } from "./frame-stream.ts";
+import type { TapTarget } from "./target.ts";
+
+/** Files of a certificate, of its key, and of the authority that readers have to show a certificate of. */
+export interface TapFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string | undefined;
+}
+
+export interface TapListenerOptions {
+  readonly target: TapTarget;
+  /** Of a Unix socket, made absolute; empty for one of the network. */
+  readonly path: string;
+  readonly files: TapFiles | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const MAX_READERS = 32;
+/** Milliseconds. */
+const HANDSHAKE_TIMEOUT = 5_000;
+
+export class TapListener {
+  /** Readers that are there. */
+  readonly streams: Set<FrameStream> = new Set();
+  /** Octets that may wait for a reader. */
+  writeBuffer: number;
+  readonly #clock: Clock;
+  readonly #server: Server | TlsServer;
+  #holders = 0;
+
+  private constructor({ target, files, clock, log }: TapListenerOptions) {
+    this.writeBuffer = target.writeBuffer;
+    this.#clock = clock;
+    const accept = (socket: Socket): void => this.#accept(socket);
+    this.#server =
+      files === undefined
+        ? createServer(accept)
+        : nodeTls().createServer({ ...identityOf(files), handshakeTimeout: HANDSHAKE_TIMEOUT }, accept);
+    // Those that are still busy with TLS are no readers yet.
+    this.#server.maxConnections = 2 * MAX_READERS;
+    // A reader that does not understand TLS, or shows no certificate.
+    this.#server.on("tlsClientError", (error) => log.debug(`reader refused: ${error.message}`));
+  }
+
+  /** @throws SetupError */
+  static async open(options: TapListenerOptions): Promise<TapListener> {
+    const { target, path, log } = options;
+    const { host, port } = target;
+    const listener = new TapListener(options);
+    const server = listener.#server;
+    // One that was left by a process that ended without a word.
+    if (path !== "") removeSocket(path);
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => reject(new SetupError(`dnstap: cannot listen: ${error.message}`)));
+      server.listen(path === "" ? { port, ...(host !== "" && { host }) } : { path }, resolve);
+    });
+    server.removeAllListeners("error");
+    server.on("error", (error) => log.error(error.message));
+    server.unref();
+    return listener;
+  }
+
+  hold(): void {
+    this.#holders++;
+  }
+
+  release(): void {
+    if (--this.#holders > 0) return;
+    for (const stream of this.streams) stream.end();
+    this.#server.close();
+  }
+
+  /** Has new readers see these certificates from now on. */
+  renew(files: TapFiles): void {
+    if ("setSecureContext" in this.#server) this.#server.setSecureContext(identityOf(files));
+  }
+
+  #accept(socket: Socket): void {
+    if (this.streams.size >= MAX_READERS) {
+      socket.destroy();
+      return;
+    }
+    const stream = new FrameStream(socket, {
+      writeBuffer: () => this.writeBuffer,
+      clock: this.#clock,
+      onEnd: () => void this.streams.delete(stream),
+    });
+    this.streams.add(stream);
+  }
+}
+
+/** @throws SetupError */
+export function identityOf({ cert, key, ca }: TapFiles) {
+  try {
+    return {
+      cert: readFileSync(cert),
+      key: readFileSync(key),
+      ...(ca !== undefined && { ca: readFileSync(ca), requestCert: true, rejectUnauthorized: true }),
+    };
+  } catch (error) {
+    throw new SetupError(`dnstap: tls: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** @throws SetupError for a file that is none */
+function removeSocket(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket())
+    throw new SetupError(`dnstap: ${path} is there, and is no socket: it is left as it is`);
+  rmSync(path, { force: true });
+}
