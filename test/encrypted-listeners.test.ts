@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { decodeMessage } from "../src/dns/message.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { dig, kdig } from "./support/dig.ts";
@@ -51,6 +52,11 @@ before(async () => {
 }
 tls://other.example:${port("tls")} {
     bind 127.0.0.1
+    timeouts {
+        read 1s
+        write 2s
+        idle 2s
+    }
     whoami
 }
 https://.:${port("plain")} {
@@ -114,6 +120,19 @@ describe("clients of others", () => {
       }
     });
   }
+
+  test("openssl s_client at tls", { skip: skipWithout("openssl") }, async () => {
+    const { code, output, errors } = await run(
+      "openssl",
+      [
+        ...["s_client", "-connect", `127.0.0.1:${server.portOf("tls")}`, "-alpn", "dot", "-quiet"],
+        ...["-CAfile", caFile, "-verify_return_error", "-verify_ip", "127.0.0.1"],
+      ],
+      { input: Buffer.from(framed(QUERY)).toString("latin1") },
+    );
+    assert.equal(code, 0, errors);
+    assert.ok(output.includes("\u0003www\u0007example\u0003org"), output);
+  });
 
   for (const [version, scheme, name] of [
     ["--http2", "https", "https"],

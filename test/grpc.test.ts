@@ -15,34 +15,18 @@ import {
   type ServiceError,
   status,
 } from "@grpc/grpc-js";
-import { decodeMessage, encodeMessage, type Message } from "../src/dns/message.ts";
+import { decodeMessage, encodeMessage } from "../src/dns/message.ts";
 import { Flag } from "../src/dns/numbers.ts";
 import { formatRecord, parseRecord } from "../src/dns/resource-record.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { dig } from "./support/dig.ts";
 import { queryOctets } from "./support/dns-client.ts";
+import { askByGrpc, fromPacket, QUERY_METHOD, toPacket } from "./support/grpc-client.ts";
 import { counted } from "./support/metrics.ts";
 import { Portolan } from "./support/portolan.ts";
 
-const PATH = "/coredns.dns.DnsService/Query";
 const authority = new CertificateAuthority();
 const own = authority.issue({ commonName: "dns", hosts: ["dns.example"] });
-
-/** `message DnsPacket { bytes msg = 1; }`, written by hand once more so that no mistake of the program meets its own twin. */
-function toPacket(message: Uint8Array): Buffer {
-  const length: number[] = [];
-  for (let rest = message.length; ; rest >>= 7) {
-    length.push(rest < 128 ? rest : (rest & 127) | 128);
-    if (rest < 128) break;
-  }
-  return Buffer.from([10, ...length, ...message]);
-}
-
-function fromPacket(packet: Buffer): Buffer {
-  let start = 1;
-  while ((packet[start++] as number) >= 128);
-  return packet.subarray(start);
-}
 
 describe("grpc-js asks grpc://", () => {
   let server: Portolan;
@@ -73,16 +57,6 @@ grpc://.:${port("secure")} {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  function ask(client: Client, name: string, type = "A"): Promise<Message> {
-    return new Promise((resolve, reject) => {
-      const answered = (error: ServiceError | null, reply?: Buffer): void => {
-        if (error !== null || reply === undefined) reject(error);
-        else resolve(decodeMessage(fromPacket(reply)));
-      };
-      client.makeUnaryRequest(PATH, toPacket, Buffer.from, queryOctets(name, type), answered);
-    });
-  }
-
   async function asking(
     portName: string,
     trust: ChannelCredentials,
@@ -99,10 +73,10 @@ grpc://.:${port("secure")} {
 
   test("in the clear, once and hundreds of times at the same moment", () =>
     asking("plain", credentials.createInsecure(), async (client) => {
-      const { answer } = await ask(client, "www.example.org.");
+      const { answer } = await askByGrpc(client, "www.example.org.");
       assert.deepEqual(answer.map(formatRecord), ["www.example.org.\t3600\tIN\tA\t192.0.2.7"]);
       const names = Array.from({ length: 600 }, (_, n) => `n${n}.example.`);
-      const replies = await Promise.all(names.map((name) => ask(client, name, "TXT")));
+      const replies = await Promise.all(names.map((name) => askByGrpc(client, name, "TXT")));
       for (const [n, { questions, answer: texts }] of replies.entries()) {
         assert.equal(questions[0]?.name.toString(), names[n]);
         assert.equal(texts.length, 1);
@@ -111,7 +85,7 @@ grpc://.:${port("secure")} {
 
   test("over TLS", () =>
     asking("secure", credentials.createSsl(Buffer.from(authority.certificate)), async (client) => {
-      const { additional } = await ask(client, "www.example.org.");
+      const { additional } = await askByGrpc(client, "www.example.org.");
       assert.equal(additional.length, 2);
     }));
 
@@ -123,10 +97,10 @@ grpc://.:${port("secure")} {
             resolve(error?.code ?? status.OK),
           );
         });
-      assert.equal(await call(PATH, new Uint8Array(3)), status.UNKNOWN);
+      assert.equal(await call(QUERY_METHOD, new Uint8Array(3)), status.UNKNOWN);
       assert.equal(await call("/coredns.dns.DnsService/Watch", new Uint8Array(12)), status.UNIMPLEMENTED);
       assert.equal(await call("/grpc.health.v1.Health/Check", new Uint8Array(12)), status.UNIMPLEMENTED);
-      assert.equal(await call(PATH, queryOctets("www.example.org.")), status.OK);
+      assert.equal(await call(QUERY_METHOD, queryOctets("www.example.org.")), status.OK);
     }));
 });
 
@@ -147,7 +121,7 @@ async function serve(handler: Handler, trust: ServerCredentials): Promise<{ serv
   };
   const definition: ServiceDefinition = {
     Query: {
-      path: PATH,
+      path: QUERY_METHOD,
       requestStream: false,
       responseStream: false,
       requestSerialize: toPacket,

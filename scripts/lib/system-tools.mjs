@@ -16,6 +16,7 @@ const DEBIAN_PACKAGES = new Map([
   ["etcd", "etcd-server"],
   ["etcdctl", "etcd-client"],
   ["pebble", "pebble"],
+  ["h2load", "nghttp2-client"],
 ]);
 
 /** Asked by Debian's packages whether the service that they bring may be started. */

@@ -23,6 +23,7 @@ test("finds tools in the folders of PATH", (t) => {
     "etcd",
     "etcdctl",
     "pebble",
+    "h2load",
   ]);
 });
 
@@ -57,12 +58,12 @@ function provide(t: TestContext, aptGet: string, system: { isRoot: boolean; dist
 
 const RECORD = 'echo "$DEBIAN_FRONTEND $*" >> "$ROOT/calls"';
 const PACKAGES =
-  "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base kubernetes-client chromium fstrm-bin dnstap-ldns etcd-server etcd-client pebble";
+  "bind9-dnsutils knot-dnsutils dnsperf unbound dnsmasq-base kubernetes-client chromium fstrm-bin dnstap-ldns etcd-server etcd-client pebble nghttp2-client";
 const HINT = `On Debian or Ubuntu: sudo apt-get install --no-install-recommends ${PACKAGES}`;
 
 test("installs what is missing on Debian as root", (t) => {
   const install =
-    'for tool in dig kdig dnsperf unbound dnsmasq kubectl chromium fstrm_capture dnstap-ldns etcd etcdctl pebble; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
+    'for tool in dig kdig dnsperf unbound dnsmasq kubectl chromium fstrm_capture dnstap-ldns etcd etcdctl pebble h2load; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done';
   // No service may start while packages are installed, and the machine's own rule is as before when they are.
   const policy = '[ -x "$ROOT/policy-rc.d" ] && echo "services forbidden" >> "$ROOT/calls"';
   const { status, stdout, calls } = provide(t, `${RECORD}\n${policy}\n${install}`, {
@@ -72,7 +73,7 @@ test("installs what is missing on Debian as root", (t) => {
   assert.equal(status, 0);
   assert.match(
     stdout,
-    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base, kubernetes-client, chromium, fstrm-bin, dnstap-ldns, etcd-server, etcd-client, pebble \.\.\. \d+\.\d s\n$/,
+    /^Installing bind9-dnsutils, knot-dnsutils, dnsperf, unbound, dnsmasq-base, kubernetes-client, chromium, fstrm-bin, dnstap-ldns, etcd-server, etcd-client, pebble, nghttp2-client \.\.\. \d+\.\d s\n$/,
   );
   assert.deepEqual(calls, [
     "noninteractive update",
@@ -82,7 +83,7 @@ test("installs what is missing on Debian as root", (t) => {
 });
 
 test("says what to install where it must not or cannot", (t) => {
-  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq, kubectl, chromium, fstrm_capture, dnstap-ldns, etcd, etcdctl, pebble. The tests that need them are skipped.\n${HINT}\n`;
+  const said = `Not installed: dig, kdig, dnsperf, unbound, dnsmasq, kubectl, chromium, fstrm_capture, dnstap-ldns, etcd, etcdctl, pebble, h2load. The tests that need them are skipped.\n${HINT}\n`;
   assert.deepEqual(provide(t, RECORD, { isRoot: false, distribution: "debian" }), {
     status: 0,
     stdout: said,
@@ -110,7 +111,7 @@ test("a package that the distribution does not have costs only itself", (t) => {
   const install = [
     RECORD,
     'case "$*" in *kubernetes-client*) echo "Unable to locate package" >&2; exit 100;; update) exit 0;; esac',
-    'for tool in dig kdig dnsperf unbound dnsmasq chromium fstrm_capture dnstap-ldns etcd etcdctl pebble; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done',
+    'for tool in dig kdig dnsperf unbound dnsmasq chromium fstrm_capture dnstap-ldns etcd etcdctl pebble h2load; do : > "$ROOT/bin/$tool"; /bin/chmod 755 "$ROOT/bin/$tool"; done',
   ];
   const { status, stdout, calls } = provide(t, install.join("\n"), { isRoot: true, distribution: "debian" });
   assert.equal(status, 0);

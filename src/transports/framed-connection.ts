@@ -203,7 +203,9 @@ export class FramedConnection implements StreamUser {
     this.#timer = this.#options.clock.after(timeout, () => {
       // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
       if (this.#inFlight === 0 || this.#isStuck) {
-        this.#socket.destroy();
+        // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
+        if (this.#unsent > 0) this.#socket.destroy();
+        else this.#socket.destroySoon();
         return;
       }
       this.#isStuck = this.#unsent > 0;

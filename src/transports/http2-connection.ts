@@ -102,8 +102,14 @@ export class Http2Connection implements StreamUser {
       const now = clock.now();
       for (const [stream, deadline] of this.#deadlines)
         if (deadline <= now) stream.close(nodeHttp2().constants.NGHTTP2_CANCEL);
-      if (this.#deadlines.size === 0 && now - this.#idleSince >= idle) this.stream.socket.destroy();
-      else this.#watch();
+      if (this.#deadlines.size === 0 && now - this.#idleSince >= idle) this.#giveUp();
+      if (!this.stream.socket.destroyed) this.#watch();
     });
+  }
+
+  /** Says goodbye, and the next time hangs up on who has not heard it. */
+  #giveUp(): void {
+    if (this.#session.closed) this.stream.socket.destroy();
+    else this.#session.close();
   }
 }

@@ -203,7 +203,12 @@ class Http1Connection implements StreamUser {
 
   #within(milliseconds: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#clock.after(milliseconds, () => this.#stream.socket.destroy());
+    this.#timer = this.#clock.after(milliseconds, () => {
+      const { socket } = this.#stream;
+      // TLS says goodbye, unless the client reads nothing anyway.
+      if (socket.writableLength > 0) socket.destroy();
+      else socket.destroySoon();
+    });
   }
 }
 

@@ -10,9 +10,13 @@ export interface LoadOptions {
   readonly questions: readonly string[];
   readonly seconds: number;
   readonly queriesPerSecond?: number;
-  readonly transport?: "udp" | "tcp";
+  readonly transport?: "udp" | "tcp" | "dot" | "doh";
+  /** Of DNS over HTTPS. Default GET. */
+  readonly method?: "GET" | "POST";
   /** How many sockets or connections send. */
   readonly clients?: number;
+  /** How many queries of all clients may wait for their replies. Default 100. */
+  readonly outstanding?: number;
 }
 
 export interface LoadReport {
@@ -38,6 +42,10 @@ export async function dnsperf({ address, port }: Server, options: LoadOptions): 
       ...["-s", address, "-p", String(port), "-d", questions, "-l", String(options.seconds)],
       ...["-m", options.transport ?? "udp", "-c", String(options.clients ?? 1)],
       ...(rate === undefined ? [] : ["-Q", String(rate)]),
+      ...(options.outstanding === undefined ? [] : ["-q", String(options.outstanding)]),
+      ...(options.transport === "doh"
+        ? ["-O", `doh-uri=https://${address}/dns-query`, "-O", `doh-method=${options.method ?? "GET"}`]
+        : []),
     ];
     const patience = 1_000 * options.seconds + 30_000;
     const { output, errors } = await run("dnsperf", args, { patience });
