@@ -1,26 +1,23 @@
 /** A run of the benchmark: every workload against every server, in several rounds. */
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { capture } from "../scripts/lib/captured-process.ts";
 import { freePort } from "../test/support/free-ports.ts";
 import { describeMachine, ticksPerSecond } from "./machine.ts";
 import { type ClusterFiles, type QueryFiles, writeClusterFiles, writeQueryFiles } from "./material.ts";
-import { EXTERNAL_ZONE } from "./names.ts";
 import type { BenchmarkOptions } from "./options.ts";
 import type { AtRestSample, Configuration, Failure, Results, Sample } from "./results.ts";
-import { ask } from "./run/ask.ts";
 import { measureAtRest } from "./run/at-rest.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
 import { moveToLoadCore } from "./run/cores.ts";
 import { measure } from "./run/measure.ts";
-import { RunningServer } from "./run/running-server.ts";
+import type { RunningServer } from "./run/running-server.ts";
+import { startUpstream } from "./run/upstream.ts";
 import { DNSMASQ } from "./servers/dnsmasq.ts";
 import { floorServer } from "./servers/floor.ts";
 import { otherServer } from "./servers/other.ts";
 import { PORTOLAN, PORTOLAN_DGRAM } from "./servers/portolan.ts";
 import { type Deployment, type ServerKind, ServerUnavailable } from "./servers/server.ts";
-import { UNBOUND, upstreamPlan } from "./servers/unbound.ts";
+import { UNBOUND } from "./servers/unbound.ts";
 import { WORKLOADS, type Workload } from "./workloads.ts";
 
 /** Seconds of load before each measurement: the code of Portolan is compiled by then. */
@@ -234,27 +231,4 @@ async function prepareServers(options: BenchmarkOptions, folder: string) {
     }
   }
   return { available, missing };
-}
-
-/** Milliseconds. */
-const UPSTREAM_PATIENCE = 10_000;
-
-async function startUpstream(folder: string): Promise<RunningServer> {
-  const place = { folder: join(folder, "upstream"), port: await freePort() };
-  mkdirSync(place.folder, { recursive: true });
-  const upstream = RunningServer.startUpstream(upstreamPlan(place), place);
-  const asked = {
-    port: place.port,
-    transport: "udp",
-    name: EXTERNAL_ZONE,
-    type: "A",
-    patience: 200,
-  } as const;
-  for (const deadline = performance.now() + UPSTREAM_PATIENCE; performance.now() < deadline; ) {
-    upstream.assertRunning();
-    if ((await ask(asked)) !== undefined) return upstream;
-    await delay(50);
-  }
-  await upstream.stop();
-  throw new Error(`the upstream does not answer:\n${upstream.output}`);
 }

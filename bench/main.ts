@@ -9,6 +9,7 @@ import { runScript, StepFailure } from "../scripts/lib/step.mjs";
 import { missingTools } from "../scripts/lib/system-tools.mjs";
 import { runBenchmark } from "./benchmark.ts";
 import { runClusterBenchmark } from "./cluster/run-cluster.ts";
+import { runMemoryBenchmark } from "./memory/run-memory.ts";
 import { type BenchmarkOptions, HELP, OptionError, parseOptions } from "./options.ts";
 import { drawChart } from "./report/chart.ts";
 import { writeMarkdown } from "./report/markdown.ts";
@@ -29,12 +30,21 @@ await runScript(async () => {
   const folder = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const former = readResults(options.output);
-  const results = options.onlyCluster
-    ? await withCluster(former, folder)
-    : { ...(await run(options, folder)), cluster: former?.cluster };
+  const results = await measured(options, former, folder);
   writeResults(results, options.output);
   if (results.failures.length > 0) process.exitCode = 1;
 });
+
+/** What was measured, with the rest as it was. */
+async function measured(
+  options: BenchmarkOptions,
+  former: Results | undefined,
+  folder: string,
+): Promise<Results> {
+  if (options.onlyCluster) return await withCluster(former, folder);
+  if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options.soak);
+  return { ...(await run(options, folder)), cluster: former?.cluster, memory: former?.memory };
+}
 
 async function run(options: BenchmarkOptions, folder: string): Promise<Results> {
   try {
@@ -50,6 +60,15 @@ async function run(options: BenchmarkOptions, folder: string): Promise<Results> 
 async function withCluster(former: Results | undefined, folder: string): Promise<Results> {
   const cluster = await runClusterBenchmark(root, folder, (line) => console.log(line));
   return { ...(former ?? noResults(cluster.machine, cluster.startedAt)), cluster };
+}
+
+async function withMemory(
+  former: Results | undefined,
+  folder: string,
+  soak: number | undefined,
+): Promise<Results> {
+  const memory = await runMemoryBenchmark(root, folder, { soak, say: (line) => console.log(line) });
+  return { ...(former ?? noResults(memory.machine, memory.startedAt)), memory };
 }
 
 function readResults(folder: string): Results | undefined {

@@ -17,6 +17,10 @@ export interface BenchmarkOptions {
   readonly output: string;
   /** Only the live cluster is measured, and its figures are put beside those of the last run. */
   readonly onlyCluster: boolean;
+  /** The same for memory and pauses. */
+  readonly onlyMemory: boolean;
+  /** Minutes of load in place of the measurements of {@link onlyMemory}. */
+  readonly soak: number | undefined;
   /** Whether `dist/` is built first where the sources are newer. */
   readonly build: boolean;
 }
@@ -49,6 +53,9 @@ export const HELP = `npm run bench -- [options]
   --output DIR          where RESULTS.md, results.json and results.svg go (default: bench/)
   --cluster             only the live cluster (some three minutes): an API with 8,000 Services and 150,000 endpoints,
                         time to sync, memory, latency of changes. Its figures come beside those that are there
+  --memory              only memory and pauses (some ten minutes): 100,000 and 1,000,000 cached names, and the usual
+                        Corefile beside a live cluster, through mixed load, a relist, a silent upstream and a reload
+  --soak MINUTES        the last of these alone, over and over
   --no-build            run what is in dist/, or the sources where they are newer
   --help
 
@@ -84,16 +91,18 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     servers: values.servers?.split(",").map((name) => known("server", name, serverNames)),
     others,
     output: resolve(values.output),
-    onlyCluster: isClusterAlone(values),
+    onlyCluster: isAlone("cluster", values.cluster, values),
+    onlyMemory: isAlone("memory", values.memory, values),
+    soak: values.soak === undefined ? undefined : positive("--soak", values.soak),
     build: values.build,
   };
 }
 
-/** What says how workloads are measured says nothing of the cluster. */
-function isClusterAlone(values: ReturnType<typeof parsed>["values"]): boolean {
-  if (!values.cluster) return false;
+/** What says how workloads are measured says nothing of the cluster, nor of memory. */
+function isAlone(name: string, isWanted: boolean, values: ReturnType<typeof parsed>["values"]): boolean {
+  if (!isWanted) return false;
   for (const option of ["seconds", "rounds", "workloads", "servers", "server", "server-config"] as const)
-    if (values[option] !== undefined) throw new OptionError(`--cluster and --${option} do not go together`);
+    if (values[option] !== undefined) throw new OptionError(`--${name} and --${option} do not go together`);
   return true;
 }
 
@@ -111,6 +120,8 @@ function parsed(argv: readonly string[]) {
         "server-config": { type: "string", multiple: true },
         output: { type: "string", default: dirname(fileURLToPath(import.meta.url)) },
         cluster: { type: "boolean", default: false },
+        memory: { type: "boolean", default: false },
+        soak: { type: "string" },
         build: { type: "boolean", default: true },
         help: { type: "boolean", default: false },
       },

@@ -2,6 +2,7 @@
 import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
 import type { Machine } from "./machine-facts.ts";
+import type { MemoryResults } from "./memory/memory-results.ts";
 
 /** One server under one workload in one round. */
 export interface Sample {
@@ -58,6 +59,8 @@ export interface Results {
   readonly failures: readonly Failure[];
   /** Measured by itself, perhaps another day: `--cluster`. */
   readonly cluster?: ClusterResults | undefined;
+  /** The same: `--memory`. */
+  readonly memory?: MemoryResults | undefined;
   /** How each server was started for each workload, from the first round. */
   readonly configurations: readonly Configuration[];
 }

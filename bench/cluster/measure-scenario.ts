@@ -2,25 +2,21 @@
 import { fork } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { get } from "node:http";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { CertificateAuthority } from "../../test/support/certificates.ts";
-import { freePort } from "../../test/support/free-ports.ts";
 import { DurationLog } from "../load/duration-log.ts";
 import { CLUSTER_ZONE } from "../names.ts";
 import { cpuSeconds, machineCpuSeconds } from "../run/process-usage.ts";
-import { RunningServer } from "../run/running-server.ts";
-import { portolanCommand } from "../servers/portolan.ts";
+import type { RunningServer } from "../run/running-server.ts";
 import type { AnswerWatchOptions, FirstSeen } from "./answer-watch.ts";
 import { WATCHED_SERVICE } from "./api-state.ts";
 import type { ChurnSample, ClusterSample, LatencySample, RelistSample } from "./cluster-results.ts";
 import { type ClusterSize, podAddress } from "./cluster-shape.ts";
+import { LiveServer, startApi } from "./live-server.ts";
 import { measureReload } from "./measure-reload.ts";
 import { forgetPeak, processMemory } from "./process-memory.ts";
-import { RunningApi } from "./running-api.ts";
+import type { RunningApi } from "./running-api.ts";
 import type { Scenario } from "./scenarios.ts";
 
 export interface ScenarioOptions {
@@ -44,35 +40,21 @@ export interface ScenarioDurations {
 const CHURN_RATE = 200;
 /** Each so many-th event moves the pod whose name is asked for. */
 const WATCHED_EVERY = 10;
-/** Milliseconds. */
-const START_PATIENCE = 60_000;
-
 export async function measureScenario(options: ScenarioOptions): Promise<ClusterSample> {
   const { scenario, size, folder, durations } = options;
-  const authority = new CertificateAuthority();
-  await using api = await RunningApi.start({
-    size,
-    ...authority.issue({ commonName: "api", hosts: ["127.0.0.1"] }),
-    streamsLists: scenario.lists === "streamed",
-  });
   await using upstream = await Upstream.start();
-  const place = { folder: join(folder, scenario.name), port: await freePort() };
-  const readyPort = await freePort();
-  mkdirSync(place.folder, { recursive: true });
-  const kubeconfig = join(place.folder, "kubeconfig");
-  writeFileSync(kubeconfig, kubeconfigText(api.port, authority.certificate));
-  const ports = { port: place.port, readyPort, metricsPort: await freePort(), upstreamPort: upstream.port };
-  const plan = {
-    ...portolanCommand(join(place.folder, "Corefile")),
-    files: { Corefile: liveCorefile(scenario, kubeconfig, ports) },
-  };
-
+  await using liveApi = await startApi(size, scenario.lists === "streamed");
+  const { api } = liveApi;
+  const live = await LiveServer.prepare(join(folder, scenario.name), liveApi, {
+    ...scenario,
+    upstreamPort: upstream.port,
+  });
   const kinds = scenario.pods ? 4 : 3;
   const others = new OtherProcesses(options.ticksPerSecond);
   const listed = api.listed(kinds);
   const startedAt = performance.now();
-  await using server = RunningServer.startMeasured("portolan", plan, place);
-  await becomesReady(server, readyPort);
+  await using server = live.start();
+  await live.becomesReady(server);
   const ready = performance.now() - startedAt;
   const first = await listed;
   others.look("start and first lists");
@@ -82,8 +64,8 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   others.look("rest and relist");
   const reload = await measureReload({
     pid: server.pid,
-    port: place.port,
-    corefile: join(place.folder, "Corefile"),
+    port: server.port,
+    corefile: live.corefile,
     name: `${WATCHED_SERVICE.name}.${WATCHED_SERVICE.namespace}.svc.${CLUSTER_ZONE}.`,
     rest: durations.rest,
     output: () => server.output,
@@ -213,72 +195,6 @@ async function watchInProcess(options: AnswerWatchOptions): Promise<FirstSeen> {
   });
   const [seen] = await Promise.race([once(child, "message"), gone]);
   return seen as FirstSeen;
-}
-
-async function becomesReady(server: RunningServer, port: number): Promise<void> {
-  for (const deadline = performance.now() + START_PATIENCE; performance.now() < deadline; ) {
-    server.assertRunning();
-    if (await isReady(port)) return;
-    await delay(5);
-  }
-  throw new Error(`Portolan does not become ready:\n${server.output}`);
-}
-
-function isReady(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    get({ port, host: "127.0.0.1", path: "/ready", agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    }).on("error", () => resolve(false));
-  });
-}
-
-function kubeconfigText(port: number, authority: string): string {
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [
-      {
-        name: "bench",
-        cluster: {
-          server: `https://127.0.0.1:${port}`,
-          "certificate-authority-data": Buffer.from(authority).toString("base64"),
-        },
-      },
-    ],
-    users: [{ name: "bench", user: { token: "bench" } }],
-    contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
-    "current-context": "bench",
-  });
-}
-
-interface LivePorts {
-  readonly port: number;
-  readonly readyPort: number;
-  readonly metricsPort: number;
-  readonly upstreamPort: number;
-}
-
-/** The Corefile that installations of CoreDNS come with, on ports of this machine. */
-function liveCorefile(scenario: Scenario, kubeconfig: string, ports: LivePorts): string {
-  return `.:${ports.port} {
-    bind 127.0.0.1
-    errors
-    ready 127.0.0.1:${ports.readyPort}
-    kubernetes ${CLUSTER_ZONE} in-addr.arpa ip6.arpa {
-        kubeconfig ${kubeconfig}
-        pods ${scenario.pods ? "verified" : "insecure"}
-        fallthrough in-addr.arpa ip6.arpa
-        startup_timeout 60s
-    }
-    prometheus 127.0.0.1:${ports.metricsPort}
-    forward . 127.0.0.1:${ports.upstreamPort}
-    ${scenario.cache ? "cache 30" : ""}
-    loop
-    reload
-    loadbalance
-}
-`;
 }
 
 /** Denies every name: nothing of what is measured here goes beyond the cluster. */

@@ -1,0 +1,81 @@
+/** The benchmark of memory and pauses: `--memory`, and over a long time `--soak`. */
+import { capture } from "../../scripts/lib/captured-process.ts";
+import { FULL_SIZE } from "../cluster/cluster-shape.ts";
+import { describeMachine } from "../machine.ts";
+import { writeClusterFiles } from "../material.ts";
+import { moveToLoadCore } from "../run/cores.ts";
+import { startUpstream } from "../run/upstream.ts";
+import { PORTOLAN } from "../servers/portolan.ts";
+import { UNBOUND } from "../servers/unbound.ts";
+import { measureNames } from "./measure-names.ts";
+import { measureRun } from "./measure-run.ts";
+import type { MemoryResults, NamesSample, RunSample } from "./memory-results.ts";
+import { externalNames, longNames, writeQueries } from "./query-lists.ts";
+
+/** A cluster of some fifty nodes. */
+const USUAL_SIZE = {
+  namespaces: 40,
+  services: 500,
+  endpoints: 5_000,
+  nodes: 50,
+  endpointsOfSlice: 100,
+} as const;
+/** Of each load. */
+const SECONDS = 12;
+/** Loads in a row that is gone through once. */
+const LOADS = 7;
+
+export interface MemoryOptions {
+  /** Minutes that the usual cluster is loaded in place of everything else. */
+  readonly soak: number | undefined;
+  say(line: string): void;
+}
+
+/** @throws Error where a server ends, loses names while its cache is filled, or does not become ready */
+export async function runMemoryBenchmark(
+  root: string,
+  folder: string,
+  { soak, say }: MemoryOptions,
+): Promise<MemoryResults> {
+  const startedAt = new Date().toISOString();
+  const [command, ...args] = moveToLoadCore(process.pid);
+  await capture(command, args, { cwd: "/", timeout: 10_000 });
+  const machine = await describeMachine(root);
+  const times = soak === undefined ? 1 : Math.max(1, Math.round((soak * 60) / (LOADS * SECONDS)));
+  const names = soak === undefined ? await allNames(folder, say) : [];
+  const runs: RunSample[] = [];
+  const usual = { folder, seconds: SECONDS, say, threads: 1, times };
+  const run = async (options: Parameters<typeof measureRun>[0]): Promise<void> => {
+    say(`${options.name}: ${options.about}`);
+    runs.push(await measureRun(options));
+  };
+  await run({ ...usual, name: "usual", about: "500 Services, 5,000 endpoints", size: USUAL_SIZE });
+  if (soak === undefined) {
+    const large = { ...usual, size: FULL_SIZE, times: 2 };
+    await run({ ...large, name: "large", about: "8,000 Services, 150,000 endpoints, all loads twice" });
+    await run({
+      ...large,
+      times: 1,
+      threads: 2,
+      name: "threads-2",
+      about: "as `large`, with `multisocket 2`",
+    });
+  }
+  return { startedAt, machine, names, runs, seconds: SECONDS };
+}
+
+async function allNames(folder: string, say: (line: string) => void): Promise<NamesSample[]> {
+  const cluster = writeClusterFiles(folder);
+  await using upstream = await startUpstream(folder);
+  const samples: NamesSample[] = [];
+  const measure = async (kind: typeof PORTOLAN, names: number, queries: string): Promise<void> => {
+    const sample = await measureNames({ kind, names, queries, folder, cluster, upstreamPort: upstream.port });
+    samples.push(sample);
+    say(`${names} names in ${kind.name}: ${sample.megabytes.toFixed(0)} MB`);
+  };
+  const hundredThousand = writeQueries(folder, "names-100k", externalNames(100_000));
+  await measure(PORTOLAN, 100_000, hundredThousand);
+  await measure(UNBOUND, 100_000, hundredThousand);
+  await measure(PORTOLAN, 1_000_000, writeQueries(folder, "names-1m", longNames(1_000_000)));
+  return samples;
+}
