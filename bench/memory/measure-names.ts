@@ -33,8 +33,8 @@ export async function measureNames(options: NamesOptions): Promise<NamesSample> 
     port,
     metricsPort: await freePort(),
     upstreamPort,
-    // With room to spare: what is kept in parts is not filled evenly.
-    cacheEntries: names * 2,
+    // And room for what is asked to see whether it answers.
+    cacheEntries: names + 100,
     cluster,
     workload: "memory",
   });

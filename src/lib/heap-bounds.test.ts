@@ -5,7 +5,7 @@ import { heapBounds } from "./heap-bounds.ts";
 
 test("little memory has the collector work more often", () => {
   assert.deepEqual(heapBounds(170 * 1024 * 1024), { young: 8_388_608, growth: 20 });
-  assert.deepEqual(heapBounds(), { young: 8_388_608, growth: 50 });
+  assert.deepEqual(heapBounds(), { young: 8_388_608, growth: 25 });
 });
 
 test("the young generation grows to its bound and no further, whatever passes by", () => {

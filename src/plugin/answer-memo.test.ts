@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../dns/index.ts";
-import { AnswerMemo } from "./answer-memo.ts";
+import { AnswerMemo, MEMO_OCTETS } from "./answer-memo.ts";
 import { Answer, makeTestQuery, records } from "./testing.ts";
 
 test("gives back the same answer to the same question in any spelling, and to no other", () => {
@@ -59,4 +59,63 @@ test("any number of questions never gives a wrong answer, and most of the latest
     found++;
   }
   assert.ok(found > 8_000 && found <= 16_384, `${found} found`);
+});
+
+test("like a Map as long as it has room, and never wrong beyond it, with answers of all sizes", () => {
+  const memo = new AnswerMemo();
+  const model = new Map<string, string[]>();
+  const changes = new Map<string, number>();
+  let state = 7;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+  let hits = 0;
+  for (let step = 0; step < 6_000; step++) {
+    const name = `n${random(300)}.example.`;
+    const query = makeTestQuery({ name });
+    const act = random(20);
+    if (act === 0 && random(20) === 0) {
+      memo.clear();
+      model.clear();
+    } else if (act === 1) {
+      const scope = random(8);
+      memo.forget(scope);
+      for (const [known, ofScope] of changes) if (ofScope === scope) model.delete(known);
+    } else if (act < 8) {
+      // What is known is not made again.
+      if (memo.find(query) !== undefined) continue;
+      const count = random(10) === 0 ? random(400) : random(5);
+      const answer = Array.from(
+        { length: count },
+        (_, at) => `${name} 5 IN A 10.${step >> 8}.${step & 255}.${at & 255}`,
+      );
+      const scope = random(8);
+      memo.remember(
+        query,
+        query.reply({ authoritative: true, answer: answer.flatMap((text) => records(text)) }),
+        scope,
+      );
+      model.set(name, answer);
+      changes.set(name, scope);
+    } else {
+      const found = memo.find(query);
+      if (found === undefined) continue;
+      hits++;
+      assert.deepEqual(new Answer(found).answer, model.get(name));
+      assert.equal(found.encoded.runCount, (model.get(name)?.length ?? 0) > 1 ? 1 : 0);
+      found.release();
+    }
+  }
+  assert.ok(hits > 300, `${hits} hits`);
+  assert.ok(memo.octets <= MEMO_OCTETS);
+});
+
+test("an answer with the zone's serial holds for that serial alone", () => {
+  const memo = new AnswerMemo();
+  const query = makeTestQuery({ name: "a.example." });
+  memo.remember(query, query.reply(), 0, 4_000_000_000);
+  assert.ok(memo.find(query, 4_000_000_000) !== undefined);
+  assert.equal(memo.find(query, 4_000_000_001), undefined);
+  assert.equal(memo.find(makeTestQuery({ name: "a.example.", class: 3 }), 4_000_000_000), undefined);
 });

@@ -12,7 +12,9 @@ import { ReadGuard } from "../../lib/slab/read-guard.ts";
 import { SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
 import { SharedParts } from "../../lib/slab/shared-parts.ts";
 import type { Asked } from "../../plugin/asked.ts";
-import { Head, Key, NAME_START, NEVER } from "./entry-layout.ts";
+import { Head, Key, NAME_START, NEVER } from "../../plugin/packed/entry-layout.ts";
+import { Frame, FramePool } from "../../plugin/packed/frames.ts";
+import { lendSections } from "../../plugin/packed/lend-sections.ts";
 import {
   type EntryContent,
   entryOrder,
@@ -22,10 +24,8 @@ import {
   writeEntry,
 } from "./entry-writer.ts";
 import { Evictor } from "./evictor.ts";
-import { Frame, FramePool } from "./frames.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
 import { type EntryFacts, entryFacts, isAbout } from "./kept-entries.ts";
-import { lendSections } from "./lend-sections.ts";
 import { NameTree } from "./name-tree.ts";
 import {
   CONTROL_WORDS,

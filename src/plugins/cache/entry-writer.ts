@@ -1,6 +1,5 @@
 /** Writes an answer into its block. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
-import { FOLD } from "../../dns/octets.ts";
 import { type BlockMemory, orderFor, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import {
@@ -8,11 +7,10 @@ import {
   Head,
   Key,
   MESSAGE_OCTETS,
-  NAME_START,
   NEVER,
-  tableStart,
   wildcardStart,
-} from "./entry-layout.ts";
+} from "../../plugin/packed/entry-layout.ts";
+import { writeMessage, writeTables } from "../../plugin/packed/write-sections.ts";
 import type { EntryKey } from "./kept-answer.ts";
 
 /** What an entry is made of. */
@@ -100,30 +98,6 @@ export function writeEntry(
     words[at] = wildcard.length;
     octets.set(wildcard, 4 * (at + 1));
   }
-}
-
-function writeMessage(
-  octets: Uint8Array,
-  message: number,
-  { bytes, nameEnd, type, class: recordClass }: Asked,
-  { bytes: records, start, end }: EncodedSections,
-): void {
-  for (let at = NAME_START; at < nameEnd; at++) octets[message + at] = FOLD[bytes[at] as number] as number;
-  const question = message + nameEnd;
-  octets[question] = type >>> 8;
-  octets[question + 1] = type;
-  octets[question + 2] = recordClass >>> 8;
-  octets[question + 3] = recordClass;
-  for (let at = start; at < end; at++) octets[message + at] = records[at] as number;
-}
-
-function writeTables(words: Int32Array, head: number, sections: EncodedSections): void {
-  const { count, end, recordStarts, typeOffsets, runTable, runCount } = sections;
-  let at = head + tableStart(end);
-  for (let record = 0; record < count; record++)
-    words[at++] = (recordStarts[record] as number) | ((typeOffsets[record] as number) << 16);
-  for (let number = 0; number < 4 * runCount; number += 2)
-    words[at++] = (runTable[number] as number) | ((runTable[number + 1] as number) << 16);
 }
 
 /** The metadata of an entry that has some. */

@@ -3,7 +3,7 @@ import { Name } from "../../dns/name.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
 import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
-import { Head, Key, MESSAGE_OCTETS, NAME_START } from "./entry-layout.ts";
+import { Head, Key, MESSAGE_OCTETS, NAME_START } from "../../plugin/packed/entry-layout.ts";
 
 /** An entry as values. */
 export interface EntryFacts {

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EncodedSections } from "../../dns/index.ts";
 import type { Reply } from "../../plugin/index.ts";
+import { FramePool } from "../../plugin/packed/frames.ts";
 import { answering, makeTestQuery, PluginTest, records } from "../../plugin/testing.ts";
-import { FramePool } from "./frames.ts";
 import cache from "./index.ts";
 
 const ONE = "one.example.org. 300 IN A 192.0.2.1";

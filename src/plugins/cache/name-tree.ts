@@ -8,7 +8,7 @@ import { FOLD } from "../../dns/octets.ts";
 import type { BlockMemory } from "../../lib/slab/block-memory.ts";
 import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import { roundUp, type SharedParts } from "../../lib/slab/shared-parts.ts";
-import { Head, Key, NAME_START } from "./entry-layout.ts";
+import { Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
 
 /** Numbers of labels of which ancestors have nodes. */
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96];

@@ -33,6 +33,11 @@ export class KubeDnsHandler {
     this.#clock = clock;
   }
 
+  /** What remembered answers take. */
+  get rememberedOctets(): number {
+    return this.#memo.octets;
+  }
+
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (query.trace === undefined) {
       const known = this.#memo.find(query, this.#hour);

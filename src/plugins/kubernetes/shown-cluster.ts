@@ -109,7 +109,15 @@ export class ShownCluster {
       }),
     );
     this.#multicluster?.start();
-    const { feed } = this.#site;
+    const { feed, metrics } = this.#site;
+    const remembered = metrics
+      .gauge({
+        name: "portolan_memory_answers_bytes",
+        help: "Memory that answers out of the cluster are remembered in, until what they rest on changes.",
+        acrossThreads: "sum",
+      })
+      .slot();
+    this.#ends.push(metrics.onCollect(() => remembered.set(this.#handler.rememberedOctets)));
     if (imports === undefined) this.#connect(feed, "cluster");
     else {
       const feeds = feedChannels(feed, CHANNELS);

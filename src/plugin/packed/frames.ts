@@ -1,4 +1,4 @@
-/** The messages that hits are copied to on their way out: lent to a reply, and back when it is sent. */
+/** The messages that kept answers are copied to on their way out: lent to a reply, and back when it is sent. */
 import { RUN_NUMBERS } from "../../dns/address-runs.ts";
 import { EncodedSections, type SectionsLender } from "../../dns/encoded-sections.ts";
 

@@ -1,0 +1,37 @@
+/** From the sections of a reply to the octets of an entry: see entry-layout.ts. */
+import type { EncodedSections } from "../../dns/encoded-sections.ts";
+import { FOLD } from "../../dns/octets.ts";
+import type { Asked } from "../asked.ts";
+import { NAME_START, tableStart } from "./entry-layout.ts";
+
+/**
+ * Writes the question, its name in lower case, and the records.
+ * @param message where a message with them would begin
+ */
+export function writeMessage(
+  octets: Uint8Array,
+  message: number,
+  { bytes, nameEnd, type, class: recordClass }: Asked,
+  { bytes: records, start, end }: EncodedSections,
+): void {
+  for (let at = NAME_START; at < nameEnd; at++) octets[message + at] = FOLD[bytes[at] as number] as number;
+  const question = message + nameEnd;
+  octets[question] = type >>> 8;
+  octets[question + 1] = type;
+  octets[question + 2] = recordClass >>> 8;
+  octets[question + 3] = recordClass;
+  for (let at = start; at < end; at++) octets[message + at] = records[at] as number;
+}
+
+/**
+ * Writes where records and runs of addresses stand, for an entry of several records.
+ * @param head where it begins among the words
+ */
+export function writeTables(words: Int32Array, head: number, sections: EncodedSections): void {
+  const { count, end, recordStarts, typeOffsets, runTable, runCount } = sections;
+  let at = head + tableStart(end);
+  for (let record = 0; record < count; record++)
+    words[at++] = (recordStarts[record] as number) | ((typeOffsets[record] as number) << 16);
+  for (let number = 0; number < 4 * runCount; number += 2)
+    words[at++] = (runTable[number] as number) | ((runTable[number + 1] as number) << 16);
+}
