@@ -14,12 +14,18 @@ import { tmpdir } from "node:os";
 import { basename, join, matchesGlob } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { at, corefileOf, objectCalled, partAt, plainObjects } from "./support/deployment.ts";
+import { freePort } from "./support/free-ports.ts";
 import { projectRoot } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 
 const DOCKERFILE = readFileSync(join(projectRoot, "deploy", "Dockerfile"), "utf8");
 const manifest = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8"));
 const packageLock = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8"));
+
+const NODE_IMAGE = ["node:$", "{NODE_VERSION}-bookworm-slim"].join("");
+
+/** Milliseconds, on a busy machine. */
+const BUILD_TIME = 300_000;
 
 interface Stage {
   readonly name: string;
@@ -30,19 +36,25 @@ interface Stage {
 
 const stages = readStages(DOCKERFILE);
 const build = stageCalled("build");
-const image = stageCalled("");
+const image = stageCalled("program");
 
-test("has a stage to build, one for the packages, and the image", () => {
+test("has a stage to build, one for the packages, the image, and that with the tools of node-cache", () => {
   assert.deepEqual(
-    stages.map(({ name }) => name),
-    ["build", "dependencies", ""],
+    stages.map(({ name, image }) => [name, image]),
+    [
+      ["build", NODE_IMAGE],
+      ["dependencies", NODE_IMAGE],
+      ["program", NODE_IMAGE],
+      ["node-cache", "program"],
+      ["", "program"],
+    ],
   );
+  assert.deepEqual(stageCalled("").instructions, []);
 });
 
 test("runs on the Node that the tests run under", () => {
   const [, version] = /^ARG NODE_VERSION=(\S+)$/m.exec(DOCKERFILE) ?? [];
   assert.equal(version, manifest.devDependencies.node);
-  for (const stage of stages) assert.match(stage.image, /^node:\$\{NODE_VERSION\}-\w+-slim$/);
 });
 
 test("copies what is there and what the build may see", () => {
@@ -63,10 +75,58 @@ test("installs by the lock file, and runs scripts that package.json has", () => 
   const commands = stages.map((stage) => valuesOf(stage, "RUN"));
   assert.deepEqual(commands, [
     ["npm ci --no-audit --no-fund", "npm run build"],
-    ["npm ci --omit=dev --no-audit --no-fund"],
+    [
+      "node scripts/add-back-ends.mjs $BACK_ENDS",
+      'if [ -z "$BACK_ENDS" ]; then npm ci --omit=dev --no-audit --no-fund; else npm install --omit=dev --no-audit --no-fund; fi',
+    ],
     ["ln -s /opt/portolan/bin/portolan /usr/local/bin/portolan"],
+    [
+      "apt-get update && apt-get install -y --no-install-recommends iproute2 iptables nftables && rm -rf /var/lib/apt/lists/*",
+    ],
+    [],
   ]);
   assert.ok("build" in manifest.scripts);
+});
+
+test("node-cache is root, with the programs that it runs", () => {
+  assert.deepEqual(valuesOf(stageCalled("node-cache"), "USER"), ["root"]);
+  const source = readFileSync(join(projectRoot, "src/predecessors/node-cache/node-network.ts"), "utf8");
+  const programs = new Set(
+    Array.from(source.matchAll(/\brun\("(\w+)"|"(ip6?tables)"/g), ([, one, other]) => one ?? other),
+  );
+  assert.deepEqual([...programs].sort(), ["ip", "ip6tables", "iptables", "nft"]);
+});
+
+describe("the packages of back ends", () => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-back-ends-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function add(...names: string[]) {
+    cpSync(join(projectRoot, "package.json"), join(folder, "package.json"));
+    const script = join(projectRoot, "scripts", "add-back-ends.mjs");
+    const { code, errors } = await run(process.execPath, [script, ...names], { cwd: folder });
+    return { code, errors, made: JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) };
+  }
+
+  test("come into the image by name, in the versions of the tests", async () => {
+    const { code, made } = await add("route53", "azure", "clouddns");
+    assert.equal(code, 0);
+    for (const name of Object.keys(manifest.peerDependencies)) {
+      assert.equal(made.dependencies[name], manifest.devDependencies[name]);
+      assert.equal(made.devDependencies[name], undefined);
+      assert.ok(packageLock.packages[`node_modules/${name}`].version === made.dependencies[name]);
+    }
+    assert.deepEqual((await add()).made, manifest);
+  });
+
+  test("are refused where there is none", async () => {
+    const { code, errors, made } = await add("route53", "etcd");
+    assert.deepEqual(
+      [code, errors],
+      [2, "No back end with a package: etcd. There are route53, azure, clouddns.\n"],
+    );
+    assert.deepEqual(made, manifest);
+  });
 });
 
 test("is not root, and no other user than the manifests say", () => {
@@ -88,7 +148,7 @@ describe("what is built from the copies alone", () => {
   before(async () => {
     copyAll(build, built);
     symlinkSync(join(projectRoot, "node_modules"), join(built, "node_modules"));
-    const { code, output, errors } = await run("npm", ["run", "build"], { cwd: built });
+    const { code, output, errors } = await run("npm", ["run", "build"], { cwd: built, patience: BUILD_TIME });
     assert.equal(code, 0, output + errors);
 
     copyAll(image, root);
@@ -121,6 +181,23 @@ describe("what is built from the copies alone", () => {
     const loaded = await run(process.execPath, ["--input-type=module", "-e", load.join("")], { cwd: root });
     assert.equal(loaded.code, 0, loaded.errors);
   });
+
+  for (const [directive, name] of [
+    ["route53 example.org.:Z1", "@aws-sdk/client-route-53"],
+    ["azure group:example.org {\n subscription s\n}", "@azure/identity"],
+    ["clouddns example.org.:project:zone", "google-auth-library"],
+  ] as const) {
+    test(`says in one line that ${name} is missing, and what to run`, async () => {
+      writeFileSync(join(root, "Corefile"), `.:${await freePort()} {\n bind 127.0.0.1\n ${directive}\n}\n`);
+      const { code, output, errors } = await start(["-conf", "Corefile"]);
+      const lines = (output + errors).split("\n").filter((line) => line.includes(name));
+      assert.deepEqual([code, lines.length], [1, 1], output + errors);
+      assert.match(
+        lines[0] ?? "",
+        /package \S+ is not installed: run "npm install \S+" where Portolan is installed/,
+      );
+    });
+  }
 
   function copyAll(stage: Stage, to: string): void {
     mkdirSync(to);

@@ -56,7 +56,7 @@ export const STEPS: readonly Step[] = [
     join(scripts, "check-floors.ts"),
     ".",
   ]),
-  tests("unit", "src/**/*.test.ts, all in one process", ["src/**/*.test.ts"], runTogether),
+  tests("unit", "src/**/*.test.ts, many in one process", ["src/**/*.test.ts"], runTogether),
   tests(
     "scripts",
     "tests of bin/, scripts/ and bench/, each file in a process of its own",
@@ -121,22 +121,46 @@ export function testFiles(patterns: readonly string[], { root, files }: Selectio
   return all.filter((file) => globs.some((glob) => matchesGlob(file, glob)));
 }
 
-function runTogether(files: readonly string[], { root, name }: Selection): Promise<Outcome> {
-  return runTestProcess(files, { cwd: root, name, testTimeout: MINUTE, timeout: 15 * MINUTE });
+/**
+ * Test files of one process. Each process compiles the program anew, which takes seconds; what tests leave in memory stays until the
+ * process ends, which adds up to gigabytes.
+ */
+const FILES_TOGETHER = 25;
+
+/** Neighbours share a process: they need the same modules. */
+function runTogether(files: readonly string[], selection: Selection): Promise<Outcome> {
+  const groups = Array.from({ length: Math.ceil(files.length / FILES_TOGETHER) }, (_, index) =>
+    files.slice(index * FILES_TOGETHER, (index + 1) * FILES_TOGETHER),
+  );
+  return runGroups(groups, selection, MINUTE);
 }
 
-/** Each file in a process of its own, two at a time. */
-async function runApart(files: readonly string[], { root, name }: Selection): Promise<Outcome> {
-  const waiting = files.values();
-  const outcomes = new Map<string, Outcome>();
+/** Each file in a process of its own. */
+function runApart(files: readonly string[], selection: Selection): Promise<Outcome> {
+  return runGroups(
+    files.map((file) => [file]),
+    selection,
+    2 * MINUTE,
+  );
+}
+
+/**
+ * Each group in a process of its own, two at a time.
+ * @param testTimeout milliseconds
+ */
+async function runGroups(
+  groups: readonly (readonly string[])[],
+  { root, name }: Selection,
+  testTimeout: number,
+): Promise<Outcome> {
+  const waiting = groups.entries();
+  const outcomes: Outcome[] = [];
   const worker = async () => {
-    for (const file of waiting) {
-      const options = { cwd: root, name, testTimeout: 2 * MINUTE, timeout: 10 * MINUTE };
-      outcomes.set(file, await runTestProcess([file], options));
-    }
+    for (const [index, files] of waiting)
+      outcomes[index] = await runTestProcess(files, { cwd: root, name, testTimeout, timeout: 10 * MINUTE });
   };
   await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, worker));
-  return sum(files.flatMap((file) => outcomes.get(file) ?? []));
+  return sum(outcomes);
 }
 
 async function buildProgram(root: string): Promise<Outcome> {

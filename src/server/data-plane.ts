@@ -66,8 +66,9 @@ export class DataPlane {
     this.#stream = new QueryStream(options.clock);
     const { log } = options;
     const onError = (error: unknown): void => log.error(messageOf(error));
+    const clock = new GuardedClock(options.clock, onError);
     this.#listeners = new ListenerPool({
-      clock: new GuardedClock(options.clock, onError),
+      clock,
       metrics: options.metrics,
       descriptors: options.machine.descriptors,
       stream: this.#stream,
@@ -91,7 +92,7 @@ export class DataPlane {
       metrics: options.metrics,
       log,
     });
-    this.#http = new HttpEndpoints({ onError, tcpSockets, descriptors: options.machine.descriptors });
+    this.#http = new HttpEndpoints({ clock, onError, tcpSockets, descriptors: options.machine.descriptors });
     this.#panics = options.metrics
       .counter({
         name: "coredns_panics_total",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { get } from "node:http";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
+import { FakeClock, SystemClock } from "../../lib/clock.ts";
 import { tcpSockets } from "../../transports/tcp-socket.ts";
 import { ListenError } from "../../transports/transport.ts";
 import { HttpEndpoints } from "./http-endpoints.ts";
@@ -24,7 +25,11 @@ const saying =
     void response.end(text);
 
 test("the first configuration answers before it is in force; a second only from then on", async () => {
-  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const endpoints = new HttpEndpoints({
+    clock: new SystemClock(),
+    onError: (error) => assert.fail(String(error)),
+    tcpSockets,
+  });
   const address = "127.0.0.1:0";
   const first = endpoints.prepare();
   const { port } = await first.serve(address, "/health", saying("one"));
@@ -40,7 +45,7 @@ test("the first configuration answers before it is in force; a second only from 
 });
 
 test("a refused configuration leaves no socket behind, and those in force as they were", async () => {
-  const endpoints = new HttpEndpoints({ onError: () => undefined, tcpSockets });
+  const endpoints = new HttpEndpoints({ clock: new SystemClock(), onError: () => undefined, tcpSockets });
   const [kept, added] = ["127.0.0.1:0", "127.0.0.2:0"];
   const first = endpoints.prepare();
   const { port } = await first.serve(kept, "/", saying("kept"));
@@ -56,7 +61,11 @@ test("a refused configuration leaves no socket behind, and those in force as the
 
 test("an address that is taken is an error that names it; a handler that throws is a 500", async () => {
   const errors: unknown[] = [];
-  const endpoints = new HttpEndpoints({ onError: (error) => errors.push(error), tcpSockets });
+  const endpoints = new HttpEndpoints({
+    clock: new SystemClock(),
+    onError: (error) => errors.push(error),
+    tcpSockets,
+  });
   const prepared = endpoints.prepare();
   const { port } = await prepared.serve("127.0.0.1:0", "/", () => {
     throw new Error("as asked");
@@ -64,7 +73,7 @@ test("an address that is taken is an error that names it; a handler that throws 
   await prepared.commit();
   assert.match(await ask(port, "/"), /^500/);
   assert.equal(errors.length, 1);
-  const other = new HttpEndpoints({ onError: () => undefined, tcpSockets });
+  const other = new HttpEndpoints({ clock: new SystemClock(), onError: () => undefined, tcpSockets });
   await assert.rejects(
     other.prepare().serve(`127.0.0.1:${port}`, "/", saying("")),
     (error) =>
@@ -74,7 +83,11 @@ test("an address that is taken is an error that names it; a handler that throws 
 });
 
 test("an address changes from all to one and back, with no port in use and nobody else let in", async () => {
-  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const endpoints = new HttpEndpoints({
+    clock: new SystemClock(),
+    onError: (error) => assert.fail(String(error)),
+    tcpSockets,
+  });
   const first = endpoints.prepare();
   const { port } = await first.serve(":0", "/", saying("all"));
   await first.commit();
@@ -88,13 +101,21 @@ test("an address changes from all to one and back, with no port in use and nobod
   await back.serve(`:${port}`, "/", saying("all again"));
   await back.commit();
   assert.equal(await ask(port, "/", "127.0.0.2"), "200 all again");
-  const stranger = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const stranger = new HttpEndpoints({
+    clock: new SystemClock(),
+    onError: (error) => assert.fail(String(error)),
+    tcpSockets,
+  });
   await assert.rejects(stranger.prepare().serve(`127.0.0.1:${port}`, "/", saying("")), ListenError);
   await endpoints.closeExcept(new Set());
 });
 
 test("probes succeed beside 300 silent and 300 slow connections", async () => {
-  const endpoints = new HttpEndpoints({ onError: (error) => assert.fail(String(error)), tcpSockets });
+  const endpoints = new HttpEndpoints({
+    clock: new SystemClock(),
+    onError: (error) => assert.fail(String(error)),
+    tcpSockets,
+  });
   const prepared = endpoints.prepare();
   const { port } = await prepared.serve("127.0.0.1:0", "/health", saying("OK"));
   await prepared.commit();
@@ -108,4 +129,25 @@ test("probes succeed beside 300 silent and 300 slow connections", async () => {
   for (let n = 0; n < 20; n++) assert.equal(await ask(port, "/health"), "200 OK");
   for (const socket of hostile) socket.destroy();
   await endpoints.closeExcept(new Set());
+});
+
+test("an address that is given up answers what is on its way, for a second", async () => {
+  const clock = new FakeClock();
+  const endpoints = new HttpEndpoints({ clock, onError: (error) => assert.fail(String(error)), tcpSockets });
+  const begun: { end(text: string): unknown }[] = [];
+  const both = Promise.withResolvers<void>();
+  const first = endpoints.prepare();
+  const { port } = await first.serve("127.0.0.1:0", "/slow", (_request, response) => {
+    if (begun.push(response) === 2) both.resolve();
+  });
+  await first.commit();
+  const asked = [ask(port, "/slow"), ask(port, "/slow")];
+  const ended = Promise.allSettled(asked);
+  await both.promise;
+  await endpoints.prepare().commit();
+  await clock.settle(900);
+  begun[0]?.end("late");
+  assert.equal(await Promise.any(asked), "200 late");
+  await clock.settle(100);
+  assert.deepEqual((await ended).map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
 });

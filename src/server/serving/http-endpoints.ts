@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Clock } from "../../lib/clock.ts";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import type { Place } from "../../lib/linked-list.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
@@ -35,6 +36,7 @@ export class HttpEndpoints {
     const known = this.#sockets.get(address);
     if (known !== undefined) return known;
     const {
+      clock,
       onError,
       tcpSockets = async () => withoutSystemCalls,
       descriptors = Number.POSITIVE_INFINITY,
@@ -46,6 +48,7 @@ export class HttpEndpoints {
     const lenders = [...this.#sockets.values()].filter((other) => other.port === port && other.share(true));
     try {
       const socket = await HttpSocket.open(address, openSocket, lenders.length > 0, {
+        clock,
         onError,
         maxConnections,
       });
@@ -97,6 +100,8 @@ export class HttpEndpoints {
 }
 
 export interface HttpEndpointOptions {
+  /** Guarded: what its timers throw goes to `onError`. */
+  readonly clock: Clock;
   readonly onError: (error: unknown) => void;
   /** Files and sockets that the process may have open; no bound unless given. */
   readonly descriptors?: number;
@@ -155,6 +160,7 @@ const HANDSHAKE_TIMEOUT = 3_000;
 const MAX_HTTP_CONNECTIONS = 256;
 
 interface HttpSocketOptions {
+  readonly clock: Clock;
   readonly onError: (error: unknown) => void;
   readonly maxConnections: number;
 }
@@ -169,6 +175,7 @@ class HttpSocket {
   inForce = false;
   readonly #server: Server;
   readonly #socket: TcpSocket | undefined;
+  readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
   readonly #budget: ConnectionBudget;
   readonly #connections = new WeakMap<Socket, HttpConnection>();
@@ -177,8 +184,9 @@ class HttpSocket {
   private constructor(
     server: Server,
     socket: TcpSocket | undefined,
-    { onError, maxConnections }: HttpSocketOptions,
+    { clock, onError, maxConnections }: HttpSocketOptions,
   ) {
+    this.#clock = clock;
     const { address, port } = server.address() as AddressInfo;
     this.host = address;
     this.port = port;
@@ -251,9 +259,9 @@ class HttpSocket {
       return;
     }
     socket.on("error", () => socket.destroy());
-    const handshake = setTimeout(() => socket.destroy(), HANDSHAKE_TIMEOUT).unref();
+    const handshake = this.#clock.after(HANDSHAKE_TIMEOUT, () => socket.destroy());
     this.#tls.enter(streamOf(socket), ({ socket: secured }) => {
-      clearTimeout(handshake);
+      handshake.cancel();
       this.#connections.set(secured, connection);
       begin(secured);
     });
@@ -264,7 +272,7 @@ class HttpSocket {
     if (this.#server.listening) this.#socket?.holdBack();
     await untilAccepted();
     this.#server.close();
-    setTimeout(() => this.#server.closeAllConnections(), REQUEST_TIMEOUT).unref();
+    this.#clock.after(REQUEST_TIMEOUT, () => this.#server.closeAllConnections());
   }
 
   close(): Promise<void> {
