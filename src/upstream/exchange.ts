@@ -74,6 +74,11 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
     return false;
   }
 
+  /** Whether it asks for the health of the upstream alone: metrics of connections leave it out. */
+  get isProbe(): boolean {
+    return false;
+  }
+
   /** How a message with the request's id answers it. */
   fit(message: Uint8Array, length: number): Fit {
     return fitOf(this, message, length);

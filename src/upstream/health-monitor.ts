@@ -103,6 +103,10 @@ class Probe extends UpstreamRequest {
     return this.bytes.length;
   }
 
+  override get isProbe(): boolean {
+    return true;
+  }
+
   /** Any response says that somebody is there. */
   override fit(message: Uint8Array): Fit {
     return (readU16(message, 2) & Flag.QR) === 0 ? Fit.NONE : Fit.WHOLE;

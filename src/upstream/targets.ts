@@ -152,9 +152,10 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
     return found.flatMap(({ host }) => upstreamAddress(host, usualPort) ?? []).map(at);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    problem = error.message;
+    const isMissing = "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+    problem = isMissing ? "no such file" : error.message;
     // Who names a file that is there means the file, and would look for the fault in DNS.
-    if (!("code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))) asFile = ` (${problem})`;
+    if (!isMissing) asFile = ` (${problem})`;
   }
   const [, host = text, port = String(usualPort)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
   const name = hostName(host);

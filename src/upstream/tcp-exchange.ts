@@ -100,7 +100,8 @@ export class TcpExchange implements Exchange {
   }
 
   #dispatch(request: UpstreamRequest): void {
-    const connection = this.#closed || this.#pending.isFull ? undefined : this.#choose(request.retries > 0);
+    const connection =
+      this.#closed || this.#pending.isFull ? undefined : this.#choose(request.retries > 0, request.isProbe);
     if (connection === undefined) {
       this.#refuse(request);
       return;
@@ -120,7 +121,7 @@ export class TcpExchange implements Exchange {
   }
 
   /** The oldest idle connection, else a new one while there are few, else the one with the least to do. */
-  #choose(preferNew: boolean): TcpConnection | undefined {
+  #choose(preferNew: boolean, isProbe: boolean): TcpConnection | undefined {
     const now = this.#options.clock.now();
     let least: TcpConnection | undefined;
     let usable = 0;
@@ -128,7 +129,7 @@ export class TcpExchange implements Exchange {
       const connection = this.#connections[index];
       if (connection === undefined || !this.#isUsable(connection, now)) continue;
       if (connection.inFlight === 0 && !preferNew) {
-        this.#options.metrics.hits.increment();
+        if (!isProbe) this.#options.metrics.hits.increment();
         return connection;
       }
       usable++;
@@ -137,11 +138,11 @@ export class TcpExchange implements Exchange {
     const wanted = this.#pipelineDepth === 1 ? MAX_CONNECTIONS : SHARED_CONNECTIONS;
     const mayOpen = this.#options.backOff?.refusal(now) === undefined;
     if (usable < wanted && this.#connections.length < MAX_CONNECTIONS && mayOpen) {
-      this.#options.metrics.misses.increment();
+      if (!isProbe) this.#options.metrics.misses.increment();
       return this.#open(now);
     }
     if (least === undefined || least.inFlight >= this.#pipelineDepth) return undefined;
-    this.#options.metrics.hits.increment();
+    if (!isProbe) this.#options.metrics.hits.increment();
     return least;
   }
 

@@ -89,7 +89,7 @@ export class UdpExchange implements Exchange {
       this.#turn = turn;
       this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
     }
-    const channel = this.#channelFor(this.#place);
+    const channel = this.#channelFor(this.#place, request.isProbe);
     const id = this.#pending.claim(request, lot, this.#draw, turn);
     request.id = id;
     request.readTimeout = readTimeout;
@@ -142,14 +142,14 @@ export class UdpExchange implements Exchange {
     this.#fail(requests, () => this.#error("broken", message, cause));
   }
 
-  #channelFor(place: number): UdpChannel {
+  #channelFor(place: number, isProbe: boolean): UdpChannel {
     const channel = this.#current[place];
     if (channel !== undefined && (channel.queriesLeft > 0 || this.#channels.size >= MAX_OPEN_SOCKETS)) {
-      this.#options.metrics.hits.increment();
+      if (!isProbe) this.#options.metrics.hits.increment();
       return channel;
     }
     if (channel !== undefined) this.#retire(channel);
-    this.#options.metrics.misses.increment();
+    if (!isProbe) this.#options.metrics.misses.increment();
     const opened = new UdpChannel(this.#owner, place, this.#options.clock.turnTime());
     opened.queriesLeft = QUERIES_PER_SOCKET + (this.#draw() % QUERIES_PER_SOCKET);
     opened.port = this.#openPort(

@@ -30,6 +30,28 @@ describe("when an upstream fails", () => {
     }
   });
 
+  it("probes are no use of the connection cache", async () => {
+    const silent = await bench.server(SILENT);
+    const test = await bench.start(`forward . ${silent.text} {
+      read_timeout 100ms
+      max_connect_attempts 1
+    }`);
+    const outcome = test.outcome({ name: "example.org." });
+    await silent.receives(1);
+    test.clock.advance(150);
+    await outcome;
+    for (let probes = 2; probes < 4; probes++) {
+      await silent.receives(probes);
+      test.clock.advance(1_600);
+    }
+    const used = await metricLines(test, "coredns_proxy_conn_cache_");
+    assert.equal(
+      used.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0),
+      1,
+      used.join("\n"),
+    );
+  });
+
   it("a silent one is given up after read_timeout", async () => {
     const silent = await bench.server(SILENT);
     const server = await bench.server(HONEST);

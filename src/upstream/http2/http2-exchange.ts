@@ -82,7 +82,8 @@ export class Http2Exchange implements Exchange {
   }
 
   #dispatch(request: UpstreamRequest): void {
-    const connection = this.#closed || this.#queries.size >= MAX_STREAMS ? undefined : this.#connection();
+    const isFull = this.#closed || this.#queries.size >= MAX_STREAMS;
+    const connection = isFull ? undefined : this.#connection(request.isProbe);
     if (connection === undefined) {
       this.#refuse(request);
       return;
@@ -101,7 +102,7 @@ export class Http2Exchange implements Exchange {
     connection.begin(query, this.#dialect.headers(request), this.#dialect.body(request));
   }
 
-  #connection(): Http2Connection<Http2Query> | undefined {
+  #connection(isProbe: boolean): Http2Connection<Http2Query> | undefined {
     const { clock, metrics, maxAge, expire } = this.#options;
     const now = clock.now();
     const current = this.#current;
@@ -112,12 +113,12 @@ export class Http2Exchange implements Exchange {
         (current.isOpen && current.inFlight === 0 && now - current.idleSince >= expire));
     if (current !== undefined && isOver) this.#retire(current);
     else if (current !== undefined) {
-      metrics.hits.increment();
+      if (!isProbe) metrics.hits.increment();
       return current;
     }
     if (this.#connections.size >= MAX_CONNECTIONS) return undefined;
     if (this.#options.backOff.refusal(now) !== undefined) return undefined;
-    metrics.misses.increment();
+    if (!isProbe) metrics.misses.increment();
     const socket = this.#dialect.dial(this.#options.remote, this.#options.sourceAddress);
     const opened = new Http2Connection(this.#owner, this.#options.remote, socket, now, {
       wheel: this.#options.wheel,
