@@ -1,6 +1,8 @@
 /** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
+
 import { Name } from "../dns/index.ts";
 import { readTextFile } from "../lib/bounded-file.ts";
+import { fileFault } from "../lib/file-fault.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../plugin/index.ts";
 import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./address.ts";
 import type { HostLookup } from "./host-lookup.ts";
@@ -153,7 +155,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const isMissing = "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-    problem = isMissing ? "no such file" : error.message;
+    problem = fileFault(error);
     // Who names a file that is there means the file, and would look for the fault in DNS.
     if (!isMissing) asFile = ` (${problem})`;
   }

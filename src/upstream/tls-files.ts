@@ -1,5 +1,7 @@
 /** The files of `tls [CERT KEY [CA]] | [CA]`, read. */
+
 import { readTextFile } from "../lib/bounded-file.ts";
+import { fileFault } from "../lib/file-fault.ts";
 import { SetupError } from "../plugin/define-plugin.ts";
 import type { Site } from "../plugin/site.ts";
 import type { TlsMaterial } from "./encrypted/tls-client.ts";
@@ -11,8 +13,7 @@ export async function readTlsFiles(files: readonly string[], site: Site): Promis
       try {
         return await readTextFile(site.resolvePath(file));
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw new SetupError(`tls: error reading ${file}: ${reason}`);
+        throw new SetupError(`tls: error reading ${file}: ${fileFault(error)}`);
       }
     }),
   );

@@ -1,3 +1,4 @@
+import { fileFault } from "../../lib/file-fault.ts";
 import { DiskFileReader } from "../../lib/file-watch.ts";
 import { SetupError, type Site, type Timer } from "../../plugin/index.ts";
 import { DatabaseError, GeoDatabase } from "./database.ts";
@@ -30,12 +31,11 @@ export class DatabaseFile {
     try {
       await this.#read();
     } catch (error) {
-      throw new SetupError(
-        error instanceof DatabaseError && !error.message.startsWith("error opening")
-          ? error.message
-          : `failed to open database file: ${messageOf(error)}`,
-        { cause: error },
-      );
+      const isDatabase = error instanceof DatabaseError && !error.message.startsWith("error opening");
+      const fault =
+        error instanceof DatabaseError ? error.message : `open ${this.#path}: ${fileFault(error)}`;
+      const message = isDatabase ? fault : `failed to open database file: ${fault}`;
+      throw new SetupError(message, { cause: error });
     }
     this.#schedule();
   }

@@ -93,7 +93,10 @@ describe("a live cluster", () => {
       make([`kubeconfig ${file} there`]).start(),
       /^SetupError: kubeconfig .*: no context "there"/,
     );
-    await assert.rejects(make([`kubeconfig ${folder}/none`]).start(), /^SetupError: kubeconfig .*ENOENT/);
+    await assert.rejects(
+      make([`kubeconfig ${folder}/none`]).start(),
+      /^SetupError: kubeconfig .*: no such file or directory/,
+    );
   });
 
   it("is the one around the pod if nobody says otherwise", async () => {

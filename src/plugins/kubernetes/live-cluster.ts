@@ -1,4 +1,5 @@
 /** The API of a cluster as the source of its stores, and the wait for its first lists. */
+
 import {
   type ClusterAccess,
   ClusterAccessError,
@@ -10,6 +11,7 @@ import { parseKubeconfig } from "../../kubernetes/api/kubeconfig.ts";
 import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
@@ -190,7 +192,7 @@ async function readKubeconfig(file: string): Promise<string> {
   try {
     return await readTextFile(file);
   } catch (error) {
-    throw new SetupError(`kubeconfig ${file}: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new SetupError(`kubeconfig ${file}: ${fileFault(error)}`, {
       notes: ["leave 'kubeconfig' out for the cluster that this is a pod of"],
     });
   }

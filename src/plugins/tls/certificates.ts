@@ -1,7 +1,9 @@
 /** The files behind a server's identity: read at the start, looked at from then on, and taken into force when they are right. */
+
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
+import { fileFault } from "../../lib/file-fault.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
 import { nodeCrypto, nodeTls } from "../../lib/node-modules.ts";
 import type { ClientAuthentication } from "../../lib/server-identity.ts";
@@ -171,7 +173,6 @@ export class Certificates implements PluginInstance {
 
   #refused(error: unknown): SetupError {
     const { cert, key } = this.#paths;
-    const reason = error instanceof Error ? error.message : String(error);
-    return new SetupError(`could not load TLS certificate ${cert} with key ${key}: ${reason}`);
+    return new SetupError(`could not load TLS certificate ${cert} with key ${key}: ${fileFault(error)}`);
   }
 }

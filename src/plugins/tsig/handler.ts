@@ -6,6 +6,7 @@ import {
   type TsigKeySource,
   verifyQuery,
 } from "../../dns/index.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import {
   type CounterFamily,
   type Handler,
@@ -118,7 +119,7 @@ export class TransactionSignatures implements PluginInstance {
     } catch (error) {
       if (error instanceof SecretsFileError) throw new SetupError(`${file}:${error.line}: ${error.message}`);
       if (error instanceof SetupError || !(error instanceof Error)) throw error;
-      throw new SetupError(`cannot read the keys of 'secrets ${file}': ${error.message}`);
+      throw new SetupError(`cannot read the keys of 'secrets ${file}': ${fileFault(error)}`);
     }
   }
 }

@@ -1,0 +1,8 @@
+/**
+ * Why a file cannot be read, in the words of the system alone: "no such file or directory". Node puts its code in front and the path behind,
+ * which the message around it says already.
+ */
+export function fileFault(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return /^E[A-Z]+: (.+?), \w+(?: '.*')?$/s.exec(message)?.[1] ?? message;
+}
