@@ -1,10 +1,14 @@
 /** `trace` of a running server, with collectors that are small HTTP servers. */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { ScriptedServer } from "../src/upstream/fixtures/scripted-server.ts";
 import { attributesOf, FakeCollector, type JsonSpan, readMessagePack } from "./support/collector.ts";
 import { ask, queryOctets } from "./support/dns-client.ts";
 import { Portolan } from "./support/portolan.ts";
+import { run } from "./support/program.ts";
 
 interface Setting {
   readonly collector: FakeCollector;
@@ -92,7 +96,21 @@ test("a span for each plugin and each exchange with an upstream goes to a collec
   assert.match(body, /^portolan_trace_sent_spans_total [1-9]/m);
   const plain = await server.page("metrics", "/metrics");
   assert.doesNotMatch(plain.body, /trace_id/);
+  if (skipWithout("promtool") === false) await readAsPrometheus(server.folder, body);
 });
+
+/** Has Prometheus' own parser read a page; it wants each sample to have a time. */
+async function readAsPrometheus(folder: string, page: string): Promise<void> {
+  const now = Date.now() / 1000;
+  const timed = page.replaceAll(
+    /^([^#\n].*? \S+?)( # .*)?$/gm,
+    (_, sample, exemplar = "") => `${sample} ${now}${exemplar}`,
+  );
+  writeFileSync(join(folder, "page"), timed);
+  const words = ["tsdb", "create-blocks-from", "openmetrics", join(folder, "page"), join(folder, "tsdb")];
+  const { code, output, errors } = await run("promtool", words);
+  assert.equal(code, 0, output + errors);
+}
 
 test("Zipkin gets its spans with the tags of CoreDNS, within the trace of a DoH client", async () => {
   await using stack = new AsyncDisposableStack();

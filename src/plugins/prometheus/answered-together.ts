@@ -21,6 +21,11 @@ export class AnsweredTogether {
     if (recorder.untimed++ === 0) this.#recorders.push(recorder);
   }
 
+  /** Whether the duration of a query that arrived then is still to be recorded. */
+  awaits(receivedAt: number): boolean {
+    return this.#recorders.length > 0 && receivedAt === this.#receivedAt;
+  }
+
   /** Records the durations of all that were added. */
   close(): void {
     if (this.#recorders.length > 0) this.#record(this.#clock.now());
@@ -49,6 +54,7 @@ export class AnsweredTogether {
     for (const recorder of this.#recorders) {
       recorder.recordDuration(now - this.#receivedAt, recorder.untimed);
       recorder.untimed = 0;
+      recorder.exemplifyWaiting(now - this.#receivedAt);
     }
     this.#recorders.length = 0;
   }

@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { Name, Rcode } from "../../dns/index.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
 import type { HttpHandler, ListenerSite, Next, PlacedPlugin, Site } from "../../plugin/index.ts";
+import { LATENCY_EXEMPLARS } from "../../plugin/latency-exemplars.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
 import prometheus from "./index.ts";
 import { acceptsGzip, preferredFormat } from "./metrics-endpoint.ts";
@@ -38,6 +39,35 @@ const answeredBy =
   };
 
 const PLACE = 'server="dns://:53",zone=".",view=""';
+
+test("a trace stands beside the bucket that its query is counted in, at once or late", async () => {
+  const plugin = PluginTest.of(prometheus, "prometheus");
+  const [exemplars] = LATENCY_EXEMPLARS.among(
+    plugin.instances.map((instance) => ({ name: "prometheus", instance })),
+  );
+  assert.ok(exemplars !== undefined);
+  const atOnce = plugin.query({ name: "a.example.org." });
+  void plugin.chain(answeredBy("cache"))(atOnce);
+  exemplars.keep(atOnce, 0.1, "aa");
+  // The reply leaves with others, and took until then.
+  plugin.clock.advance(3);
+  await plugin.metrics.expose();
+  const late = plugin.query({ name: "b.example.org." });
+  await plugin.chain(async (query) => {
+    plugin.clock.advance(40);
+    return answeredBy("forward")(query);
+  })(late);
+  exemplars.keep(late, 40, "bb");
+  const { body } = await plugin.metrics.expose("openmetrics");
+  const shown = [...body.matchAll(/_duration_seconds_bucket\{.*le="(.*)"\} (\d+) # \{(.*)\} (\S+) /g)];
+  assert.deepEqual(
+    shown.map(([, ...parts]) => parts),
+    [
+      ["0.004", "1", 'trace_id="aa"', "0.003"],
+      ["0.064", "2", 'trace_id="bb"', "0.04"],
+    ],
+  );
+});
 
 describe("counts", () => {
   test("a query with its reply", async () => {

@@ -113,7 +113,12 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   readonly handleUpdate: Handler = this.handle;
 
   keep(query: Query, duration: number, traceId: string): void {
-    this.#recorderOf(query).exemplify(duration, traceId, this.#site.clock.wallTime());
+    const recorder = this.#recorderOf(query);
+    const wallTime = this.#site.clock.wallTime();
+    // What was answered at once is counted with those that came together, and takes as long as they do.
+    if (recorder.untimed > 0 && this.#answeredTogether.awaits(query.receivedAt))
+      recorder.exemplifyLater(traceId, wallTime);
+    else recorder.exemplify(duration, traceId, wallTime);
   }
 
   unrouted(query: Query, outcome: Reply | Failure): void {

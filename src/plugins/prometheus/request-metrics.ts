@@ -119,6 +119,7 @@ export class RequestRecorder {
   #lastResponses: (CounterSlot | undefined)[] = [];
   /** Queries answered at once whose durations are still to be recorded: see {@link AnsweredTogether}. */
   untimed = 0;
+  #waiting: { readonly traceId: string; readonly wallTime: number } | undefined;
 
   constructor(metrics: RequestMetrics, server: string, zone: string, view: string) {
     this.#metrics = metrics;
@@ -142,6 +143,19 @@ export class RequestRecorder {
   exemplify(duration: number, traceId: string, wallTime: number): void {
     const exemplar = { traceId, value: duration / 1000, at: wallTime / 1000 };
     (this.#durations ?? this.#openDurations()).exemplify(exemplar);
+  }
+
+  /** As {@link exemplify}, of a query whose duration is recorded later: see {@link exemplifyWaiting}. */
+  exemplifyLater(traceId: string, wallTime: number): void {
+    this.#waiting = { traceId, wallTime };
+  }
+
+  /** The queries that were {@link untimed} took so long. */
+  exemplifyWaiting(duration: number): void {
+    if (this.#waiting === undefined) return;
+    const { traceId, wallTime } = this.#waiting;
+    this.#waiting = undefined;
+    this.exemplify(duration, traceId, wallTime);
   }
 
   /**

@@ -59,6 +59,7 @@ export class Collector {
       response.on("data", (part: Buffer) => {
         size += part.length;
         if (size <= MAX_ANSWER_OCTETS) parts.push(part);
+        else request.destroy(new Error(`an answer of more than ${MAX_ANSWER_OCTETS} octets`));
       });
       response.on("error", reject);
       response.on("end", () => {

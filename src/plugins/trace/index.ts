@@ -32,6 +32,8 @@ const DEFAULT_QUEUE = 4 * 1024 * 1024;
 /** Spans of Zipkin; milliseconds. */
 const DEFAULT_BACKLOG = 1_000;
 const DEFAULT_BATCH = 100;
+/** Spans in one request to a collector of another kind: some 300 KB. */
+const LARGE_BATCH = 1_000;
 const DEFAULT_INTERVAL = 1_000;
 
 export default definePlugin({
@@ -88,7 +90,7 @@ export default definePlugin({
           headers: Object.fromEntries(config.header.map(({ name, value }) => [name, value])),
           maxOctets: config.queue,
           maxSpans: isZipkin ? config.zipkin_max_backlog_size : Number.POSITIVE_INFINITY,
-          batchSpans: isZipkin ? config.zipkin_max_batch_size : DEFAULT_BATCH,
+          batchSpans: isZipkin ? config.zipkin_max_batch_size : LARGE_BATCH,
           interval: isZipkin ? config.zipkin_max_batch_interval : DEFAULT_INTERVAL,
           clock: site.clock,
           random: site.random,
