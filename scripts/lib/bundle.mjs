@@ -13,7 +13,7 @@ const ENTRIES = [
   "cli/main.js",
   "cli/plugin-command/test-imports.js",
   "server/threads/thread-main.js",
-  "transports/quic/thread-main.js",
+  "{transports,upstream}/quic/thread-main.js",
   "plugins/*/index.js",
 ];
 
@@ -26,7 +26,7 @@ const CHUNKS = [
     holds:
       /^((lib|corefile|expression|plugin|transports(?!\/quic\/)|server(?!\/serving\/(quic|https3)-))\/|quic\/availability\.)/,
   },
-  { name: "upstream", holds: /^upstream\/(?!(encrypted|http2)\/)/ },
+  { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },

@@ -8,7 +8,7 @@ import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress }
 import type { HostLookup } from "./host-lookup.ts";
 import { DNS_PORT, parseNameservers } from "./resolv-conf.ts";
 
-export type TargetScheme = "dns" | "tls" | "https" | "grpc";
+export type TargetScheme = "dns" | "tls" | "https" | "quic" | "grpc";
 
 interface TargetWay {
   readonly scheme: TargetScheme;
@@ -41,6 +41,7 @@ const PORTS: Readonly<Record<TargetScheme, number>> = {
   dns: DNS_PORT,
   tls: 853,
   https: 443,
+  quic: 853,
   grpc: 443,
 };
 

@@ -176,8 +176,8 @@ describe("the configuration of forward", () => {
     ["forward . 192.0.2.1:70000", /not an IP address, file, or valid domain: "192\.0\.2\.1:70000"/],
     ["forward . dns://", /not an IP address, file, or valid domain: "dns:\/\/"/],
     [
-      "forward . quic://192.0.2.1",
-      /'quic' is not supported as a destination protocol in forward: 192\.0\.2\.1/,
+      "forward . sdns://192.0.2.1",
+      /'sdns' is not supported as a destination protocol in forward: 192\.0\.2\.1/,
     ],
     ["forward . tls://192.0.2.1:0", /port 0 is no place to send queries to: 'tls:\/\/192\.0\.2\.1:0'/],
     ["forward . tls://", /not an IP address, file, or valid domain: "tls:\/\/"/],

@@ -112,7 +112,7 @@ function countProblem(name: string, word: string): string {
     : `${name}: '${word}' is not a whole number`;
 }
 
-const args = { from: fromZone, to: targets({ plugin: "forward", schemes: ["dns", "tls", "https"] }) };
+const args = { from: fromZone, to: targets({ plugin: "forward", schemes: ["dns", "tls", "https", "quic"] }) };
 
 const options = {
   except: optionList({ ignored_names: zonesGiven }),

@@ -3,11 +3,13 @@ import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { QUERY_TAP } from "../../plugin/query-tap.ts";
+import { judgeOpenSsl, QuicUnavailable } from "../../quic/availability.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
 import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
 import { makePolicy } from "../../upstream/policy.ts";
+import type { quicUpstreams } from "../../upstream/quic/quic-upstream.ts";
 import { examineTargets, type Place, resolveTargets } from "../../upstream/targets.ts";
 import { readTlsFiles } from "../../upstream/tls-files.ts";
 import { UdpExchange } from "../../upstream/udp-exchange.ts";
@@ -17,6 +19,7 @@ import type { ForwardConfig } from "./configuration.ts";
 import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
 
 type MakeEncrypted = ReturnType<typeof encryptedUpstreams>;
+type MakeQuic = ReturnType<typeof quicUpstreams>;
 
 /** One `forward` directive: sends the queries of its zone to other servers (CoreDNS facts 2.53). */
 export class Forwarder implements PluginInstance {
@@ -87,6 +90,7 @@ export class Forwarder implements PluginInstance {
     const { clock, log, random } = this.#site;
     const places = await this.#resolveTargets();
     const encrypted = await this.#loadEncryption(places);
+    const overQuic = places.some(({ scheme }) => scheme === "quic") ? await this.#quicUpstreams() : undefined;
     const nextIsForward = this.#nextIsForward();
     const openPort = await fastestDatagramPorts(this.#site.machine.environment);
     const common = {
@@ -106,9 +110,10 @@ export class Forwarder implements PluginInstance {
     };
     const upstreams = places.map((place) => {
       const { scheme } = place;
+      const serverName = config.tls_servername ?? place.serverName;
+      if (overQuic !== undefined && scheme === "quic") return overQuic({ ...place, serverName }, common);
       if (encrypted === undefined || scheme === "dns")
         return plainUpstream(place.address, { ...common, onlyTcp: config.force_tcp, openPort });
-      const serverName = config.tls_servername ?? place.serverName;
       return encrypted(
         { ...place, scheme: scheme === "tls" ? "tls" : "https", serverName },
         { ...common, method: config.doh_method },
@@ -160,7 +165,23 @@ export class Forwarder implements PluginInstance {
 
   /** `undefined` where nothing is encrypted: then nothing of TLS is loaded. */
   async #loadEncryption(places: readonly Place[]): Promise<MakeEncrypted | undefined> {
-    return places.every(({ scheme }) => scheme === "dns") ? undefined : this.#encryptedUpstreams();
+    return places.some(({ scheme }) => scheme === "tls" || scheme === "https")
+      ? this.#encryptedUpstreams()
+      : undefined;
+  }
+
+  async #quicUpstreams(): Promise<MakeQuic> {
+    const { log, machine } = this.#site;
+    const material = await readTlsFiles(this.#config.tls?.files ?? [], this.#site);
+    const { quicUpstreams } = await import("../../upstream/quic/quic-upstream.ts");
+    try {
+      const advice = judgeOpenSsl(machine.openssl);
+      if (advice !== undefined) log.warning(advice);
+      return quicUpstreams(material);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new SetupError(error instanceof QuicUnavailable ? reason : `tls: ${reason}`);
+    }
   }
 
   async #encryptedUpstreams(): Promise<MakeEncrypted> {

@@ -14,6 +14,9 @@ export interface ConnectionOptions {
   readonly onTouched: () => void;
 }
 
+/** Milliseconds in which late datagrams of a connection that is over are answered with its end. */
+const CLOSING = 1_000;
+
 export class OpenSslConnection implements StreamOwner {
   readonly peer: QuicPeer;
   readonly pointer: Pointer;
@@ -25,6 +28,7 @@ export class OpenSslConnection implements StreamOwner {
   #theirs = 0;
   #isOpen = true;
   #isFreed = false;
+  #closing: NodeJS.Timeout | undefined;
 
   constructor(pointer: Pointer, options: ConnectionOptions) {
     const { ssl } = options.library;
@@ -85,6 +89,7 @@ export class OpenSslConnection implements StreamOwner {
 
   /** Hears what has come on it. */
   poll(): void {
+    if (this.#isFreed) return;
     const { ssl } = this.#options.library;
     if (this.#isOpen) {
       if (!this.isConnected && ssl.SSL_is_init_finished(this.pointer) === 1) {
@@ -107,10 +112,20 @@ export class OpenSslConnection implements StreamOwner {
     this.touched();
   }
 
+  /** The network below has failed. */
+  break(text: string): void {
+    this.#end({ by: "nobody", code: undefined, text });
+    this.free();
+    this.touched();
+  }
+
   /** Without a word to the peer. */
   free(): void {
     if (this.#isFreed) return;
     this.#isFreed = true;
+    this.#isOpen = false;
+    this.user = undefined;
+    clearTimeout(this.#closing);
     for (const stream of [...this.#streams]) stream.free();
     this.#options.library.ssl.SSL_free(this.pointer);
   }
@@ -172,6 +187,10 @@ export class OpenSslConnection implements StreamOwner {
   #end(reason: QuicClosed): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#closing = setTimeout(() => {
+      this.free();
+      this.touched();
+    }, CLOSING);
     for (const stream of [...this.#streams]) stream.free();
     this.#theirs = 0;
     const { user } = this;

@@ -60,6 +60,7 @@ export interface OpenSsl {
   SSL_get_stream_read_error_code(stream: Pointer, code: Octets): number;
   SSL_read_ex(stream: Pointer, out: Octets, size: number, count: Octets): number;
   SSL_write_ex2(stream: Pointer, octets: Octets, length: number, flags: number, count: Octets): number;
+  SSL_stream_conclude(stream: Pointer, flags: number): number;
   SSL_stream_reset(stream: Pointer, code: Octets, size: number): number;
   SSL_get_error(ssl: Pointer, result: number): number;
   SSL_get_conn_close_info(connection: Pointer, info: Octets, size: number): number;
@@ -143,6 +144,7 @@ const SIGNATURES: Readonly<Record<Exclude<keyof OpenSsl, "setVerifyStore">, stri
   SSL_get_stream_read_error_code: "int(P, B)",
   SSL_read_ex: "int(P, B, U, B)",
   SSL_write_ex2: "int(P, B, U, U, B)",
+  SSL_stream_conclude: "int(P, U)",
   SSL_stream_reset: "int(P, B, U)",
   SSL_get_error: "int(P, int)",
   SSL_get_conn_close_info: "int(P, B, U)",

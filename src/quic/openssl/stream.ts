@@ -110,6 +110,10 @@ export class OpenSslStream implements QuicStream {
 
   #push(octets: Uint8Array, isLast: boolean): void {
     const { ssl } = this.#library;
+    if (octets.length === 0) {
+      if (isLast) ssl.SSL_stream_conclude(this.#pointer, 0);
+      return;
+    }
     const flags = isLast ? C.SSL_WRITE_FLAG_CONCLUDE : 0;
     const { number, view } = this.#memory;
     const result = ssl.SSL_write_ex2(this.#pointer, octets, octets.length, flags, number);

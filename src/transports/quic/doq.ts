@@ -1,5 +1,6 @@
 /** DNS over QUIC (RFC 9250): messages of streams, and their answers. */
 import type { Endpoint } from "../../plugin/endpoint.ts";
+import { codeOctets } from "../../quic/records.ts";
 import type { ListenTarget, MessageReceiver, ReplyPort } from "../transport.ts";
 import { DoqCode } from "./doq-connection.ts";
 import { hasKeepalive } from "./keepalive.ts";
@@ -10,7 +11,7 @@ import {
   type QuicReplies,
   type QuicTransport,
 } from "./quic-transport.ts";
-import { codeOctets, Order } from "./records.ts";
+import { Order } from "./record-kinds.ts";
 
 export interface DoqOptions extends Omit<QuicListenOptions, "name" | "speech" | "onRequest" | "counters"> {
   readonly counters: Omit<QuicListenOptions["counters"], "protocolError">;

@@ -5,9 +5,10 @@ import type { QuicLibrary } from "../../quic/openssl/library.ts";
 import { QuicServer } from "../../quic/openssl/server.ts";
 import { ServerContext } from "../../quic/openssl/server-context.ts";
 import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/quic.ts";
+import { NO_PAYLOAD, RecordWriter, readCode, readRecords } from "../../quic/records.ts";
 import { ConnectionBudget, DEFAULT_CONNECTION_LIMITS } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
-import { NO_PAYLOAD, Order, RecordWriter, Report, readCode, readRecords } from "./records.ts";
+import { Order, Report } from "./record-kinds.ts";
 import type { ConnectionHome, ServedConnection } from "./served-connection.ts";
 import type {
   FromQuicThread,
@@ -18,7 +19,7 @@ import type {
 } from "./thread-protocol.ts";
 
 /** Handshakes under way: the oldest goes for a new one. */
-const MAX_HANDSHAKES = 128;
+const MAX_HANDSHAKES = 256;
 /** Each costs some 0.7 ms of CPU. */
 const HANDSHAKES_PER_SECOND = 1_000;
 /** Octets of requests that are not whole. */

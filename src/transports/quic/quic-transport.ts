@@ -16,10 +16,11 @@ import { programModule } from "../../lib/program-files.ts";
 import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
+import { RecordWriter, readRecords } from "../../quic/records.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "../endpoint.ts";
 import type { ListenTarget, Transport } from "../transport.ts";
 import { openUdpSocket, setReusePort, type UdpSocket } from "../udp-socket.ts";
-import { RecordWriter, Report, readRecords } from "./records.ts";
+import { Report } from "./record-kinds.ts";
 import type {
   FromQuicThread,
   QuicLimits,

@@ -51,6 +51,12 @@ export function clientContext(
   }
 }
 
+/** PEM of the authorities that servers' certificates are checked against. */
+export function trustedAuthorities({ authorities }: TlsMaterial): string {
+  const found = authorities === undefined ? systemAuthorities() : certificatesIn(authorities);
+  return (found ?? getCACertificates("default")).join("\n");
+}
+
 /** Those of the system, as programs in Go have it; those that come with Node where the system has none. */
 function systemAuthorities(): readonly string[] | undefined {
   const found = getCACertificates("system");

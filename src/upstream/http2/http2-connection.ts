@@ -5,12 +5,7 @@ import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/timeo
 import type { UpstreamAddress } from "../address.ts";
 import { describeTlsError } from "../encrypted/tls-words.ts";
 import { describeSystemError } from "../exchange-error.ts";
-
-export interface Http2ConnectionOwner<Q extends ConnectionQuery> {
-  connected(connection: Http2Connection<Q>): void;
-  /** Called once, unless the owner closed the connection. */
-  lost(connection: Http2Connection<Q>, reason: string, queries: readonly Q[]): void;
-}
+import type { MultiplexedOwner } from "../multiplexed-exchange.ts";
 
 /** Milliseconds for TCP, TLS and the first frames. */
 const LONGEST_HANDSHAKE = 10_000;
@@ -19,7 +14,7 @@ const NO_HTTP2 = "the server does not speak HTTP/2";
 
 /** One HTTP/2 connection to an upstream with what the exchange knows of it. */
 export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget {
-  readonly #owner: Http2ConnectionOwner<Q>;
+  readonly #owner: MultiplexedOwner<Http2Connection<Q>, Q>;
   readonly #remote: UpstreamAddress;
   readonly #session: ClientHttp2Session;
   readonly #queries = new Set<Q>();
@@ -38,7 +33,7 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
   #fault: Error | undefined;
 
   constructor(
-    owner: Http2ConnectionOwner<Q>,
+    owner: MultiplexedOwner<Http2Connection<Q>, Q>,
     remote: UpstreamAddress,
     socket: Socket,
     now: number,

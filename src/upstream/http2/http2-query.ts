@@ -1,14 +1,8 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 import type { UpstreamRequest } from "../exchange.ts";
+import type { MultiplexedQueryOwner } from "../multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";
 import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
-
-export interface Http2QueryOwner {
-  answered(message: Uint8Array): void;
-  failed(reason: string): void;
-  /** The server has not looked at the query: it may be sent again. */
-  refused(): void;
-}
 
 /** One query on a stream of its own: gathers the body of the response. Its owner hears of the end once. */
 export class Http2Query implements ConnectionQuery {
@@ -17,7 +11,7 @@ export class Http2Query implements ConnectionQuery {
   /** What the connection had heard when the query went. */
   readonly heardBefore: number;
   readonly #reader: ResponseReader;
-  readonly #owner: Http2QueryOwner;
+  readonly #owner: MultiplexedQueryOwner;
   #stream: ClientHttp2Stream | undefined;
   #body: Buffer[] = [];
   #length = 0;
@@ -27,7 +21,7 @@ export class Http2Query implements ConnectionQuery {
     request: UpstreamRequest,
     connection: Http2Connection<Http2Query>,
     reader: ResponseReader,
-    owner: Http2QueryOwner,
+    owner: MultiplexedQueryOwner,
   ) {
     this.request = request;
     this.#reader = reader;
@@ -73,11 +67,11 @@ export class Http2Query implements ConnectionQuery {
   }
 
   /** Nobody waits any more; the owner is not told. */
-  cancel(code: number): void {
+  cancel(): void {
     this.#isOver = true;
     this.#body = [];
     const stream = this.#stream;
-    if (stream !== undefined && !stream.destroyed) stream.close(code);
+    if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
   }
 
   #end(tell: () => void): void {

@@ -1,36 +1,7 @@
 /**
- * What passes between the thread of a QUIC listener and the one that answers: many records in one message, so that a batch of
+ * What passes between a thread that speaks QUIC and the one that it works for: many records in one message, so that a batch of
  * queries costs one wake-up.
  */
-
-/** From the thread of the listener. */
-export const Report = {
-  /** A connection is there: its peer's port and address, as {@link peerOctets} writes them. */
-  CONNECTED: 1,
-  CLOSED: 2,
-  /** Something to answer came on a stream. */
-  REQUEST: 3,
-  /** A peer broke the protocol, which cost its connection. */
-  PROTOCOL_ERROR: 4,
-  /** A connection had to go, or could not be made, because there are too many. */
-  TURNED_AWAY: 5,
-  /** An answer was given up because too much is unread. */
-  UNREAD: 6,
-  /** A connection ended before its handshake was done. */
-  FAILED_HANDSHAKE: 7,
-  /** Secrets of a connection, for who decrypts what was recorded. */
-  KEYS: 8,
-} as const;
-
-/** To the thread of the listener. */
-export const Order = {
-  /** Octets to send on a stream, which ends with them. */
-  ANSWER: 1,
-  /** There is no answer: the stream is reset with the code in the first four octets. */
-  RESET: 2,
-  /** The connection is closed with the code in the first four octets. */
-  CLOSE: 3,
-} as const;
 
 const HEAD = 16;
 const FIRST_ROOM = 8 * 1024;

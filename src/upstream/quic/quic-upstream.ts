@@ -1,0 +1,34 @@
+/** Upstreams over QUIC. This room is loaded for a configuration that names one, and not before. */
+import { ConnectBackOff } from "../connect-back-off.ts";
+import type { EncryptedPlace, EncryptedUpstreamOptions } from "../encrypted/encrypted-upstream.ts";
+import { clientContext, type TlsMaterial, trustedAuthorities } from "../encrypted/tls-client.ts";
+import { type Upstream, upstreamWithOneTransport } from "../upstream.ts";
+import { CallThread } from "./call-thread.ts";
+import { QuicExchange } from "./quic-exchange.ts";
+
+/**
+ * Makes upstreams that share a thread, and what is trusted and shown.
+ * @throws Error with a message for the operator when certificates or keys are no good
+ */
+export function quicUpstreams(
+  material: TlsMaterial,
+): (
+  place: Pick<EncryptedPlace, "address" | "serverName">,
+  options: Omit<EncryptedUpstreamOptions, "method">,
+) => Upstream {
+  // It says what is wrong with certificate and key.
+  clientContext(material);
+  const { certificate, key } = material;
+  const thread = new CallThread({ authorities: trustedAuthorities(material), certificate, key });
+  return ({ address, serverName }, options) => {
+    const exchange = new QuicExchange({
+      ...options,
+      remote: address,
+      serverName,
+      thread,
+      metrics: options.metrics.exchange(address.text, "quic"),
+      backOff: new ConnectBackOff(options.random),
+    });
+    return upstreamWithOneTransport(address, exchange, options);
+  };
+}

@@ -1,0 +1,33 @@
+/** What the thread runs that speaks QUIC with upstreams. */
+import { parentPort, workerData } from "node:worker_threads";
+import { NoForeignFunctions } from "../../lib/linux/libc.ts";
+import { linuxSockets } from "../../lib/linux/linux-sockets.ts";
+import { QuicDialler } from "../../quic/openssl/client.ts";
+import { ClientContext } from "../../quic/openssl/client-context.ts";
+import { loadQuicLibrary } from "../../quic/openssl/library.ts";
+import { Caller } from "./caller.ts";
+import type { CallThreadSettings, FromCallThread, ToCallThread } from "./calls.ts";
+
+if (parentPort !== null) {
+  const port = parentPort;
+  const { trust }: CallThreadSettings = workerData;
+  try {
+    const sockets = await linuxSockets();
+    if (sockets instanceof NoForeignFunctions) throw sockets;
+    const library = await loadQuicLibrary();
+    const caller = new Caller({
+      dialler: new QuicDialler(library, sockets),
+      context: new ClientContext(library, trust),
+      post: (octets) =>
+        port.postMessage({ kind: "records", octets } satisfies FromCallThread, [octets.buffer]),
+    });
+    port.on("message", (message: ToCallThread) => {
+      if (message !== null) caller.take(message);
+      else caller.close(() => port.postMessage({ kind: "done" } satisfies FromCallThread));
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    port.postMessage({ kind: "refused", reason } satisfies FromCallThread);
+    port.close();
+  }
+}
