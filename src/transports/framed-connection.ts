@@ -204,8 +204,12 @@ export class FramedConnection implements StreamUser {
       // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
       if (this.#inFlight === 0 || this.#isStuck) {
         // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
-        if (this.#unsent > 0) this.#socket.destroy();
-        else this.#socket.destroySoon();
+        if (this.#unsent > 0) {
+          this.#options.onUnread?.();
+          this.#socket.destroy();
+        } else {
+          this.#socket.destroySoon();
+        }
         return;
       }
       this.#isStuck = this.#unsent > 0;

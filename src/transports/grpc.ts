@@ -15,10 +15,12 @@ import {
 } from "../lib/grpc-message.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { type ByteStream, type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
-import { Http2Connection, type HttpTimeouts } from "./http2-connection.ts";
+import { Http2Connection, type HttpObserver, type HttpTimeouts } from "./http2-connection.ts";
 import type { ListenTarget, MessageReceiver, Rejection, ReplyPort, Transport } from "./transport.ts";
 
-export interface GrpcOptions extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout"> {
+export interface GrpcOptions
+  extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout">,
+    HttpObserver {
   /** Streams of a connection at one time, 0 for as many as HTTP/2 allows. */
   readonly maxStreams: () => number;
   readonly timeouts: () => Pick<HttpTimeouts, "read" | "write">;
@@ -37,7 +39,7 @@ export async function listenGrpc(
   receiver: MessageReceiver,
   options: GrpcOptions,
 ): Promise<Transport> {
-  const { clock, timeouts } = options;
+  const { clock, timeouts, onFault, onTimeout } = options;
   return listenForStreams(target, {
     ...options,
     name: "grpc",
@@ -47,6 +49,8 @@ export async function listenGrpc(
         stream,
         {
           clock,
+          onFault,
+          onTimeout,
           maxStreams: () => options.maxStreams() || UNBOUNDED_STREAMS,
           // Clients keep their connections: they go when others need room.
           timeouts: () => ({ ...timeouts(), idle: Number.POSITIVE_INFINITY }),

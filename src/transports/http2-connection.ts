@@ -16,7 +16,15 @@ export interface HttpTimeouts {
   readonly idle: number;
 }
 
-export interface Http2ConnectionOptions {
+/** What clients of HTTP were found at; each may be told to whoever counts. */
+export interface HttpObserver {
+  /** The connection ended because of what its client sent: broken frames, too many of a kind, too large headers. */
+  readonly onFault?: (() => void) | undefined;
+  /** A request did not come to its end in time, or a response was not taken in time. */
+  readonly onTimeout?: ((what: "request" | "response") => void) | undefined;
+}
+
+export interface Http2ConnectionOptions extends HttpObserver {
   readonly clock: Clock;
   /** Asked anew for each connection. */
   readonly maxStreams: () => number;
@@ -57,7 +65,10 @@ export class Http2Connection implements StreamUser {
       },
     });
     // A fault of the session costs this connection.
-    this.#session.on("error", () => stream.socket.destroy());
+    this.#session.on("error", () => {
+      options.onFault?.();
+      stream.socket.destroy();
+    });
     this.#session.on("close", () => this.#timer?.cancel());
     this.#session.on("stream", (opened, headers) => this.#onStream(opened, headers));
     this.#watch();
@@ -96,12 +107,16 @@ export class Http2Connection implements StreamUser {
 
   /** One timer looks after all streams: a deadline may be late by a quarter of the shortest time. */
   #watch(): void {
-    const { clock, timeouts } = this.#options;
+    const { clock, timeouts, onTimeout } = this.#options;
     const { read, write, idle } = timeouts();
     this.#timer = clock.after(Math.min(read, write, idle) / 4, () => {
       const now = clock.now();
-      for (const [stream, deadline] of this.#deadlines)
-        if (deadline <= now) stream.close(nodeHttp2().constants.NGHTTP2_CANCEL);
+      for (const [stream, deadline] of this.#deadlines) {
+        if (deadline > now) continue;
+        onTimeout?.(stream.headersSent ? "response" : "request");
+        this.#deadlines.delete(stream);
+        stream.close(nodeHttp2().constants.NGHTTP2_CANCEL);
+      }
       if (this.#deadlines.size === 0 && now - this.#idleSince >= idle) this.#giveUp();
       if (!this.stream.socket.destroyed) this.#watch();
     });

@@ -14,11 +14,13 @@ import {
   type StreamUser,
 } from "./byte-stream-server.ts";
 import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
-import { Http2Connection, type HttpTimeouts } from "./http2-connection.ts";
+import { Http2Connection, type HttpObserver, type HttpTimeouts } from "./http2-connection.ts";
 import { withTraceHeaders } from "./traced-endpoint.ts";
-import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
+import { errorCode, type ListenTarget, type MessageReceiver, type Transport } from "./transport.ts";
 
-export interface HttpsOptions extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout"> {
+export interface HttpsOptions
+  extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout">,
+    HttpObserver {
   readonly timeouts: () => HttpTimeouts;
   /** Told of each response. */
   readonly onResponse?: ((status: number) => void) | undefined;
@@ -38,13 +40,13 @@ export async function listenHttps(
   receiver: MessageReceiver,
   options: HttpsOptions,
 ): Promise<Transport> {
-  const { clock, timeouts, onResponse } = options;
+  const { clock, timeouts, onResponse, onFault, onTimeout } = options;
   const queries = new HttpQueries({
     receiver,
     wallTime: () => clock.wallTime(),
     onResponse,
   });
-  const http1 = new Http1Server(queries, clock, timeouts);
+  const http1 = new Http1Server(queries, options);
   return listenForStreams(target, {
     ...options,
     name: "https",
@@ -58,6 +60,8 @@ export async function listenHttps(
           clock,
           maxStreams: () => MAX_STREAMS,
           timeouts,
+          onFault,
+          onTimeout,
           onStream: (opened, headers, connection) => {
             const response = new Http2Response(opened, connection);
             const wanted = readTarget(headers[":method"] as string, headers[":path"] as string);
@@ -104,24 +108,34 @@ class Http2Response implements HttpResponse {
   }
 }
 
+type Http1Options = HttpObserver & { readonly clock: Clock; readonly timeouts: () => HttpTimeouts };
+
+const BAD_REQUEST = "400 Bad Request";
+const TOO_LARGE = "431 Request Header Fields Too Large";
+
 /** HTTP/1.1 of all connections of a listener, by Node's parser. */
 class Http1Server {
   readonly #server: Server;
-  readonly #clock: Clock;
-  readonly #timeouts: () => HttpTimeouts;
+  readonly #options: Http1Options;
   readonly #connections = new WeakMap<Socket, Http1Connection>();
 
-  constructor(queries: HttpQueries, clock: Clock, timeouts: () => HttpTimeouts) {
-    this.#clock = clock;
-    this.#timeouts = timeouts;
+  constructor(queries: HttpQueries, options: Http1Options) {
+    this.#options = options;
     // Its own time-outs begin with a listening socket, which it has not.
     this.#server = nodeHttp().createServer({ keepAliveTimeout: 0 }, (request, response) => {
       this.#connections.get(request.socket)?.take(request, response, queries);
     });
+    this.#server.on("clientError", (error, socket) => {
+      // A client that goes away is no fault.
+      if (errorCode(error) !== "ECONNRESET") options.onFault?.();
+      const status = errorCode(error) === "HPE_HEADER_OVERFLOW" ? TOO_LARGE : BAD_REQUEST;
+      if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
+      else socket.destroy();
+    });
   }
 
   serve(stream: ByteStream, heardFrom: () => void): StreamUser {
-    const connection = new Http1Connection(stream, heardFrom, this.#clock, this.#timeouts);
+    const connection = new Http1Connection(stream, heardFrom, this.#options);
     this.#connections.set(stream.socket, connection);
     this.#server.emit("connection", stream.socket);
     return connection;
@@ -131,19 +145,17 @@ class Http1Server {
 class Http1Connection implements StreamUser {
   readonly #stream: ByteStream;
   readonly #heardFrom: () => void;
-  readonly #clock: Clock;
-  readonly #timeouts: () => HttpTimeouts;
+  readonly #options: Http1Options;
   /** Requests that have no response yet: a client need not wait for one before it sends the next. */
   #waiting = 0;
   #isEnding = false;
   #timer: Timer | undefined;
 
-  constructor(stream: ByteStream, heardFrom: () => void, clock: Clock, timeouts: () => HttpTimeouts) {
+  constructor(stream: ByteStream, heardFrom: () => void, options: Http1Options) {
     this.#stream = stream;
     this.#heardFrom = heardFrom;
-    this.#clock = clock;
-    this.#timeouts = timeouts;
-    this.#within(timeouts().read);
+    this.#options = options;
+    this.#within(options.timeouts().read, "request");
     stream.socket.on("close", () => this.#timer?.cancel());
   }
 
@@ -163,13 +175,13 @@ class Http1Connection implements StreamUser {
       this.#stream.socket.destroy();
       return;
     }
-    this.#within(this.#timeouts().read);
+    this.#within(this.#options.timeouts().read, "request");
     const answer: HttpResponse = {
       get isOpen() {
         return !response.destroyed && !response.headersSent;
       },
       write: (status, headers, body) => {
-        this.#within(this.#timeouts().write);
+        this.#within(this.#options.timeouts().write, "response");
         if (this.#isEnding) response.setHeader("connection", "close");
         response.writeHead(status, { ...headers });
         response.end(body);
@@ -178,7 +190,7 @@ class Http1Connection implements StreamUser {
     response.on("close", () => {
       if (--this.#waiting > 0 || this.#stream.socket.destroyed) return;
       if (this.#isEnding) this.#stream.socket.end();
-      else this.#within(this.#timeouts().idle);
+      else this.#within(this.#options.timeouts().idle);
     });
     const wanted = readTarget(request.method, request.url);
     if (wanted.kind === "body") {
@@ -201,9 +213,12 @@ class Http1Connection implements StreamUser {
     this.#timer?.cancel();
   }
 
-  #within(milliseconds: number): void {
+  /** @param what the connection waits for; nothing between two requests */
+  #within(milliseconds: number, what?: "request" | "response"): void {
+    const { clock, onTimeout } = this.#options;
     this.#timer?.cancel();
-    this.#timer = this.#clock.after(milliseconds, () => {
+    this.#timer = clock.after(milliseconds, () => {
+      if (what !== undefined) onTimeout?.(what);
       const { socket } = this.#stream;
       // TLS says goodbye, unless the client reads nothing anyway.
       if (socket.writableLength > 0) socket.destroy();

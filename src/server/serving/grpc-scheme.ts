@@ -1,5 +1,6 @@
 /** `grpc://`: DNS over gRPC. Without a certificate (`tls`) it is HTTP/2 in the clear. */
 import { listenGrpc } from "../../transports/grpc.ts";
+import { httpCounters } from "./http-counters.ts";
 import { OwnBudget } from "./own-budget.ts";
 import type { SchemeServer } from "./scheme-server.ts";
 import { layersBelow, tlsLayer } from "./tls-scheme.ts";
@@ -12,6 +13,7 @@ export const grpcScheme: SchemeServer = {
     const budget = new OwnBudget(place, () => settings().maxGrpcConnections);
     return listenGrpc({ host, port }, place.receiver(name), {
       clock,
+      ...httpCounters(place),
       budget: budget.refreshed(),
       layers: () => {
         budget.refreshed();

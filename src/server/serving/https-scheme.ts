@@ -1,5 +1,6 @@
 /** `https://`: DNS over HTTPS (RFC 8484). Without a certificate (`tls`) it is HTTP/1.1 in the clear, as CoreDNS has it. */
 import { listenHttps } from "../../transports/https.ts";
+import { httpCounters } from "./http-counters.ts";
 import { OwnBudget } from "./own-budget.ts";
 import type { SchemeServer } from "./scheme-server.ts";
 import { layersBelow, tlsLayer } from "./tls-scheme.ts";
@@ -17,6 +18,7 @@ export const httpsScheme: SchemeServer = {
     });
     return listenHttps({ host, port }, place.receiver(name), {
       clock,
+      ...httpCounters(place),
       budget: budget.refreshed(),
       layers: () => {
         budget.refreshed();
