@@ -2,10 +2,12 @@
  * Writes the records of an answer from a zone's octets into a message, names compressed. One writer serves all queries: a message is made
  * in its buffer, and copied out when it is complete.
  */
-import { EncodedSections } from "../dns/encoded-sections.ts";
+import { EncodedSections, type LentSections } from "../dns/encoded-sections.ts";
 import { hashName } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16, writeU32 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
+import { FramePool } from "../plugin/packed/frames.ts";
+import { type AnswerTail, tailOf, writeTail } from "./answer-tail.ts";
 import { compressibleNames, nameLength } from "./rdata-names.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
@@ -38,6 +40,7 @@ export class AnswerWriter {
   readonly #labels = new Uint16Array(128);
   readonly #hashes = new Int32Array(128);
   readonly #owner = new Uint8Array(256);
+  #isQuestionKnown = false;
   #stamp = 0;
   #known = 0;
   #offset = 0;
@@ -46,6 +49,7 @@ export class AnswerWriter {
   #complete = true;
   #slab = new Uint8Array(SLAB_OCTETS);
   #slabUsed = 0;
+  readonly #frames = new FramePool();
 
   /** Begins an answer to the question whose name is `query[12, nameEnd)`. */
   begin(query: Uint8Array, nameEnd: number): void {
@@ -60,7 +64,49 @@ export class AnswerWriter {
     this.#complete = true;
     this.#start = nameEnd + 4;
     this.#offset = this.#start;
-    const labels = this.#measure(bytes, HEADER_OCTETS);
+    this.#isQuestionKnown = false;
+  }
+
+  /** Records behind the ones before, which this zone has written already. @returns false where they do not fit */
+  tail(section: SectionNumber, tail: AnswerTail, apexLength: number): boolean {
+    const begin = this.#offset;
+    const { starts, types } = tail;
+    const count = this.#count;
+    if (!this.#complete || count + starts.length > MAX_RECORDS) return false;
+    const end = writeTail(tail, this.#bytes, begin, this.#start - 4 - apexLength);
+    if (end < 0) return false;
+    for (let index = 0; index < starts.length; index++) {
+      this.#recordStarts[count + index] = begin + octetAt16(starts, index);
+      this.#typeOffsets[count + index] = begin + octetAt16(types, index);
+    }
+    this.#count = count + starts.length;
+    this.#counts[section] = (this.#counts[section] ?? 0) + starts.length;
+    this.#offset = end;
+    return true;
+  }
+
+  /** What was written since there were `first` records, for answers to other questions. */
+  tailFrom(first: number, apexLength: number): AnswerTail | undefined {
+    if (!this.#complete) return undefined;
+    const nameEnd = this.#start - 4;
+    return tailOf({
+      bytes: this.#bytes,
+      starts: this.#recordStarts.slice(first, this.#count),
+      types: this.#typeOffsets.slice(first, this.#count),
+      end: this.#offset,
+      apex: nameEnd - apexLength,
+      nameEnd,
+    });
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Names of the question are for others to point to: noted when the first of those is written. */
+  #knowQuestion(): void {
+    this.#isQuestionKnown = true;
+    const labels = this.#measure(this.#bytes, HEADER_OCTETS);
     for (let index = 0; index < labels; index++) this.#remember(index, HEADER_OCTETS);
   }
 
@@ -138,8 +184,34 @@ export class AnswerWriter {
 
   /** Where this very name was written in full or as the suffix of another, -1 for nowhere. */
   place(bytes: Uint8Array, at: number): number {
+    if (!this.#isQuestionKnown) this.#knowQuestion();
     if (this.#measure(bytes, at) === 0) return -1;
     return this.#find(0, bytes, at);
+  }
+
+  /** As {@link finish}, for a reply that gives back what it was lent once it is sent: that spares the allocations. */
+  lend(): EncodedSections {
+    const end = this.#offset;
+    const count = this.#count;
+    const { sections } = this.#frames.take(end, count);
+    const { bytes, recordStarts, typeOffsets } = sections;
+    const from = this.#bytes;
+    if (end > 512) bytes.set(from.subarray(0, end));
+    else for (let at = HEADER_OCTETS; at < end; at++) bytes[at] = octetAt(from, at);
+    for (let record = 0; record < count; record++) {
+      recordStarts[record] = octetAt16(this.#recordStarts, record);
+      typeOffsets[record] = octetAt16(this.#typeOffsets, record);
+    }
+    recordStarts[count] = end;
+    const lent = sections as LentSections;
+    lent.start = this.#start;
+    lent.end = end;
+    lent.answerCount = this.#counts[0];
+    lent.authorityCount = this.#counts[1];
+    lent.additionalCount = this.#counts[2];
+    lent.firstTypeOffset = count === 0 ? 0 : octetAt16(typeOffsets, 0);
+    sections.lendRuns(undefined, 0);
+    return sections;
   }
 
   finish(): EncodedSections {
@@ -233,6 +305,7 @@ export class AnswerWriter {
 
   /** Writes a name, its tail as a pointer where the message has it already. Returns a place to point to, or -1. */
   #name(source: Uint8Array, at: number): number {
+    if (!this.#isQuestionKnown) this.#knowQuestion();
     const bytes = this.#bytes;
     const labels = this.#measure(source, at);
     const start = this.#offset;

@@ -1,6 +1,8 @@
 /**
  * The names of a zone as a tree in typed arrays: a node is a number, its label stands in a buffer of octets, and a hash table leads from
  * a parent and a label to the child. Names are in lower case. The apex is node 0.
+ *
+ * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
 import { grown, type OctetHeap, trimmed } from "./octet-heap.ts";
@@ -9,7 +11,15 @@ export const APEX = 0;
 export const NO_NODE = -1;
 
 const int32 = (length: number): Int32Array => new Int32Array(length);
-const uint32 = (length: number): Uint32Array => new Uint32Array(length);
+/** Fields of a node. */
+const HASH = 0;
+const PARENT = 1;
+/** Where the label stands in the heap. */
+const LABEL = 2;
+/** First RRset, -1 for none: what the tree keeps for its owner. */
+const RRSET = 3;
+const CHILDREN = 4;
+const FIELDS = 5;
 const HASH_PRIME = 0x01000193;
 const HASH_BASIS = 0x811c9dc5 | 0;
 /** Label lists of a name: at most 127 labels. */
@@ -17,12 +27,7 @@ const path = new Int32Array(128);
 
 export class NameTree {
   readonly #heap: OctetHeap;
-  #hashes = int32(8);
-  #parents = int32(8);
-  #labels = uint32(8);
-  /** First RRset of each node, -1 for none: what the tree keeps for its owner. */
-  #rrsets = int32(8);
-  #children = int32(8);
+  #nodes = int32(8 * FIELDS);
   #slots = int32(16);
   #used = 1;
   #count = 1;
@@ -30,9 +35,9 @@ export class NameTree {
 
   constructor(heap: OctetHeap) {
     this.#heap = heap;
-    this.#hashes[APEX] = HASH_BASIS;
-    this.#parents[APEX] = NO_NODE;
-    this.#rrsets[APEX] = -1;
+    this.#nodes[HASH] = HASH_BASIS;
+    this.#nodes[PARENT] = NO_NODE;
+    this.#nodes[RRSET] = -1;
   }
 
   /** Nodes, the apex included. */
@@ -47,33 +52,33 @@ export class NameTree {
 
   /** Octets of memory, the heap not counted. */
   get size(): number {
-    return this.#hashes.length * 20 + this.#slots.length * 4;
+    return this.#nodes.length * 4 + this.#slots.length * 4;
   }
 
   parent(node: number): number {
-    return this.#parents[node] as number;
+    return this.#nodes[node * FIELDS + PARENT] as number;
   }
 
   /** Whether the number stands for a node. */
   exists(node: number): boolean {
-    return (this.#rrsets[node] as number) !== FREED;
+    return (this.#nodes[node * FIELDS + RRSET] as number) !== FREED;
   }
 
   firstRrset(node: number): number {
-    return this.#rrsets[node] as number;
+    return this.#nodes[node * FIELDS + RRSET] as number;
   }
 
   setFirstRrset(node: number, rrset: number): void {
-    this.#rrsets[node] = rrset;
+    this.#nodes[node * FIELDS + RRSET] = rrset;
   }
 
   hasChildren(node: number): boolean {
-    return (this.#children[node] as number) > 0;
+    return (this.#nodes[node * FIELDS + CHILDREN] as number) > 0;
   }
 
   /** Where the length octet of the node's label stands in the heap. */
   label(node: number): number {
-    return this.#labels[node] as number;
+    return (this.#nodes[node * FIELDS + LABEL] as number) >>> 0;
   }
 
   /** The child of `parent` whose label begins with the length octet at `bytes[at]`, in any case. */
@@ -84,7 +89,11 @@ export class NameTree {
       const entry = this.#slots[slot] as number;
       if (entry === 0) return NO_NODE;
       const node = entry - 1;
-      if (this.#hashes[node] === hash && this.#parents[node] === parent && this.#sameLabel(node, bytes, at))
+      if (
+        this.#nodes[node * FIELDS + HASH] === hash &&
+        this.#nodes[node * FIELDS + PARENT] === parent &&
+        this.#sameLabel(node, bytes, at)
+      )
         return node;
     }
   }
@@ -99,12 +108,12 @@ export class NameTree {
     for (let index = 0; index < length; index++) {
       this.#heap.bytes[label + index] = octetAt(FOLD, octetAt(bytes, at + index));
     }
-    this.#hashes[node] = this.#hashLabel(parent, bytes, at);
-    this.#parents[node] = parent;
-    this.#labels[node] = label;
-    this.#rrsets[node] = -1;
-    this.#children[node] = 0;
-    this.#children[parent] = (this.#children[parent] as number) + 1;
+    this.#nodes[node * FIELDS + HASH] = this.#hashLabel(parent, bytes, at);
+    this.#nodes[node * FIELDS + PARENT] = parent;
+    this.#nodes[node * FIELDS + LABEL] = label;
+    this.#nodes[node * FIELDS + RRSET] = -1;
+    this.#nodes[node * FIELDS + CHILDREN] = 0;
+    this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) + 1;
     this.#count++;
     // Three quarters full at the most: probes stay short.
     if (this.#count * 4 > this.#slots.length * 3) this.#rehash(this.#slots.length * 2);
@@ -115,15 +124,19 @@ export class NameTree {
   /** Takes away a node without records or children, and the parents that existed for its sake. */
   prune(node: number): void {
     let at = node;
-    while (at !== APEX && this.#rrsets[at] === -1 && this.#children[at] === 0) {
-      const parent = this.#parents[at] as number;
+    while (
+      at !== APEX &&
+      this.#nodes[at * FIELDS + RRSET] === -1 &&
+      this.#nodes[at * FIELDS + CHILDREN] === 0
+    ) {
+      const parent = this.#nodes[at * FIELDS + PARENT] as number;
       this.#leave(at);
-      this.#heap.garbage += octetAt(this.#heap.bytes, this.#labels[at] as number) + 1;
-      this.#rrsets[at] = FREED;
-      this.#parents[at] = this.#free;
+      this.#heap.garbage += octetAt(this.#heap.bytes, (this.#nodes[at * FIELDS + LABEL] as number) >>> 0) + 1;
+      this.#nodes[at * FIELDS + RRSET] = FREED;
+      this.#nodes[at * FIELDS + PARENT] = this.#free;
       this.#free = at;
       this.#count--;
-      this.#children[parent] = (this.#children[parent] as number) - 1;
+      this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) - 1;
       at = parent;
     }
   }
@@ -131,7 +144,7 @@ export class NameTree {
   /** The number of labels between the apex and the node. */
   depth(node: number): number {
     let depth = 0;
-    for (let at = node; at !== APEX; at = this.#parents[at] as number) depth++;
+    for (let at = node; at !== APEX; at = this.#nodes[at * FIELDS + PARENT] as number) depth++;
     return depth;
   }
 
@@ -139,8 +152,8 @@ export class NameTree {
   writeLabels(node: number, target: Uint8Array, to: number): number {
     const { bytes } = this.#heap;
     let end = to;
-    for (let at = node; at !== APEX; at = this.#parents[at] as number) {
-      const label = this.#labels[at] as number;
+    for (let at = node; at !== APEX; at = this.#nodes[at * FIELDS + PARENT] as number) {
+      const label = (this.#nodes[at * FIELDS + LABEL] as number) >>> 0;
       const length = octetAt(bytes, label) + 1;
       for (let index = 0; index < length; index++) target[end + index] = octetAt(bytes, label + index);
       end += length;
@@ -153,15 +166,20 @@ export class NameTree {
     let [leftDepth, rightDepth] = [this.depth(left), this.depth(right)];
     const depths = leftDepth - rightDepth;
     let [one, other] = [left, right];
-    for (; leftDepth > rightDepth; leftDepth--) one = this.#parents[one] as number;
-    for (; rightDepth > leftDepth; rightDepth--) other = this.#parents[other] as number;
+    for (; leftDepth > rightDepth; leftDepth--) one = this.#nodes[one * FIELDS + PARENT] as number;
+    for (; rightDepth > leftDepth; rightDepth--) other = this.#nodes[other * FIELDS + PARENT] as number;
     if (one === other) return depths;
-    while (this.#parents[one] !== this.#parents[other]) {
-      one = this.#parents[one] as number;
-      other = this.#parents[other] as number;
+    while (this.#nodes[one * FIELDS + PARENT] !== this.#nodes[other * FIELDS + PARENT]) {
+      one = this.#nodes[one * FIELDS + PARENT] as number;
+      other = this.#nodes[other * FIELDS + PARENT] as number;
     }
     const { bytes } = this.#heap;
-    return compareLabels(bytes, this.#labels[one] as number, bytes, this.#labels[other] as number);
+    return compareLabels(
+      bytes,
+      (this.#nodes[one * FIELDS + LABEL] as number) >>> 0,
+      bytes,
+      (this.#nodes[other * FIELDS + LABEL] as number) >>> 0,
+    );
   }
 
   /**
@@ -170,10 +188,10 @@ export class NameTree {
    */
   compareName(node: number, bytes: Uint8Array, starts: Uint8Array, offset: number, count: number): number {
     let depth = 0;
-    for (let at = node; at !== APEX; at = this.#parents[at] as number) path[depth++] = at;
+    for (let at = node; at !== APEX; at = this.#nodes[at * FIELDS + PARENT] as number) path[depth++] = at;
     const shared = Math.min(depth, count);
     for (let index = 1; index <= shared; index++) {
-      const label = this.#labels[path[depth - index] as number] as number;
+      const label = (this.#nodes[(path[depth - index] as number) * FIELDS + LABEL] as number) >>> 0;
       const order = compareLabels(this.#heap.bytes, label, bytes, offset + octetAt(starts, count - index));
       if (order !== 0) return order;
     }
@@ -182,21 +200,13 @@ export class NameTree {
 
   /** Gives back what is not in use, where that is much. */
   trim(): void {
-    this.#hashes = trimmed(this.#hashes, this.#used, int32);
-    this.#parents = trimmed(this.#parents, this.#used, int32);
-    this.#labels = trimmed(this.#labels, this.#used, uint32);
-    this.#rrsets = trimmed(this.#rrsets, this.#used, int32);
-    this.#children = trimmed(this.#children, this.#used, int32);
+    this.#nodes = trimmed(this.#nodes, this.#used * FIELDS, int32);
   }
 
   /** The same nodes under the same numbers. */
   clone(heap: OctetHeap): NameTree {
     const copy = new NameTree(heap);
-    copy.#hashes = this.#hashes.slice();
-    copy.#parents = this.#parents.slice();
-    copy.#labels = this.#labels.slice();
-    copy.#rrsets = this.#rrsets.slice();
-    copy.#children = this.#children.slice();
+    copy.#nodes = this.#nodes.slice();
     copy.#slots = this.#slots.slice();
     copy.#used = this.#used;
     copy.#count = this.#count;
@@ -207,21 +217,15 @@ export class NameTree {
   #newNode(): number {
     const node = this.#free;
     if (node !== NO_NODE) {
-      this.#free = this.#parents[node] as number;
+      this.#free = this.#nodes[node * FIELDS + PARENT] as number;
       return node;
     }
-    if (this.#used === this.#hashes.length) {
-      this.#hashes = grown(this.#hashes, int32);
-      this.#parents = grown(this.#parents, int32);
-      this.#labels = grown(this.#labels, uint32);
-      this.#rrsets = grown(this.#rrsets, int32);
-      this.#children = grown(this.#children, int32);
-    }
+    if ((this.#used + 1) * FIELDS > this.#nodes.length) this.#nodes = grown(this.#nodes, int32);
     return this.#used++;
   }
 
   #hashLabel(parent: number, bytes: Uint8Array, at: number): number {
-    let hash = this.#hashes[parent] as number;
+    let hash = this.#nodes[parent * FIELDS + HASH] as number;
     for (let index = at + octetAt(bytes, at); index >= at; index--) {
       hash = Math.imul(hash ^ octetAt(FOLD, octetAt(bytes, index)), HASH_PRIME);
     }
@@ -230,7 +234,7 @@ export class NameTree {
 
   #sameLabel(node: number, bytes: Uint8Array, at: number): boolean {
     const mine = this.#heap.bytes;
-    const label = this.#labels[node] as number;
+    const label = (this.#nodes[node * FIELDS + LABEL] as number) >>> 0;
     const length = octetAt(bytes, at);
     if (octetAt(mine, label) !== length) return false;
     for (let index = 1; index <= length; index++) {
@@ -241,7 +245,7 @@ export class NameTree {
 
   #enter(node: number): void {
     const mask = this.#slots.length - 1;
-    let slot = spread(this.#hashes[node] as number) & mask;
+    let slot = spread(this.#nodes[node * FIELDS + HASH] as number) & mask;
     while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
     this.#slots[slot] = node + 1;
   }
@@ -249,11 +253,11 @@ export class NameTree {
   /** Closes the gap, so that probes need no marks of what was there. */
   #leave(node: number): void {
     const mask = this.#slots.length - 1;
-    let gap = spread(this.#hashes[node] as number) & mask;
+    let gap = spread(this.#nodes[node * FIELDS + HASH] as number) & mask;
     while (this.#slots[gap] !== node + 1) gap = (gap + 1) & mask;
     for (let slot = (gap + 1) & mask; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
       const entry = this.#slots[slot] as number;
-      const home = spread(this.#hashes[entry - 1] as number) & mask;
+      const home = spread(this.#nodes[(entry - 1) * FIELDS + HASH] as number) & mask;
       if (((slot - home) & mask) < ((slot - gap) & mask)) continue;
       this.#slots[gap] = entry;
       gap = slot;

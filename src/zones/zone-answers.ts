@@ -139,8 +139,12 @@ export class ZoneAnswers {
   /** Authority and additional section of a positive answer. */
   #positive(zone: Zone, query: Query, withoutNs = false): Outcome {
     const { records } = zone;
-    const ns = withoutNs ? NO_RRSET : records.rrset(APEX, RecordType.NS);
-    if (ns >= 0) this.#writeNode(Section.AUTHORITY, records, APEX, ns);
+    if (!withoutNs && !this.#writeTail(zone, this.#dnssecOk ? Tail.SIGNED_NS : Tail.NS)) {
+      const ns = records.rrset(APEX, RecordType.NS);
+      const before = this.#writer.count;
+      if (ns >= 0) this.#writeNode(Section.AUTHORITY, records, APEX, ns);
+      this.#keepTail(zone, this.#dnssecOk ? Tail.SIGNED_NS : Tail.NS, before);
+    }
     this.#denial?.write();
     this.#writeHosts(records);
     return this.#reply(query, Rcode.NOERROR);
@@ -177,10 +181,26 @@ export class ZoneAnswers {
   /** RFC 2308 section 3: the SOA's TTL in a denial is at most its last number. */
   #negative(zone: Zone): void {
     const { records } = zone;
+    if (!this.#dnssecOk && this.#writeTail(zone, Tail.SOA)) return;
+    const before = this.#writer.count;
     const ttl = zone.negativeTtl;
     this.#writer.rrsetOfNode(Section.AUTHORITY, records, APEX, zone.soa, ttl);
     const signatures = this.#dnssecOk ? records.signatures(APEX, RecordType.SOA) : NO_RRSET;
     if (signatures >= 0) this.#writer.rrsetOfNode(Section.AUTHORITY, records, APEX, signatures, ttl);
+    if (!this.#dnssecOk) this.#keepTail(zone, Tail.SOA, before);
+  }
+
+  /** Not beside other names, which records could share parts with. */
+  #writeTail(zone: Zone, kind: number): boolean {
+    const tail = zone.tails[kind];
+    if (tail === undefined || this.#aliasCount + this.#hostCount > 0 || this.#denial !== undefined)
+      return false;
+    return this.#writer.tail(Section.AUTHORITY, tail, zone.apex.wire.length);
+  }
+
+  #keepTail(zone: Zone, kind: number, first: number): void {
+    if (this.#aliasCount > 0 || this.#writer.count === first) return;
+    zone.tails[kind] ??= this.#writer.tailFrom(first, zone.apex.wire.length);
   }
 
   #refer(zone: Zone, query: Query, node: number): Outcome {
@@ -334,7 +354,7 @@ export class ZoneAnswers {
 
   #reply(query: Query, rcode: number, authoritative = true): Reply {
     const flags = (authoritative ? Flag.AA : 0) | (this.#writer.isComplete ? 0 : Flag.TC);
-    return Reply.fromEncoded(query, this.#writer.finish(), rcode, flags);
+    return Reply.fromEncoded(query, this.#writer.lend(), rcode, flags);
   }
 
   /** The last target is for somebody else to resolve (CoreDNS facts 1.18). */
@@ -362,6 +382,9 @@ export class ZoneAnswers {
     return joinLookup(query, aliases, nameServers, outcome);
   }
 }
+
+/** Ends of answers, as places in {@link Zone.tails}. */
+const Tail = { NS: 0, SIGNED_NS: 1, SOA: 2 } as const;
 
 const FAILED = -1;
 const YXDOMAIN = -2;

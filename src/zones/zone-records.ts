@@ -21,25 +21,26 @@ const MAX_RRSET_OCTETS = 65_535;
 const LENGTH_OCTETS = 2;
 
 const int32 = (length: number): Int32Array => new Int32Array(length);
-const uint32 = (length: number): Uint32Array => new Uint32Array(length);
-const uint16 = (length: number): Uint16Array => new Uint16Array(length);
-const uint8 = (length: number): Uint8Array => new Uint8Array(length);
+/** Fields of an RRset, side by side as those of a node. */
+const TYPE = 0;
+const TTL = 1;
+const NEXT = 2;
+const DATA = 3;
+const EXTENT = 4;
+const FIELDS = 5;
+/** In EXTENT beside size and count: the data have room up to the next power of two. A count has 15 bits: each record takes two octets. */
+const PADDED = 0x8000_0000;
 
 export class ZoneRecords {
   /** The apex in lower case. */
   readonly apex: Name;
   readonly heap: OctetHeap;
   readonly names: NameTree;
-  #types = uint16(8);
-  /** For RRSIG the type that is covered: signatures of each type are an RRset of their own. */
-  #covered = uint16(8);
-  #ttls = uint32(8);
-  #next = int32(8);
-  #data = uint32(8);
-  #sizes = uint16(8);
-  #counts = uint16(8);
-  /** 1 where the data have room up to the next power of two. */
-  #padded = uint8(8);
+  /**
+   * Five numbers for each RRset. TYPE: the type, and above it, for RRSIG, the type that is covered: signatures of each type are an RRset of
+   * their own. EXTENT: octets of data, and above it the number of records.
+   */
+  #rrsets = int32(8 * FIELDS);
   #used = 0;
   #free = NO_RRSET;
   #recordCount = 0;
@@ -56,28 +57,14 @@ export class ZoneRecords {
   trim(): void {
     this.heap.trim();
     this.names.trim();
-    this.#types = trimmed(this.#types, this.#used, uint16);
-    this.#covered = trimmed(this.#covered, this.#used, uint16);
-    this.#ttls = trimmed(this.#ttls, this.#used, uint32);
-    this.#next = trimmed(this.#next, this.#used, int32);
-    this.#data = trimmed(this.#data, this.#used, uint32);
-    this.#sizes = trimmed(this.#sizes, this.#used, uint16);
-    this.#counts = trimmed(this.#counts, this.#used, uint16);
-    this.#padded = trimmed(this.#padded, this.#used, uint8);
+    this.#rrsets = trimmed(this.#rrsets, this.#used * FIELDS, int32);
   }
 
   /** The same records in memory of their own. */
   clone(): ZoneRecords {
     const heap = this.heap.clone();
     const copy = new ZoneRecords(this.apex, heap, this.names.clone(heap));
-    copy.#types = this.#types.slice();
-    copy.#covered = this.#covered.slice();
-    copy.#ttls = this.#ttls.slice();
-    copy.#next = this.#next.slice();
-    copy.#data = this.#data.slice();
-    copy.#sizes = this.#sizes.slice();
-    copy.#counts = this.#counts.slice();
-    copy.#padded = this.#padded.slice();
+    copy.#rrsets = this.#rrsets.slice();
     copy.#used = this.#used;
     copy.#free = this.#free;
     copy.#recordCount = this.#recordCount;
@@ -90,7 +77,7 @@ export class ZoneRecords {
 
   /** Octets of memory. */
   get size(): number {
-    return this.heap.size + this.names.size + this.#types.length * 21;
+    return this.heap.size + this.names.size + this.#rrsets.length * 4;
   }
 
   /** The node of a name, made if need be; NO_NODE for names that do not lie in the zone. */
@@ -147,16 +134,15 @@ export class ZoneRecords {
   /** The RRset of a type at a node. For signatures see {@link signatures}. */
   rrset(node: number, type: number): number {
     let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && this.#types[rrset] !== type) rrset = this.#next[rrset] as number;
+    while (rrset >= 0 && this.type(rrset) !== type) rrset = this.next(rrset);
     return rrset;
   }
 
   /** The signatures over the RRset of a type at a node. */
   signatures(node: number, covered: number): number {
     let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && (this.#types[rrset] !== RecordType.RRSIG || this.#covered[rrset] !== covered)) {
-      rrset = this.#next[rrset] as number;
-    }
+    const kind = kindOf(RecordType.RRSIG, covered);
+    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) rrset = this.next(rrset);
     return rrset;
   }
 
@@ -165,35 +151,35 @@ export class ZoneRecords {
   }
 
   next(rrset: number): number {
-    return this.#next[rrset] as number;
+    return this.#rrsets[rrset * FIELDS + NEXT] as number;
   }
 
   type(rrset: number): number {
-    return this.#types[rrset] as number;
+    return (this.#rrsets[rrset * FIELDS + TYPE] as number) & 0xffff;
   }
 
   /** The type that signatures cover, 0 for other RRsets. */
   covered(rrset: number): number {
-    return this.#covered[rrset] as number;
+    return (this.#rrsets[rrset * FIELDS + TYPE] as number) >>> 16;
   }
 
   /** Seconds. */
   ttl(rrset: number): number {
-    return this.#ttls[rrset] as number;
+    return (this.#rrsets[rrset * FIELDS + TTL] as number) >>> 0;
   }
 
   /** Records of the RRset. */
   count(rrset: number): number {
-    return this.#counts[rrset] as number;
+    return ((this.#rrsets[rrset * FIELDS + EXTENT] as number) >>> 16) & 0x7fff;
   }
 
   /** Where the first record stands in the heap: its length in two octets, then RDATA; the next one follows. */
   data(rrset: number): number {
-    return this.#data[rrset] as number;
+    return (this.#rrsets[rrset * FIELDS + DATA] as number) >>> 0;
   }
 
   dataSize(rrset: number): number {
-    return this.#sizes[rrset] as number;
+    return (this.#rrsets[rrset * FIELDS + EXTENT] as number) & 0xffff;
   }
 
   /** Adds a record. Where TTLs of an RRset differ, the smallest counts for all (RFC 2181 section 5.2). */
@@ -209,34 +195,32 @@ export class ZoneRecords {
     const node = this.nodeFor(owner, ownerLength, true);
     if (node === NO_NODE) return Added.OUT_OF_ZONE;
     const incoming = this.#take(type, rdata, length);
-    const covered = coveredType(type, incoming);
+    const kind = kindOf(type, coveredType(type, incoming));
     let last = NO_RRSET;
     let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && (this.#types[rrset] !== type || this.#covered[rrset] !== covered)) {
+    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) {
       last = rrset;
-      rrset = this.#next[rrset] as number;
+      rrset = this.next(rrset);
     }
     if (rrset < 0) {
-      const made = this.#newRrset(type, covered, ttl);
+      const made = this.#newRrset(kind, ttl);
       if (last === NO_RRSET) this.names.setFirstRrset(node, made);
-      else this.#next[last] = made;
+      else this.#rrsets[last * FIELDS + NEXT] = made;
       const at = this.heap.allocate(LENGTH_OCTETS + length);
       this.#put(at, incoming, length);
-      this.#data[made] = at;
-      this.#sizes[made] = LENGTH_OCTETS + length;
-      this.#counts[made] = 1;
+      this.#rrsets[made * FIELDS + DATA] = at;
+      this.#setExtent(made, LENGTH_OCTETS + length, 1, 0);
       this.#recordCount++;
       return Added.NEW;
     }
-    if (ttl < (this.#ttls[rrset] as number)) this.#ttls[rrset] = ttl;
+    if (ttl < this.ttl(rrset)) this.#rrsets[rrset * FIELDS + TTL] = ttl;
     if (this.#find(rrset, incoming, length) >= 0) return Added.DUPLICATE;
-    const size = this.#sizes[rrset] as number;
+    const size = this.dataSize(rrset);
     const needed = size + LENGTH_OCTETS + length;
     if (needed > MAX_RRSET_OCTETS) return Added.TOO_LARGE;
     const at = this.#makeRoom(rrset, size, needed);
     this.#put(at + size, incoming, length);
-    this.#sizes[rrset] = needed;
-    this.#counts[rrset] = (this.#counts[rrset] as number) + 1;
+    this.#setExtent(rrset, needed, this.count(rrset) + 1, this.#padding(rrset));
     this.#recordCount++;
     return Added.NEW;
   }
@@ -246,28 +230,27 @@ export class ZoneRecords {
     const node = this.nodeFor(owner, ownerLength, false);
     if (node === NO_NODE) return false;
     const incoming = this.#take(type, rdata, length);
-    const covered = coveredType(type, incoming);
+    const kind = kindOf(type, coveredType(type, incoming));
     let before = NO_RRSET;
     let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && (this.#types[rrset] !== type || this.#covered[rrset] !== covered)) {
+    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) {
       before = rrset;
-      rrset = this.#next[rrset] as number;
+      rrset = this.next(rrset);
     }
     const at = rrset < 0 ? -1 : this.#find(rrset, incoming, length);
     if (at < 0) return false;
     const { bytes } = this.heap;
-    const start = this.#data[rrset] as number;
-    const size = this.#sizes[rrset] as number;
+    const start = this.data(rrset);
+    const size = this.dataSize(rrset);
     const removed = LENGTH_OCTETS + length;
     this.#recordCount--;
-    if (this.#counts[rrset] === 1) {
+    if (this.count(rrset) === 1) {
       this.#unlink(node, rrset, before);
       return true;
     }
     const room = this.#capacity(rrset);
     bytes.copyWithin(at, at + removed, start + size);
-    this.#sizes[rrset] = size - removed;
-    this.#counts[rrset] = (this.#counts[rrset] as number) - 1;
+    this.#setExtent(rrset, size - removed, this.count(rrset) - 1, this.#padding(rrset));
     // Without padding the capacity is the size: what lies behind it is lost.
     this.heap.garbage += room - this.#capacity(rrset);
     return true;
@@ -287,22 +270,22 @@ export class ZoneRecords {
     if (node === NO_NODE) return false;
     const rrset =
       type === RecordType.RRSIG ? this.signatures(node, readU16(rdata, at)) : this.rrset(node, type);
-    return rrset >= 0 && this.#ttls[rrset] === ttl && this.#find(rrset, rdata, length, at) >= 0;
+    return rrset >= 0 && this.ttl(rrset) === ttl && this.#find(rrset, rdata, length, at) >= 0;
   }
 
   /** Takes an RRset with all of its records away. */
   removeRrset(node: number, rrset: number): void {
     let before = NO_RRSET;
-    for (let at = this.names.firstRrset(node); at !== rrset; at = this.#next[at] as number) before = at;
-    this.#recordCount -= this.#counts[rrset] as number;
+    for (let at = this.names.firstRrset(node); at !== rrset; at = this.next(at)) before = at;
+    this.#recordCount -= this.count(rrset);
     this.#unlink(node, rrset, before);
   }
 
   /** Where the record stands within its RRset's data, -1 for nowhere. `rdata` is in lower case where that counts. */
   #find(rrset: number, rdata: Uint8Array, length: number, from = 0): number {
     const { bytes } = this.heap;
-    let at = this.#data[rrset] as number;
-    const end = at + (this.#sizes[rrset] as number);
+    let at = this.data(rrset);
+    const end = at + this.dataSize(rrset);
     while (at < end) {
       const there = readU16(bytes, at);
       if (there === length) {
@@ -329,59 +312,55 @@ export class ZoneRecords {
   }
 
   #capacity(rrset: number): number {
-    const size = this.#sizes[rrset] as number;
-    return this.#padded[rrset] === 1 ? powerOfTwo(size) : size;
+    const size = this.dataSize(rrset);
+    return this.#padding(rrset) === 0 ? size : powerOfTwo(size);
   }
 
   /** Gives an RRset room for `needed` octets, and returns where it stands now. */
   #makeRoom(rrset: number, size: number, needed: number): number {
-    const at = this.#data[rrset] as number;
+    const at = this.data(rrset);
     const room = this.#capacity(rrset);
     if (needed <= room) return at;
-    if (this.#padded[rrset] === 0 && this.heap.isLast(at, size)) {
+    if (this.#padding(rrset) === 0 && this.heap.isLast(at, size)) {
       this.heap.allocate(needed - size);
       return at;
     }
     const moved = this.heap.allocate(powerOfTwo(needed));
     this.heap.bytes.copyWithin(moved, at, at + size);
     this.heap.garbage += room;
-    this.#padded[rrset] = 1;
-    this.#data[rrset] = moved;
+    this.#setExtent(rrset, size, this.count(rrset), PADDED);
+    this.#rrsets[rrset * FIELDS + DATA] = moved;
     return moved;
   }
 
-  #newRrset(type: number, covered: number, ttl: number): number {
+  #newRrset(kind: number, ttl: number): number {
     let rrset = this.#free;
-    if (rrset !== NO_RRSET) this.#free = this.#next[rrset] as number;
+    if (rrset !== NO_RRSET) this.#free = this.next(rrset);
     else {
-      if (this.#used === this.#types.length) this.#grow();
+      if ((this.#used + 1) * FIELDS > this.#rrsets.length) this.#rrsets = grown(this.#rrsets, int32);
       rrset = this.#used++;
     }
-    this.#types[rrset] = type;
-    this.#covered[rrset] = covered;
-    this.#ttls[rrset] = ttl;
-    this.#next[rrset] = NO_RRSET;
-    this.#padded[rrset] = 0;
+    const at = rrset * FIELDS;
+    this.#rrsets[at + TYPE] = kind;
+    this.#rrsets[at + TTL] = ttl;
+    this.#rrsets[at + NEXT] = NO_RRSET;
     return rrset;
   }
 
-  #grow(): void {
-    this.#types = grown(this.#types, uint16);
-    this.#covered = grown(this.#covered, uint16);
-    this.#ttls = grown(this.#ttls, uint32);
-    this.#next = grown(this.#next, int32);
-    this.#data = grown(this.#data, uint32);
-    this.#sizes = grown(this.#sizes, uint16);
-    this.#counts = grown(this.#counts, uint16);
-    this.#padded = grown(this.#padded, uint8);
+  #padding(rrset: number): number {
+    return (this.#rrsets[rrset * FIELDS + EXTENT] as number) & PADDED;
+  }
+
+  #setExtent(rrset: number, size: number, count: number, padding: number): void {
+    this.#rrsets[rrset * FIELDS + EXTENT] = padding | (count << 16) | size;
   }
 
   #unlink(node: number, rrset: number, before: number): void {
-    const next = this.#next[rrset] as number;
+    const next = this.next(rrset);
     if (before === NO_RRSET) this.names.setFirstRrset(node, next);
-    else this.#next[before] = next;
+    else this.#rrsets[before * FIELDS + NEXT] = next;
     this.heap.garbage += this.#capacity(rrset);
-    this.#next[rrset] = this.#free;
+    this.#rrsets[rrset * FIELDS + NEXT] = this.#free;
     this.#free = rrset;
     this.names.prune(node);
   }
@@ -389,6 +368,11 @@ export class ZoneRecords {
 
 function coveredType(type: number, rdata: Uint8Array): number {
   return type === RecordType.RRSIG ? readU16(rdata, 0) : 0;
+}
+
+/** The field TYPE. */
+function kindOf(type: number, covered: number): number {
+  return type | (covered << 16);
 }
 
 function powerOfTwo(size: number): number {

@@ -12,6 +12,8 @@ const HASH_PRIME = 0x01000193;
 
 export class ZoneTable<Z extends NamedZone> {
   readonly #byHash = new Map<number, Z[]>();
+  /** Where there is one zone alone: that is found without hashes. */
+  #only: Z | undefined;
 
   constructor(zones: Iterable<Z> = []) {
     for (const zone of zones) this.add(zone);
@@ -21,12 +23,14 @@ export class ZoneTable<Z extends NamedZone> {
   add(zone: Z): void {
     const others = (this.#byHash.get(zone.apex.hash) ?? []).filter(({ apex }) => !apex.equals(zone.apex));
     this.#byHash.set(zone.apex.hash, [...others, zone]);
+    this.#findOnly();
   }
 
   delete(apex: Name): void {
     const left = (this.#byHash.get(apex.hash) ?? []).filter((zone) => !zone.apex.equals(apex));
     if (left.length === 0) this.#byHash.delete(apex.hash);
     else this.#byHash.set(apex.hash, left);
+    this.#findOnly();
   }
 
   get(apex: Name): Z | undefined {
@@ -37,11 +41,18 @@ export class ZoneTable<Z extends NamedZone> {
     for (const zones of this.#byHash.values()) yield* zones;
   }
 
+  #findOnly(): void {
+    const zones = [...this.#byHash.values()];
+    this.#only = zones.length === 1 && zones[0]?.length === 1 ? zones[0][0] : undefined;
+  }
+
   /**
    * The zone with the longest name that is the name `bytes[start, end)` or lies above it.
    * @param above the name itself does not count: for DS, which the parent holds
    */
   find(bytes: Uint8Array, start: number, end: number, above = false): Z | undefined {
+    const only = this.#only;
+    if (only !== undefined) return isBelow(only.apex.wire, bytes, start, end, above) ? only : undefined;
     let found: Z | undefined;
     let hash = HASH_BASIS;
     const starts = labelStarts;
@@ -58,6 +69,15 @@ export class ZoneTable<Z extends NamedZone> {
     }
     return found;
   }
+}
+
+/** Whether the name `bytes[start, end)` is the zone's, or lies below it. */
+function isBelow(wire: Uint8Array, bytes: Uint8Array, start: number, end: number, above: boolean): boolean {
+  const from = end - wire.length;
+  let at = start;
+  while (at < from) at += octetAt(bytes, at) + 1;
+  if (at !== from || (above && from === start && wire.length > 1)) return false;
+  return standsAt(wire, bytes, from, end);
 }
 
 const labelStarts = new Uint16Array(129);

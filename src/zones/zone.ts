@@ -2,6 +2,7 @@
 import type { Name } from "../dns/name.ts";
 import { readU32 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
+import type { AnswerTail } from "./answer-tail.ts";
 import { APEX } from "./name-tree.ts";
 import { NodeOrder } from "./node-order.ts";
 import { nameLength } from "./rdata-names.ts";
@@ -15,6 +16,8 @@ export class Zone {
   readonly nsec: NodeOrder;
   /** Nodes of {@link hashed}, in the order of their hashes. */
   readonly nsec3: NodeOrder;
+  /** Ends of answers that were written already, for whoever answers. They are those of the zone as it is served: it does not change then. */
+  readonly tails: (AnswerTail | undefined)[] = [undefined, undefined, undefined];
 
   constructor(
     apex: Name,
