@@ -65,10 +65,12 @@ for (const [source, makeObjects] of sources) {
       assert.deepEqual(objects.map(nameOf).sort(), [
         "ClusterRole portolan",
         "ClusterRole portolan-autoscaler",
+        "ClusterRole portolan-istio",
         "ClusterRole portolan-multicluster",
         "ClusterRole portolan-pods",
         "ClusterRoleBinding portolan",
         "ClusterRoleBinding portolan-autoscaler",
+        "ClusterRoleBinding portolan-istio",
         "ClusterRoleBinding portolan-multicluster",
         "ClusterRoleBinding portolan-pods",
         "ConfigMap portolan",

@@ -28,6 +28,7 @@ const COMMANDS_WITH_FLAGS = [
   "kube2sky",
   "sidecar",
   "exechealthz",
+  "istio-coredns",
 ];
 
 test("there is a page for the program, its commands, the Corefile and each plugin", async () => {

@@ -138,6 +138,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     flags: async () => (await import("./predecessors/exechealthz.ts")).EXECHEALTHZ_FLAGS,
   },
   {
+    name: "istio-coredns",
+    words: "[FLAGS]",
+    about: "stands in for the plugin of Istio's CoreDNS",
+    wordKind: "none",
+    page: "predecessors/istio-coredns.md",
+    exitCodes: EXIT_CODES.daemon,
+    load: async () => (await import("./predecessors/istio-coredns.ts")).istioCoreDns,
+    flags: async () => (await import("./predecessors/istio-coredns.ts")).ISTIO_COREDNS_FLAGS,
+  },
+  {
     name: "help",
     words: "[COMMAND|PLUGIN|Corefile]",
     about: "explains a command, a plugin or the Corefile",

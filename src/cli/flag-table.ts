@@ -38,6 +38,16 @@ export function switchRow<F>(
   return { names, value: undefined, about, apply: (flags, value) => set(flags, isTrue(value)) };
 }
 
+/** A flag with a value. */
+export function valueRow<F>(
+  names: string | readonly string[],
+  value: string,
+  about: string,
+  set: (flags: F, value: string) => void,
+): FlagRow<F> {
+  return { names: typeof names === "string" ? [names] : names, value, about, apply: set };
+}
+
 /**
  * Applies each flag of `argv` to `flags`. A word alone ends the flags for Go's programs; where `mixed` is set, flags may follow it.
  * @returns the words that are no flags; `-` is one

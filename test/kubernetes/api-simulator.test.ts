@@ -72,6 +72,7 @@ describe("kubectl takes the simulated API for a real one", { skip: skipWithoutKu
       "namespaces",
       "nodes",
       "pods",
+      "serviceentries.networking.istio.io",
       "serviceimports.multicluster.x-k8s.io",
       "services",
     ]);

@@ -16,7 +16,7 @@ export const CHART = join(projectRoot, "deploy", "helm", "portolan");
 /** Values that switch everything on, as far as it goes together. */
 const EVERYTHING: Part = {
   service: { clusterIP: "CLUSTER_DNS_IP" },
-  rbac: { pods: true, multicluster: true },
+  rbac: { pods: true, multicluster: true, istio: true },
   autoscaler: { enabled: true },
   networkPolicy: { enabled: true },
   serviceMonitor: { enabled: true },

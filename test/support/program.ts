@@ -96,10 +96,19 @@ export class Program implements AsyncDisposable {
    * Waits until the output from `start` on matches.
    * @throws where the command ends before, or says nothing of the kind in time
    */
-  async waitForOutput(pattern: RegExp, start = 0): Promise<RegExpExecArray> {
+  waitForOutput(pattern: RegExp, start = 0): Promise<RegExpExecArray> {
+    return this.#waitFor(pattern, () => this.#output.slice(start));
+  }
+
+  /** As {@link waitForOutput}, for standard error. */
+  waitForErrors(pattern: RegExp, start = 0): Promise<RegExpExecArray> {
+    return this.#waitFor(pattern, () => this.#errors.slice(start));
+  }
+
+  async #waitFor(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
     const deadline = AbortSignal.timeout(this.#patience);
     for (;;) {
-      const match = pattern.exec(this.#output.slice(start));
+      const match = pattern.exec(text());
       if (match !== null) return match;
       if (this.#hasEnded) throw new Error(`ended without printing ${pattern}:\n${this.describe()}`);
       try {

@@ -1,7 +1,10 @@
 /** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
+import { resolve } from "node:path";
+import { parseGoDuration } from "../../lib/duration.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../../lib/log.ts";
+import { version } from "../../lib/version.ts";
 import { exitCodesLine } from "../exit-codes.ts";
-import { FlagError, type FlagRow, flagLines, parseFlags, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, flagLines, parseFlags, switchRow, valueRow } from "../flag-table.ts";
 import { fitted } from "../terminal.ts";
 
 const STDERR = 2;
@@ -143,4 +146,69 @@ export async function withFlagErrors(usage: () => string, run: () => Promise<num
     process.stderr.write(`${error.message}\n`);
     return error.exitCode;
   }
+}
+
+/** What ended glog's programs. */
+export const GLOG_FATAL = 255;
+
+/** A command that runs until it is told to stop. */
+export interface DaemonCommand<F extends CommonFlags> {
+  readonly name: string;
+  /** What it does, a line each. */
+  readonly about: readonly string[];
+  readonly rows: readonly FlagRow<F>[];
+  /** The flags as they are without any on the command line; made anew each time. */
+  defaults(): F;
+  /** What `-version` prints; the version alone without it. */
+  readonly versionText?: string;
+}
+
+/**
+ * Reads the command line, answers to `-help` and `-version`, and says in one line what is wrong with it.
+ * @param run gets the words behind the flags
+ * @returns the exit code
+ */
+export function daemonCommand<F extends CommonFlags>(
+  { name, about, rows, defaults, versionText = version }: DaemonCommand<F>,
+  argv: readonly string[],
+  run: (flags: F, words: readonly string[]) => Promise<number>,
+): Promise<number> {
+  const usage = () => usageOf(name, about, rows);
+  return withFlagErrors(usage, async () => {
+    const flags = defaults();
+    const words = parseOldFlags(rows, flags, argv);
+    if (flags.help || flags.version) {
+      process.stdout.write(flags.help ? usage() : `${versionText}\n`);
+      return 0;
+    }
+    return await run(flags, words);
+  });
+}
+
+/** A flag that is a duration as Go writes it; `least` is 0, or more than 0 where that makes no sense. */
+export function durationRow<F>(
+  name: string,
+  about: string,
+  set: (flags: F, milliseconds: number) => void,
+  refuse: (name: string, value: string) => FlagError = notADuration,
+): FlagRow<F> {
+  return valueRow(name, "DURATION", about, (flags, value) => {
+    const milliseconds = parseGoDuration(value);
+    if (milliseconds === undefined || milliseconds < 0) throw refuse(name, value);
+    set(flags, milliseconds);
+  });
+}
+
+function notADuration(name: string, value: string): FlagError {
+  return new FlagError(`invalid value "${value}" for flag -${name}: not a duration`, 2, true);
+}
+
+/** The flag `-manifests` of commands that know a cluster. */
+export function manifestsRow<F extends { readonly manifests: string[] }>(): FlagRow<F> {
+  return valueRow(
+    "manifests",
+    "PATH",
+    "a file or folder with the objects, in place of the API; may stand several times",
+    (flags, value) => void flags.manifests.push(resolve(value)),
+  );
 }

@@ -3,6 +3,7 @@
  * (kube-dns facts 11). One table serves the server, which starts such a Corefile, and `migrate`, which rewrites it.
  */
 import type { Span } from "../diagnostic.ts";
+import type { Token } from "../tokens.ts";
 import type { Corefile, Directive, ServerBlock } from "../tree.ts";
 import { type Line, line } from "./line.ts";
 import { type FileReader, todaysProxy } from "./proxy-line.ts";
@@ -76,9 +77,12 @@ function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
     labels: labelsOf(directive.args[0]?.text),
   }));
   const sorted = own.toSorted((one, other) => other.labels - one.labels);
+  const overGrpc = own.filter(({ line: { words } }) => words[0] === "grpc").map(({ directive }) => directive);
   return own.map(({ directive, line: { words }, losses }, index) => {
     const name = typeof words[0] === "string" ? words[0] : "forward";
     const place = sorted[index];
+    const exceptions = name === "forward" ? zonesBelow(directive, overGrpc) : [];
+    const excepted = exceptions.map(({ text }) => text).join(" ");
     return {
       plugin: "proxy",
       option: undefined,
@@ -88,16 +92,43 @@ function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
       block,
       directive,
       old: directive,
-      lines: place === undefined ? [] : [place.line],
+      lines: place === undefined ? [] : [withExceptions(place.line, place.directive, overGrpc)],
       beside: [],
       losses,
-      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'`,
+      advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, as it stands in front of 'grpc'`}`,
     };
   });
 }
 
+/** `forward` stands in front of `grpc` in the chain, so it leaves the longer zones of that alone. */
+function withExceptions(own: Line, directive: Directive, overGrpc: readonly Directive[]): Line {
+  const exceptions = own.words[0] === "forward" ? zonesBelow(directive, overGrpc) : [];
+  if (exceptions.length === 0) return own;
+  return line(own.words, [...(own.block ?? []), line(["except", ...exceptions])]);
+}
+
+/** The zones of other lines that lie below that of this one. */
+function zonesBelow({ args: [from] }: Directive, others: readonly Directive[]): Token[] {
+  const labels = zoneLabels(from?.text);
+  return others.flatMap(({ args: [zone] }) => {
+    if (zone === undefined) return [];
+    const inner = zoneLabels(zone.text);
+    const isBelow = inner.length > labels.length && labels.every((label, index) => label === inner[index]);
+    return isBelow ? [zone] : [];
+  });
+}
+
 function labelsOf(zone = "."): number {
-  return zone.split(".").filter((label) => label !== "").length;
+  return zoneLabels(zone).length;
+}
+
+/** The last label first. */
+function zoneLabels(zone = "."): string[] {
+  return zone
+    .toLowerCase()
+    .split(".")
+    .filter((label) => label !== "")
+    .reverse();
 }
 
 function hooks(block: ServerBlock, directive: Directive): OldWord[] {

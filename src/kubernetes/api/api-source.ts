@@ -182,7 +182,7 @@ export class ApiSource {
   ): ListWatch<K> {
     const { clock, random, reduce, timings } = this.#options;
     const { kind, plural } = resources[0];
-    return new ListWatch({
+    return new ListWatch<K>({
       resources: asWanted(resources, reduce),
       store,
       client: this.#client,

@@ -1,6 +1,6 @@
 /** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
 import { isObject, listMember, member, textMember } from "../objects/json.ts";
-import type { Kind } from "../objects/objects.ts";
+import type { WatchedKind } from "../objects/objects.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
 import {
   AnyObjectSchema,
@@ -32,7 +32,7 @@ export interface WatchEvent {
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /** What to ask for. */
-export function acceptHeader({ protobuf }: Resource<Kind>): string {
+export function acceptHeader({ protobuf }: Resource<WatchedKind>): string {
   return protobuf === undefined ? "application/json" : `${PROTOBUF},application/json`;
 }
 
@@ -54,7 +54,7 @@ export function formatOf(contentType: string): Format {
 export function decodePage(
   octets: Uint8Array,
   format: Format,
-  resource: Resource<Kind>,
+  resource: Resource<WatchedKind>,
   texts: TextPool = new TextPool(),
 ): ObjectPage {
   const listKind = `${resource.objectKind}List`;
@@ -86,7 +86,7 @@ export function decodePage(
 export function decodeEvent(
   frame: Uint8Array,
   format: Format,
-  resource: Resource<Kind>,
+  resource: Resource<WatchedKind>,
   texts: TextPool = new TextPool(),
 ): WatchEvent {
   if (format === "json") {
@@ -135,7 +135,7 @@ function statusError(status: unknown, httpCode: number, retryAfterSeconds?: numb
 
 function* decodeEach(
   items: readonly unknown[],
-  resource: Resource<Kind>,
+  resource: Resource<WatchedKind>,
   texts: TextPool,
 ): Iterable<unknown> {
   for (const item of items) if (item instanceof Uint8Array) yield decodeObject(item, resource, texts);
@@ -143,7 +143,7 @@ function* decodeEach(
 
 function decodeObject(
   octets: Uint8Array,
-  { protobuf, objectKind }: Resource<Kind>,
+  { protobuf, objectKind }: Resource<WatchedKind>,
   texts: TextPool,
 ): unknown {
   if (protobuf === undefined)

@@ -4,9 +4,9 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import { member, textMember } from "../objects/json.ts";
-import type { Identity, Kind, ObjectOfKind } from "../objects/objects.ts";
+import type { Identity, WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
-import type { ClusterStore, Relist } from "../store/store.ts";
+import type { Relist, WatchedStore } from "../store/store.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiContentError, ApiSilenceError, ApiStatusError, type RequestSubject } from "./api-error.ts";
 import type { ObjectPage, WatchEvent } from "./codec.ts";
@@ -15,9 +15,9 @@ import { type Attempt, Recovery } from "./recovery.ts";
 import type { ResourcesOf } from "./resource.ts";
 import { type PageRequest, ResourceRequests, type WatchStream } from "./resource-requests.ts";
 
-export interface ListWatchOptions<K extends Kind> {
+export interface ListWatchOptions<K extends WatchedKind> {
   readonly resources: ResourcesOf<K>;
-  readonly store: ClusterStore;
+  readonly store: WatchedStore<K>;
   readonly client: Pick<ApiClient, "get" | "abandonConnections">;
   readonly clock: Clock;
   /** Uniform in [0, 1). */
@@ -30,7 +30,7 @@ export interface ListWatchOptions<K extends Kind> {
 }
 
 /** Told what happens; nothing here may throw. */
-export interface ListWatchObserver<K extends Kind> {
+export interface ListWatchObserver<K extends WatchedKind> {
   /** A request failed, and will be tried again in `delayMs`. */
   failed(error: unknown, subject: RequestSubject, delayMs: number): void;
   /** The kind is listed, and its watch runs. Called for each watch that begins. */
@@ -38,7 +38,7 @@ export interface ListWatchObserver<K extends Kind> {
   /** An object that cannot be used. */
   unusable(identity: string, problem: string): void;
   /** An object came or changed, after the first listing. */
-  changed(object: ObjectOfKind[K], value: unknown): void;
+  changed(object: WatchedObjects[K], value: unknown): void;
 }
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -49,7 +49,7 @@ const ABSENT_RETRY_MS = 30_000;
 /** Objects applied in one turn of the event loop. */
 const OBJECTS_PER_TURN = 100;
 
-export class ListWatch<K extends Kind> {
+export class ListWatch<K extends WatchedKind> {
   readonly #options: ListWatchOptions<K>;
   readonly #timings: ListWatchTimings;
   readonly #recovery: Recovery;
@@ -202,7 +202,7 @@ export class ListWatch<K extends Kind> {
     }
   }
 
-  async #applyPage({ objects }: ObjectPage, listing: Relist<K>): Promise<void> {
+  async #applyPage({ objects }: ObjectPage, listing: Relist<WatchedObjects[K]>): Promise<void> {
     let count = 0;
     for (const value of objects) {
       this.#put(value, listing);
@@ -211,7 +211,7 @@ export class ListWatch<K extends Kind> {
     }
   }
 
-  async #listed(listing: Relist<K>, revision: string): Promise<void> {
+  async #listed(listing: Relist<WatchedObjects[K]>, revision: string): Promise<void> {
     if (revision === "") throw new ApiContentError("the list has no resourceVersion");
     await listing.commitInTurns();
     this.#revision = revision;
@@ -233,7 +233,11 @@ export class ListWatch<K extends Kind> {
   }
 
   /** @param start when it was asked for */
-  async #follow(stream: WatchStream<K>, start: number, list: Relist<K> | undefined): Promise<void> {
+  async #follow(
+    stream: WatchStream<K>,
+    start: number,
+    list: Relist<WatchedObjects[K]> | undefined,
+  ): Promise<void> {
     const { clock } = this.#options;
     const { streamedListMs, shortWatchMs } = this.#timings;
     let listing = list;
@@ -293,7 +297,7 @@ export class ListWatch<K extends Kind> {
   /** @returns the revision of the list, when this event is its end */
   #apply(
     { type, object }: WatchEvent,
-    listing: Relist<K> | undefined,
+    listing: Relist<WatchedObjects[K]> | undefined,
     stream: WatchStream<K>,
   ): string | undefined {
     const { store } = this.#options;
@@ -326,7 +330,7 @@ export class ListWatch<K extends Kind> {
     return undefined;
   }
 
-  #put(value: unknown, listing: Relist<K> | undefined): void {
+  #put(value: unknown, listing: Relist<WatchedObjects[K]> | undefined): void {
     const { store, observer, reduce } = this.#options;
     const reduced = this.#requests.resource.reduce(value, reduce);
     if ("problem" in reduced) {

@@ -1,6 +1,6 @@
 /** What is asked of the API about one resource, and what comes back: pages of lists, events of watches. */
 import type { Clock } from "../../lib/clock.ts";
-import type { Kind } from "../objects/objects.ts";
+import type { WatchedKind } from "../objects/objects.ts";
 import type { ApiClient, ApiResponse } from "./api-client.ts";
 import { ApiContentError, type RequestSubject } from "./api-error.ts";
 import {
@@ -43,7 +43,7 @@ export interface PageRequest {
 /** The server is to end a watch after five to ten minutes, so that watches spread over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
-export class ResourceRequests<K extends Kind> {
+export class ResourceRequests<K extends WatchedKind> {
   readonly #options: ResourceRequestsOptions;
   /** Equal texts of all that is read are one. */
   readonly #texts = new TextPool();
@@ -148,7 +148,7 @@ export class ResourceRequests<K extends Kind> {
 }
 
 /** Events as they come. */
-export class WatchStream<K extends Kind> {
+export class WatchStream<K extends WatchedKind> {
   /** Octets of the body, to be handed to {@link read} one after the other. */
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly #guard: SilenceGuard;

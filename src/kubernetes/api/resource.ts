@@ -1,8 +1,9 @@
 /** The kinds of objects that are listed and watched, each under the versions of the API that serve it. */
-import type { Kind, ObjectOfKind, Reduced } from "../objects/objects.ts";
+import type { Kind, Reduced, WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../objects/reduce.ts";
 import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../objects/reduce-endpoints.ts";
 import { reduceServiceImport } from "../objects/reduce-imports.ts";
+import { reduceServiceEntry } from "../objects/reduce-service-entries.ts";
 import {
   EndpointAddressSchema,
   EndpointSchema,
@@ -14,7 +15,7 @@ import {
 } from "./protobuf/kubernetes-pb.ts";
 import { MessageReader } from "./protobuf/read-message.ts";
 
-export interface Resource<K extends Kind> {
+export interface Resource<K extends WatchedKind> {
   readonly kind: K;
   /** Empty for the core group. */
   readonly group: string;
@@ -31,11 +32,11 @@ export interface Resource<K extends Kind> {
   readonly protobuf: MessageReader | undefined;
   /** Present where servers may well lack the resource: what to do about it. Nothing waits for its first list then. */
   readonly remedy?: string;
-  readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<ObjectOfKind[K]>;
+  readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<WatchedObjects[K]>;
 }
 
 /** A kind's resources in order of preference: where the first is not served, the next is asked for. */
-export type ResourcesOf<K extends Kind> = readonly [Resource<K>, ...Resource<K>[]];
+export type ResourcesOf<K extends WatchedKind> = readonly [Resource<K>, ...Resource<K>[]];
 
 export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
   namespaces: [
@@ -104,8 +105,18 @@ export const IMPORT_RESOURCES: {
   ],
 };
 
+/** Istio's ServiceEntry, which is a custom resource: it comes as JSON alone. */
+export const SERVICE_ENTRY_RESOURCES: ResourcesOf<"serviceentries"> = [
+  serviceEntries("v1"),
+  serviceEntries("v1beta1"),
+  serviceEntries("v1alpha3"),
+];
+
 /** Resources of which nothing is read that the options do not want: a slice names a pod for each endpoint. */
-export function asWanted<K extends Kind>(resources: ResourcesOf<K>, options: ReduceOptions): ResourcesOf<K> {
+export function asWanted<K extends WatchedKind>(
+  resources: ResourcesOf<K>,
+  options: ReduceOptions,
+): ResourcesOf<K> {
   const unwanted = [
     ...(options.endpointPodNames
       ? []
@@ -120,11 +131,11 @@ export function asWanted<K extends Kind>(resources: ResourcesOf<K>, options: Red
 }
 
 /** Where lists and watches of all namespaces are to be had. */
-export function pathOf({ group, version, plural }: Resource<Kind>): string {
+export function pathOf({ group, version, plural }: Resource<WatchedKind>): string {
   return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
 }
 
-function core<K extends Kind>(kind: K, plural: string, objectKind: string) {
+function core<K extends WatchedKind>(kind: K, plural: string, objectKind: string) {
   return { kind, group: "", version: "v1", plural, objectKind, pageSize: 500, fieldSelector: "" };
 }
 
@@ -139,5 +150,21 @@ function slices(version: string) {
     pageSize: 100,
     fieldSelector: "",
     reduce: reduceEndpointSlice,
+  };
+}
+
+function serviceEntries(version: string): Resource<"serviceentries"> {
+  return {
+    kind: "serviceentries",
+    group: "networking.istio.io",
+    version,
+    plural: "serviceentries",
+    objectKind: "ServiceEntry",
+    pageSize: 500,
+    fieldSelector: "",
+    protobuf: undefined,
+    remedy: "install the CRDs of Istio",
+    reduce: (value, { serviceEntries: rules }) =>
+      rules === undefined ? { problem: "not wanted", isForeign: true } : reduceServiceEntry(value, rules),
   };
 }

@@ -1,7 +1,7 @@
 /** The objects of all files -> what the store is to hold. */
 import type { LabelSelector } from "../objects/label-selector.ts";
 import { serviceKey } from "../objects/names.ts";
-import type { EndpointSet, Namespace, Pod, Service } from "../objects/objects.ts";
+import type { EndpointSet, Namespace, Pod, Service, ServiceEntry } from "../objects/objects.ts";
 import { hasSelector, makeEndpoints } from "./endpoint-controller.ts";
 import type { ManifestObject } from "./manifest-object.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";
@@ -21,6 +21,7 @@ export interface ClusterState {
   readonly pods: Pod[];
   /** What is imported from other clusters. */
   readonly imports: { readonly services: Service[]; readonly endpoints: EndpointSet[] };
+  readonly serviceEntries: ServiceEntry[];
   /** Objects that two files define. */
   readonly problems: ManifestProblem[];
 }
@@ -50,6 +51,7 @@ export function assembleClusterState(
       services: objectsOf(kinds.of("ServiceImport").filter(counts)),
       endpoints: objectsOf(kinds.of("ImportedSlice").filter(counts)),
     },
+    serviceEntries: objectsOf(kinds.of("ServiceEntry").filter(counts)),
     problems,
   };
 }

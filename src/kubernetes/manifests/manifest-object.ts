@@ -1,7 +1,15 @@
 /** Documents -> the objects that DNS knows, each with its place. */
 import { isObject, type JsonObject, listMember, member, textEntries, textMember } from "../objects/json.ts";
 import { isDnsLabel } from "../objects/names.ts";
-import type { EndpointSet, Identity, Namespace, Pod, Reduced, Service } from "../objects/objects.ts";
+import type {
+  EndpointSet,
+  Identity,
+  Namespace,
+  Pod,
+  Reduced,
+  Service,
+  ServiceEntry,
+} from "../objects/objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../objects/reduce.ts";
 import {
   IMPORT_NAME_LABEL,
@@ -10,6 +18,7 @@ import {
   reduceImportedSlice,
 } from "../objects/reduce-endpoints.ts";
 import { reduceServiceImport } from "../objects/reduce-imports.ts";
+import { reduceServiceEntry } from "../objects/reduce-service-entries.ts";
 import type { ManifestProblem } from "./manifest-problem.ts";
 import type { DocumentPath, ParsedDocument } from "./parse-documents.ts";
 
@@ -28,6 +37,7 @@ export type ManifestObject = Origin &
     | { readonly kind: "Endpoints"; readonly object: EndpointSet }
     | { readonly kind: "ServiceImport"; readonly object: Service }
     | { readonly kind: "ImportedSlice"; readonly object: EndpointSet }
+    | { readonly kind: "ServiceEntry"; readonly object: ServiceEntry }
     | { readonly kind: "Pod"; readonly object: Pod; readonly value: JsonObject }
   );
 
@@ -152,6 +162,12 @@ class DocumentReader {
       case "multicluster.x-k8s.io/ServiceImport":
         this.#take(reduceServiceImport(withNamespace(value), options), path, (object) => {
           objects.push({ kind: "ServiceImport", object, ...origin });
+        });
+        break;
+      case "networking.istio.io/ServiceEntry":
+        if (options.serviceEntries === undefined) break;
+        this.#take(reduceServiceEntry(withNamespace(value), options.serviceEntries), path, (object) => {
+          objects.push({ kind: "ServiceEntry", object, ...origin });
         });
         break;
       case "/Endpoints":

@@ -16,6 +16,7 @@ import { sep } from "node:path";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
+import type { ServiceEntryTable } from "../store/service-entry-table.ts";
 import type { ClusterStore } from "../store/store.ts";
 import { assembleClusterState, type ClusterStateOptions, objectKey } from "./cluster-state.ts";
 import { describeFileError, type FileSystem, machineFileSystem } from "./file-system.ts";
@@ -28,6 +29,8 @@ export interface ManifestSourceOptions extends ClusterStateOptions {
   readonly store: ClusterStore;
   /** Where to put what is imported from other clusters; that is passed over without it. Its namespaces are for others to fill. */
   readonly imports?: ClusterStore | undefined;
+  /** Where to put the ServiceEntries of Istio; they are passed over without it. */
+  readonly serviceEntries?: ServiceEntryTable;
   /** Files and folders, absolute. */
   readonly paths: readonly string[];
   readonly clock: Clock;
@@ -130,10 +133,15 @@ export class ManifestSource {
     }
   }
 
+  get #isSynced(): boolean {
+    const { store, serviceEntries } = this.#options;
+    return store.isSynced && serviceEntries?.isSynced !== false;
+  }
+
   async #refresh(): Promise<void> {
     const found = await findFiles(this.#options.paths, this.#fileSystem);
     const files = new Map<string, ManifestFile>();
-    let changed = !this.#options.store.isSynced;
+    let changed = !this.#isSynced;
     for (const each of found.files) {
       const file = this.#files.get(each.path) ?? new ManifestFile(each.path);
       files.set(each.path, file);
@@ -151,9 +159,10 @@ export class ManifestSource {
     if (changed) this.#apply();
     // What cannot be looked at grows older.
     else if (found.unknown.length === 0) {
-      const { store, imports } = this.#options;
+      const { store, imports, serviceEntries } = this.#options;
       for (const kind of store.kinds) store.confirm(kind);
       for (const kind of imports?.kinds ?? []) imports?.confirm(kind);
+      serviceEntries?.confirm();
     }
     const inFiles = Array.from(files.values()).flatMap(({ problems }) => problems);
     this.#report([...found.problems, ...inFiles, ...this.#conflicts]);
@@ -206,6 +215,7 @@ export class ManifestSource {
     if (store.kinds.has("pods")) store.replaceAll("pods", state.pods);
     imports?.replaceAll("services", state.imports.services);
     imports?.replaceAll("endpoints", state.imports.endpoints);
+    this.#options.serviceEntries?.replaceAll(state.serviceEntries);
     this.#conflicts = state.problems;
   }
 

@@ -6,6 +6,7 @@
  * hundred endpoints costs one array instead of a hundred strings: at 150,000 endpoints that is 0.6 MB instead of 6.
  */
 
+import type { Name } from "../../dns/name.ts";
 import type { AddressKey } from "./addresses.ts";
 
 /** The kinds that the store keeps, each fed by one list and watch (or by manifests). */
@@ -19,6 +20,12 @@ export interface ObjectOfKind {
   readonly endpoints: EndpointSet;
   readonly pods: Pod;
 }
+
+/** What is watched: the kinds of the store, and those that have a store of their own. */
+export interface WatchedObjects extends ObjectOfKind {
+  readonly serviceentries: ServiceEntry;
+}
+export type WatchedKind = keyof WatchedObjects;
 
 /** How an object is told from its siblings of one kind. */
 export interface Identity {
@@ -106,6 +113,26 @@ export interface Pod {
   readonly labels: ReadonlyMap<string, string>;
   /** Present on a pod that lives on its node's network: its address is that of the node. Others do without the member. */
   readonly hostNetwork?: true;
+}
+
+/** Istio's ServiceEntry: names for what may lie outside of the cluster, with the addresses that answers give. */
+export interface ServiceEntry {
+  readonly namespace: string;
+  readonly name: string;
+  /** When it was made, in seconds since 1970; 0 where it does not say. */
+  readonly created: number;
+  readonly hosts: readonly MeshHost[];
+}
+
+export interface MeshHost {
+  /** In lower case, without the `*.` of a wildcard. */
+  readonly name: Name;
+  /** It stands for all names below {@link name}. */
+  readonly isWildcard: boolean;
+  /** 4 or 16 octets each. None only where {@link isAutomatic}. */
+  readonly addresses: readonly Uint8Array[];
+  /** It has no address of its own, and is given one. */
+  readonly isAutomatic: boolean;
 }
 
 /** An unknown value turned into an object, or why that was not possible. */

@@ -7,6 +7,7 @@ import { addressKey, equalOctets } from "./addresses.ts";
 import { listMember, member, textEntries, textMember } from "./json.ts";
 import { isDnsLabel, readExternalName } from "./names.ts";
 import type { Identity, Namespace, Pod, Port, Protocol, Reduced, Service } from "./objects.ts";
+import type { ServiceEntryRules } from "./reduce-service-entries.ts";
 import { NO_LABELS, type SharedValues } from "./shared-values.ts";
 
 /** What of the objects is wanted beyond the ground rules. Each costs memory for every endpoint or pod. */
@@ -19,6 +20,8 @@ export interface ReduceOptions {
   readonly podLabels?: boolean;
   /** Keep the addresses under which services are known outside of the cluster (`k8s_external`). */
   readonly externalAddresses?: boolean;
+  /** Keep the ServiceEntries of Istio, and what becomes of hosts without addresses. */
+  readonly serviceEntries?: ServiceEntryRules;
   /** Where equal texts meet. One for all objects of a store. */
   readonly shared: SharedValues;
 }

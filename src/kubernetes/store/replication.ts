@@ -108,7 +108,7 @@ export class StoreReplica {
   }
 
   #keep<K extends Kind>(kind: K, object: ObjectOfKind[K]): void {
-    const listing: Relist<K> | undefined = this.#listings?.[kind];
+    const listing: Relist<ObjectOfKind[K]> | undefined = this.#listings?.[kind];
     if (listing === undefined) this.#store.put(kind, object);
     else listing.put(object);
   }
@@ -123,7 +123,7 @@ export class StoreReplica {
   }
 }
 
-type Listings = { readonly [K in Kind]?: Relist<K> | undefined };
+type Listings = { readonly [K in Kind]?: Relist<ObjectOfKind[K]> | undefined };
 
 function beginListings(store: ClusterStore): Listings {
   return {

@@ -6,7 +6,14 @@
  */
 import type { Clock } from "../../lib/clock.ts";
 import { serviceKey } from "../objects/names.ts";
-import { type Identity, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
+import {
+  type Identity,
+  KINDS,
+  type Kind,
+  type ObjectOfKind,
+  type WatchedKind,
+  type WatchedObjects,
+} from "../objects/objects.ts";
 import { PodIndex } from "./pod-index.ts";
 import { ServiceIndex } from "./service-index.ts";
 import { ChangeRecorder, type StoreChange } from "./store-change.ts";
@@ -35,8 +42,8 @@ export interface StoreObserver {
 export type StoreListener = (change: StoreChange) => void;
 
 /** A complete listing on its way in. Objects are applied as they come; what it never named is deleted at the end. */
-export interface Relist<K extends Kind> {
-  put(object: ObjectOfKind[K]): void;
+export interface Relist<T> {
+  put(object: T): void;
   /** Deletes what was not put, and marks the kind as synced. A listing that broke off is dropped without commit. */
   commit(): void;
   /**
@@ -44,6 +51,17 @@ export interface Relist<K extends Kind> {
    * is done when this returns.
    */
   commitInTurns(): Promise<void>;
+}
+
+/** What a watch fills. */
+export interface WatchedStore<K extends WatchedKind> {
+  put(kind: K, object: WatchedObjects[K]): void;
+  delete(kind: K, identity: Identity): void;
+  relist(kind: K): Relist<WatchedObjects[K]>;
+  /** All there is of the kind has been put. */
+  markListed(kind: K): void;
+  /** What is known is true as of now. */
+  confirm(kind: K): void;
 }
 
 /** One kind's place in the indexes. */
@@ -144,7 +162,7 @@ export class ClusterStore {
   }
 
   /** Starts a complete listing of a kind. It is applied as a difference, in place: there is never a second copy. */
-  relist<K extends Kind>(kind: K): Relist<K> {
+  relist<K extends Kind>(kind: K): Relist<ObjectOfKind[K]> {
     const listing = this.#tables[kind].listing();
     return {
       put: (object) => {

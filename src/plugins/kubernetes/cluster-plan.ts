@@ -1,11 +1,12 @@
 /** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
-import { resolve } from "node:path";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
+import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
-import type { config, ManifestPath } from "./config.ts";
-import { ManifestsOfCluster, requireManifests } from "./manifests-of-cluster.ts";
+import type { config } from "./config.ts";
+import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
 import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster } from "./watched-cluster.ts";
 
 export type KubernetesConfig = typeof config extends ConfigSchema<infer T> ? T : never;
@@ -73,7 +74,8 @@ export async function planCluster(
     };
   }
   // Loaded here, for it is of no use to whoever has no cluster.
-  const { findCluster, LiveCluster, originOf } = await import("./live-cluster.ts");
+  const { LiveCluster, originOf } = await import("./live-cluster.ts");
+  const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
   const access = await findCluster(values, lasting);
   const snapshot = values.snapshot === undefined ? undefined : site.resolvePath(values.snapshot);
   const options = { access, limits: limitsOf(values), snapshot, zone: nameOfCluster(values) };
@@ -95,7 +97,7 @@ export async function examineCluster(values: KubernetesConfig, site: Site): Prom
     return requireManifests(values.manifests.map((path) => resolveManifestPath(path, site)));
   // The cluster that a pod is in can be told in that pod alone.
   if (values.kubeconfig === undefined && values.endpoint === undefined) return;
-  const { findCluster } = await import("./live-cluster.ts");
+  const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
   await findCluster(values, lastingSite(site));
 }
 
@@ -109,9 +111,4 @@ function limitsOf(values: KubernetesConfig) {
 
 function selectorsOf({ labels, namespace_labels }: KubernetesConfig) {
   return { labels: `${labels ?? ""}`, namespaceLabels: `${namespace_labels ?? ""}` };
-}
-
-/** Relative to the directory of `root`; without one, to the file that names it, wherever the server was started. */
-function resolveManifestPath({ path, folder }: ManifestPath, site: Site): string {
-  return site.block.settings.root === "" ? resolve(folder, path) : resolve(site.resolvePath(path));
 }

@@ -1,13 +1,9 @@
-/** The directive's arguments and options (CoreDNS facts 2.47), and `manifests`. */
-import { dirname } from "node:path";
-import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/name.ts";
 import { POD_MODES } from "../../kubernetes/answers/cluster-view.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
-import { ClusterAccessError, readServer } from "../../kubernetes/api/access.ts";
+import { checkSource, SOURCE_OPTIONS } from "../../kubernetes/api/source-options.ts";
 import { LabelSelector, LabelSelectorError } from "../../kubernetes/objects/label-selector.ts";
 import {
-  type ConfigContext,
   choice,
   type DiagnosticSink,
   directive,
@@ -18,12 +14,10 @@ import {
   integer,
   type Option,
   option,
-  optional,
   optionList,
   overlooked,
   required,
   rest,
-  restTokens,
   type Span,
   single,
   text,
@@ -33,23 +27,10 @@ import {
   zones,
 } from "../../plugin/index.ts";
 
-/** A path as it stands in the Corefile, and the folder of the file that it stands in. */
-export interface ManifestPath {
-  readonly path: string;
-  readonly folder: string;
-}
-
 export const config = directive({
   args: { zones: zones() },
   options: {
-    manifests: manifestPaths(),
-    endpoint: option({ url: rest(text("the URL of an API server"), 1) }),
-    tls: option({
-      cert: required(text("a file")),
-      key: required(text("a file")),
-      cacert: required(text("a file")),
-    }),
-    kubeconfig: option({ file: required(text("a file")), context: optional(text("a context")) }),
+    ...SOURCE_OPTIONS,
     apiserver_qps: single(queriesPerSecond()),
     apiserver_burst: single(apiLimit("apiserver_burst")),
     apiserver_max_inflight: single(apiLimit("apiserver_max_inflight")),
@@ -122,38 +103,6 @@ function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: D
   }
 }
 
-const API_OPTIONS = ["endpoint", "tls", "kubeconfig", "snapshot"] as const;
-
-interface SourceOptions {
-  readonly manifests: readonly ManifestPath[];
-  readonly endpoint: { readonly url: readonly string[] } | undefined;
-  readonly tls: unknown;
-  readonly kubeconfig: unknown;
-  readonly snapshot: unknown;
-}
-
-/** Of manifests, kubeconfig, endpoint and the cluster around this pod, the first that is there counts. */
-function checkSource(values: SourceOptions, report: DiagnosticSink, at: At): void {
-  for (const url of values.endpoint?.url ?? []) {
-    try {
-      readServer(url, "endpoint");
-    } catch (error) {
-      if (!(error instanceof ClusterAccessError)) throw error;
-      report.error("KUBERNETES_BAD_ENDPOINT", at("endpoint"), error.reason);
-    }
-  }
-  const winner =
-    values.manifests.length > 0 ? "manifests" : values.kubeconfig === undefined ? undefined : "kubeconfig";
-  for (const name of API_OPTIONS) {
-    if (values[name] === undefined || winner === undefined || name === winner) continue;
-    if (name === "snapshot" && winner !== "manifests") continue;
-    report.warning("KUBERNETES_API_UNUSED", at(name), `'${name}' has no effect beside '${winner}'`);
-  }
-  if (winner === undefined && values.tls !== undefined && values.endpoint === undefined) {
-    report.warning("KUBERNETES_API_UNUSED", at("tls"), "'tls' has no effect without 'endpoint'");
-  }
-}
-
 function unknownIgnoreValue(word: string): string {
   return `unable to parse ignore value: '${word}'`;
 }
@@ -196,29 +145,5 @@ function labelSelector(): Option<LabelSelector | undefined> {
       }
     },
     usage: "EXPRESSION",
-  };
-}
-
-/** Paths of all lines, each with the folder that it is relative to. */
-function manifestPaths(): Option<readonly ManifestPath[]> {
-  const tokens = optionList({ paths: restTokens() });
-  return {
-    read(lines: readonly Directive[], context: ConfigContext) {
-      const read = tokens.read(lines, context);
-      if (read === INVALID) return INVALID;
-      for (const [index, { paths }] of read.entries()) {
-        const line = lines[index];
-        if (paths.length > 0 || line === undefined) continue;
-        const message = "Wrong argument count or unexpected line ending after 'manifests'";
-        context.report.error("PLUGIN_ARGUMENT_MISSING", line.name.span, message, {
-          expected: "PATH: a file or folder",
-        });
-        return INVALID;
-      }
-      return read.flatMap(({ paths }) =>
-        paths.map((token) => ({ path: token.text, folder: dirname(token.span.file) })),
-      );
-    },
-    usage: "PATH...",
   };
 }

@@ -1,20 +1,11 @@
 /** The API of a cluster as the source of its stores, and the wait for its first lists. */
-
-import {
-  type ClusterAccess,
-  ClusterAccessError,
-  endpointAccess,
-  inClusterAccess,
-} from "../../kubernetes/api/access.ts";
+import type { ClusterAccess } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
-import { parseKubeconfig } from "../../kubernetes/api/kubeconfig.ts";
 import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import { fileFault } from "../../lib/file-fault.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
-import { SetupError, type Site } from "../../plugin/index.ts";
+import type { Site } from "../../plugin/index.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
 export interface LiveClusterOptions {
@@ -157,43 +148,4 @@ export async function waitForCluster(
   if (cluster.isSynced || isOver === true) return;
   log.warning("starting server with unsynced Kubernetes API");
   log.warning(`still to be listed: ${cluster.source?.live?.awaited.join(", ")}`);
-}
-
-/** The options that say where the API is. */
-export interface AccessOptions {
-  readonly endpoint: { readonly url: readonly string[] } | undefined;
-  readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
-  readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
-}
-
-/**
- * `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of.
- * @throws SetupError where that leads to no cluster
- */
-export async function findCluster(
-  { kubeconfig, endpoint, tls }: AccessOptions,
-  { machine: { environment } }: Pick<Site, "machine">,
-): Promise<ClusterAccess> {
-  try {
-    if (kubeconfig !== undefined) {
-      const text = await readKubeconfig(kubeconfig.file);
-      return parseKubeconfig(text, kubeconfig.file, kubeconfig.context, environment);
-    }
-    if (endpoint === undefined) return inClusterAccess(environment);
-    const files = tls && { certificate: tls.cert, key: tls.key, authority: tls.cacert };
-    return endpointAccess(endpoint.url, files, environment);
-  } catch (error) {
-    if (error instanceof ClusterAccessError) throw new SetupError(error.message);
-    throw error;
-  }
-}
-
-async function readKubeconfig(file: string): Promise<string> {
-  try {
-    return await readTextFile(file);
-  } catch (error) {
-    throw new SetupError(`kubeconfig ${file}: ${fileFault(error)}`, {
-      notes: ["leave 'kubeconfig' out for the cluster that this is a pod of"],
-    });
-  }
 }

@@ -1,12 +1,7 @@
 /** The option `manifests`: files in place of an API. */
-import { formatManifestProblem } from "../../kubernetes/manifests/manifest-problem.ts";
-import {
-  checkManifestPaths,
-  ManifestPathError,
-  ManifestSource,
-} from "../../kubernetes/manifests/manifest-source.ts";
+import { logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
+import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
-import { SetupError } from "../../plugin/index.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
 export interface ManifestOptions {
@@ -36,11 +31,7 @@ export class ManifestsOfCluster implements ClusterSource {
       namespaceLabels: namespace_labels,
       endpointPodNames: endpoint_pod_names,
       reduce,
-      onProblem(problem) {
-        const line = `manifests: ${formatManifestProblem(problem)}`;
-        if (problem.severity === "error") log.error(line);
-        else log.warning(line);
-      },
+      onProblem: (problem) => logManifestProblem(problem, log),
     });
   }
 
@@ -56,19 +47,5 @@ export class ManifestsOfCluster implements ClusterSource {
 
   async stop(): Promise<void> {
     this.#source.stop();
-  }
-}
-
-/** @throws SetupError where one of the paths, which are absolute, cannot be used */
-export function requireManifests(paths: readonly string[]): Promise<void> {
-  return orSetupError(() => checkManifestPaths(paths));
-}
-
-async function orSetupError(task: () => Promise<void>): Promise<void> {
-  try {
-    await task();
-  } catch (error) {
-    if (!(error instanceof ManifestPathError)) throw error;
-    throw new SetupError(error.message, { notes: ["'manifests' takes files and folders with YAML or JSON"] });
   }
 }

@@ -116,6 +116,7 @@ const READERS = new Map<string, (directive: Directive) => Facts | undefined>([
   ["hosts", (directive) => readFallthrough(directive, directive.args.slice(1))],
   ["file", (directive) => readFallthrough(directive, directive.args.slice(1))],
   ["k8s_external", (directive) => readFallthrough(directive, directive.args)],
+  ["istio", (directive) => readFallthrough(directive, directive.args)],
   ["kubernetes", (directive) => readFallthrough(directive, directive.args)],
   ["template", readTemplate],
 ]);

@@ -66,6 +66,12 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     ]),
     isCustom: true,
   },
+  ...["v1", "v1beta1", "v1alpha3"].map((version) => ({
+    ...type("networking.istio.io", version, "serviceentries", "ServiceEntry", ["se"], true, [
+      column("Resolution", (object) => text(object, "spec", "resolution")),
+    ]),
+    isCustom: true,
+  })),
 ];
 
 /** `v1` or `discovery.k8s.io/v1`. */

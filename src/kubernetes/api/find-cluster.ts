@@ -1,0 +1,45 @@
+/** Where the API is, by the options of a directive. */
+import { readTextFile } from "../../lib/bounded-file.ts";
+import { fileFault } from "../../lib/file-fault.ts";
+import { SetupError, type Site } from "../../plugin/index.ts";
+import { type ClusterAccess, ClusterAccessError, endpointAccess, inClusterAccess } from "./access.ts";
+import { parseKubeconfig } from "./kubeconfig.ts";
+
+/** The options that say where the API is. */
+export interface AccessOptions {
+  readonly endpoint: { readonly url: readonly string[] } | undefined;
+  readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
+  readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
+}
+
+/**
+ * `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of.
+ * @throws SetupError where that leads to no cluster
+ */
+export async function findCluster(
+  { kubeconfig, endpoint, tls }: AccessOptions,
+  { machine: { environment } }: Pick<Site, "machine">,
+): Promise<ClusterAccess> {
+  try {
+    if (kubeconfig !== undefined) {
+      const text = await readKubeconfig(kubeconfig.file);
+      return parseKubeconfig(text, kubeconfig.file, kubeconfig.context, environment);
+    }
+    if (endpoint === undefined) return inClusterAccess(environment);
+    const files = tls && { certificate: tls.cert, key: tls.key, authority: tls.cacert };
+    return endpointAccess(endpoint.url, files, environment);
+  } catch (error) {
+    if (error instanceof ClusterAccessError) throw new SetupError(error.message);
+    throw error;
+  }
+}
+
+async function readKubeconfig(file: string): Promise<string> {
+  try {
+    return await readTextFile(file);
+  } catch (error) {
+    throw new SetupError(`kubeconfig ${file}: ${fileFault(error)}`, {
+      notes: ["leave 'kubeconfig' out for the cluster that this is a pod of"],
+    });
+  }
+}

@@ -1,0 +1,26 @@
+/** Manifests as plugins use them: faults of paths in the words of a start, faults of files in the log. */
+import type { Logger } from "../../lib/log.ts";
+import { SetupError } from "../../plugin/index.ts";
+import { formatManifestProblem, type ManifestProblem } from "./manifest-problem.ts";
+import { checkManifestPaths, ManifestPathError } from "./manifest-source.ts";
+
+export function logManifestProblem(problem: ManifestProblem, log: Logger): void {
+  const line = `manifests: ${formatManifestProblem(problem)}`;
+  if (problem.severity === "error") log.error(line);
+  else log.warning(line);
+}
+
+/** @throws SetupError where one of the paths, which are absolute, cannot be used */
+export function requireManifests(paths: readonly string[]): Promise<void> {
+  return orSetupError(() => checkManifestPaths(paths));
+}
+
+/** @throws SetupError in place of a ManifestPathError */
+export async function orSetupError(task: () => Promise<void>): Promise<void> {
+  try {
+    await task();
+  } catch (error) {
+    if (!(error instanceof ManifestPathError)) throw error;
+    throw new SetupError(error.message, { notes: ["'manifests' takes files and folders with YAML or JSON"] });
+  }
+}

@@ -1,0 +1,11 @@
+/** `istio`: names of Istio's ServiceEntries, as the plugin of Istio's CoreDNS answered them (kube-dns facts 9). */
+import { definePlugin } from "../../plugin/index.ts";
+import { config } from "./config.ts";
+import { Istio } from "./istio.ts";
+
+export default definePlugin({
+  name: "istio",
+  summary: "Answers for the hosts of Istio's ServiceEntries.",
+  config,
+  create: (values, site) => new Istio(values, site),
+});

@@ -1,0 +1,100 @@
+/** ServiceEntries as they are watched. They outlive a configuration: a reload that wants the same takes them over, and nothing is listed again. */
+import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
+import { logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
+import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
+import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
+import type { ServiceEntryRules } from "../../kubernetes/objects/reduce-service-entries.ts";
+import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
+import { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
+import { ClusterStore } from "../../kubernetes/store/store.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
+import { ServiceKey, type Site } from "../../plugin/index.ts";
+import type { IstioConfig } from "./config.ts";
+
+/** By which a reload finds what it may take over. */
+export const WATCHED_ENTRIES = new ServiceKey<WatchedEntries>("istio/entries");
+
+/** Fills a table. */
+export interface EntrySource {
+  /** @throws SetupError where it cannot begin */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  describe(): string;
+}
+
+export class WatchedEntries {
+  readonly table: ServiceEntryTable;
+  /** Tells one set of entries from another. Credentials cannot be read from it. */
+  readonly origin: string;
+  readonly #source: EntrySource;
+  #users = 0;
+
+  private constructor(table: ServiceEntryTable, origin: string, source: EntrySource) {
+    this.table = table;
+    this.origin = origin;
+    this.#source = source;
+  }
+
+  /** It does nothing yet. @throws SetupError where the options lead to no cluster */
+  static async plan(config: IstioConfig, rules: ServiceEntryRules, site: Site): Promise<WatchedEntries> {
+    const { clock, random, log, metrics, machine, version } = site;
+    // Without its block: whoever keeps a site keeps all plugins of the configuration that it was made for.
+    const lasting = { clock, random, log, metrics, machine, version };
+    const table = new ServiceEntryTable(clock);
+    const reduce: ReduceOptions = { serviceEntries: rules, shared: new SharedValues() };
+    const originOf = (...place: readonly unknown[]): string => digest([rules, ...place]);
+    if (config.manifests.length > 0) {
+      const paths = config.manifests.map((path) => resolveManifestPath(path, site));
+      return new WatchedEntries(
+        table,
+        originOf("files", paths),
+        entriesOfManifests(table, paths, reduce, lasting),
+      );
+    }
+    // Loaded here, for it is of no use to whoever has no cluster.
+    const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+    const { LiveEntries } = await import("./live-entries.ts");
+    const access = await findCluster(config, site);
+    return new WatchedEntries(table, originOf(access), new LiveEntries(table, access, reduce, lasting));
+  }
+
+  /** One configuration more answers from it. @throws SetupError where it cannot begin */
+  async hold(): Promise<void> {
+    if (this.#users++ === 0) await this.#source.start();
+  }
+
+  /** The last to let go ends the watch. */
+  async letGo(): Promise<void> {
+    if (--this.#users === 0) await this.#source.stop();
+  }
+
+  describe(): string {
+    return this.#source.describe();
+  }
+}
+
+function entriesOfManifests(
+  table: ServiceEntryTable,
+  paths: readonly string[],
+  reduce: ReduceOptions,
+  { clock, log }: Pick<Site, "clock" | "log">,
+): EntrySource {
+  const source = new ManifestSource({
+    store: new ClusterStore({ clock, kinds: [] }),
+    serviceEntries: table,
+    paths,
+    clock,
+    reduce,
+    onProblem: (problem) => logManifestProblem(problem, log),
+  });
+  return {
+    start: () => orSetupError(() => source.start()),
+    stop: async () => source.stop(),
+    describe: () => "service entries: from manifests",
+  };
+}
+
+function digest(value: unknown): string {
+  const text = JSON.stringify(value, (_, part) => (part instanceof Uint8Array ? [...part] : part));
+  return nodeCrypto().hash("sha256", text);
+}

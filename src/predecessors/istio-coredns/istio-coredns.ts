@@ -1,0 +1,81 @@
+/** The plugin process of Istio's CoreDNS: DNS over gRPC about ServiceEntries (kube-dns facts 9.1 to 9.3). */
+
+import type { Clock } from "../../lib/clock.ts";
+import type { ProcessLog } from "../../lib/log.ts";
+import { MetricsRegistry } from "../../lib/metrics.ts";
+import type { Random } from "../../plugin/site.ts";
+import { CorefileServer } from "../corefile-server.ts";
+import { quoted } from "../kube-dns/kube-dns-corefile.ts";
+
+export interface IstioCoreDnsOptions {
+  /** Path of a kubeconfig; empty for the cluster around this pod. */
+  readonly kubeconfig: string;
+  /** Of the kubeconfig; empty for the current one. */
+  readonly context: string;
+  /** Files and folders in place of the API. */
+  readonly manifests: readonly string[];
+  /** What hosts without addresses get. */
+  readonly defaultAddresses: readonly string[];
+  /** Hosts without addresses get some of Istio's range. */
+  readonly automaticAddresses: boolean;
+  /** Empty for all addresses. */
+  readonly bind: string;
+  readonly port: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: ProcessLog;
+  readonly failed: (reason: string) => void;
+}
+
+export class IstioCoreDns {
+  readonly #server: CorefileServer;
+  readonly #corefile: string;
+
+  constructor(options: IstioCoreDnsOptions) {
+    const { clock, random, log, failed } = options;
+    this.#corefile = corefileOf(options);
+    this.#server = new CorefileServer({
+      name: "istio-coredns",
+      plugins: [],
+      clock,
+      random,
+      log,
+      metrics: new MetricsRegistry({ processMetrics: false }),
+      onFatal: failed,
+    });
+  }
+
+  /** @throws what is wrong, in words */
+  start(): Promise<void> {
+    return this.#server.serve(this.#corefile);
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop();
+  }
+}
+
+function corefileOf(options: IstioCoreDnsOptions): string {
+  const { bind, port, kubeconfig, context, manifests, defaultAddresses, automaticAddresses } = options;
+  const source =
+    manifests.length > 0
+      ? [`manifests ${manifests.map(quoted).join(" ")}`]
+      : kubeconfig === ""
+        ? []
+        : [`kubeconfig ${[kubeconfig, ...(context === "" ? [] : [context])].map(quoted).join(" ")}`];
+  const lines = [
+    ...source,
+    ...(defaultAddresses.length > 0 ? [`default_address ${defaultAddresses.join(" ")}`] : []),
+    ...(automaticAddresses ? ["automatic_addresses"] : []),
+  ];
+  return [
+    `grpc://.:${port} {`,
+    ...(bind === "" ? [] : [`    bind ${bind}`]),
+    "    errors",
+    "    istio {",
+    ...lines.map((line) => `        ${line}`),
+    "    }",
+    "}",
+    "",
+  ].join("\n");
+}
