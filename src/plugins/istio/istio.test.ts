@@ -3,46 +3,16 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
-import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { Rcode } from "../../dns/index.ts";
-import { SystemClock } from "../../lib/clock.ts";
 import { answering, ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
 import type { IstioConfig } from "./config.ts";
+import { answers, entry, type Spec, VIP, vip } from "./fixtures/entries.ts";
 import istio from "./index.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-interface Spec {
-  readonly hosts?: readonly string[];
-  readonly addresses?: readonly string[];
-  readonly resolution?: string;
-  readonly ports?: readonly object[];
-}
-
-interface More {
-  readonly version?: string;
-  readonly namespace?: string;
-  readonly created?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly status?: object;
-}
-
-function entry(name: string, spec: Spec, more: More = {}): object {
-  const { version = "v1alpha3", namespace = "default", created, labels, status } = more;
-  return {
-    apiVersion: `networking.istio.io/${version}`,
-    kind: "ServiceEntry",
-    metadata: { name, namespace, ...(created !== undefined && { creationTimestamp: created }), labels },
-    spec: { resolution: "DNS", location: "MESH_INTERNAL", ports: [PORT], ...spec },
-    ...(status !== undefined && { status }),
-  };
-}
-
-const PORT = { number: 8080, name: "http", protocol: "HTTP" };
 
 type Running = PluginTest<IstioConfig> & { write(...entries: readonly object[]): Promise<void> };
 
@@ -67,19 +37,6 @@ async function fromFiles(entries: readonly object[], ...lines: readonly string[]
     },
   });
 }
-
-async function answers(test: PluginTest<IstioConfig>, name: string, type = "A"): Promise<string[] | string> {
-  const { rcode, answer, authority, reply } = await test.ask({ name, type });
-  assert.equal(reply.authoritative, true);
-  assert.deepEqual(authority, []);
-  if (rcode === Rcode.NXDOMAIN) return "NXDOMAIN";
-  assert.equal(rcode, Rcode.NOERROR);
-  return answer;
-}
-
-/** An entry's addresses, for hosts under test. */
-const VIP = ["127.255.0.2"];
-const vip = (name: string, address = "127.255.0.2"): string[] => [`${name} 3600 IN A ${address}`];
 
 describe("what Istio's plugin answered (kube-dns facts 9.3)", () => {
   type Row = readonly [
@@ -372,80 +329,6 @@ describe("istio", () => {
       assert.deepEqual((await test.ask({ name, next })).answer, ["elsewhere. 5 IN A 192.0.2.9"]);
     assert.equal((await test.ask({ name: "c.global.", next })).rcode, Rcode.NXDOMAIN);
     assert.deepEqual((await test.ask({ name: "a.global.", next })).answer, vip("a.global."));
-  });
-
-  for (const version of ["v1", "v1beta1", "v1alpha3"]) {
-    it(`watches a live API that serves ${version}`, async () => {
-      const types = RESOURCE_TYPES.filter(
-        (type) => type.plural !== "serviceentries" || type.version === version,
-      );
-      await using api = await ApiSimulator.start({ types });
-      api.put("serviceentries", entry("one", { hosts: ["*.test.global"], addresses: VIP }, { version }));
-      const clock = new SystemClock();
-      const test = PluginTest.of(istio, `istio {\nendpoint ${api.url}\n}`, { site: { clock } });
-      await test.start();
-      try {
-        assert.equal(test.instances[0]?.ready?.(), true);
-        assert.deepEqual(await answers(test, "service1.test.global."), vip("service1.test.global."));
-        api.put(
-          "serviceentries",
-          entry("two", { hosts: ["two.global"], addresses: ["127.255.0.7"] }, { version }),
-        );
-        await until(() => api.openWatches === 1);
-        while ((await answers(test, "two.global.")) === "NXDOMAIN")
-          await new Promise((resolve) => setImmediate(resolve));
-        api.delete("serviceentries", "default", "one");
-        while ((await answers(test, "a.test.global.")) !== "NXDOMAIN")
-          await new Promise((resolve) => setImmediate(resolve));
-        assert.match(
-          test.instances[0]?.describeState?.().join() ?? "",
-          /service entries: watching, age \d+s/,
-        );
-      } finally {
-        await test.stop();
-      }
-    });
-  }
-
-  it("answers SERVFAIL until the entries are listed", async () => {
-    await using api = await ApiSimulator.start();
-    api.permits = () => false;
-    const clock = new SystemClock();
-    const test = PluginTest.of(istio, `istio {\nendpoint ${api.url}\n}`, { site: { clock } });
-    for (const instance of test.instances) await instance.start?.();
-    try {
-      assert.equal(test.instances[0]?.ready?.(), false);
-      const outcome = await test.outcome({ name: "a.global." });
-      assert.ok(outcome.kind === "failed");
-      assert.equal(outcome.rcode, Rcode.SERVFAIL);
-    } finally {
-      await test.stop();
-    }
-  });
-
-  it("a reload takes over what is watched, unless it wants something else", async () => {
-    await using api = await ApiSimulator.start();
-    api.put("serviceentries", entry("one", { hosts: ["a.global"], addresses: VIP }));
-    const clock = new SystemClock();
-    const make = (line: string) =>
-      PluginTest.of(istio, `istio {\nendpoint ${api.url}\n${line}\n}`, { site: { clock } });
-    const first = make("");
-    await first.start();
-    const lists = (): number => api.requests.length;
-    const before = lists();
-    const second = make("ttl 7");
-    second.instances[0]?.inherit?.(first.instances.map((instance) => ({ name: "istio", instance })));
-    await second.start();
-    assert.equal(lists(), before);
-    await first.stop();
-    assert.deepEqual(await answers(second, "a.global."), ["a.global. 7 IN A 127.255.0.2"]);
-    const third = make("default_address 127.255.0.9");
-    third.instances[0]?.inherit?.(second.instances.map((instance) => ({ name: "istio", instance })));
-    await third.start();
-    assert.ok(lists() > before);
-    await second.stop();
-    assert.deepEqual(await answers(third, "a.global."), vip("a.global."));
-    await third.stop();
   });
 });
 

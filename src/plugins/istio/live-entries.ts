@@ -7,7 +7,7 @@ import { WatchLog } from "../../kubernetes/api/watch-log.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
 import type { Site } from "../../plugin/index.ts";
-import type { EntrySource } from "./watched-entries.ts";
+import type { EntrySource } from "./entry-source.ts";
 
 /** Entries that cannot be used are named once, and no more of them than this. */
 const MAX_UNUSABLE = 1000;

@@ -10,17 +10,10 @@ import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
 import type { IstioConfig } from "./config.ts";
+import type { EntrySource } from "./entry-source.ts";
 
 /** By which a reload finds what it may take over. */
 export const WATCHED_ENTRIES = new ServiceKey<WatchedEntries>("istio/entries");
-
-/** Fills a table. */
-export interface EntrySource {
-  /** @throws SetupError where it cannot begin */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  describe(): string;
-}
 
 export class WatchedEntries {
   readonly table: ServiceEntryTable;
