@@ -6,7 +6,7 @@ import { afterEach, describe, it } from "node:test";
 import { Rcode } from "../../dns/index.ts";
 import { answering, ConfigRefused, PluginTest, records, until } from "../../plugin/testing.ts";
 import type { IstioConfig } from "./config.ts";
-import { answers, entry, type Spec, VIP, vip } from "./fixtures/entries.ts";
+import { answers, entry, PORT, type Spec, VIP, vip } from "./fixtures/entries.ts";
 import istio from "./index.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -45,7 +45,7 @@ describe("what Istio's plugin answered (kube-dns facts 9.3)", () => {
     lines: readonly string[],
     questions: readonly (readonly [name: string, type: string, expected: readonly string[] | "NXDOMAIN"])[],
   ];
-  const one = (spec: Spec, more: More = {}): object[] => [entry("one", spec, more)];
+  const one = (spec: Spec): object[] => [entry("one", spec)];
   const rows: readonly Row[] = [
     [
       "addresses of an entry, the owner spelled as in the query",
