@@ -109,6 +109,16 @@ async function eventually<T>(path: string, isWanted: (answer: T) => boolean): Pr
   }
 }
 
+/** Asks ten times a second for as long as something takes that waits to hear of it. */
+async function whileAsked<T>(name: string, task: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => void ask(server, name), 100);
+  try {
+    return await task();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 describe("the API", () => {
   test("answers as its schema says", async () => {
     const { properties } = await get<{ properties: Record<string, object> }>("schema");
@@ -283,9 +293,7 @@ describe("commands", () => {
       ];
       await using program = portolan(["tail", ...flags]);
       // It hears of what comes after it has begun.
-      const timer = setInterval(() => void ask(server, "tailed.example.org."), 100);
-      const [line] = await program.waitForOutput(/.*\n/, 0);
-      clearInterval(timer);
+      const [line] = await whileAsked("tailed.example.org.", () => program.waitForOutput(/.*\n/, 0));
       if (json) assert.equal(JSON.parse(line).name, "tailed.example.org.");
       else
         assert.match(
@@ -338,6 +346,14 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.waitForSelector(".connection.live");
   }
 
+  /** Of WCAG's rules, as far as axe can tell. */
+  async function violationsIn(page: Page): Promise<string[]> {
+    await page.evaluate(axe);
+    return page.evaluate(
+      "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))",
+    );
+  }
+
   for (const [scheme, width] of [
     ["light", 1280],
     ["dark", 390],
@@ -356,11 +372,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
         if (path === "names") await page.waitForSelector(".services .card");
         const excess = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         assert.equal(excess, 0, `${path} scrolls sideways`);
-        await page.evaluate(axe);
-        const violations: string[] = await page.evaluate(
-          "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ target }) => target).join(', ')))",
-        );
-        assert.deepEqual(violations, [], path);
+        assert.deepEqual(await violationsIn(page), [], path);
       }
       assert.deepEqual(faults, []);
       await context.close();
@@ -373,10 +385,8 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.fill("input[name=name]", "shown.example.org");
     await page.click("button[type=submit]");
     // It hears of what comes after it has begun to listen.
-    const timer = setInterval(() => void ask(server, "shown.example.org."), 100);
     const why = page.getByRole("button", { name: "Why: shown.example.org. A" });
-    await why.first().click();
-    clearInterval(timer);
+    await whileAsked("shown.example.org.", () => why.first().click());
     await page.waitForSelector(".verdict");
     assert.match(await page.locator(".verdict").innerText(), /^NOERROR by (cache|template)/);
     await page.keyboard.press("Escape");
@@ -396,6 +406,54 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.click("text=Look");
     await page.getByRole("button", { name: "Forget kept.example.org. A" }).click();
     await page.waitForSelector("text=1 answers forgotten");
+    await page.close();
+  });
+
+  test("sets the level of the log after sign-in", async () => {
+    const page = await browser.newPage();
+    await open(page, "configuration");
+    await page.click("summary");
+    await page.fill("input[type=password]", TOKEN);
+    await page.click("text=Sign in >> nth=-1");
+    await page.getByLabel("Level of the log").selectOption("warning");
+    await page.getByText("The log begins at warning.").waitFor();
+    assert.deepEqual(await violationsIn(page), []);
+    await page.getByLabel("Level of the log").selectOption("info");
+    await page.getByText("The log begins at info.").waitFor();
+    await page.close();
+  });
+
+  test("goes by keys alone", async () => {
+    const page = await browser.newPage();
+    await open(page, "now");
+    const focused = (): Promise<string> => page.evaluate("document.activeElement?.textContent ?? ''");
+    await page.keyboard.press("Tab");
+    assert.match(await focused(), /^Skip to the content$/);
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), "Now");
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(), "Queries");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Queries" }).waitFor();
+    await page.fill("input[name=name]", "by-keys.example.org");
+    await page.keyboard.press("Enter");
+    await whileAsked("by-keys.example.org.", async () => {
+      const why = page.getByRole("button", { name: "Why: by-keys.example.org. A" }).first();
+      await why.waitFor();
+      await why.focus();
+      // Others come in front meanwhile, and the button keeps the focus.
+      const count = await page.getByRole("row").count();
+      await page
+        .getByRole("row")
+        .nth(count + 1)
+        .waitFor();
+    });
+    assert.equal(await focused(), "Why");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(".verdict");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "hidden" });
+    assert.equal(await focused(), "Why");
     await page.close();
   });
 

@@ -243,7 +243,7 @@ ${block("slow.example", slow)}${block("dead.example", dead)}${block("forged.exam
     ],
     [
       "retries",
-      /repeats by clients that waited in vain/,
+      /are repeats: the first reply failed, came late or was lost/,
       /^pay\/deployment\/till 15 of 30 queries \(50 %\)$/,
       /single-request-reopen/,
     ],

@@ -95,7 +95,7 @@ export class FleetWatch {
       if (!isNow(now)) return away(address, "answers, and is no console of Portolan");
       return { address, now: trimmed(now), sha512: textOf(configuration, "sha512"), problem: "" };
     } catch (error) {
-      return away(address, error instanceof Error ? error.message : String(error));
+      return away(address, reasonOf(error));
     }
   }
 
@@ -140,6 +140,18 @@ interface FoundAddresses {
   readonly source: string;
   readonly addresses: readonly string[];
   readonly problem: string;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there (ECONNREFUSED)",
+  EHOSTUNREACH: "no way leads there (EHOSTUNREACH)",
+  ENETUNREACH: "no way leads there (ENETUNREACH)",
+  ECONNRESET: "it hung up (ECONNRESET)",
+};
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return REASONS["code" in error ? String(error.code) : ""] ?? error.message;
 }
 
 function away(address: string, problem: string): ReplicaRow {

@@ -5,7 +5,7 @@ import { isOfSearchPath } from "./search-path.ts";
 import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, whoAsks } from "./traffic.ts";
 
 /** Of all queries: all such names together, and one of them alone. */
-const LEAST_SHARE = 0.05;
+const LEAST_SHARE = 0.02;
 const LEAST_OF_NAME = 10;
 
 export const absentNames: Rule = (_capture, traffic) => {

@@ -36,7 +36,7 @@ export const retries: Rule = (_capture, traffic) => {
   return [
     {
       code: "retries",
-      title: `${ofQueries(count, traffic.total)} are repeats by clients that waited in vain`,
+      title: `${ofQueries(count, traffic.total)} are repeats: the first reply failed, came late or was lost`,
       explanation:
         lost > count / 2
           ? `${percent(lost / count)} of the questions had been answered in time: the replies were lost between here and the client, or the client dropped them.`

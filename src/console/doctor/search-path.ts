@@ -5,7 +5,7 @@ import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, workloadOf } from "./t
 import { dnsConfigPatch, type WorkloadName, workloadText } from "./workload-names.ts";
 
 /** Of the queries of a namespace: what is below is how resolvers work. */
-const LEAST_SHARE = 0.2;
+const LEAST_SHARE = 0.1;
 const MOST_CAUSES = 5;
 
 /** Whether nobody meant the name, and a search path made it. @param row was denied */

@@ -11,6 +11,7 @@ const SLOWER = 5;
 const LEAST_SLOWER = 20;
 const LEAST_EXCHANGES = 10;
 const FAILING = 0.05;
+const LEAST_ERRORS = 3;
 const DISCARDED = 5;
 
 interface Measured {
@@ -116,7 +117,8 @@ export const failingUpstreams: Rule = (capture, traffic) => {
     return [{ code: "failing-upstream", reason: "the capture has no facts about the server" }];
   const failing = measured(capture).filter(
     ({ exchanges, errors, failedChecks }) =>
-      failedChecks > 0 || (exchanges >= LEAST_EXCHANGES && errors >= FAILING * exchanges),
+      failedChecks > 0 ||
+      (exchanges >= LEAST_EXCHANGES && errors >= LEAST_ERRORS && errors >= FAILING * exchanges),
   );
   if (failing.length === 0) return [];
   const names = new Tally();

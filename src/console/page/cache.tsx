@@ -3,7 +3,7 @@ import type { CacheAnswer } from "../api-types.ts";
 import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
-import { fieldText, Problem } from "./parts.tsx";
+import { DomainName, fieldText, Problem } from "./parts.tsx";
 
 const name = signal("");
 const result = signal("");
@@ -34,7 +34,7 @@ export function CachePage() {
       <dl class="tiles">
         {answer?.caches.map(({ zones, entries, octets: taken, maxOctets }) => (
           <div key={zones.join()}>
-            <dt>{zones.join(" ")}</dt>
+            <dt>Cache of {zones.join(" ")}</dt>
             <dd>
               <strong>{count(entries)}</strong>{" "}
               <span>
@@ -106,7 +106,9 @@ export function CachePage() {
             <tbody>
               {answer.answers.map((row, index) => (
                 <tr key={index}>
-                  <td class="name">{row.name}</td>
+                  <td class="name">
+                    <DomainName name={row.name} />
+                  </td>
                   <td>{row.type}</td>
                   <td>{row.rcode}</td>
                   <td class="number">{row.answers}</td>

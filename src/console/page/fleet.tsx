@@ -74,7 +74,7 @@ export function FleetPage() {
                   {now?.hostname ?? ""} <code>{address}</code>
                 </th>
                 {now === null ? (
-                  <td colSpan={7} class="bad">
+                  <td colSpan={7} class="bad reason">
                     away: {reason}
                   </td>
                 ) : (

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { QueryRow } from "../api-types.ts";
 import { followQueries, get } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
-import { fieldText } from "./parts.tsx";
+import { DomainName, fieldText } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
 
 const FIELDS = [
@@ -20,12 +20,23 @@ const FIELDS = [
 type Filter = Readonly<Record<string, string>>;
 
 export const filter = signal<Filter>({});
-const rows = signal<readonly QueryRow[]>([]);
+/** A row keeps its number while others come in front: buttons in it keep the focus. */
+interface NumberedRow {
+  readonly number: number;
+  readonly row: QueryRow;
+}
+
+const rows = signal<readonly NumberedRow[]>([]);
+let lastNumber = 0;
 const paused = signal(false);
 const leftOut = signal(0);
 const problem = signal("");
 
 const MOST_ROWS = 300;
+
+function numbered(row: QueryRow): NumberedRow {
+  return { number: ++lastNumber, row };
+}
 
 export function QueriesPage() {
   const wanted = filter.value;
@@ -38,9 +49,9 @@ export function QueriesPage() {
     get<{ queries: QueryRow[] }>("queries", wanted).then(
       ({ queries }) => {
         if (isOver) return;
-        rows.value = queries;
+        rows.value = queries.map(numbered);
         end = followQueries(wanted, (added, missed) => {
-          rows.value = [...[...added].reverse(), ...rows.value].slice(0, MOST_ROWS);
+          rows.value = [...[...added].reverse().map(numbered), ...rows.value].slice(0, MOST_ROWS);
           leftOut.value += missed;
         });
       },
@@ -62,8 +73,8 @@ export function QueriesPage() {
           {problem.value}
         </p>
       )}
-      <p class="note" role="status">
-        {stopped ? "Stands still." : "Live."} {rows.value.length} queries
+      <p class="note">
+        <span role="status">{stopped ? "Stands still." : "Live."}</span> {rows.value.length} queries
         {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
       </p>
       <section class="scroll" aria-label="Queries" tabIndex={0}>
@@ -86,8 +97,8 @@ export function QueriesPage() {
             </tr>
           </thead>
           <tbody>
-            {rows.value.map((row, index) => (
-              <Row key={`${row.time} ${row.client} ${row.name} ${index}`} row={row} />
+            {rows.value.map(({ number, row }) => (
+              <Row key={number} row={row} />
             ))}
           </tbody>
         </table>
@@ -101,13 +112,17 @@ function Row({ row }: { readonly row: QueryRow }) {
   return (
     <tr>
       <td>{clock(row.time, true)}</td>
-      <td class="name">{row.name}</td>
+      <td class="name">
+        <DomainName name={row.name} />
+      </td>
       <td>{row.type}</td>
       <td class={isBad ? "bad" : ""}>
         {row.rcode === "-" ? (row.shed === true ? "given up" : "no reply") : row.rcode}
         {row.rcode === "NOERROR" && row.answers === 0 ? " (empty)" : ""}
       </td>
-      <td class="name">{row.workload ?? row.client}</td>
+      <td class="name">
+        <DomainName name={row.workload ?? row.client} />
+      </td>
       <td>{row.plugin === "" ? "–" : row.plugin}</td>
       <td class="number">{milliseconds(row.duration)}</td>
       <td>

@@ -1,7 +1,7 @@
 import type { TopRow, WhoView } from "../api-types.ts";
 import { count, share } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
-import { Problem } from "./parts.tsx";
+import { DomainName, Problem } from "./parts.tsx";
 
 export function WhoPage() {
   const { answer, problem } = useAnswer<WhoView>("who", { rows: "40" }, 3_000);
@@ -57,7 +57,10 @@ function Top({
           <li key={row.key}>
             <details>
               <summary>
-                <span class="name">{row.workload ?? row.key}</span>
+                <span class="name">
+                  <DomainName name={row.workload ?? row.key} />
+                  <Failures row={row} />
+                </span>
                 <span class="number">
                   {count(row.queries)}
                   {row.error > 0 ? ` ±${count(row.error)}` : ""}{" "}
@@ -87,6 +90,17 @@ function Top({
       </ul>
     </section>
   );
+}
+
+/** Of which part is worth a mark: a denial now and then is how resolvers work. */
+const MARKED = 0.1;
+
+function Failures({ row: { queries, nxdomain, servfail } }: { readonly row: TopRow }) {
+  const marks = [
+    ...(nxdomain >= MARKED * queries ? [`${share(nxdomain / queries)} NXDOMAIN`] : []),
+    ...(servfail >= MARKED * queries ? [`${share(servfail / queries)} SERVFAIL`] : []),
+  ];
+  return marks.length === 0 ? null : <small class="bad marks">{marks.join(", ")}</small>;
 }
 
 function QueriesOf({
