@@ -15,6 +15,7 @@ import { drawChart } from "./report/chart.ts";
 import { writeMarkdown } from "./report/markdown.ts";
 import { noResults, type Results } from "./results.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
+import { runZoneBenchmark } from "./zones/run-zones.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -25,7 +26,9 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(sign
 await runScript(async () => {
   const options = readOptions();
   if (options === undefined) return;
-  requireTools(options.onlyCluster ? ["dnsperf", "taskset"] : ["dnsperf", "unbound", "taskset"]);
+  requireTools(
+    options.onlyCluster || options.onlyZones ? ["dnsperf", "taskset"] : ["dnsperf", "unbound", "taskset"],
+  );
   if (options.build) await provideBuild(root, process.execPath);
   const folder = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -43,7 +46,9 @@ async function measured(
 ): Promise<Results> {
   if (options.onlyCluster) return await withCluster(former, folder);
   if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options.soak);
-  return { ...(await run(options, folder)), cluster: former?.cluster, memory: former?.memory };
+  if (options.onlyZones) return await withZones(former, folder, options);
+  const { cluster, memory, zones } = former ?? {};
+  return { ...(await run(options, folder)), cluster, memory, zones };
 }
 
 async function run(options: BenchmarkOptions, folder: string): Promise<Results> {
@@ -69,6 +74,15 @@ async function withMemory(
 ): Promise<Results> {
   const memory = await runMemoryBenchmark(root, folder, { soak, say: (line) => console.log(line) });
   return { ...(former ?? noResults(memory.machine, memory.startedAt)), memory };
+}
+
+async function withZones(
+  former: Results | undefined,
+  folder: string,
+  { seconds, rounds }: BenchmarkOptions,
+): Promise<Results> {
+  const zones = await runZoneBenchmark(root, folder, { seconds, rounds, say: (line) => console.log(line) });
+  return { ...(former ?? noResults(zones.machine, zones.startedAt)), zones };
 }
 
 function readResults(folder: string): Results | undefined {

@@ -56,6 +56,12 @@ describe("the command line", () => {
     assert.deepEqual([onlyCluster, output], [true, "/tmp/bench"]);
   });
 
+  test("measures a large zone alone, for as long and as often as is said", () => {
+    const { onlyZones, seconds, rounds } = options("--zones", "--seconds", "1", "--rounds", "2");
+    assert.deepEqual([onlyZones, seconds, rounds], [true, 1, 2]);
+    assert.throws(() => options("--zones", "--servers", "portolan"), OptionError);
+  });
+
   test("asks for help", () => assert.equal(parseOptions(["--help"]), "help"));
 
   for (const [argv, message] of [

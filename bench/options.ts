@@ -19,6 +19,8 @@ export interface BenchmarkOptions {
   readonly onlyCluster: boolean;
   /** The same for memory and pauses. */
   readonly onlyMemory: boolean;
+  /** The same for a large zone; {@link seconds} and {@link rounds} count for it as well. */
+  readonly onlyZones: boolean;
   /** Minutes of load in place of the measurements of {@link onlyMemory}. */
   readonly soak: number | undefined;
   /** Whether `dist/` is built first where the sources are newer. */
@@ -55,6 +57,8 @@ export const HELP = `npm run bench -- [options]
                         time to sync, memory, latency of changes. Its figures come beside those that are there
   --memory              only memory and pauses (some ten minutes): 100,000 and 1,000,000 cached names, and the usual
                         Corefile beside a live cluster, through mixed load, a relist, a silent upstream and a reload
+  --zones               only a zone of a million records beside NSD and Knot: time to load, memory, CPU a query.
+                        --seconds and --rounds say how long and how often
   --soak MINUTES        the last of these alone, over and over
   --no-build            run what is in dist/, or the sources where they are newer
   --help
@@ -93,16 +97,23 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     output: resolve(values.output),
     onlyCluster: isAlone("cluster", values.cluster, values),
     onlyMemory: isAlone("memory", values.memory, values),
+    onlyZones: isAlone("zones", values.zones, values, ["seconds", "rounds"]),
     soak: values.soak === undefined ? undefined : positive("--soak", values.soak),
     build: values.build,
   };
 }
 
 /** What says how workloads are measured says nothing of the cluster, nor of memory. */
-function isAlone(name: string, isWanted: boolean, values: ReturnType<typeof parsed>["values"]): boolean {
+function isAlone(
+  name: string,
+  isWanted: boolean,
+  values: ReturnType<typeof parsed>["values"],
+  takes: readonly string[] = [],
+): boolean {
   if (!isWanted) return false;
   for (const option of ["seconds", "rounds", "workloads", "servers", "server", "server-config"] as const)
-    if (values[option] !== undefined) throw new OptionError(`--${name} and --${option} do not go together`);
+    if (values[option] !== undefined && !takes.includes(option))
+      throw new OptionError(`--${name} and --${option} do not go together`);
   return true;
 }
 
@@ -121,6 +132,7 @@ function parsed(argv: readonly string[]) {
         output: { type: "string", default: dirname(fileURLToPath(import.meta.url)) },
         cluster: { type: "boolean", default: false },
         memory: { type: "boolean", default: false },
+        zones: { type: "boolean", default: false },
         soak: { type: "string" },
         build: { type: "boolean", default: true },
         help: { type: "boolean", default: false },

@@ -3,6 +3,7 @@ import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
 import type { Machine } from "./machine-facts.ts";
 import type { MemoryResults } from "./memory/memory-results.ts";
+import type { ZoneResults } from "./zones/zone-results.ts";
 
 /** One server under one workload in one round. */
 export interface Sample {
@@ -61,6 +62,8 @@ export interface Results {
   readonly cluster?: ClusterResults | undefined;
   /** The same: `--memory`. */
   readonly memory?: MemoryResults | undefined;
+  /** The same: `--zones`. */
+  readonly zones?: ZoneResults | undefined;
   /** How each server was started for each workload, from the first round. */
   readonly configurations: readonly Configuration[];
 }

@@ -5,6 +5,7 @@ import { clusterSection } from "./cluster.ts";
 import { memorySection } from "./memory.ts";
 import { cpuMicroseconds, type Figure, figureAt, queriesPerSecond, samplesAt, serversOf } from "./summary.ts";
 import { judge } from "./targets.ts";
+import { zoneSection } from "./zones.ts";
 
 export function writeMarkdown(results: Results): string {
   const { rounds, seconds, warmUpSeconds } = results;
@@ -20,7 +21,7 @@ microseconds at half of the queries/s that the same server had just answered, qu
 
 ![CPU time a query, by workload and server](results.svg)
 
-${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), memorySection(results.memory)].join("\n")}
+${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), memorySection(results.memory), zoneSection(results.zones)].join("\n")}
 ## What must be reached
 
 Ratios are taken within each round.

@@ -3,6 +3,7 @@ import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 import { CLUSTER_TARGETS } from "./cluster-targets.ts";
 import { cpuMicroseconds, type Figure, p99Microseconds, queriesPerSecond, ratioOf } from "./summary.ts";
+import { zoneFigure, zoneRatio } from "./zones.ts";
 
 export interface TargetResult {
   readonly about: string;
@@ -22,6 +23,23 @@ interface Target {
   readonly unit: string;
   reached(results: Results): Spread | undefined;
 }
+
+const ZONE_TARGETS: readonly Target[] = [
+  {
+    about: "Large zone: CPU a query, to nsd",
+    limit: 1.2,
+    isLowest: false,
+    unit: "×",
+    reached: ({ zones }) => zoneRatio(zones, "portolan", "nsd"),
+  },
+  {
+    about: "Large zone: from start to first answer",
+    limit: 4,
+    isLowest: false,
+    unit: "s",
+    reached: ({ zones }) => zoneFigure(zones, "portolan", ({ loadSeconds }) => loadSeconds),
+  },
+];
 
 const TARGETS: readonly Target[] = [
   ...["cached-1k", "cached-100k"].flatMap((workload) => [
@@ -65,6 +83,7 @@ const TARGETS: readonly Target[] = [
     reached: ({ atRest }) => spreadOf(atRest.map(({ firstAnswer }) => firstAnswer)),
   },
   ...CLUSTER_TARGETS,
+  ...ZONE_TARGETS,
 ];
 
 export function judge(results: Results): TargetResult[] {
