@@ -18,7 +18,7 @@ test("help lists commands and plugins", async (t) => {
 test("help PLUGIN is its README", async (t) => {
   const { code, output } = await runPortolan(["help", "cache"], { cwd: makeTree(t, {}) });
   assert.equal(code, 0);
-  assert.match(output, /^cache\n\nKeeps answers/);
+  assert.match(output, /^cache\n\nCaches responses/);
   assert.match(output, /\n {4}cache \[TTL\]/);
   assert.ok(!output.includes("```"));
   assert.equal(stripVTControlCharacters(output), output);

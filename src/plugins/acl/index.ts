@@ -5,7 +5,7 @@ import { ruleOfDirective } from "./config.ts";
 
 export default definePlugin({
   name: "acl",
-  summary: "Blocks, filters or drops queries by the address of the client and the type asked for.",
+  summary: "Allows, blocks, filters or drops queries by client address and query type.",
   config: merged(ruleOfDirective),
   create: (rules, { metrics }) => new AccessControl(rules, metrics),
 });

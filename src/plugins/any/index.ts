@@ -4,7 +4,7 @@ import { answerAny } from "./handler.ts";
 
 export default definePlugin({
   name: "any",
-  summary: "Answers queries of type ANY with one small record.",
+  summary: "Answers queries of type ANY with a single small record (RFC 8482).",
   config: directive({ occurrences: "last" }),
   create: () => ({ handle: answerAny }),
 });

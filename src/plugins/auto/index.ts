@@ -5,7 +5,7 @@ import { AutoZones } from "./handler.ts";
 
 export default definePlugin({
   name: "auto",
-  summary: "Serves zones from all master files of a folder, as they come and go.",
+  summary: "Serves all zone files in a directory, and picks up new and removed files.",
   config: autoConfig,
   create: (config, site) => new AutoZones(config, site),
 });

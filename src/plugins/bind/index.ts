@@ -6,7 +6,7 @@ const EXPECTED = "an IP address, or the name of an interface of this machine";
 
 export default definePlugin({
   name: "bind",
-  summary: "Listens on the given addresses or interfaces instead of on all.",
+  summary: "Listens on the given addresses or interfaces instead of on all of them.",
   config: merged(
     directive({
       args: { addresses: restTokens() },

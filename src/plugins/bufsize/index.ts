@@ -9,7 +9,7 @@ const size = integer({ min: 512, max: 4096, problem: () => "must be within 512 -
 
 export default definePlugin({
   name: "bufsize",
-  summary: "Limits the size of UDP messages, so that no path has to cut them into fragments.",
+  summary: "Limits the size of UDP messages to prevent IP fragmentation.",
   config: merged(directive({ args: { size: optional(size, DEFAULT_SIZE) }, occurrences: "each" })),
   configure(lines, _settings, { report, span }) {
     if (lines.length < 2) return;

@@ -9,7 +9,7 @@ import { ShownCache } from "./view.ts";
 
 export default definePlugin({
   name: "cache",
-  summary: "Keeps answers, and gives them again until they expire.",
+  summary: "Caches responses until they expire.",
   config: cacheDirective,
   create(config, site) {
     const settings = settingsOf(config, site.machine.memoryLimit);

@@ -6,7 +6,7 @@ const DEFAULT_AUTHORS = ["Portolan authors"];
 
 export default definePlugin({
   name: "chaos",
-  summary: "Answers queries of class CH for version, host name and authors of the server.",
+  summary: "Answers CH queries for the version, host name and authors of the server.",
   config: merged(
     directive({ args: { version: optional(text()), authors: rest(text()) }, occurrences: "each" }),
   ),

@@ -25,7 +25,7 @@ const replica: Value<string> = {
 
 export default definePlugin({
   name: "console",
-  summary: "Shows in a web page, and by its API, what the server does.",
+  summary: "Shows what the server does, on a web page and through an HTTP API.",
   config: directive({
     args: { address: optional(listenAddress(), "127.0.0.1:8184") },
     options: {

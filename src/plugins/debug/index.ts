@@ -3,7 +3,7 @@ import { definePlugin, directive } from "../../plugin/index.ts";
 
 export default definePlugin({
   name: "debug",
-  summary: "Prints debug lines, and stack traces of plugins that fail.",
+  summary: "Logs debug messages, and the stack traces of plugins that fail.",
   config: directive({ occurrences: "each" }),
   configure(_config, settings) {
     settings.debug = true;

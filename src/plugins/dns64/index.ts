@@ -24,7 +24,7 @@ const prefix: Value<Nat64Prefix> = {
 
 export default definePlugin({
   name: "dns64",
-  summary: "Makes IPv6 addresses out of IPv4 addresses, for clients behind NAT64.",
+  summary: "Synthesizes AAAA records from A records, for clients behind NAT64 (RFC 6147).",
   config: directive({
     args: { given: optional(prefix) },
     options: { prefix: single(prefix), translate_all: flag(), allow_ipv4: flag(), translate_ptr: flag() },

@@ -5,7 +5,7 @@ import { OnlineSigning } from "./handler.ts";
 
 export default definePlugin({
   name: "dnssec",
-  summary: "Signs answers as they are given, with NSEC records made for each denial.",
+  summary: "Signs responses on the fly (DNSSEC), including NSEC records for denials.",
   config: dnssecConfig,
   create: (config, site) => new OnlineSigning(config, site),
 });

@@ -15,7 +15,7 @@ import { TapTarget } from "./target.ts";
 
 export default definePlugin({
   name: "dnstap",
-  summary: "Sends copies of queries and replies to a collector.",
+  summary: "Sends copies of queries and responses to a dnstap collector.",
   config: directive({
     args: { words: rest(text(), 1) },
     options: {

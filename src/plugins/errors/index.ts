@@ -32,7 +32,7 @@ const pattern: Value<Pattern> = {
 
 export default definePlugin({
   name: "errors",
-  summary: "Logs why queries failed.",
+  summary: "Logs errors that occur while queries are processed.",
   config: directive({
     args: { output: optional(choice(["stdout"], { problem: (word) => `invalid log file: ${word}` })) },
     options: {

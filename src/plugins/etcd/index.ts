@@ -5,7 +5,7 @@ import { Etcd } from "./etcd.ts";
 
 export default definePlugin({
   name: "etcd",
-  summary: "Answers from SkyDNS records in etcd.",
+  summary: "Serves SkyDNS records from etcd.",
   config,
   create: (values, site) => new Etcd(values, site),
 });

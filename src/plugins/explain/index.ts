@@ -5,7 +5,7 @@ import { loopbackAddress } from "./loopback-address.ts";
 
 export default definePlugin({
   name: "explain",
-  summary: "Tells on the machine itself which way a query takes through the running server.",
+  summary: "Traces a query through the running server, for requests from the local machine.",
   leaderOnly: true,
   config: directive({ args: { address: optional(loopbackAddress(), "127.0.0.1:8183") } }),
   create: ({ address }, site) => new ExplainEndpoint(address, site),

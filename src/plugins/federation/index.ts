@@ -5,7 +5,7 @@ import { federate } from "./handler.ts";
 
 export default definePlugin({
   name: "federation",
-  summary: "Answers for the services of a federation of clusters.",
+  summary: "Answers names of federated Kubernetes clusters.",
   config,
   create: (values, site) => ({
     handle: federate(values, () => site.block.plugins().some(({ name }) => name === "kubernetes")),

@@ -5,7 +5,7 @@ import { FileZones } from "./handler.ts";
 
 export default definePlugin({
   name: "file",
-  summary: "Serves zones from master files (RFC 1035).",
+  summary: "Serves zones from zone files (RFC 1035).",
   config: fileConfig,
   configure(lines, settings) {
     if (lines.some(({ update }) => update !== undefined)) settings.takesUpdates = true;

@@ -4,7 +4,7 @@ import { Forwarder } from "./handler.ts";
 
 export default definePlugin({
   name: "forward",
-  summary: "Sends queries to other DNS servers and passes their answers on.",
+  summary: "Forwards queries to upstream DNS servers.",
   config: forwardDirective,
   allClasses: true,
   create: (config, site) => new Forwarder(config, site),

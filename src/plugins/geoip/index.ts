@@ -4,7 +4,7 @@ import { GeoIp } from "./geo-ip.ts";
 
 export default definePlugin({
   name: "geoip",
-  summary: "Looks up where clients are, for plugins that use metadata.",
+  summary: "Looks up the location of clients, as metadata for other plugins.",
   config: directive({
     args: { dbfile: required(text("the path of a MaxMind database")) },
     options: { "edns-subnet": flag() },

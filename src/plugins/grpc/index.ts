@@ -5,7 +5,7 @@ import { GrpcForwarder } from "./handler.ts";
 
 export default definePlugin({
   name: "grpc",
-  summary: "Sends queries to servers that speak DNS over gRPC, and passes their answers on.",
+  summary: "Forwards queries to upstream servers over gRPC.",
   config,
   create: (values, site) => new GrpcForwarder(values, site),
 });

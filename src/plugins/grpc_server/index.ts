@@ -5,7 +5,7 @@ const count = integer({ min: 0 });
 
 export default definePlugin({
   name: "grpc_server",
-  summary: "Bounds connections and streams of DNS over gRPC listeners.",
+  summary: "Limits connections and streams of DNS over gRPC listeners.",
   config: directive({ options: { max_streams: single(count), max_connections: single(count) } }),
   configure({ max_streams, max_connections }, settings) {
     settings.maxGrpcStreams = max_streams ?? settings.maxGrpcStreams;

@@ -35,7 +35,7 @@ const rules = optionList({ action: required(action), flags: rest(flag) });
 
 export default definePlugin({
   name: "header",
-  summary: "Sets and clears flags of queries and replies.",
+  summary: "Sets and clears header flags of queries and responses.",
   config: merged(
     directive({
       args: { more: overlooked() },

@@ -9,7 +9,7 @@ const lameduck = duration({
 
 export default definePlugin({
   name: "health",
-  summary: "Says over HTTP that the process is alive, and can delay its end.",
+  summary: "Serves a health check over HTTP, and can delay shutdown.",
   leaderOnly: true,
   config: directive({
     args: { address: optional(listenAddress(), ":8080") },

@@ -5,7 +5,7 @@ import { Hosts } from "./hosts.ts";
 
 export default definePlugin({
   name: "hosts",
-  summary: "Answers from a file in the form of /etc/hosts, and from lines in the Corefile.",
+  summary: "Answers from a file in the format of /etc/hosts, and from lines in the Corefile.",
   config: hostsConfig,
   create: (config, site) => new Hosts(config, site),
 });

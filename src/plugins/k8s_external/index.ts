@@ -5,7 +5,7 @@ import { KubernetesExternal } from "./kubernetes-external.ts";
 
 export default definePlugin({
   name: "k8s_external",
-  summary: "Answers for the services of a Kubernetes cluster with their external addresses.",
+  summary: "Serves the external addresses of Kubernetes Services in zones of your own.",
   config,
   create: (values, site) => new KubernetesExternal(values, site),
 });

@@ -5,7 +5,7 @@ import { KubernetesInstance } from "./instance.ts";
 
 export default definePlugin({
   name: "kubernetes",
-  summary: "Answers for the services and pods of a Kubernetes cluster.",
+  summary: "Serves the Services and Pods of a Kubernetes cluster.",
   config,
   create: (values, site) => new KubernetesInstance(values, site),
 });

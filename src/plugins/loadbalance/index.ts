@@ -17,7 +17,7 @@ const POLICIES = ["round_robin", "weighted"] as const;
 
 export default definePlugin({
   name: "loadbalance",
-  summary: "Changes the order of addresses in answers, evenly, by weight, or by network.",
+  summary: "Reorders addresses in answers: randomly, by weight, or by network.",
   config: directive({
     args: {
       policy: optional(choice(POLICIES, { problem: (word) => `unknown policy: ${word}` }), "round_robin"),

@@ -19,7 +19,7 @@ const classes = choice(["success", "denial", "error", "all"], {
 
 export default definePlugin({
   name: "log",
-  summary: "Writes a line about each query to the process log.",
+  summary: "Logs each query to standard output.",
   config: merged(
     directive({
       args: { target: scopesAndFormat() },

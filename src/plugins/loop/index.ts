@@ -4,7 +4,7 @@ import { LoopDetector } from "./loop-detector.ts";
 
 export default definePlugin({
   name: "loop",
-  summary: "Detects at the start that queries are forwarded back to this server, and ends it.",
+  summary: "Detects forwarding loops at startup, and stops the server.",
   config: bareDirective(),
   create: (_config, site) => new LoopDetector(site),
 });

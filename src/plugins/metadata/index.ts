@@ -3,7 +3,7 @@ import { definePlugin, directive, zones } from "../../plugin/index.ts";
 
 export default definePlugin({
   name: "metadata",
-  summary: "Collects facts about queries as labels, which other plugins use.",
+  summary: "Collects metadata about queries for other plugins.",
   config: directive({ args: { zones: zones() } }),
   create: (config) => ({ metadataZones: config.zones }),
 });

@@ -4,7 +4,7 @@ import { MinimalReplies } from "./minimal-replies.ts";
 
 export default definePlugin({
   name: "minimal",
-  summary: "Leaves authority and additional records out of answers.",
+  summary: "Leaves authority and additional records out of responses where possible.",
   config: directive({ occurrences: "last" }),
   create: (_config, { clock }) => ({ handle: new MinimalReplies(clock).handle }),
 });

@@ -18,7 +18,7 @@ const sockets: Value<number> = {
 
 export default definePlugin({
   name: "multisocket",
-  summary: "Answers on several threads, each with a socket of its own for each address.",
+  summary: "Answers on several threads, each with its own sockets.",
   config: directive({ args: { num_sockets: optional(sockets) } }),
   configure({ num_sockets }, settings, { machine }) {
     settings.sockets = num_sockets ?? machine.parallelism;

@@ -7,7 +7,7 @@ const MAX_OCTETS = 255;
 
 export default definePlugin({
   name: "nsid",
-  summary: "Tells clients that ask for it which server answered.",
+  summary: "Adds an identifier of the server to responses, for clients that ask for it (RFC 5001).",
   config: directive({
     args: { data: rest(text()) },
     check({ data }, report, at) {

@@ -8,7 +8,7 @@ const EVENTS = ["startup", "shutdown", "certrenew"] as const;
 
 export default definePlugin({
   name: "on",
-  summary: "Runs a command when the server has started, or before it ends.",
+  summary: "Runs a command when the server starts or stops.",
   leaderOnly: true,
   config: directive({
     args: {

@@ -5,7 +5,7 @@ import { ProxyGreeting } from "./proxy-greeting.ts";
 
 export default definePlugin({
   name: "proxyproto",
-  summary: "Takes the addresses of clients from headers of the PROXY protocol.",
+  summary: "Takes client addresses from PROXY protocol headers.",
   config: proxyConfig,
   configure(config, settings) {
     settings.greeting = new ProxyGreeting(config);

@@ -8,7 +8,7 @@ const monitor = choice(["until-ready", "continuously"], {
 
 export default definePlugin({
   name: "ready",
-  summary: "Says over HTTP whether all plugins can answer queries.",
+  summary: "Serves a readiness check over HTTP: whether all plugins can answer queries.",
   leaderOnly: true,
   config: directive({
     args: { address: optional(listenAddress(), ":8181") },

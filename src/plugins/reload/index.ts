@@ -16,7 +16,7 @@ const jitter: Value<number> = {
 
 export default definePlugin({
   name: "reload",
-  summary: "Looks whether the Corefile changed, and puts it into force.",
+  summary: "Reloads the Corefile when it changes.",
   leaderOnly: true,
   config: directive({
     args: { interval: optional(interval, 30_000), jitter: optional(jitter, 15_000) },

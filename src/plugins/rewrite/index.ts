@@ -6,7 +6,7 @@ import { Rewriter } from "./rewriter.ts";
 
 export default definePlugin({
   name: "rewrite",
-  summary: "Changes the names, types and options of queries, and puts their replies right again.",
+  summary: "Rewrites queries on their way in, and responses on their way out.",
   config: customDirective(
     {
       usage: "[continue|stop] FIELD ARGS...",

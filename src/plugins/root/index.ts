@@ -4,7 +4,7 @@ import { checkDirectory } from "./check-directory.ts";
 
 export default definePlugin({
   name: "root",
-  summary: "Sets the directory that the relative paths of other plugins start from.",
+  summary: "Sets the directory that relative paths of other plugins start from.",
   config: directive({ args: { path: required(text("a directory")) }, occurrences: "last" }),
   configure({ path }, settings) {
     settings.root = path;

@@ -5,7 +5,7 @@ import { SecondaryZones } from "./handler.ts";
 
 export default definePlugin({
   name: "secondary",
-  summary: "Serves zones that it transfers from their primary servers.",
+  summary: "Serves zones transferred from primary servers.",
   config: secondaryConfig,
   create: (lines, site) => new SecondaryZones(lines, site),
 });

@@ -15,7 +15,7 @@ function reportOption(line: { readonly name: Token }, { report }: ConfigContext)
 
 export default definePlugin({
   name: "shed",
-  summary: "Counts queries that are given up because too many wait.",
+  summary: "Sheds load: gives up the oldest queries when too many wait, and counts them.",
   config: customDirective(declared.description, (occurrences: readonly Directive[], context) => {
     const before = context.report.diagnostics.length;
     const [first] = occurrences;

@@ -5,7 +5,7 @@ import { ZoneFileSigning } from "./zone-file-signing.ts";
 
 export default definePlugin({
   name: "sign",
-  summary: "Signs zone files (DNSSEC), and does it again before the signatures end.",
+  summary: "Signs zone files (DNSSEC), and signs them again before the signatures expire.",
   config: signConfig,
   leaderOnly: true,
   create: (lines, site) => new ZoneFileSigning(lines, site),

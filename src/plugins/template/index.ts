@@ -5,7 +5,7 @@ import { TemplateAnswers } from "./template-answers.ts";
 
 export default definePlugin({
   name: "template",
-  summary: "Answers with records made by templates out of the query.",
+  summary: "Answers queries from templates.",
   config: templateConfig,
   create(rules, site) {
     const answers = new TemplateAnswers(rules, site.metrics);

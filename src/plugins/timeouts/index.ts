@@ -21,7 +21,7 @@ const queryLimit: Value<number> = {
 
 export default definePlugin({
   name: "timeouts",
-  summary: "Sets how long connections of clients may take and last.",
+  summary: "Sets timeouts for client connections.",
   config: directive({
     options: {
       read: single(timeout),

@@ -66,7 +66,7 @@ const config: ConfigSchema<Config> = customDirective<Config>(
 
 export default definePlugin({
   name: "tls",
-  summary: "Gives a server block's encrypted listeners their certificate.",
+  summary: "Configures the certificate of encrypted listeners.",
   config,
   configure(_said, settings) {
     settings.identity = new IdentityHolder();

@@ -38,7 +38,7 @@ const DEFAULT_INTERVAL = 1_000;
 
 export default definePlugin({
   name: "trace",
-  summary: "Sends traces of queries to Zipkin, Datadog or a collector of OpenTelemetry.",
+  summary: "Sends traces of queries to Zipkin, Datadog or an OpenTelemetry collector.",
   config: directive({
     args: { words: rest(text()) },
     options: {

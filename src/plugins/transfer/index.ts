@@ -5,7 +5,7 @@ import { ZoneTransfers } from "./handler.ts";
 
 export default definePlugin({
   name: "transfer",
-  summary: "Hands out zones to secondary servers (AXFR, IXFR), and notifies them of changes.",
+  summary: "Serves zone transfers (AXFR, IXFR) to secondary servers, and notifies them of changes.",
   config: transferConfig,
   create: (lines, site) => new ZoneTransfers(lines, site),
 });

@@ -5,7 +5,7 @@ import { TransactionSignatures } from "./handler.ts";
 
 export default definePlugin({
   name: "tsig",
-  summary: "Verifies signed queries (TSIG, RFC 8945), and signs the replies to them.",
+  summary: "Verifies TSIG signatures of queries, and signs the responses (RFC 8945).",
   config: tsigConfig,
   create: (config, site) => new TransactionSignatures(config, site),
 });

@@ -35,7 +35,7 @@ const expressions: Option<readonly Expression<Query>[]> = {
 
 export default definePlugin({
   name: "view",
-  summary: "Takes only those queries for which expressions are true, so that clients see different answers.",
+  summary: "Selects the queries of a server block by an expression, so that different clients get different answers.",
   config: directive({
     args: { name: required(text("the name of the view")) },
     options: { expr: expressions },

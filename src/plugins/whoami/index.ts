@@ -4,7 +4,7 @@ import { answerWhoami } from "./handler.ts";
 
 export default definePlugin({
   name: "whoami",
-  summary: "Answers every query with the client's own address and port.",
+  summary: "Answers every query with the address and port of the client.",
   config: directive({ occurrences: "last" }),
   create: () => ({ handle: answerWhoami }),
 });
