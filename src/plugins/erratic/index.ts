@@ -20,7 +20,8 @@ const delay = duration({ min: 0, problem: (word) => `illegal duration value give
 
 export default definePlugin({
   name: "erratic",
-  summary: "Answers with a fixed address, and drops, delays or truncates some responses. For tests of clients.",
+  summary:
+    "Answers with a fixed address, and drops, delays or truncates some responses. For tests of clients.",
   config: directive({
     args: { more: overlooked() },
     options: {

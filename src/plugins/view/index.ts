@@ -35,7 +35,8 @@ const expressions: Option<readonly Expression<Query>[]> = {
 
 export default definePlugin({
   name: "view",
-  summary: "Selects the queries of a server block by an expression, so that different clients get different answers.",
+  summary:
+    "Selects the queries of a server block by an expression, so that different clients get different answers.",
   config: directive({
     args: { name: required(text("the name of the view")) },
     options: { expr: expressions },
