@@ -3,7 +3,13 @@ import { join } from "node:path";
 import { capture } from "../scripts/lib/captured-process.ts";
 import { freePort } from "../test/support/free-ports.ts";
 import { describeMachine, ticksPerSecond } from "./machine.ts";
-import { type ClusterFiles, type QueryFiles, writeClusterFiles, writeQueryFiles } from "./material.ts";
+import {
+  type ClusterFiles,
+  type QueryFiles,
+  writeCertificate,
+  writeClusterFiles,
+  writeQueryFiles,
+} from "./material.ts";
 import type { BenchmarkOptions } from "./options.ts";
 import type { AtRestSample, Configuration, Failure, Results, Sample } from "./results.ts";
 import { measureAtRest } from "./run/at-rest.ts";
@@ -18,6 +24,7 @@ import { otherServer } from "./servers/other.ts";
 import { PORTOLAN, PORTOLAN_DGRAM } from "./servers/portolan.ts";
 import { type Deployment, type ServerKind, ServerUnavailable } from "./servers/server.ts";
 import { UNBOUND } from "./servers/unbound.ts";
+import { encryptionOf } from "./workload.ts";
 import { WORKLOADS, type Workload } from "./workloads.ts";
 
 /** Seconds of load before each measurement: the code of Portolan is compiled by then. */
@@ -63,6 +70,7 @@ export async function runBenchmark(
       root,
       folder,
       cluster,
+      certificate: writeCertificate(folder),
       upstream,
       progress,
     },
@@ -93,6 +101,8 @@ interface RunContext extends BenchmarkOptions {
   readonly root: string;
   readonly folder: string;
   readonly cluster: ClusterFiles;
+  /** Files in PEM. */
+  readonly certificate: { readonly certificate: string; readonly key: string };
   readonly upstream: RunningServer;
   readonly progress: Progress;
 }
@@ -149,6 +159,7 @@ class Run {
       directives: workload.directives ?? [],
       workload: workload.name,
       cluster,
+      encrypted: await this.#encryptedListener(workload),
     };
     this.#noteConfiguration(workload, kind, deployment);
     const line = `${++this.#done}/${this.steps}  round ${round}`;
@@ -163,6 +174,12 @@ class Run {
       this.failures.push({ round, workload: workload.name, server: kind.name, reason });
       progress.say(`${line}  ${workload.name}  ${kind.name}: FAILED\n${reason}`);
     }
+  }
+
+  async #encryptedListener(workload: Workload): Promise<Deployment["encrypted"]> {
+    const scheme = encryptionOf(workload.load);
+    const { certificate } = this.#context;
+    return scheme === undefined ? undefined : { scheme, port: await freePort(), ...certificate };
   }
 
   #noteConfiguration(workload: Workload, kind: ServerKind, deployment: Deployment): void {
@@ -201,6 +218,7 @@ function anonymous(text: string, { root, folder }: Pick<RunContext, "root" | "fo
 
 function takesPart(kind: ServerKind, workload: Workload): boolean {
   if (kind.isEcho) return workload.hasFloor;
+  if (encryptionOf(workload.load) !== undefined) return kind.speaksTls;
   return kind.speaksTcp || workload.load === "udp";
 }
 

@@ -114,7 +114,7 @@ function requireTools(tools: readonly string[]): void {
   if (missing.length === 0) return;
   throw new StepFailure(
     `Not installed: ${missing.join(", ")}. The benchmark cannot do without.`,
-    "On Debian or Ubuntu: sudo apt-get install --no-install-recommends dnsperf unbound dnsmasq-base gcc libc6-dev",
+    "On Debian or Ubuntu: sudo apt-get install --no-install-recommends dnsperf nghttp2-client unbound dnsmasq-base gcc libc6-dev",
   );
 }
 

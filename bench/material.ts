@@ -1,6 +1,7 @@
 /** Files that all servers and load generators of a run share: the cluster's Services in several forms, and the queries. */
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { CertificateAuthority } from "../test/support/certificates.ts";
 import { CLUSTER_SERVICES, CLUSTER_TTL, CLUSTER_ZONE, type ClusterService } from "./names.ts";
 import type { Phase, Workload } from "./workloads.ts";
 
@@ -49,6 +50,15 @@ spec:
     - name: http
       port: 80
 `;
+}
+
+/** For the encrypted listeners of all servers: ECDSA P-256. */
+export function writeCertificate(folder: string): { readonly certificate: string; readonly key: string } {
+  const issued = new CertificateAuthority().issue({ commonName: "bench", hosts: ["127.0.0.1"] });
+  const [certificate, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  writeFileSync(certificate, issued.certificate);
+  writeFileSync(key, issued.key);
+  return { certificate, key };
 }
 
 export interface QueryFile {

@@ -27,8 +27,20 @@ export interface Workload {
   queries(phase: Phase, count: number): Iterable<string>;
 }
 
-/** How the load comes: dnsperf's many sockets, a few TCP connections full of queries, or a connection for each. */
-export type LoadShape = "udp" | "tcp-pipelined" | "tcp-one-query";
+/** How the load comes: dnsperf's many sockets, a few connections full of queries, or a connection for each. */
+export type LoadShape =
+  | "udp"
+  | "tcp-pipelined"
+  | "tcp-one-query"
+  | "tls-pipelined"
+  | "tls-one-query"
+  | "https";
+
+/** The scheme that a load needs a further listener for. */
+export function encryptionOf(load: LoadShape): "tls" | "https" | undefined {
+  if (load === "https") return "https";
+  return load.startsWith("tls-") ? "tls" : undefined;
+}
 
 /** `fill` is asked once, in order, before everything else. */
 export type Phase = "fill" | "warm-up" | "capacity" | "open-loop";

@@ -19,7 +19,15 @@ function lines(name: string, phase: Phase, count = 10_000): string[] {
 
 describe("workloads", () => {
   test("each asks only for names that its fill has brought into the cache, where all are to be hits", () => {
-    for (const name of ["cached-1k", "search-path", "tcp-pipelined", "tcp-one-query"]) {
+    for (const name of [
+      "cached-1k",
+      "search-path",
+      "tcp-pipelined",
+      "tcp-one-query",
+      "dot-pipelined",
+      "doh",
+      "dot-handshakes",
+    ]) {
       const filled = new Set(lines(name, "fill"));
       assert.deepEqual(
         lines(name, "capacity").find((line) => !filled.has(line)),

@@ -60,6 +60,31 @@ export const WORKLOADS: readonly Workload[] = [
     load: "tcp-one-query",
     hasFloor: false,
   },
+  {
+    ...cached1k,
+    name: "dot-pipelined",
+    title: "DNS over TLS, pipelined",
+    about: "16 connections, 256 queries under way on all together, 1,000 cached names",
+    load: "tls-pipelined",
+    hasFloor: false,
+  },
+  {
+    ...cached1k,
+    name: "doh",
+    title: "DNS over HTTPS",
+    about:
+      "HTTP/2 by GET, at half rate by POST; 16 connections, 256 requests under way on all together, 1,000 cached names",
+    load: "https",
+    hasFloor: false,
+  },
+  {
+    ...cached1k,
+    name: "dot-handshakes",
+    title: "DNS over TLS, a handshake for each query",
+    about: "32 connections at a time, ECDSA P-256, no session resumed, 1,000 cached names",
+    load: "tls-one-query",
+    hasFloor: false,
+  },
 ];
 
 function cachedHits(names: number, cacheEntries: number, draws: number): Queries {

@@ -1,6 +1,7 @@
 // A load generator as a process of its own: runs one load, prints one line of JSON.
-// node load/generate.ts --transport udp|tcp --port PORT --queries FILE --seconds N [--rate N] ...
+// node load/generate.ts --transport udp|tcp|tls|https --port PORT --queries FILE --seconds N [--rate N] ...
 import { parseArgs } from "node:util";
+import { runHttp2Requests } from "./http2-requests.ts";
 import type { TimedLoad } from "./load-result.ts";
 import { QueryPool } from "./query-pool.ts";
 import { runTcpConnections } from "./tcp-connections.ts";
@@ -41,9 +42,13 @@ console.log(JSON.stringify({ warmUp, measured }));
 
 async function generate(duration: number, firstQuery: number): Promise<TimedLoad> {
   const common = { queries, firstQuery, seconds: duration, patience: PATIENCE };
-  if (values["one-query-a-connection"]) return runTcpConnections({ ...common, port, rate, connections });
+  const transport = values.transport === "tls" ? "tls" : "tcp";
+  if (values["one-query-a-connection"])
+    return runTcpConnections({ ...common, transport, port, rate, connections });
   if (rate === undefined) throw new RangeError("--rate is missing");
-  if (values.transport === "tcp") return runTcpPipelined({ ...common, port, rate, connections });
+  if (values.transport === "tcp" || values.transport === "tls")
+    return runTcpPipelined({ ...common, transport, port, rate, connections });
+  if (values.transport === "https") return runHttp2Requests({ ...common, port, rate, connections });
   const socket = await connectUdp(LOOPBACK, port);
   try {
     return runUdpOpenLoop(socket, { ...common, rate, idle: values.sleep ? "sleep" : "spin" });

@@ -1,5 +1,4 @@
 /** One query on each TCP connection: as fast as the server answers, or at a given rate. */
-import { connect } from "node:net";
 import { seededRandom } from "../numbers/random.ts";
 import { Arrivals } from "./arrivals.ts";
 import { DurationLog } from "./duration-log.ts";
@@ -7,8 +6,10 @@ import { FrameSplitter, frame } from "./length-framing.ts";
 import type { TimedLoad } from "./load-result.ts";
 import type { QueryPool } from "./query-pool.ts";
 import { RcodeCounter } from "./rcode-counter.ts";
+import { openStream, type StreamTransport } from "./stream-socket.ts";
 
 export interface TcpConnectionsOptions {
+  readonly transport: StreamTransport;
   readonly queries: QueryPool;
   /** Where in the queries to begin. */
   readonly firstQuery: number;
@@ -27,7 +28,7 @@ const SEED = 20_240_603;
 const MOST_AT_ONCE = 4_000;
 
 export async function runTcpConnections(options: TcpConnectionsOptions): Promise<TimedLoad> {
-  const { queries, firstQuery, port, rate, seconds, patience } = options;
+  const { transport, queries, firstQuery, port, rate, seconds, patience } = options;
   const expected = (rate ?? 10_000) * seconds;
   const latencies = new DurationLog(expected);
   const delays = new DurationLog(expected);
@@ -40,7 +41,7 @@ export async function runTcpConnections(options: TcpConnectionsOptions): Promise
   const ask = (due: number): void => {
     open++;
     delays.add(performance.now() - due);
-    askOnce(port, queries.query(firstQuery + sent++), (answer) => {
+    askOnce(transport, port, queries.query(firstQuery + sent++), (answer) => {
       open--;
       if (answer === undefined) return;
       lastAnswer = performance.now();
@@ -74,8 +75,13 @@ function eventLoopTurn(): Promise<void> {
 }
 
 /** @param done called once, with the first message that comes, or with undefined when the connection ends before */
-function askOnce(port: number, query: Uint8Array, done: (answer: Uint8Array | undefined) => void): void {
-  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+function askOnce(
+  transport: StreamTransport,
+  port: number,
+  query: Uint8Array,
+  done: (answer: Uint8Array | undefined) => void,
+): void {
+  const socket = openStream(transport, port);
   const splitter = new FrameSplitter();
   let answered = false;
   socket.on("data", (chunk: Buffer) => {

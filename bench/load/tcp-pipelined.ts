@@ -1,5 +1,5 @@
 /** Queries over a few TCP connections at a given rate, many under way on each, and how long each answer took. */
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { seededRandom } from "../numbers/random.ts";
 import { Arrivals } from "./arrivals.ts";
 import { DurationLog } from "./duration-log.ts";
@@ -7,8 +7,11 @@ import { FrameSplitter, frame } from "./length-framing.ts";
 import type { TimedLoad } from "./load-result.ts";
 import type { QueryPool } from "./query-pool.ts";
 import { RcodeCounter } from "./rcode-counter.ts";
+import { OPEN_EVENT, openStream, type StreamTransport } from "./stream-socket.ts";
 
 export interface TcpPipelinedOptions {
+  /** Default TCP. */
+  readonly transport?: StreamTransport;
   readonly queries: QueryPool;
   /** Where in the queries to begin. */
   readonly firstQuery: number;
@@ -39,7 +42,7 @@ export async function runTcpPipelined(options: TcpPipelinedOptions): Promise<Tim
   };
   const connections = Array.from(
     { length: options.connections },
-    () => new PipelinedConnection(port, onAnswer),
+    () => new PipelinedConnection(options.transport ?? "tcp", port, onAnswer),
   );
   await Promise.all(connections.map((connection) => connection.opened));
 
@@ -80,6 +83,7 @@ const FREE = -1;
 class PipelinedConnection {
   /** Resolves when the first attempt to connect has worked. */
   readonly opened: Promise<void>;
+  readonly #transport: StreamTransport;
   readonly #port: number;
   readonly #onAnswer: (message: Uint8Array, due: number) => void;
   readonly #dueOf: Float64Array = new Float64Array(IDS).fill(FREE);
@@ -87,13 +91,18 @@ class PipelinedConnection {
   #nextId = 0;
   #closed = false;
 
-  constructor(port: number, onAnswer: (message: Uint8Array, due: number) => void) {
+  constructor(
+    transport: StreamTransport,
+    port: number,
+    onAnswer: (message: Uint8Array, due: number) => void,
+  ) {
+    this.#transport = transport;
     this.#port = port;
     this.#onAnswer = onAnswer;
     this.#socket = this.#connect();
     const socket = this.#socket;
     this.opened = new Promise((resolve, reject) => {
-      socket.once("connect", resolve);
+      socket.once(OPEN_EVENT[transport], resolve);
       socket.once("error", reject);
     });
   }
@@ -118,7 +127,7 @@ class PipelinedConnection {
   }
 
   #connect(): Socket {
-    const socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    const socket = openStream(this.#transport, this.#port);
     const splitter = new FrameSplitter();
     socket.on("data", (chunk: Buffer) => splitter.push(chunk, this.#onMessage));
     // Its close event follows, and what was under way stays without answer.

@@ -67,6 +67,11 @@ const TARGETS: readonly Target[] = [
     ...versus("Queries/s", queriesPerSecond, "tcp-pipelined", "unbound", 1),
     isLowest: true,
   },
+  {
+    ...versus("Queries/s", queriesPerSecond, "dot-pipelined", "unbound", 1),
+    isLowest: true,
+  },
+  compared("dot-pipelined", "unbound", 1),
   versus("p99 at half of capacity", p99Microseconds, "cached-1k", "unbound", 1.5),
   {
     about: "Resident memory at rest, quickstart",

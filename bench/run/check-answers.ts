@@ -20,7 +20,7 @@ const ATTEMPT = 1_000;
  * @throws WrongAnswer; Error where the server ends or never answers
  */
 export async function checkAnswers(server: RunningServer, workload: Workload): Promise<void> {
-  const transport = workload.load === "udp" ? "udp" : "tcp";
+  const transport = workload.load.startsWith("tcp") ? "tcp" : "udp";
   for (const check of workload.checks) {
     const reply = await firstReply(server, check, transport);
     const problem = server.kind.isEcho

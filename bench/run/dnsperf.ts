@@ -7,7 +7,7 @@ export interface DnsperfOptions {
   readonly port: number;
   /** A file with lines of name and type. */
   readonly queries: string;
-  readonly transport: "udp" | "tcp";
+  readonly transport: "udp" | "tcp" | "dot";
   /** Seconds, or "once" for one run through the file. */
   readonly length: number | "once";
   /** Sockets that the queries come from. */

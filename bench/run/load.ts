@@ -7,12 +7,16 @@ import type { QueryFile } from "../material.ts";
 import type { LoadShape, Workload } from "../workloads.ts";
 import { onLoadCore } from "./cores.ts";
 import { runDnsperf } from "./dnsperf.ts";
+import { runH2load } from "./h2load.ts";
 
 /** Sockets and queries under way. 128 UDP sockets, so that a server that spreads flows over threads can do so. */
 const DNSPERF_LOAD = {
   udp: { clients: 128, outstanding: 128 },
   "tcp-pipelined": { clients: 16, outstanding: 256 },
+  "tls-pipelined": { clients: 16, outstanding: 256 },
 } as const;
+const DNSPERF_MODE = { udp: "udp", "tcp-pipelined": "tcp", "tls-pipelined": "dot" } as const;
+const HTTP2_LOAD = { connections: 16, streams: 16 };
 const PIPELINED_CONNECTIONS = 16;
 const CONNECTIONS_AT_A_TIME = 32;
 
@@ -32,17 +36,22 @@ export async function runCapacityLoad(
   seconds: number,
 ): Promise<Load<LoadCounts>> {
   // dnsperf looks at new connections every 100 ms only.
-  if (shape === "tcp-one-query") {
+  if (shape === "tcp-one-query" || shape === "tls-one-query") {
     return generate(port, queries, seconds, [
       "--one-query-a-connection",
+      ...["--transport", shape === "tls-one-query" ? "tls" : "tcp"],
       ...["--connections", `${CONNECTIONS_AT_A_TIME}`],
     ]);
+  }
+  if (shape === "https") {
+    const result = await runH2load({ ...HTTP2_LOAD, port, queries: queries.path, seconds });
+    return { result, answered: result.answered };
   }
   const result = await runDnsperf({
     ...DNSPERF_LOAD[shape],
     port,
     queries: queries.path,
-    transport: shape === "udp" ? "udp" : "tcp",
+    transport: DNSPERF_MODE[shape],
     length: seconds,
   });
   return { result, answered: result.answered };
@@ -78,7 +87,10 @@ export async function runOpenLoop(
   const options = {
     udp: workload.usesUpstream ? ["--sleep"] : [],
     "tcp-pipelined": ["--transport", "tcp", "--connections", `${PIPELINED_CONNECTIONS}`],
-    "tcp-one-query": ["--one-query-a-connection"],
+    "tcp-one-query": ["--one-query-a-connection", "--transport", "tcp"],
+    "tls-pipelined": ["--transport", "tls", "--connections", `${PIPELINED_CONNECTIONS}`],
+    "tls-one-query": ["--one-query-a-connection", "--transport", "tls"],
+    https: ["--transport", "https", "--connections", `${HTTP2_LOAD.connections}`],
   }[workload.load];
   return generate(port, queries, seconds, ["--rate", `${rate}`, ...options]);
 }

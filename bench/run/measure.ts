@@ -26,19 +26,20 @@ export interface MeasureOptions {
 export async function measure(options: MeasureOptions): Promise<Sample> {
   const { round, kind, workload, deployment, queries, seconds, warmUpSeconds } = options;
   const { port } = deployment;
+  const loadPort = deployment.encrypted?.port ?? port;
   await using server = RunningServer.start(kind, deployment);
   await checkAnswers(server, workload);
   await runFill(port, queries.fill);
-  await runCapacityLoad(workload.load, port, queries["warm-up"], warmUpSeconds);
+  await runCapacityLoad(workload.load, loadPort, queries["warm-up"], warmUpSeconds);
 
   const capacity = await watch(options, server, () =>
-    runCapacityLoad(workload.load, port, queries.capacity, seconds),
+    runCapacityLoad(workload.load, loadPort, queries.capacity, seconds),
   );
   const { result } = capacity;
   const queriesPerSecond = result.answered / result.seconds;
   const rate = Math.max(1, Math.round(queriesPerSecond / 2));
   const openLoop = await watch(options, server, () =>
-    runOpenLoop(workload, port, queries["open-loop"], seconds, rate),
+    runOpenLoop(workload, loadPort, queries["open-loop"], seconds, rate),
   );
   server.assertRunning();
   const openLoopSample: OpenLoopSample = {

@@ -21,7 +21,11 @@ export function zoneFileCorefile(deployment: Deployment): string {
 }
 
 function corefile(deployment: Deployment, clusterNames: string): string {
-  const { port, metricsPort, upstreamPort, cacheEntries, directives = [] } = deployment;
+  const { port, metricsPort, upstreamPort, cacheEntries, directives = [], encrypted } = deployment;
+  const [key, tls] =
+    encrypted === undefined
+      ? ["", ""]
+      : [` ${encrypted.scheme}://.:${encrypted.port}`, `\n    tls ${encrypted.certificate} ${encrypted.key}`];
   const shaping = directives.map((line) => `\n    ${line}`).join("");
   const cache =
     cacheEntries === 0
@@ -31,8 +35,8 @@ function corefile(deployment: Deployment, clusterNames: string): string {
         success ${cacheEntries}
         denial ${cacheEntries}
     }`;
-  return `.:${port} {
-    bind 127.0.0.1
+  return `.:${port}${key} {
+    bind 127.0.0.1${tls}
     errors
     prometheus 127.0.0.1:${metricsPort}
     loop

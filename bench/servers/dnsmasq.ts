@@ -6,6 +6,7 @@ export const DNSMASQ: ServerKind = {
   name: "dnsmasq",
   about: "dnsmasq",
   speaksTcp: true,
+  speaksTls: false,
   isEcho: false,
   async prepare() {
     try {

@@ -12,6 +12,7 @@ export function floorServer(): ServerKind {
     name: "floor",
     about: "recvmmsg/sendmmsg echo in C: the kernel's share",
     speaksTcp: false,
+    speaksTls: false,
     isEcho: true,
     async prepare(folder) {
       program = join(folder, "floor");

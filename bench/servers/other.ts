@@ -18,6 +18,7 @@ export function otherServer({ name, command, templates }: OtherServer): ServerKi
     name,
     about: "given with --server",
     speaksTcp: true,
+    speaksTls: true,
     isEcho: false,
     prepare: async () => "as given",
     launch(deployment) {

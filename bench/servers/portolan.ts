@@ -10,6 +10,7 @@ export const PORTOLAN: ServerKind = {
   name: "portolan",
   about: "Portolan as it starts by itself",
   speaksTcp: true,
+  speaksTls: true,
   isEcho: false,
   prepare: async () => version(),
   launch: (deployment) => launch(deployment, undefined),
@@ -21,6 +22,7 @@ export const PORTOLAN_DGRAM: ServerKind = {
   about: "Portolan with PORTOLAN_UDP=dgram",
   // It differs in UDP alone.
   speaksTcp: false,
+  speaksTls: false,
   isEcho: false,
   prepare: async () => version(),
   launch: (deployment) => launch(deployment, "dgram"),

@@ -15,6 +15,16 @@ export interface Deployment {
   /** Lines for a Corefile, in front of the cache. */
   readonly directives?: readonly string[];
   readonly cluster: ClusterFiles;
+  /** A listener beside the plain one, where the load needs it. */
+  readonly encrypted?: EncryptedListener | undefined;
+}
+
+export interface EncryptedListener {
+  readonly scheme: "tls" | "https";
+  readonly port: number;
+  /** Files in PEM. */
+  readonly certificate: string;
+  readonly key: string;
 }
 
 export interface LaunchPlan {
@@ -30,6 +40,8 @@ export interface ServerKind {
   readonly name: string;
   readonly about: string;
   readonly speaksTcp: boolean;
+  /** DNS over TLS, and over HTTPS. */
+  readonly speaksTls: boolean;
   /** Sends back what it gets, without an answer in it. */
   readonly isEcho: boolean;
   /**

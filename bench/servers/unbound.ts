@@ -8,19 +8,27 @@ import {
   EXTERNAL_TTL,
   EXTERNAL_ZONE,
 } from "../names.ts";
-import { type Deployment, type LaunchPlan, type ServerKind, ServerUnavailable } from "./server.ts";
+import {
+  type Deployment,
+  type EncryptedListener,
+  type LaunchPlan,
+  type ServerKind,
+  ServerUnavailable,
+} from "./server.ts";
 
 export const UNBOUND: ServerKind = {
   name: "unbound",
   about: "Unbound with one thread",
   speaksTcp: true,
+  speaksTls: true,
   isEcho: false,
   prepare: unboundVersion,
   launch(deployment) {
-    const { folder, port, upstreamPort, cacheEntries } = deployment;
+    const { folder, port, upstreamPort, cacheEntries, encrypted } = deployment;
     const configuration = [
       ...SERVER,
       `  interface: 127.0.0.1@${port}`,
+      ...(encrypted === undefined ? [] : encryptedLines(encrypted)),
       ...cacheLines(cacheEntries),
       `  include: ${join(folder, NAMES_FILE)}`,
       "forward-zone:",
@@ -92,6 +100,15 @@ const SERVER: readonly string[] = [
 ];
 
 const REMOTE_CONTROL: readonly string[] = ["remote-control:", "  control-enable: no", ""];
+
+function encryptedLines({ scheme, port, certificate, key }: EncryptedListener): string[] {
+  return [
+    `  interface: 127.0.0.1@${port}`,
+    `  ${scheme}-port: ${port}`,
+    `  tls-service-pem: ${certificate}`,
+    `  tls-service-key: ${key}`,
+  ];
+}
 
 function cacheLines(entries: number): string[] {
   // Unbound counts octets, not entries: this is more than any workload fills.
