@@ -25,9 +25,10 @@ export function configurationAnswer({ view }: ServerControl): ConfigurationAnswe
   };
 }
 
-/** Words behind which secrets stand in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like. */
+/** Words behind which secrets stand in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like, and headers for
+ * collectors of `trace`. */
 const SECRET_WORDS =
-  /^(\s*(?:\d+ \|\s*)?(?:\S+\s+)*?(?:secret|credentials|token|password|passwd|aws_access_key|secret_key|client_secret|access_key|key_secret|license_key)\b)[ \t]+\S.*$/gim;
+  /^(\s*(?:\d+ \|\s*)?(?:\S+\s+)*?(?:(?:secret|credentials|token|password|passwd|aws_access_key|secret_key|client_secret|access_key|key_secret|license_key)\b|header[ \t]+[^\s{]+))[ \t]+\S.*$/gim;
 
 /** Takes out what stands behind such a word up to the end of the line. */
 export function maskSecrets(text: string): string {
