@@ -16,7 +16,7 @@ const timeout = duration({
 
 export default definePlugin({
   name: "cancel",
-  summary: "Gives each query a deadline. Plugins stop working on a query when its deadline passes.",
+  summary: "Sets a deadline for each query, after which plugins stop working on it.",
   config: directive({ args: { timeout: optional(timeout, DEFAULT_TIMEOUT) }, occurrences: "last" }),
   create: (config) => ({ handle: withDeadline(config.timeout) }),
 });

@@ -20,8 +20,7 @@ const delay = duration({ min: 0, problem: (word) => `illegal duration value give
 
 export default definePlugin({
   name: "erratic",
-  summary:
-    "Answers with a fixed address, and drops, delays or truncates some responses. For tests of clients.",
+  summary: "Drops, delays or truncates some responses, for tests of clients.",
   config: directive({
     args: { more: overlooked() },
     options: {
