@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { ScriptedServer } from "../src/upstream/fixtures/scripted-server.ts";
+import { CertificateAuthority } from "./support/certificates.ts";
 import { attributesOf, FakeCollector, type JsonSpan, readMessagePack } from "./support/collector.ts";
 import { ask, queryOctets } from "./support/dns-client.ts";
 import { Portolan } from "./support/portolan.ts";
@@ -186,6 +187,34 @@ test("Datadog's agent gets MessagePack, and only what went wrong where that is t
   }
   const { body } = await server.page("metrics", "/metrics");
   assert.match(body, /^portolan_trace_dropped_spans_total\{reason="refused"\} 0$/m);
+});
+
+test("a collector at https:// is trusted by its authority, and by no other", async () => {
+  await using stack = new AsyncDisposableStack();
+  const authority = new CertificateAuthority();
+  const { certificate, key } = authority.issue({ commonName: "collector", hosts: ["127.0.0.1"] });
+  const collector = stack.use(await FakeCollector.start(undefined, { cert: certificate, key }));
+  const files = {
+    "ca.pem": authority.certificate,
+    "other.pem": new CertificateAuthority("other").certificate,
+  };
+  const corefile = (ca: string) => (portOf: (name: string) => number) =>
+    `.:${portOf("dns")} {
+    bind 127.0.0.1
+    trace otlp ${collector.url} {
+        tls ${ca}
+    }
+    whoami
+}
+`;
+  const server = stack.use(await Portolan.start(corefile("other.pem"), { files }));
+  await ask(server, "first.example.");
+  await server.waitForLog(/plugin\/trace: the collector cannot be reached: .*certificate/);
+  assert.equal(collector.received.length, 0);
+  assert.match(await server.reload(corefile("ca.pem")), /Reloading complete/);
+  await ask(server, "second.example.");
+  await collector.until((received) => received.length > 0);
+  assert.match(await server.reload(corefile("missing.pem")), /error: tls: error reading missing\.pem/);
 });
 
 test("a server whose collector is away answers, says so once, and sends what it kept when it is back", async () => {

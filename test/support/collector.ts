@@ -1,6 +1,7 @@
 /** A collector of traces: a real HTTP server that keeps what it is sent. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
 export interface Received {
@@ -19,12 +20,14 @@ export type CollectorScript = (
 export class FakeCollector implements AsyncDisposable {
   readonly received: Received[] = [];
   readonly port: number;
+  readonly url: string;
   readonly #server: Server;
   #arrived: (() => void) | undefined;
 
-  private constructor(server: Server, script: CollectorScript) {
+  private constructor(server: Server, script: CollectorScript, scheme: string) {
     this.#server = server;
     this.port = (server.address() as AddressInfo).port;
+    this.url = `${scheme}://127.0.0.1:${this.port}`;
     server.on("request", (request, response) => {
       const parts: Buffer[] = [];
       request.on("data", (part: Buffer) => parts.push(part));
@@ -39,15 +42,15 @@ export class FakeCollector implements AsyncDisposable {
     });
   }
 
-  static async start(script: CollectorScript = () => ({ status: 200 })): Promise<FakeCollector> {
-    const server = createServer();
+  /** @param identity where it speaks TLS: certificate and key, PEM */
+  static async start(
+    script: CollectorScript = () => ({ status: 200 }),
+    identity?: { readonly cert: string; readonly key: string },
+  ): Promise<FakeCollector> {
+    const server = identity === undefined ? createServer() : createTlsServer(identity);
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    return new FakeCollector(server, script);
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return new FakeCollector(server, script, identity === undefined ? "http" : "https");
   }
 
   /** Resolves when that is true of what has come; rejects when it takes too long. */

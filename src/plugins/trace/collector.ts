@@ -1,7 +1,9 @@
 /** One request to a collector over HTTP. */
 import type { Agent, ClientRequest } from "node:http";
+import type { SecureContext } from "node:tls";
 import { nodeHttp, nodeHttps } from "../../lib/node-modules.ts";
 import type { Clock } from "../../plugin/index.ts";
+import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 
 export interface CollectorRequest {
   readonly method: string;
@@ -26,18 +28,32 @@ const LONGEST_RETRY_AFTER = 300_000;
 export class Collector {
   readonly #url: URL;
   readonly #clock: Clock;
+  readonly #trust: () => Promise<SecureContext>;
+  #context: SecureContext | undefined;
   #agent: Agent | undefined;
   #underWay: ClientRequest | undefined;
 
-  constructor(url: URL, clock: Clock) {
+  /** @param trust whom to trust, and what to show, where the URL is `https:` */
+  constructor(url: URL, clock: Clock, trust: () => Promise<SecureContext>) {
     this.#url = url;
     this.#clock = clock;
+    this.#trust = trust;
+  }
+
+  /** To be called before anything is sent. @throws SetupError */
+  async open(): Promise<void> {
+    if (this.#url.protocol === "https:") this.#context = await this.#trust();
   }
 
   /** Rejects where there is no answer. */
   send({ method, headers, body }: CollectorRequest): Promise<CollectorAnswer> {
     const module = this.#url.protocol === "https:" ? nodeHttps() : nodeHttp();
-    this.#agent ??= new module.Agent({ keepAlive: true, maxSockets: 1 });
+    const secureContext = this.#context;
+    this.#agent ??= new module.Agent({
+      keepAlive: true,
+      maxSockets: 1,
+      ...(secureContext !== undefined && { secureContext }),
+    });
     const { promise, resolve, reject } = Promise.withResolvers<CollectorAnswer>();
     const request = module.request(this.#url, {
       method,
@@ -48,7 +64,7 @@ export class Collector {
     const timer = this.#clock.after(TIMEOUT, () => request.destroy(new Error("no answer within 10 s")));
     // A server that ends has not to wait for a collector.
     request.on("socket", (socket) => socket.unref());
-    request.on("error", reject);
+    request.on("error", (error) => reject(new Error(describeTlsError(error) ?? error.message)));
     request.on("close", () => {
       timer.cancel();
       reject(new Error("the connection was closed"));

@@ -46,6 +46,7 @@ class Bench {
     this.exporter = new Exporter({
       format: PLAIN,
       collector: {
+        open: async () => undefined,
         send: ({ body }: CollectorRequest) => {
           this.bodies.push(Buffer.from(body).toString());
           return this.answer();

@@ -8,7 +8,7 @@ import { type SpanBatch, SpanQueue } from "./span-queue.ts";
 
 export interface ExporterOptions {
   readonly format: SpanFormat;
-  readonly collector: Pick<Collector, "send" | "close">;
+  readonly collector: Pick<Collector, "open" | "send" | "close">;
   readonly headers: Readonly<Record<string, string>>;
   /** Octets that may wait. */
   readonly maxOctets: number;
@@ -52,6 +52,11 @@ export class Exporter {
     this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, random });
     this.#counters = new ExportCounters(metrics);
     this.#forgetCollector = metrics.onCollect(() => this.#counters.waiting.set(this.#queue.octets));
+  }
+
+  /** @throws SetupError */
+  open(): Promise<void> {
+    return this.#options.collector.open();
   }
 
   add(trace: FinishedTrace): void {

@@ -1,4 +1,5 @@
 /** `trace`: sends traces of queries to a collector (CoreDNS facts 2.17). */
+import type { SecureContext } from "node:tls";
 import {
   definePlugin,
   directive,
@@ -13,12 +14,15 @@ import {
   parseIpPrefix,
   required,
   rest,
+  SetupError,
   type Site,
   single,
   text,
+  tlsFiles,
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
+import { readTlsFiles } from "../../upstream/tls-files.ts";
 import { Collector } from "./collector.ts";
 import { DatadogFormat } from "./datadog.ts";
 import { type CollectorKind, readCollector } from "./endpoint.ts";
@@ -49,6 +53,7 @@ export default definePlugin({
       parent: flag(),
       service: single(text(), "coredns"),
       client_server: option({ value: optional(truth(), true) }),
+      tls: option({ files: tlsFiles }),
       header: optionList({ name: required(headerName()), value: required(headerValue()) }),
       queue: single(octetCount({ min: 64 * 1024, max: 256 * 1024 * 1024 }), DEFAULT_QUEUE),
       datadog_analytics_rate: single(rate()),
@@ -57,9 +62,13 @@ export default definePlugin({
       zipkin_max_batch_interval: single(duration({ min: 1 }), DEFAULT_INTERVAL),
     },
     occurrences: "last",
-    check({ words }, report, at) {
+    check({ words, tls }, report, at) {
       const place = readCollector(words);
-      if (typeof place !== "string") return;
+      if (typeof place !== "string") {
+        if (tls !== undefined && place.url.protocol !== "https:")
+          report.warning("TRACE_TLS", at("tls"), "'tls' says nothing where the endpoint is no https://");
+        return;
+      }
       report.error("PLUGIN_BAD_VALUE", at(), place, {
         expected: "trace [zipkin|datadog|otlp] [ENDPOINT]",
       });
@@ -86,7 +95,7 @@ export default definePlugin({
         sharesSpans: config.client_server?.value ?? false,
         exporter: new Exporter({
           format: formatOf(kind, senderOf(service, site), config.datadog_analytics_rate),
-          collector: new Collector(url, site.clock),
+          collector: new Collector(url, site.clock, () => trustOf(config.tls?.files ?? [], site)),
           headers: Object.fromEntries(config.header.map(({ name, value }) => [name, value])),
           maxOctets: config.queue,
           maxSpans: isZipkin ? config.zipkin_max_backlog_size : Number.POSITIVE_INFINITY,
@@ -105,6 +114,17 @@ export default definePlugin({
 
 function senderOf(service: string, { machine, version }: Site): Sender {
   return { service, hostname: machine.hostname, version };
+}
+
+/** The authorities of the system unless others are given, as programs in Go have it. */
+async function trustOf(files: readonly string[], site: Site): Promise<SecureContext> {
+  const material = await readTlsFiles(files, site);
+  const { clientContext } = await import("../../upstream/encrypted/tls-client.ts");
+  try {
+    return clientContext(material);
+  } catch (error) {
+    throw new SetupError(`tls: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function formatOf(kind: CollectorKind, sender: Sender, analyticsRate: number | undefined): SpanFormat {

@@ -20,7 +20,7 @@ export interface TracerOptions {
   readonly rules: SamplingRules;
   /** Whether the span of the query is the client's own. */
   readonly sharesSpans: boolean;
-  readonly exporter: Pick<Exporter, "add" | "stop">;
+  readonly exporter: Pick<Exporter, "open" | "add" | "stop">;
 }
 
 /** Queries that are followed at one time: a bound for what a flood of slow ones takes. */
@@ -62,7 +62,12 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
     });
   }
 
-  start(): void {
+  examine(): Promise<void> {
+    return this.#options.exporter.open();
+  }
+
+  async start(): Promise<void> {
+    await this.#options.exporter.open();
     this.#exemplars = LATENCY_EXEMPLARS.among(this.#site.block.plugins());
   }
 
