@@ -406,6 +406,17 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.click("text=Look");
     await page.getByRole("button", { name: "Forget kept.example.org. A" }).click();
     await page.waitForSelector("text=1 answers forgotten");
+    await ask(server, "a.below.example.org.");
+    await ask(server, "b.below.example.org.");
+    await page.fill("input[name=name]", "below.example.org");
+    await page.fill("input[name=type]", "txt");
+    await page.click("text=Look");
+    await page.getByRole("button", { name: "Forget TXT of below.example.org and all below" }).click();
+    await page.waitForSelector("text=0 answers forgotten");
+    await page.fill("input[name=type]", "a");
+    await page.click("text=Look");
+    await page.getByRole("button", { name: "Forget A of below.example.org and all below" }).click();
+    await page.waitForSelector("text=2 answers forgotten");
     await page.close();
   });
 

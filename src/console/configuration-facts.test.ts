@@ -16,3 +16,25 @@ for (const [line, shown] of [
     assert.equal(maskSecrets(`.:53 {\n${line}\n}\n`), `.:53 {\n${shown}\n}\n`);
   });
 }
+
+for (const [title, text, shown] of [
+  ["a key of tsig", 'tsig {\n secret key. "c2Vjcg=="\n}', "tsig {\n secret ********\n}"],
+  ["a word over two lines", 'secret key. "c2V\ncjcg=="\nrequire all', "secret ********\n\nrequire all"],
+  ["a password", "etcd {\n  credentials root pw\n}", "etcd {\n  credentials ********\n}"],
+  ["a commented one", "# secret key. c2Vj", "# secret ********"],
+  ["in an excerpt", "  6 |   secret key. c2Vj\n    |   ^^^", "  6 |   secret ********\n    |   ^^^"],
+  ["a header for a collector", 'header authorization "Bearer x"', "header authorization ********"],
+  ["a user in a URL", "endpoint http://me:pw@10.0.0.1:2379/", "endpoint http://********@10.0.0.1:2379/"],
+  ["in capitals", "SECRET a b", "SECRET ********"],
+] as const) {
+  test(`masks ${title}`, () => {
+    assert.equal(maskSecrets(text), shown);
+    for (const word of ["c2V", "cjcg", "pw", "Bearer"]) assert.ok(!maskSecrets(text).includes(word));
+  });
+}
+
+test("leaves everything else as it is", () => {
+  const text =
+    '.:53 {\n    header {\n        response set ra\n    }\n    forward . tls://9.9.9.9 {\n        tls_servername dns.example\n    }\n    # a "quote\n}\n';
+  assert.equal(maskSecrets(text), text);
+});

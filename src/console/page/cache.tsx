@@ -6,6 +6,7 @@ import { useAnswer } from "./loaded.ts";
 import { DomainName, fieldText, Problem } from "./parts.tsx";
 
 const name = signal("");
+const type = signal("");
 const result = signal("");
 
 export function CachePage() {
@@ -14,6 +15,7 @@ export function CachePage() {
     event.preventDefault();
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     name.value = fieldText(event.currentTarget, "name");
+    type.value = fieldText(event.currentTarget, "type").toUpperCase();
     result.value = "";
   };
   const forget = (body: { name: string; below?: boolean; type?: string }): void => {
@@ -28,6 +30,7 @@ export function CachePage() {
     );
   };
   const mayForget = session.value.signedIn;
+  const answers = (answer?.answers ?? []).filter((row) => type.value === "" || row.type === type.value);
   return (
     <>
       <h1>Cache</h1>
@@ -60,11 +63,28 @@ export function CachePage() {
             spellcheck={false}
           />
         </label>
+        <label>
+          Type
+          <input
+            name="type"
+            defaultValue={type.value}
+            placeholder="all"
+            autocomplete="off"
+            spellcheck={false}
+          />
+        </label>
         <div class="buttons">
           <button type="submit">Look</button>
           {mayForget && name.value !== "" && (
-            <button type="button" class="quiet" onClick={() => forget({ name: name.value, below: true })}>
-              Forget {name.value} and all below
+            <button
+              type="button"
+              class="quiet"
+              onClick={() =>
+                forget({ name: name.value, below: true, ...(type.value !== "" && { type: type.value }) })
+              }
+            >
+              Forget {type.value} {type.value === "" ? "" : "of "}
+              {name.value} and all below
             </button>
           )}
         </div>
@@ -75,10 +95,8 @@ export function CachePage() {
         {!mayForget &&
           (session.value.hasToken ? "Sign in to forget answers." : "Read-only: the console has no token.")}
       </p>
-      {answer !== undefined && name.value !== "" && answer.answers.length === 0 && (
-        <p>Nothing is kept there.</p>
-      )}
-      {answer !== undefined && answer.answers.length > 0 && (
+      {answer !== undefined && name.value !== "" && answers.length === 0 && <p>Nothing is kept there.</p>}
+      {answers.length > 0 && (
         <section class="scroll" aria-label="Kept answers" tabIndex={0}>
           <table>
             <caption class="hidden">Kept answers</caption>
@@ -104,7 +122,7 @@ export function CachePage() {
               </tr>
             </thead>
             <tbody>
-              {answer.answers.map((row, index) => (
+              {answers.map((row, index) => (
                 <tr key={index}>
                   <td class="name">
                     <DomainName name={row.name} />
