@@ -59,9 +59,10 @@ export class BlockMemory {
 
   /** Makes all memory free. To be called once for a new buffer, by who made it. */
   clear(): void {
+    // What was never in use is zero, and to write there would have the kernel give memory for it.
+    this.#map.fill(0, 0, this.#read(REGIONS_IN_USE) * REGION_UNITS);
     this.#control.fill(0);
     this.#control.fill(NONE, HEADS, HEADS + REGION_ORDER + 1);
-    this.#map.fill(0);
   }
 
   get units(): number {

@@ -416,10 +416,11 @@ export class EntrySlab {
   }
 
   #clear(): void {
+    const isNew = this.#blocks.octetsTouched === 0;
     this.#control[COUNT] = 0;
-    if (this.#blocks.octetsTouched > 0) this.#index.pairs.fill(0);
+    if (!isNew) this.#index.pairs.fill(0);
     this.#blocks.clear();
-    this.#tree.clear();
+    this.#tree.clear(isNew);
   }
 
   #evict(unit: number): number {

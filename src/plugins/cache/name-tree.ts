@@ -71,10 +71,12 @@ export class NameTree {
     );
   }
 
-  /** Forgets everything. Who made the buffer calls it once. */
-  clear(): void {
-    this.#nodeBuckets.fill(0);
-    this.#nameBuckets.fill(0);
+  /** Forgets everything. Who made the buffer calls it once, and says that nothing was written yet: memory that is zero is none. */
+  clear(isNew: boolean): void {
+    if (!isNew) {
+      this.#nodeBuckets.fill(0);
+      this.#nameBuckets.fill(0);
+    }
     this.#nodes.fill(NONE, 0, NODE_WORDS);
     this.#control[FREE] = NONE;
     this.#control[FRESH] = ROOT + 1;
