@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadMemoryRelease } from "./memory-release.ts";
+import { loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
 
 for (const way of ["young", "unreachable", "all"] as const) {
   test(`${way} frees what nothing refers to, and leaves no way behind to do so`, async () => {
@@ -14,3 +14,21 @@ for (const way of ["young", "unreachable", "all"] as const) {
     assert.equal("gc" in globalThis, false);
   });
 }
+
+test("pages of a buffer are given back at once, and its neighbours are left alone", async (context) => {
+  const release = await loadPageRelease();
+  if (release === undefined) {
+    context.skip("no madvise here");
+    return;
+  }
+  const buffer = new SharedArrayBuffer(64 << 20);
+  const octets = new Uint8Array(buffer).fill(7);
+  const before = process.memoryUsage.rss();
+  release(octets.subarray(100_001, octets.length - 100_001));
+  assert.ok(process.memoryUsage.rss() < before - (50 << 20));
+  assert.equal(octets[100_000], 7);
+  assert.equal(octets[1 << 20], 0);
+  assert.equal(octets[octets.length - 100_001], 7);
+  release(octets.subarray(0, 10));
+  assert.equal(octets[5], 7);
+});

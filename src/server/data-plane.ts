@@ -50,6 +50,8 @@ export interface DataPlaneOptions {
 
 /** Milliseconds that queries under way have to finish at a stop or reload (CoreDNS facts 1.9). */
 export const GRACE = 5_000;
+/** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
+const MUCH_GROWTH = 1.15;
 
 export class DataPlane {
   readonly #options: DataPlaneOptions;
@@ -59,6 +61,8 @@ export class DataPlane {
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
   #release: Promise<MemoryRelease> | undefined;
+  /** Octets in memory when the last configuration began to be prepared. */
+  #residentBefore = 0;
   #current: Generation | undefined;
 
   constructor(options: DataPlaneOptions) {
@@ -127,6 +131,10 @@ export class DataPlane {
    */
   async prepare(configuration: Configuration, feed: (key: string) => Feed): Promise<PreparedGeneration> {
     const { plane, clock, random, log, metrics, machine, version } = this.#options;
+    if (this.#current !== undefined) {
+      this.#release ??= loadMemoryRelease();
+      this.#residentBefore = (await this.#release).resident();
+    }
     const http = this.#http.prepare();
     const generation = new Generation(configuration, {
       plane,
@@ -222,10 +230,13 @@ export class DataPlane {
       .catch((error: unknown) => this.#options.log.error(messageOf(error)));
   }
 
-  /** What went with a generation is large and made of few objects, which give V8 no reason to look for it before it is too late. */
+  /**
+   * What went with a generation may be large and made of few objects, which give V8 no reason to look for it before it is too late. What is
+   * small waits for its time: to look for it halts the thread.
+   */
   async #releaseMemory(): Promise<void> {
-    this.#release ??= loadMemoryRelease();
     const memory = await this.#release;
+    if (memory === undefined || memory.resident() < MUCH_GROWTH * this.#residentBefore) return;
     // What the reload awaited is held until its turn is over.
     await nextTurn();
     await nextTurn();

@@ -165,6 +165,12 @@ export class AnswerStore {
     this.#timer = undefined;
   }
 
+  /** Gives its memory back, where no other thread has it. Nothing is found in it, and nothing is kept from then on. */
+  release(releasePages: (octets: Uint8Array) => void): void {
+    this.success.release(releasePages);
+    this.denial.release(releasePages);
+  }
+
   #usable(slab: EntrySlab, hash: number, traits: number, query: Query, now: number): number {
     const unit = slab.find(hash, traits, query);
     if (unit < 0 || !this.#isUsable(slab, unit, now)) return -1;

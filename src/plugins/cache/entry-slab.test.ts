@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EncodedSections, Name } from "../../dns/index.ts";
+import { loadPageRelease } from "../../lib/memory-release.ts";
 import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
 import type { Query } from "../../plugin/index.ts";
 import { makeTestQuery, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
@@ -323,4 +324,22 @@ test("the hash spreads names that differ in a digit over all buckets", () => {
   }
   // Poisson with a mean of 100: six deviations to each side.
   assert.ok(Math.min(...buckets) > 40 && Math.max(...buckets) < 160, `${Math.min(...buckets)}`);
+});
+
+test("a slab that gave its memory back finds nothing and keeps nothing", async (context) => {
+  const release = await loadPageRelease();
+  if (release === undefined) {
+    context.skip("no madvise here");
+    return;
+  }
+  const slab = slabOf(1000);
+  const queries = numbered(300);
+  for (const query of queries) put(slab, query);
+  slab.release(release);
+  for (const query of queries) {
+    assert.equal(find(slab, query), -1);
+    assert.equal(put(slab, query), -1);
+  }
+  assert.equal(slab.size, 0);
+  assert.equal(slab.dropAtOrBelow(Name.root, 10), -1);
 });

@@ -25,7 +25,7 @@ import {
 } from "./entry-writer.ts";
 import { Evictor } from "./evictor.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
-import { type EntryFacts, entryFacts, isAbout } from "./kept-entries.ts";
+import { type EntryFacts, entryFacts, isAbout, readHead } from "./kept-entries.ts";
 import { NameTree } from "./name-tree.ts";
 import {
   CONTROL_WORDS,
@@ -67,6 +67,7 @@ export class EntrySlab {
   readonly #buffer: SharedArrayBuffer;
   /** Whether other threads have it, too. One alone neither locks nor counts. */
   #isShared = false;
+  #isReleased = false;
   /** Milliseconds to add to times of this thread's clock for those in the entries. */
   #shift = 0;
 
@@ -110,6 +111,14 @@ export class EntrySlab {
   share(clockStart: number): SharedSlab {
     this.#isShared = true;
     return { buffer: this.#buffer, bounds: this.#bounds, secret: this.#secret, clockStart };
+  }
+
+  /** Gives its memory back; that of one that other threads have stays. */
+  release(releasePages: (octets: Uint8Array) => void): void {
+    if (this.#isShared) return;
+    this.#isReleased = true;
+    this.#control[COUNT] = 0;
+    releasePages(new Uint8Array(this.#buffer));
   }
 
   /** Entries. */
@@ -199,16 +208,7 @@ export class EntrySlab {
     const kept = this.#kept;
     const head = unit * UNIT_WORDS;
     const { words } = this.#blocks;
-    const key = words[head + Head.KEY] as number;
-    kept.unit = unit;
-    kept.serial = words[head + Head.SERIAL] as number;
-    kept.hash = words[head + Head.HASH] as number;
-    kept.traits = (key & Key.MATCH) >> Key.TRAITS_SHIFT;
-    kept.rcode = (key >> Key.RCODE_SHIFT) & Key.RCODE;
-    kept.error = (key & Key.ERROR) !== 0;
-    kept.answers = (key & Key.ANSWERS) !== 0;
-    kept.flags = (words[head + Head.FLAGS_RUNS] as number) & 0xffff;
-    kept.ttl = words[head + Head.TTL] as number;
+    const key = readHead(kept, unit, words, head);
     kept.expiresAt = this.expiresAt(unit);
     kept.wildcard = (key & Key.WILDCARD) === 0 ? undefined : readWildcard(this.#blocks, unit);
     const sections = lendSections(this.#frames, words, head, (key & Key.NAME_END) + 4);
@@ -402,7 +402,7 @@ export class EntrySlab {
 
   /** False where another thread writes and does not come to an end. */
   #enter(): boolean {
-    if (!this.#isShared) return true;
+    if (!this.#isShared) return !this.#isReleased;
     const taken = this.#lock.take();
     if (taken !== Taken.ABANDONED) return taken === Taken.WHOLE;
     this.#guard.reset();

@@ -3,6 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { loadPageRelease } from "../../lib/memory-release.ts";
 import type { Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
@@ -90,11 +91,13 @@ export class CacheHandler {
     this.#holds = false;
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#asker.stop();
     this.store.stop();
     this.#forgetCollector();
     this.#metrics.setHoldings(NOTHING, NOTHING);
+    const releasePages = await loadPageRelease();
+    if (releasePages !== undefined) this.store.release(releasePages);
   }
 
   /** Reading the clock takes as long as the rest of a hit. A query fresh from its listener was stamped a moment ago. */

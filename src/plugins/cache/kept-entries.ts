@@ -4,6 +4,7 @@ import { FOLD, readU16 } from "../../dns/octets.ts";
 import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import { Head, Key, MESSAGE_OCTETS, NAME_START } from "../../plugin/packed/entry-layout.ts";
+import type { KeptAnswer } from "./kept-answer.ts";
 
 /** An entry as values. */
 export interface EntryFacts {
@@ -32,6 +33,21 @@ export function isAbout(blocks: BlockMemory, unit: number, traits: number, query
     if (fold[bytes[at] as number] !== octets[message + at]) return false;
   for (let at = nameEnd; at < nameEnd + 4; at++) if (bytes[at] !== octets[message + at]) return false;
   return true;
+}
+
+/** What the head of an entry says of its answer, but for its time. @returns its word {@link Head.KEY} */
+export function readHead(kept: KeptAnswer, unit: number, words: Int32Array, head: number): number {
+  const key = words[head + Head.KEY] as number;
+  kept.unit = unit;
+  kept.serial = words[head + Head.SERIAL] as number;
+  kept.hash = words[head + Head.HASH] as number;
+  kept.traits = (key & Key.MATCH) >> Key.TRAITS_SHIFT;
+  kept.rcode = (key >> Key.RCODE_SHIFT) & Key.RCODE;
+  kept.error = (key & Key.ERROR) !== 0;
+  kept.answers = (key & Key.ANSWERS) !== 0;
+  kept.flags = (words[head + Head.FLAGS_RUNS] as number) & 0xffff;
+  kept.ttl = words[head + Head.TTL] as number;
+  return key;
 }
 
 export function entryFacts({ words, octets }: BlockMemory, unit: number): EntryFacts {
