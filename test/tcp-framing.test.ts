@@ -1,6 +1,7 @@
 /** Clients that abuse a TCP connection: they wait in vain, or are hung up on, and nobody else notices. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { decodeMessage } from "../src/dns/message.ts";
@@ -175,4 +176,25 @@ test("a TCP client that reads no replies is read no further, and costs no memory
 
   client.socket.resume();
   for (let n = 0; n < 10_000; n++) await checkAnswer(client, 7);
+});
+
+const HAS_ACCOUNTS = existsSync("/proc/self/io");
+
+test("answers to queries that came together leave together", {
+  skip: !HAS_ACCOUNTS && "no /proc/PID/io",
+}, async () => {
+  const writes = (): number =>
+    Number(/^syscw: (\d+)$/m.exec(readFileSync(`/proc/${server.program.pid}/io`, "latin1"))?.[1]);
+  const ordinary = { address: "127.0.0.1", port: server.portOf("ordinary") };
+  await using client = await TcpClient.connect(ordinary);
+  client.send(queryOctets("www.ordinary.example", "A", 0));
+  await checkAnswer(client, 0);
+  const before = writes();
+  const queries = Array.from({ length: 200 }, (_, id) =>
+    framed(queryOctets("www.ordinary.example", "A", id + 1)),
+  );
+  client.write(Buffer.concat(queries));
+  for (let id = 1; id <= 200; id++) await checkAnswer(client, id);
+  // One for each part that the queries came in, and what timers write meanwhile.
+  assert.ok(writes() - before < 50, `${writes() - before} system calls`);
 });

@@ -31,6 +31,8 @@ export interface FramedOptions {
 
 /** Queries of one connection that may be under way before it is read no further. */
 const MAX_IN_FLIGHT = 256;
+/** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
+const MAX_GATHERED = 32 * 1024;
 const LENGTH_OCTETS = 2;
 
 export class FramedConnection implements StreamUser {
@@ -51,6 +53,20 @@ export class FramedConnection implements StreamUser {
   /** The client was behind when the time was up last, and has taken nothing since. */
   #isStuck = false;
   #timer: Timer | undefined;
+  /** When the next message has to be whole, and when the timer will look whether it is. */
+  #due = 0;
+  #timerEnds = 0;
+  /** For answers at hand; those that come later have one of their own. */
+  readonly #port: FramedReplyPort = new FramedReplyPort(this);
+  /** Messages are being taken: their replies leave together. */
+  #isTaking = false;
+  /** Octets of replies that wait for the others of their batch. */
+  #gathered = 0;
+  readonly #sendGathered = (): void => {
+    if (this.#gathered === 0) return;
+    this.#gathered = 0;
+    this.#socket.uncork();
+  };
   /** Whoever waits for the client to read. */
   #drained: PromiseWithResolvers<void> | undefined;
 
@@ -101,14 +117,16 @@ export class FramedConnection implements StreamUser {
   /** `framed` begins with two octets of room for the length. */
   sendFramed(framed: Uint8Array, length: number): void {
     this.#inFlight--;
-    this.#write(framed, length);
+    this.#write(framed, length, true);
+    if (this.#isTaking) return;
     this.#resume();
     this.#finishIfDone();
   }
 
   /** As {@link sendFramed}, with more for the same query to follow. */
   sendPart(framed: Uint8Array, length: number): boolean {
-    return this.#write(framed, length);
+    this.#sendGathered();
+    return this.#write(framed, length, false);
   }
 
   drained(): Promise<void> {
@@ -120,16 +138,20 @@ export class FramedConnection implements StreamUser {
   /** A query is settled without a message. */
   dropped(): void {
     this.#inFlight--;
+    if (this.#isTaking) return;
     this.#resume();
     this.#finishIfDone();
   }
 
-  /** @returns false where the client is behind with reading */
-  #write(framed: Uint8Array, length: number): boolean {
+  /**
+   * @param gathers whether it may wait for others that leave in the same turn
+   * @returns false where the client is behind with reading
+   */
+  #write(framed: Uint8Array, length: number, gathers: boolean): boolean {
     if (this.#socket.destroyed) return false;
     const { budget, onUnread } = this.#options;
     const octets = length + LENGTH_OCTETS;
-    const waiting = this.#socket.writableLength;
+    const waiting = this.#socket.writableLength - this.#gathered;
     // A reply to a client that takes none is not kept for it: it may ask again when it reads.
     if (waiting > 0 && (waiting > budget.unsentLimit || !budget.hasRoomFor(octets))) {
       onUnread?.();
@@ -137,10 +159,20 @@ export class FramedConnection implements StreamUser {
       return false;
     }
     writeU16(framed, 0, length);
+    if (gathers) this.#gather(octets);
     const flowing = this.#socket.write(framed.subarray(0, octets));
+    if (!flowing || this.#gathered >= MAX_GATHERED) this.#sendGathered();
     this.#noteUnsent(flowing ? 0 : this.#socket.writableLength);
     if (this.#hasTooMuchUnsent) this.#socket.pause();
     return flowing;
+  }
+
+  #gather(octets: number): void {
+    if (this.#gathered === 0) {
+      this.#socket.cork();
+      if (!this.#isTaking) process.nextTick(this.#sendGathered);
+    }
+    this.#gathered += octets;
   }
 
   #onData(data: Buffer): void {
@@ -152,6 +184,7 @@ export class FramedConnection implements StreamUser {
     const limits = this.#options.limits();
     let at = 0;
     const pending = this.#pending;
+    this.#isTaking = true;
     while (!this.#isBusy && pending.length - at >= LENGTH_OCTETS) {
       const length = readU16(pending, at);
       if (pending.length - at - LENGTH_OCTETS < length) break;
@@ -160,10 +193,14 @@ export class FramedConnection implements StreamUser {
       this.#received++;
       this.#inFlight++;
       if (limits.maxQueries >= 0 && this.#received >= limits.maxQueries) this.#noMoreReads = true;
-      this.#expectMessage(limits.idleTimeout);
-      this.#options.receiver.receive(message, length, new FramedReplyPort(this));
+      this.#options.receiver.receive(message, length, this.#port);
     }
-    if (at > 0) this.#heardFrom();
+    this.#isTaking = false;
+    this.#sendGathered();
+    if (at > 0) {
+      this.#expectMessage(limits.idleTimeout);
+      this.#heardFrom();
+    }
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
     if (this.#isBusy) this.#socket.pause();
@@ -199,23 +236,39 @@ export class FramedConnection implements StreamUser {
 
   /** One deadline for a whole message: a client that sends it octet by octet gains no time. */
   #expectMessage(timeout: number): void {
+    const now = this.#options.clock.turnTime();
+    this.#due = now + timeout;
+    // A timer for each message would cost more than the message: the one that runs looks again when it is over.
+    if (this.#timer === undefined || this.#due < this.#timerEnds) this.#startTimer(now, timeout);
+  }
+
+  #startTimer(now: number, delay: number): void {
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.after(timeout, () => {
-      // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
-      if (this.#inFlight === 0 || this.#isStuck) {
-        // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
-        if (this.#unsent > 0) {
-          this.#options.onUnread?.();
-          this.#socket.destroy();
-        } else {
-          this.#socket.destroySoon();
-        }
-        return;
-      }
+    this.#timerEnds = now + delay;
+    this.#timer = this.#options.clock.after(delay, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    const now = this.#options.clock.now();
+    if (now < this.#due) {
+      this.#startTimer(now, this.#due - now);
+      return;
+    }
+    // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
+    if (this.#inFlight > 0 && !this.#isStuck) {
       this.#isStuck = this.#unsent > 0;
       this.#expectMessage(this.#options.limits().idleTimeout);
-    });
-  }
+      return;
+    }
+    // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
+    if (this.#unsent === 0) {
+      this.#socket.destroySoon();
+      return;
+    }
+    this.#options.onUnread?.();
+    this.#socket.destroy();
+  };
 
   #finishIfDone(): void {
     if (this.#inFlight > 0) return;
@@ -257,7 +310,7 @@ class FramedReplyPort implements ReplyPort, PartPort {
   }
 
   keep(): ReplyPort {
-    return this;
+    return new FramedReplyPort(this.#connection);
   }
 
   buffer(size: number): Uint8Array {
