@@ -14,6 +14,8 @@ interface Source {
   readonly reader: QueryReader;
   again(): QueryReader;
   finished: number;
+  /** Queries a second when that was last worked out. */
+  rate: number;
   /** What {@link finished} was at the beginning. */
   readonly first: number;
 }
@@ -30,7 +32,13 @@ export class QuerySources {
     this.#own = stream.listen();
     const first = this.#own.reader.finished;
     this.#own.reader.wantedRate = WANTED_RATE;
-    this.#sources.push({ reader: this.#own.reader, again: () => this.#own.again(), finished: first, first });
+    this.#sources.push({
+      reader: this.#own.reader,
+      again: () => this.#own.again(),
+      finished: first,
+      rate: 0,
+      first,
+    });
   }
 
   /** Memory for one more thread to write to. */
@@ -43,6 +51,7 @@ export class QuerySources {
         reader,
         again: () => new QueryReader(buffer, true),
         finished: 0,
+        rate: 0,
         first: 0,
       });
     return buffer;
@@ -70,6 +79,7 @@ export class QuerySources {
       const { finished } = source.reader;
       const rate = (finished - source.finished) / seconds;
       source.finished = finished;
+      source.rate = rate;
       total += rate;
     }
     this.rate =
@@ -82,15 +92,20 @@ export class QuerySources {
     return this.#sources.reduce((sum, { reader, first }) => sum + reader.finished - first, 0);
   }
 
+  /** One of so many queries is looked at now. */
   get interval(): number {
-    return Math.max(...this.#sources.map(({ reader }) => reader.interval));
+    // A writer finds out that few come when one comes.
+    return Math.max(
+      ...this.#sources.map(({ reader, rate }) => (rate < WANTED_RATE / 2 ? 1 : reader.interval)),
+    );
   }
 
   /** About how many queries nobody looked at, besides those that sampling stands for. */
   get missed(): number {
     const finished = this.#sources.reduce((sum, { finished, first }) => sum + finished - first, 0);
     // Those that came after the last that was written are told with the next.
-    return Math.max(0, Math.round(finished - this.#seen - this.interval * this.#sources.length));
+    const untold = this.#sources.reduce((sum, { reader }) => sum + reader.interval, 0);
+    return Math.max(0, Math.round(finished - this.#seen - untold));
   }
 
   /**

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { QueryRow } from "../api-types.ts";
-import { followQueries, get } from "./api.ts";
+import { followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
 import { DomainName, fieldText } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
@@ -41,6 +41,7 @@ function numbered(row: QueryRow): NumberedRow {
 export function QueriesPage() {
   const wanted = filter.value;
   const stopped = paused.value;
+  const interval = now.value?.sampling.interval ?? 1;
   useEffect(() => {
     if (stopped) return undefined;
     let end: (() => void) | undefined;
@@ -76,6 +77,7 @@ export function QueriesPage() {
       <p class="note">
         <span role="status">{stopped ? "Stands still." : "Live."}</span> {rows.value.length} queries
         {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
+        {interval > 1 ? ` One of ${interval} stands for all, and none that failed is left out.` : ""}
       </p>
       <section class="scroll" aria-label="Queries" tabIndex={0}>
         <table class="queries">
