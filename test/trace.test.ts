@@ -17,7 +17,11 @@ interface Setting {
 }
 
 /** A server with an upstream that answers each name but those below `broken.`, which it says SERVFAIL to. */
-async function start(stack: AsyncDisposableStack, trace: (url: string) => string): Promise<Setting> {
+async function start(
+  stack: AsyncDisposableStack,
+  trace: (url: string) => string,
+  logFormat = '"{name} trace={/trace/traceid}"',
+): Promise<Setting> {
   const collector = stack.use(await FakeCollector.start());
   const upstream = await ScriptedServer.start((asked) =>
     asked.answer(
@@ -32,7 +36,7 @@ async function start(stack: AsyncDisposableStack, trace: (url: string) => string
     metadata
     trace ${trace(collector.url)}
     prometheus 127.0.0.1:${portOf("metrics")}
-    log . "{name} trace={/trace/traceid}"
+    log . ${logFormat}
     cache
     hosts {
         192.0.2.1 here.example
@@ -158,6 +162,7 @@ test("Datadog's agent gets MessagePack, and only what went wrong where that is t
   const { collector, server } = await start(
     stack,
     (url) => `datadog ${url} {\n errors\n datadog_analytics_rate 0.5\n }`,
+    "{json}",
   );
   await ask(server, "here.example.");
   await ask(server, "one.broken.");
@@ -177,6 +182,14 @@ test("Datadog's agent gets MessagePack, and only what went wrong where that is t
     const meta = root?.meta as Record<string, string>;
     assert.equal(meta["coredns.io@name"], "one.broken.");
     assert.equal(meta["coredns.io@rcode"], "SERVFAIL");
+    const [line] = await server.waitForLog(/^\{.*"name":"one\.broken\.".*\}$/m);
+    const half = meta["_dd.p.tid"] ?? "";
+    const whole =
+      half +
+      BigInt(root?.trace_id as bigint)
+        .toString(16)
+        .padStart(16, "0");
+    assert.equal(JSON.parse(line).trace_id, whole);
     const numbers = root?.metrics as Record<string, number>;
     assert.equal(numbers["_dd1.sr.eausr"], 0.5);
     for (const child of children) {

@@ -26,6 +26,8 @@ export interface Trace {
 
 /** How long a query stays in which plugin: what `trace` wants to know of the queries that it follows. */
 export interface SpanSink {
+  /** Names the trace: 32 hexadecimal digits, or 16. Whether it is kept may be decided when the query has its answer. */
+  readonly traceId: string;
   /** Called by the chain. @returns what {@link leave} wants to have back */
   enter(plugin: string): number;
   /** Called by the chain; not for a plugin that throws. */

@@ -47,6 +47,7 @@ export class JsonFormat {
       duration: Math.round(elapsed * 1000) / 1_000_000,
       plugin: plugin ?? null,
       view: query.view === "" ? null : query.view,
+      trace_id: query.spans?.traceId ?? null,
       ...(labels !== undefined && { metadata: labels }),
     };
     return JSON.stringify(fields).replaceAll(UNSAFE, escapeCharacter);

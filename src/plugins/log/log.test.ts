@@ -155,6 +155,7 @@ test("{json} writes an object with all fields and nothing in front", async () =>
         duration: 0.0025,
         plugin: "file",
         view: null,
+        trace_id: null,
       },
     ],
   );

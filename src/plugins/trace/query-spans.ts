@@ -1,6 +1,5 @@
 /** The spans of one query: how long it stayed in which plugin, and what it waited for elsewhere. */
 import type { Clock, Outcome } from "../../plugin/index.ts";
-import type { SpanSink } from "../../plugin/trace.ts";
 
 export interface Span {
   /** The plugin, or what was done. */
@@ -28,7 +27,7 @@ const MAX_SPANS = 100;
 const MAX_ERROR_LENGTH = 200;
 const NO_SPAN = -1;
 
-export class QuerySpans implements SpanSink {
+export class QuerySpans {
   readonly spans: Span[] = [];
   /** Whether it is sent whatever becomes of the query. */
   readonly isKept: boolean;

@@ -9,6 +9,7 @@ import {
 } from "../../plugin/index.ts";
 import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
 import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
+import type { SpanSink } from "../../plugin/trace.ts";
 import { readTraceContext, type TraceContext } from "../../plugin/trace-context.ts";
 import { TRACING, type TraceRule, type TracingView } from "../../plugin/tracing-view.ts";
 import type { Exporter } from "./exporter.ts";
@@ -128,7 +129,7 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
 }
 
 /** The spans of a query that this plugin follows. */
-class FollowedQuery extends QuerySpans {
+class FollowedQuery extends QuerySpans implements SpanSink {
   readonly tracer: Tracer;
   readonly parent: TraceContext | undefined;
   readonly #site: Site;
