@@ -251,6 +251,6 @@ test("a word that is no command", async () => {
 test("-help of both", async () => {
   const { code, output } = await runPortolan(["check", "-help"]);
   assert.equal(code, 0);
-  assert.match(output, /-strict +warnings count as errors/);
-  assert.match((await runPortolan(["-help"])).output, /\n {2}check {2,}finds all faults/);
+  assert.match(output, /-strict +treat warnings as errors/);
+  assert.match((await runPortolan(["-help"])).output, /\n {2}check {2,}finds all errors/);
 });

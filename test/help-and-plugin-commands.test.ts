@@ -11,7 +11,7 @@ import { Portolan, runPortolan } from "./support/portolan.ts";
 test("help lists commands and plugins", async (t) => {
   const { code, output } = await runPortolan(["help"], { cwd: makeTree(t, {}) });
   assert.equal(code, 0);
-  assert.match(output, /\n {2}check {2,}finds all faults/);
+  assert.match(output, /\n {2}check {2,}finds all errors/);
   assert.match(output, /\n {2}acl any [a-z0-9_ ]*\bcache /);
 });
 
@@ -27,7 +27,7 @@ test("help PLUGIN is its README", async (t) => {
 test("help COMMAND is its page, with its flags and exit codes", async (t) => {
   const cwd = makeTree(t, {});
   for (const [name, begin] of [
-    ["check", /^portolan check\n\nLooks for faults/],
+    ["check", /^portolan check\n\nFinds errors/],
     ["explain", /^portolan explain\n/],
     ["test", /^portolan test\n/],
   ] as const) {

@@ -12,7 +12,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "check",
     words: "[COREFILE...]",
-    about: "finds all faults without running it",
+    about: "finds all errors in a Corefile",
     wordKind: "files",
     page: "check.md",
     exitCodes: EXIT_CODES.check,
@@ -32,7 +32,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "tail",
     words: "[FLAGS]",
-    about: "prints queries of a running server as they are answered",
+    about: "prints queries as a running server answers them",
     wordKind: "none",
     exitCodes: EXIT_CODES.live,
     load: async () => (await import("./live/tail.ts")).tail,
@@ -41,7 +41,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "top",
     words: "[FLAGS]",
-    about: "shows rates, names and clients of a running server",
+    about: "shows query rates, names and clients of a running server",
     wordKind: "none",
     exitCodes: EXIT_CODES.live,
     load: async () => (await import("./live/top.ts")).top,
@@ -50,7 +50,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "doctor",
     words: "[FLAGS] [CAPTURE]",
-    about: "finds what costs a cluster's DNS most, and the remedy",
+    about: "finds what costs a cluster's DNS most, and the fix",
     wordKind: "files",
     page: "doctor.md",
     exitCodes: EXIT_CODES.doctor,
@@ -60,7 +60,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "test",
     words: "FILE...",
-    about: "runs tests of a configuration",
+    about: "runs unit tests of a configuration",
     wordKind: "files",
     page: "test.md",
     exitCodes: EXIT_CODES.test,
@@ -70,7 +70,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "migrate",
     words: "[VERB] [FILE]",
-    about: "rewrites old Corefiles, ConfigMaps and values",
+    about: "converts old Corefiles, ConfigMaps and Helm values",
     wordKind: "files",
     page: "predecessors/migrate.md",
     exitCodes: EXIT_CODES.migrate,
@@ -80,7 +80,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "kube-dns",
     words: "[FLAGS]",
-    about: "stands in for kube-dns",
+    about: "replaces kube-dns",
     wordKind: "none",
     page: "predecessors/kube-dns.md",
     exitCodes: EXIT_CODES.daemon,
@@ -90,7 +90,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "dnsmasq-nanny",
     words: "[FLAGS] -- [DNSMASQ'S WORDS]",
-    about: "stands in for dnsmasq and its nanny",
+    about: "replaces dnsmasq and its nanny",
     wordKind: "none",
     page: "predecessors/dnsmasq-nanny.md",
     exitCodes: EXIT_CODES.daemon,
@@ -100,7 +100,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "node-cache",
     words: "-localip ADDRESSES [FLAGS]",
-    about: "stands in for the DNS cache of a node",
+    about: "replaces NodeLocal DNSCache",
     wordKind: "none",
     page: "predecessors/node-cache.md",
     exitCodes: EXIT_CODES.daemon,
@@ -110,7 +110,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "kube2sky",
     words: "[FLAGS]",
-    about: "writes SkyDNS's records for a cluster into etcd",
+    about: "writes SkyDNS records for a cluster to etcd",
     wordKind: "none",
     page: "predecessors/kube2sky.md",
     exitCodes: EXIT_CODES.daemon,
@@ -120,7 +120,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "sidecar",
     words: "[FLAGS]",
-    about: "stands in for kube-dns's sidecar",
+    about: "replaces the sidecar of kube-dns",
     wordKind: "none",
     page: "predecessors/sidecar.md",
     exitCodes: EXIT_CODES.daemon,
@@ -130,7 +130,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "exechealthz",
     words: "[FLAGS]",
-    about: "stands in for exechealthz",
+    about: "replaces exechealthz",
     wordKind: "none",
     page: "predecessors/exechealthz.md",
     exitCodes: EXIT_CODES.daemon,
@@ -140,7 +140,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "istio-coredns",
     words: "[FLAGS]",
-    about: "stands in for the plugin of Istio's CoreDNS",
+    about: "replaces the plugin of Istio's CoreDNS",
     wordKind: "none",
     page: "predecessors/istio-coredns.md",
     exitCodes: EXIT_CODES.daemon,
@@ -169,7 +169,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "plugin",
     words: "new NAME | test [FILE...]",
-    about: "begins a plugin of your own, runs its tests",
+    about: "creates a plugin, runs tests of plugins",
     wordKind: "action",
     actions: ["new", "test"],
     page: "plugins.md",
@@ -180,7 +180,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: "completion",
     words: "bash|zsh|fish",
-    about: "prints what completes all this in a shell",
+    about: "prints a completion script for a shell",
     wordKind: "shell",
     actions: ["bash", "zsh", "fish"],
     exitCodes: EXIT_CODES.completion,

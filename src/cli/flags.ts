@@ -26,7 +26,7 @@ export const SERVER_FLAGS: readonly FlagRow<ServerFlags>[] = [
   {
     names: ["dns.port", "p"],
     value: "PORT",
-    about: "port for server blocks that name none (default 53)",
+    about: "port for server blocks without a port (default 53)",
     apply: (flags, value) => {
       flags.port = parsePort("dns.port", value);
     },
@@ -40,17 +40,13 @@ export const SERVER_FLAGS: readonly FlagRow<ServerFlags>[] = [
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(
-    ["plugins"],
-    "list the plugins in chain order with where each comes from, and exit",
-    (flags, on) => {
-      flags.listPlugins = on;
-    },
-  ),
+  switchRow(["plugins"], "list the plugins in chain order with their origin, and exit", (flags, on) => {
+    flags.listPlugins = on;
+  }),
   switchRow(["version"], "show the version and exit", (flags, on) => {
     flags.version = on;
   }),
-  switchRow(["quiet"], "do not list zones and version at start", (flags, on) => {
+  switchRow(["quiet"], "do not print zones and version at startup", (flags, on) => {
     flags.quiet = on;
   }),
   switchRow(["help", "h"], "show this help", (flags, on) => {
@@ -77,7 +73,7 @@ export function parseServerFlags(argv: readonly string[]): ServerFlags {
 
 export function usage(program: string, commands: readonly CommandEntry[]): string {
   const text = [
-    `${program} serves DNS as a Corefile says.`,
+    `${program} is a DNS server. It runs CoreDNS Corefiles.`,
     "",
     `Usage: ${program} [-conf COREFILE] [-dns.port PORT] [-quiet]`,
     `       ${program} COMMAND [WORDS...]`,

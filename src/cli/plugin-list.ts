@@ -34,7 +34,7 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
     names: ["plugin"],
     value: "NAME:MODULE",
     about:
-      "add a plugin: a .ts or .js file or an npm package; @before=NAME or @after=NAME behind it says where",
+      "add a plugin from a .ts or .js file or an npm package; append @before=NAME or @after=NAME for its position",
     apply: (flags, value) => {
       const added = parseAddedPlugin(value);
       if (added === undefined)
@@ -50,7 +50,7 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
     names: ["plugin-cfg"],
     value: "FILE",
     about:
-      "list of plugins, in chain order (default: plugin.cfg beside the Corefile, else the program's own)",
+      "list of plugins in chain order (default: plugin.cfg next to the Corefile, else the built-in list)",
     apply: (flags, value) => {
       flags.pluginCfg = value;
     },
@@ -58,7 +58,7 @@ export const PLUGIN_FLAGS: readonly FlagRow<PluginFlags>[] = [
   {
     names: ["plugin-timeout"],
     value: "DURATION",
-    about: `time that an added plugin has for a query, 0s for no bound (default ${formatGoDuration(DEFAULT_TIME_BUDGET)})`,
+    about: `time limit of added plugins per query, 0s for none (default ${formatGoDuration(DEFAULT_TIME_BUDGET)})`,
     apply: (flags, value) => {
       const milliseconds = parseGoDuration(value);
       if (milliseconds === undefined || milliseconds < 0)

@@ -45,24 +45,20 @@ export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(["strict"], "warnings count as errors", (flags, on) => {
+  switchRow(["strict"], "treat warnings as errors", (flags, on) => {
     flags.strict = on;
   }),
   {
     names: ["dns.port", "p"],
     value: "PORT",
-    about: "port for server blocks that name none (default 53)",
+    about: "port for server blocks without a port (default 53)",
     apply: (flags, value) => {
       flags.port = parsePort("dns.port", value);
     },
   },
-  switchRow(
-    ["no-files"],
-    "do not look at the files that the Corefile names: they are on another machine",
-    (flags, on) => {
-      flags.files = !on;
-    },
-  ),
+  switchRow(["no-files"], "do not check the files that the Corefile names", (flags, on) => {
+    flags.files = !on;
+  }),
   switchRow(["help", "h"], "show this help", (flags, on) => {
     flags.help = on;
   }),

@@ -46,7 +46,7 @@ export const DOCTOR_FLAGS: readonly FlagRow<DoctorFlags>[] = [
   {
     names: ["token-file"],
     value: "FILE",
-    about: "holds the token, where the console asks for one",
+    about: "file with the token, if the console needs one",
     apply: (flags, value) => {
       flags.tokenFile = value;
     },
@@ -54,7 +54,7 @@ export const DOCTOR_FLAGS: readonly FlagRow<DoctorFlags>[] = [
   {
     names: ["for"],
     value: "TIME",
-    about: "how long to listen, such as 30s or 5m (default 10s)",
+    about: "time to listen, such as 30s or 5m (default 10s)",
     apply: (flags, value) => {
       const duration = parseGoDuration(value);
       if (duration === undefined || duration < 0 || duration > LONGEST)
@@ -65,8 +65,7 @@ export const DOCTOR_FLAGS: readonly FlagRow<DoctorFlags>[] = [
   {
     names: ["manifest"],
     value: "FILE",
-    about:
-      "Deployment, DaemonSet or Pod of the server, to look at its probes and limits; - is standard input",
+    about: "Deployment, DaemonSet or Pod of the server, to check its probes and limits; - is standard input",
     apply: (flags, value) => {
       flags.manifest = value;
     },
@@ -74,7 +73,7 @@ export const DOCTOR_FLAGS: readonly FlagRow<DoctorFlags>[] = [
   {
     names: ["record"],
     value: "FILE",
-    about: "writes what was looked at, to be judged later: portolan doctor FILE",
+    about: "write the observations to a file, to analyse later with: portolan doctor FILE",
     apply: (flags, value) => {
       flags.record = value;
     },

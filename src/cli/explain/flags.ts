@@ -59,7 +59,8 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["server"],
     value: "ADDR",
-    about: "ask the running server whose Corefile has explain, at this address, as in 127.0.0.1:8183",
+    about:
+      "trace through the running server whose explain directive has this address, such as 127.0.0.1:8183",
     apply: (flags, value) => {
       if (value === "") throw new FlagError("-server needs an address, such as 127.0.0.1:8183", 2, false);
       flags.server = value;
@@ -68,7 +69,7 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["from"],
     value: "CLIENT",
-    about: "who asks: an IP address, or NAMESPACE/POD, whose search path is then walked (default 127.0.0.1)",
+    about: "client: an IP address, or NAMESPACE/POD to follow the search path of a pod (default 127.0.0.1)",
     apply: (flags, value) => {
       flags.from = value;
     },
@@ -76,7 +77,7 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["libc"],
     value: "LIBC",
-    about: "how that pod searches: glibc or musl (default glibc)",
+    about: "libc of that pod: glibc or musl (default glibc)",
     apply: (flags, value) => {
       const libc = LIBCS.find((known) => known === value);
       if (libc === undefined) throw new FlagError(`unknown libc "${value}": ${LIBCS.join(", ")}`, 2, true);
@@ -86,8 +87,7 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["manifests"],
     value: "PATH",
-    about:
-      "files or a folder that stand for the cluster, whatever the Corefile says; may be given several times",
+    about: "files or directory that replace the cluster of the Corefile; can be repeated",
     apply: (flags, value) => {
       flags.manifests.push(value);
     },
@@ -95,8 +95,7 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["listener"],
     value: "LABEL",
-    about:
-      "which listen address is asked, as in dns://:53 (default: the first that has a block for the name)",
+    about: "listener to query, such as dns://:53 (default: the first with a server block for the name)",
     apply: (flags, value) => {
       flags.listener = value;
     },
@@ -104,16 +103,16 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   {
     names: ["dns.port", "p"],
     value: "PORT",
-    about: "port for server blocks that name none (default 53)",
+    about: "port for server blocks without a port (default 53)",
     apply: (flags, value) => {
       flags.port = parsePort("dns.port", value);
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(["tcp"], "ask over TCP", (flags, on) => {
+  switchRow(["tcp"], "query over TCP", (flags, on) => {
     flags.tcp = on;
   }),
-  switchRow(["again"], "ask twice, and show the second time: what the cache does", (flags, on) => {
+  switchRow(["again"], "query twice and show the second query, to see the cache at work", (flags, on) => {
     flags.again = on;
   }),
   switchRow(["json"], "print JSON", (flags, on) => {

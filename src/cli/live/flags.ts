@@ -28,7 +28,7 @@ const COMMON: readonly FlagRow<LiveFlags>[] = [
   {
     names: ["token-file"],
     value: "FILE",
-    about: "holds the token, where the console asks for one",
+    about: "file with the token, if the console needs one",
     apply: (flags, value) => {
       flags.tokenFile = value;
     },
@@ -36,14 +36,14 @@ const COMMON: readonly FlagRow<LiveFlags>[] = [
   {
     names: ["count", "n"],
     value: "N",
-    about: "ends after so many",
+    about: "exit after this many",
     apply: (flags, value) => {
       if (!/^[1-9]\d{0,8}$/.test(value))
         throw new FlagError(`-count ${value}: not a whole number of 1 or more`, 2, true);
       flags.count = Number(value);
     },
   },
-  switchRow(["json"], "prints JSON, a line each", (flags, on) => {
+  switchRow(["json"], "print JSON, one object per line", (flags, on) => {
     flags.json = on;
   }),
   switchRow(["help", "h"], "show this help", (flags, on) => {

@@ -208,7 +208,7 @@ export function manifestsRow<F extends { readonly manifests: string[] }>(): Flag
   return valueRow(
     "manifests",
     "PATH",
-    "a file or folder with the objects, in place of the API; may stand several times",
+    "file or directory with the objects, instead of the API; can be repeated",
     (flags, value) => void flags.manifests.push(resolve(value)),
   );
 }

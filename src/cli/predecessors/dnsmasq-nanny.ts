@@ -40,7 +40,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
   {
     names: ["dnsmasq"],
     value: "PATH",
-    about: "supervise this dnsmasq, in place of answering here",
+    about: "supervise this dnsmasq instead of answering queries",
     apply: (flags, value) => {
       flags.dnsmasq = value;
     },
@@ -51,7 +51,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
     about: "accepted without effect: see -dnsmasq",
     apply: () => undefined,
   },
-  switchRow(["restartDnsmasq"], "put changes of the configuration into force", (flags, on) => {
+  switchRow(["restartDnsmasq"], "apply configuration changes", (flags, on) => {
     flags.restarts = on;
   }),
   {
@@ -65,7 +65,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
   {
     names: ["syncInterval"],
     value: "DURATION",
-    about: "between two looks at it (default 10s)",
+    about: "interval between checks for changes (default 10s)",
     apply: (flags, value) => {
       flags.syncInterval = duration("syncInterval", value);
     },
@@ -73,7 +73,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
   {
     names: ["logInterval"],
     value: "DURATION",
-    about: "between two reports of statistics in the log (default 0s, never)",
+    about: "interval between statistics in the log (default 0s, never)",
     apply: (flags, value) => {
       flags.logInterval = duration("logInterval", value);
     },
@@ -81,7 +81,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
   {
     names: ["kubednsServer"],
     value: "SERVER",
-    about: "who knows names below cluster.local (default 127.0.0.1:10053)",
+    about: "server for names below cluster.local (default 127.0.0.1:10053)",
     apply: (flags, value) => {
       if (splitServer(value) === undefined)
         throw new FlagError(`invalid value "${value}" for flag -kubednsServer: not an address`, 2, true);

@@ -29,13 +29,13 @@ export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
   {
     names: ["cmd"],
     value: "COMMAND",
-    about: "run by sh; may stand several times (default echo healthz)",
+    about: "command to run with sh; can be repeated (default echo healthz)",
     apply: (flags, value) => void flags.commands.push(value),
   },
   {
     names: ["url"],
     value: "PATH",
-    about: "its page, in the order of the commands (default /healthz)",
+    about: "path of the result, in the order of the commands (default /healthz)",
     apply: (flags, value) => void flags.paths.push(value),
   },
   {
@@ -49,7 +49,7 @@ export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
   {
     names: ["period"],
     value: "DURATION",
-    about: "between two runs of a command (default 2s)",
+    about: "interval between runs of a command (default 2s)",
     apply: (flags, value) => {
       flags.period = readDuration("period", value);
     },
@@ -57,15 +57,15 @@ export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
   {
     names: ["latency"],
     value: "DURATION",
-    about: "an older result counts as a failure (default 30s)",
+    about: "older results count as failures (default 30s)",
     apply: (flags, value) => {
       flags.latency = readDuration("latency", value);
     },
   },
-  switchRow(["quiet"], "log errors alone", (flags, on) => {
+  switchRow(["quiet"], "log only errors", (flags, on) => {
     flags.quiet = on;
   }),
-  switchRow(["output"], "answer with what the command printed instead of ok", (flags, on) => {
+  switchRow(["output"], "answer with the output of the command instead of ok", (flags, on) => {
     flags.output = on;
   }),
   ...commonRows<ExechealthzFlags>(),

@@ -31,7 +31,7 @@ function address(name: string, value: string): string {
 }
 
 export const ISTIO_COREDNS_FLAGS: readonly FlagRow<IstioFlags>[] = [
-  valueRow("kubeconfig", "FILE", "kubeconfig (default: the cluster around this pod)", (flags, value) => {
+  valueRow("kubeconfig", "FILE", "kubeconfig (default: in-cluster)", (flags, value) => {
     flags.kubeconfig = value === "" ? "" : resolve(value);
   }),
   valueRow("context", "NAME", "its context (default: the current one)", (flags, value) => {

@@ -83,7 +83,7 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
   textRow(
     "nameservers",
     "SERVERS",
-    "whom to ask for other names, ADDRESS[:PORT] with commas between; not with a ConfigMap or directory",
+    "whom to ask for other names, ADDRESS[:PORT] separated by commas; not with a ConfigMap or directory",
     (flags, value) => {
       flags.nameservers = value
         .split(",")
@@ -93,7 +93,7 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
       if (bad !== undefined) throw invalid("nameservers", value, `'${bad}' is not an address`);
     },
   ),
-  textRow("kubecfg-file", "FILE", "kubeconfig (default: the cluster around this pod)", (flags, value) => {
+  textRow("kubecfg-file", "FILE", "kubeconfig (default: in-cluster)", (flags, value) => {
     flags.kubeconfig = value;
   }),
   textRow("kube-master-url", "URL", "the API; variables of the environment are filled in", (flags, value) => {
@@ -158,7 +158,7 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
   textRow(
     "manifests",
     "PATH",
-    "a file or folder with the objects, in place of the API; may stand several times",
+    "file or directory with the objects, instead of the API; can be repeated",
     (flags, value) => void flags.manifests.push(resolve(value)),
   ),
   ...commonRows<KubeDnsFlags>(),

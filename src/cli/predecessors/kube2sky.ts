@@ -1,4 +1,4 @@
-/** `portolan kube2sky`: writes SkyDNS's records for a cluster into etcd, with kube2sky's flags (kube-dns facts 4). */
+/** `portolan kube2sky`: writes SkyDNS records for a cluster to etcd, with kube2sky's flags (kube-dns facts 4). */
 import { resolve } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access.ts";
@@ -49,7 +49,7 @@ export const KUBE2SKY_FLAGS: readonly FlagRow<Kube2skyFlags>[] = [
   {
     names: ["etcd-server"],
     value: "URL",
-    about: "etcd; may stand several times (default http://127.0.0.1:4001)",
+    about: "etcd; can be repeated (default http://127.0.0.1:4001)",
     apply: (flags, value) => {
       const url = URL.parse(value);
       if (url === null || !/^https?:$/.test(url.protocol))
@@ -60,7 +60,7 @@ export const KUBE2SKY_FLAGS: readonly FlagRow<Kube2skyFlags>[] = [
   {
     names: ["etcd-mutation-timeout"],
     value: "DURATION",
-    about: "how long a write is tried before the program ends (default 10s)",
+    about: "time to retry a write before exiting (default 10s)",
     apply: (flags, value) => {
       const milliseconds = parseGoDuration(value);
       if (milliseconds === undefined || milliseconds < 0)
@@ -75,7 +75,7 @@ export const KUBE2SKY_FLAGS: readonly FlagRow<Kube2skyFlags>[] = [
   {
     names: ["kubecfg-file"],
     value: "FILE",
-    about: "kubeconfig (default: the cluster around this pod)",
+    about: "kubeconfig (default: in-cluster)",
     apply: (flags, value) => {
       flags.kubeconfig = value;
     },
@@ -83,7 +83,7 @@ export const KUBE2SKY_FLAGS: readonly FlagRow<Kube2skyFlags>[] = [
   {
     names: ["kube-master-url"],
     value: "URL",
-    about: "the API, in place of that of the kubeconfig; variables of the environment are filled in",
+    about: "URL of the API, instead of that of the kubeconfig; environment variables are expanded",
     apply: (flags, value) => {
       flags.server = value
         .replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "")
@@ -101,7 +101,7 @@ export const KUBE2SKY_FLAGS: readonly FlagRow<Kube2skyFlags>[] = [
   {
     names: ["manifests"],
     value: "PATH",
-    about: "a file or folder with the objects, in place of the API; may stand several times",
+    about: "file or directory with the objects, instead of the API; can be repeated",
     apply: (flags, value) => void flags.manifests.push(resolve(value)),
   },
   ...commonRows<Kube2skyFlags>(),

@@ -54,7 +54,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   textRow(
     ["localip"],
     "ADDRESSES",
-    "addresses to answer on, with commas between; all of one family",
+    "addresses to answer on, separated by commas, all of one family",
     (flags, value) => {
       flags.localAddresses = value.split(",").map((each) => each.trim());
       const bad = flags.localAddresses.find((each) => parseIpAddress(each) === undefined);
@@ -63,7 +63,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
         throw new FlagError(`unexpected mix of IPv4 and IPv6 addresses in localip - "${value}"`, 1, false);
     },
   ),
-  switchRow(["setupinterface"], "make the interface with these addresses (default true)", (flags, on) => {
+  switchRow(["setupinterface"], "create the interface with these addresses (default true)", (flags, on) => {
     flags.setupInterface = on;
   }),
   textRow(["interfacename", "intfname"], "NAME", "its name (default nodelocaldns)", (flags, value) => {
@@ -71,13 +71,18 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
       throw new FlagError(`invalid interfacename specified - "${value}"`, 1, false);
     flags.interfaceName = value;
   }),
-  switchRow(["setupiptables"], "make the rules that lead queries here (default true)", (flags, on) => {
+  switchRow(["setupiptables"], "create the rules that redirect queries (default true)", (flags, on) => {
     flags.setupRules = on;
   }),
   switchRow(["setupebtables"], "accepted without effect", () => undefined),
-  textRow(["syncinterval"], "SECONDS", "between two looks at the network (default 60)", (flags, value) => {
-    flags.syncInterval = readSyncInterval(value);
-  }),
+  textRow(
+    ["syncinterval"],
+    "SECONDS",
+    "interval between checks of the network (default 60)",
+    (flags, value) => {
+      flags.syncInterval = readSyncInterval(value);
+    },
+  ),
   textRow(
     ["metrics-listen-address"],
     "ADDRESS",
@@ -118,7 +123,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   textRow(["health-port"], "PORT", "port of health, for the rules (default 8080)", (flags, value) => {
     flags.healthPort = parsePort("health-port", value);
   }),
-  switchRow(["skipteardown"], "leave interface and rules at the end", (flags, on) => {
+  switchRow(["skipteardown"], "keep interface and rules at exit", (flags, on) => {
     flags.skipTeardown = on;
   }),
   switchRow(

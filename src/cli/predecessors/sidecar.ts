@@ -31,7 +31,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
   {
     names: ["dnsmasq-addr"],
     value: "ADDRESS",
-    about: "dnsmasq, or who else tells its statistics (default 127.0.0.1)",
+    about: "address of dnsmasq, or of another server with its statistics (default 127.0.0.1)",
     apply: (flags, value) => {
       flags.dnsmasqHost = value;
     },
@@ -47,7 +47,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
   {
     names: ["dnsmasq-poll-interval-ms"],
     value: "MILLISECONDS",
-    about: "between two looks at its statistics (default 5000)",
+    about: "interval between reads of its statistics (default 5000)",
     apply: (flags, value) => {
       flags.pollInterval = readCount("dnsmasq-poll-interval-ms", value);
     },
@@ -56,7 +56,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
     names: ["probe"],
     value: "PROBE",
     about:
-      "LABEL,SERVER,NAME[,SECONDS][,TYPE]: asks the server for the name, again and again; may stand several times",
+      "LABEL,SERVER,NAME[,SECONDS][,TYPE]: queries the server for the name periodically; can be repeated",
     apply: (flags, value) => {
       try {
         flags.probes.push(parseProbe(value));
@@ -69,7 +69,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
   {
     names: ["prometheus-addr"],
     value: "ADDRESS",
-    about: "where to listen for HTTP (default 0.0.0.0)",
+    about: "address to listen on for HTTP (default 0.0.0.0)",
     apply: (flags, value) => {
       flags.host = value;
     },
@@ -93,7 +93,7 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
   {
     names: ["prometheus-namespace"],
     value: "NAME",
-    about: "what names of metrics begin with (default kubedns)",
+    about: "prefix of metric names (default kubedns)",
     apply: (flags, value) => {
       flags.namespace = value;
     },

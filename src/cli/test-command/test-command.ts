@@ -40,7 +40,7 @@ export const TEST_FLAGS: readonly FlagRow<TestFlags>[] = [
     },
   },
   ...PLUGIN_FLAGS,
-  switchRow(["watch"], "run the tests again whenever a file that they depend on has changed", (flags, on) => {
+  switchRow(["watch"], "run the tests again when a file changes that they depend on", (flags, on) => {
     flags.watch = on;
   }),
   switchRow(["help", "h"], "show this help", (flags, on) => {
