@@ -111,6 +111,14 @@ class Network implements AsyncDisposable {
     return (await run(command, words)).output;
   }
 
+  /** From now on counts what leaves the node for the cluster's DNS, by protocol. */
+  async countPackets(): Promise<void> {
+    const rules = ["udp", "tcp"].map((protocol) => `oifname cluster0 ${protocol} dport 53 counter;`);
+    const chain = `chain out { type filter hook postrouting priority 0; ${rules.join(" ")} }`;
+    writeFileSync(join(this.folder, "wire.nft"), `table inet wire {\n ${chain}\n}\n`);
+    await this.node.run("/usr/sbin/nft", "-f", join(this.folder, "wire.nft"));
+  }
+
   /** One that asks without end. @returns what stops it, and how many queries had no answer */
   async asking(): Promise<() => Promise<{ asked: number; lost: number }>> {
     let isOver = false;
@@ -180,6 +188,11 @@ test("node-cache answers for its node, hands over, and blocks nobody when it is 
     ).includes(SERVICE);
   await untilTrue(caught);
   assert.match(await network.ask(SERVICE), /10\.0\.0\.10/);
+  await network.countPackets();
+  assert.equal(await network.ask(SERVICE, "nosuch.default.svc.cluster.local"), "");
+  const wire = await node.run("/usr/sbin/nft", "list", "table", "inet", "wire");
+  assert.match(wire, /udp dport 53 counter packets 0 /, "the cluster is asked over TCP alone");
+  assert.match(wire, /tcp dport 53 counter packets [1-9]/);
   assert.match(await network.ask(SERVICE, "widget.example"), /192\.0\.2\.9/);
   const corefile = readFileSync(join(folder, "Corefile"), "utf8");
   assert.match(

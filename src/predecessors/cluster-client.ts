@@ -9,7 +9,7 @@ import { ApiClient } from "../kubernetes/api/api-client.ts";
 import { ApiMetrics } from "../kubernetes/api/api-metrics.ts";
 import { readWhole } from "../kubernetes/api/frames.ts";
 import { parseKubeconfig } from "../kubernetes/api/kubeconfig.ts";
-import { listMember, member, textEntries, textMember } from "../kubernetes/objects/json.ts";
+import { member, textEntries } from "../kubernetes/objects/json.ts";
 import { readTextFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
@@ -72,37 +72,4 @@ export async function readConfigMap(
   const octets = await readWhole(body, MAX_CONFIG_MAP);
   const value: unknown = JSON.parse(Buffer.from(octets).toString());
   return member(value, "data") === undefined ? {} : Object.fromEntries(textEntries(value, "data"));
-}
-
-/** Labels that say where a node is, those of old clusters last. */
-const PLACE_LABELS = [
-  ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"],
-  ["failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"],
-] as const;
-const MAX_NODES = 64 * 1024 * 1024;
-
-/** Zone and region of the first node that says both. @throws the error of the API */
-export async function findNodePlace(
-  client: Pick<ApiClient, "get">,
-  signal: AbortSignal,
-): Promise<{ readonly zone: string; readonly region: string } | undefined> {
-  let continueToken = "";
-  do {
-    const parameters = new URLSearchParams({
-      limit: "100",
-      ...(continueToken && { continue: continueToken }),
-    });
-    const { body } = await client.get(`/api/v1/nodes?${parameters}`, "application/json", signal);
-    const list: unknown = JSON.parse(Buffer.from(await readWhole(body, MAX_NODES)).toString());
-    for (const node of listMember(list, "items")) {
-      const labels = new Map(textEntries(member(node, "metadata"), "labels"));
-      for (const [zoneLabel, regionLabel] of PLACE_LABELS) {
-        const zone = labels.get(zoneLabel);
-        const region = labels.get(regionLabel);
-        if (zone !== undefined && region !== undefined) return { zone, region };
-      }
-    }
-    continueToken = textMember(member(list, "metadata"), "continue");
-  } while (continueToken !== "");
-  return undefined;
 }

@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access.ts";
 import type { ApiClient } from "../../kubernetes/api/api-client.ts";
+import { findNodePlace } from "../../kubernetes/api/node-place.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import { version } from "../../lib/version.ts";
-import { findNodePlace, makeClusterClient } from "../../predecessors/cluster-client.ts";
+import { makeClusterClient } from "../../predecessors/cluster-client.ts";
 import { ConfigDirectory } from "../../predecessors/kube-dns/config-directory.ts";
 import {
   type KubeDnsConfig,

@@ -5,6 +5,14 @@ import type { ClusterView } from "./cluster-view.ts";
 export interface ClusterService {
   /** The cluster as the plugin shows it. To be asked for in `start`, not before. */
   readonly view: ClusterView;
+  /**
+   * Topology zone and region of a node, or of the first one that says both where the name is empty; undefined where none does, and
+   * without a live cluster. @throws the error of the API
+   */
+  nodePlace?(
+    name: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly zone: string; readonly region: string } | undefined>;
 }
 
 export const CLUSTER: ServiceKey<ClusterService> = new ServiceKey("cluster");

@@ -13,6 +13,7 @@ import { ApiClient } from "./api-client.ts";
 import { ApiMetrics } from "./api-metrics.ts";
 import { ListWatch } from "./list-watch.ts";
 import type { ListWatchTimings } from "./list-watch-timings.ts";
+import { findNodePlace, type NodePlace } from "./node-place.ts";
 import { ProgrammingLatency } from "./programming-latency.ts";
 import type { Environment } from "./proxy.ts";
 import { readPod } from "./read-pod.ts";
@@ -129,6 +130,11 @@ export class ApiSource {
   /** One pod as it is now, in JSON; `undefined` where there is none. @throws PodReadError, or the reason of the signal */
   readPod(namespace: string, name: string, signal: AbortSignal): Promise<unknown> {
     return readPod(this.#client, namespace, name, signal);
+  }
+
+  /** Where a node is; see {@link findNodePlace}. @throws the error of the API */
+  nodePlace(name: string, signal: AbortSignal): Promise<NodePlace | undefined> {
+    return findNodePlace(this.#client, signal, name);
   }
 
   /** The URLs of the API. */

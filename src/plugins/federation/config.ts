@@ -9,12 +9,18 @@ import {
   zones,
 } from "../../plugin/index.ts";
 
+/** Labels of a node, as names of a federation hold them. */
+export interface NodePlace {
+  readonly zone: string;
+  readonly region: string;
+}
+
 export interface FederationConfig {
   readonly zones: ZoneList;
   /** Name of a federation, in lower case -> its domain. */
   readonly federations: ReadonlyMap<string, Name>;
-  /** Topology zone and region of the node that this runs on. */
-  readonly node: { readonly zone: string; readonly region: string } | undefined;
+  /** Topology zone and region of the node that this runs on; undefined where they are to be found out. */
+  readonly node: NodePlace | undefined;
 }
 
 const declared = directive({ args: { zones: zones() }, otherwise: () => true });
@@ -65,11 +71,9 @@ export const config: ConfigSchema<FederationConfig> = customDirective(
       );
       return undefined;
     }
-    if (node === undefined) {
-      const message =
-        "'federation' was removed in CoreDNS 1.7.0: leave it out, or write 'node_labels ZONE REGION' in its block for names that are not in this cluster";
-      context.report.warning("PLUGIN_OLD", directiveLine.name.span, message);
-    }
+    const message =
+      "'federation' was removed in CoreDNS 1.7.0 with the federation of clusters that it served: leave it out";
+    context.report.warning("PLUGIN_OLD", directiveLine.name.span, message);
     return [{ zones: own.zones, federations, node }];
   },
 );

@@ -1,12 +1,15 @@
 /** Services of a federation of clusters: those of this cluster where it has them, else an alias into the federation's domain. */
 import { CNAME, Name, NameError, Rcode, type ResourceRecord } from "../../dns/index.ts";
 import { followAlias, type Handler, type Next, type Outcome, type Query } from "../../plugin/index.ts";
-import type { FederationConfig } from "./config.ts";
+import type { FederationConfig, NodePlace } from "./config.ts";
 
 const ALIAS_TTL = 0;
 
+/** What is known of the node that this runs on, now or in a while. */
+export type FindPlace = () => NodePlace | undefined | Promise<NodePlace | undefined>;
+
 /** @param hasCluster whether there is a `kubernetes` in the block; without one nothing is done */
-export function federate(config: FederationConfig, hasCluster: () => boolean): Handler {
+export function federate(config: FederationConfig, hasCluster: () => boolean, findPlace: FindPlace): Handler {
   return (query, next) => {
     const zone = config.zones.match(query.name);
     if (zone === undefined || !hasCluster()) return next(query);
@@ -14,20 +17,20 @@ export function federate(config: FederationConfig, hasCluster: () => boolean): H
     const federation = count < 4 ? "" : query.name.labelText(count - 2);
     const domain = config.federations.get(federation);
     if (domain === undefined) return next(query);
-    return new FederatedName(config, query, zone, count, domain).ask(next);
+    return new FederatedName(findPlace, query, zone, count, domain).ask(next);
   };
 }
 
 class FederatedName {
-  readonly #config: FederationConfig;
+  readonly #findPlace: FindPlace;
   readonly #query: Query;
   /** Labels of the name in front of the zone. */
   readonly #labels: readonly string[];
   readonly #domain: Name;
   readonly #local: Name;
 
-  constructor(config: FederationConfig, query: Query, zone: Name, count: number, domain: Name) {
-    this.#config = config;
+  constructor(findPlace: FindPlace, query: Query, zone: Name, count: number, domain: Name) {
+    this.#findPlace = findPlace;
     this.#query = query;
     this.#labels = query.name.labelsAbove(zone);
     this.#domain = domain;
@@ -61,7 +64,11 @@ class FederatedName {
 
   /** `svc.ns.fed.svc.<zone>.<region>.<domain>`. */
   #elsewhere(): Outcome | Promise<Outcome> {
-    const { node } = this.#config;
+    const node = this.#findPlace();
+    return node instanceof Promise ? node.then((found) => this.#alias(found)) : this.#alias(node);
+  }
+
+  #alias(node: NodePlace | undefined): Outcome | Promise<Outcome> {
     if (node === undefined)
       return this.#query.fail(
         Rcode.SERVFAIL,

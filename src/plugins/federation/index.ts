@@ -2,12 +2,18 @@
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { federate } from "./handler.ts";
+import { OwnPlace } from "./own-place.ts";
 
 export default definePlugin({
   name: "federation",
   summary: "Answers names of federated Kubernetes clusters.",
   config,
-  create: (values, site) => ({
-    handle: federate(values, () => site.block.plugins().some(({ name }) => name === "kubernetes")),
-  }),
+  create(values, site) {
+    const place = new OwnPlace(site);
+    const hasCluster = (): boolean => site.block.plugins().some(({ name }) => name === "kubernetes");
+    return {
+      handle: federate(values, hasCluster, () => values.node ?? place.find()),
+      stop: () => place.stop(),
+    };
+  },
 });

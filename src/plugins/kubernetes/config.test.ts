@@ -65,7 +65,7 @@ describe("refuses", () => {
 
 it("accepts every option of a cluster's Corefile, and says which have no effect here", () => {
   const { warnings } = make([
-    ...["manifests x", "endpoint https://10.0.0.1:6443 https://10.0.0.2:6443", "tls cert key ca"],
+    ...["manifests x", "endpoint https://10.0.0.1:6443", "tls cert key ca"],
     ...["kubeconfig file context", "apiserver_qps 20", "apiserver_burst 40", "apiserver_max_inflight 100"],
     ...["namespaces default kube-system", "labels app in (a, b),tier", "pods verified", "endpoint_pod_names"],
     ...["ttl 30", "fallthrough in-addr.arpa", "ignore empty_service", "zonal", "startup_timeout 10s"],
@@ -82,6 +82,10 @@ describe("says which of several clusters counts", () => {
   const cases: [options: string[], warnings: RegExp[]][] = [
     [[], []],
     [[endpoint, "tls a b c"], []],
+    [
+      [`${endpoint} https://10.0.0.2:6443`],
+      [/write 'endpoint https:\/\/10\.0\.0\.1:6443', or the address of/],
+    ],
     [["tls a b c"], [/'tls' has no effect without 'endpoint'/]],
     [["kubeconfig f", "snapshot s"], []],
     [["manifests m", "snapshot s"], [/'snapshot' has no effect beside 'manifests'/]],

@@ -83,6 +83,7 @@ export const config = directive({
       report.error("KUBERNETES_KUBE_DNS_MULTICLUSTER", at("kube_dns"), message);
     }
     checkSource(values, report, at);
+    warnOfSeveralEndpoints(values.endpoint?.url ?? [], report, at);
   },
 });
 
@@ -101,6 +102,14 @@ function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: D
     const message = `is not authoritative for the multicluster zone ${zone} (authoritative zones: [${known}])`;
     report.error("KUBERNETES_FOREIGN_MULTICLUSTER_ZONE", at("multicluster"), message);
   }
+}
+
+/** CoreDNS before 1.4.0 spread its requests over all of them. */
+function warnOfSeveralEndpoints(urls: readonly string[], report: DiagnosticSink, at: At): void {
+  const [first] = urls;
+  if (first === undefined || urls.length === 1) return;
+  const message = `CoreDNS uses the first of several URLs alone since 1.4.0, and this server all of them: write 'endpoint ${first}', or the address of a load balancer`;
+  report.warning("KUBERNETES_SEVERAL_ENDPOINTS", at("endpoint"), message);
 }
 
 function unknownIgnoreValue(word: string): string {

@@ -91,7 +91,13 @@ export class ShownCluster {
     this.transfers = values.kube_dns ? undefined : joinTransfers(this.#transferred);
     this.searchPaths = new ClientSearchPaths(this.#answers);
     this.clients = clusterClients(this.#answers, this.#zones, live);
-    this.services = [WATCHED_CLUSTER.offer(cluster), CLUSTER.offer({ view: this.#answers.view })];
+    this.services = [
+      WATCHED_CLUSTER.offer(cluster),
+      CLUSTER.offer({
+        view: this.#answers.view,
+        nodePlace: async (name, signal) => live()?.nodePlace(name, signal),
+      }),
+    ];
     this.#staleness = new Staleness({
       stores: imports === undefined ? [store] : [store, imports],
       maxMs: values.max_staleness,

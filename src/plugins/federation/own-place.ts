@@ -1,0 +1,54 @@
+import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
+import type { Site } from "../../plugin/index.ts";
+import type { NodePlace } from "./config.ts";
+
+/** Milliseconds that a query waits for the API. */
+const PATIENCE = 2_000;
+/** Milliseconds until the API is asked again after it said nothing of use. */
+const PAUSE = 10_000;
+
+/** Topology zone and region of the node that this runs on, out of the API that `kubernetes` of the block watches. */
+export class OwnPlace {
+  readonly #site: Site;
+  readonly #stopped = new AbortController();
+  #known: NodePlace | undefined;
+  #asking: Promise<NodePlace | undefined> | undefined;
+  #askAgainAt = Number.NEGATIVE_INFINITY;
+
+  constructor(site: Site) {
+    this.#site = site;
+  }
+
+  /** Nodes do not move: what was found once stays. */
+  find(): NodePlace | undefined | Promise<NodePlace | undefined> {
+    if (this.#known !== undefined || this.#site.clock.now() < this.#askAgainAt) return this.#known;
+    this.#asking ??= this.#ask();
+    return this.#asking;
+  }
+
+  stop(): void {
+    this.#stopped.abort(new Error("stopped"));
+  }
+
+  async #ask(): Promise<NodePlace | undefined> {
+    const { block, clock, log, machine } = this.#site;
+    const late = new AbortController();
+    const timer = clock.after(PATIENCE, () => late.abort(new Error(`no answer within ${PATIENCE} ms`)));
+    const signal = AbortSignal.any([late.signal, this.#stopped.signal]);
+    try {
+      const [cluster] = CLUSTER.among(block.plugins());
+      // Set from `spec.nodeName` by who wrote the Deployment.
+      this.#known = await cluster?.nodePlace?.(machine.environment.NODE_NAME ?? "", signal);
+    } catch (error) {
+      if (!this.#stopped.signal.aborted)
+        log.warning(
+          `zone and region of this node: ${error instanceof Error ? error.message : String(error)}`,
+        );
+    } finally {
+      timer.cancel();
+      this.#asking = undefined;
+      this.#askAgainAt = clock.now() + PAUSE;
+    }
+    return this.#known;
+  }
+}
