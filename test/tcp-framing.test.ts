@@ -8,8 +8,8 @@ import { decodeMessage } from "../src/dns/message.ts";
 import { ask, framed, queryOctets, TcpClient } from "./support/dns-client.ts";
 import { Portolan } from "./support/portolan.ts";
 
-const READ_TIMEOUT = 1_000;
-const IDLE_TIMEOUT = 2_000;
+const READ_TIMEOUT = 3_000;
+const IDLE_TIMEOUT = 4_000;
 /** By how much a busy machine may be late. */
 const LATE = 15_000;
 
@@ -190,11 +190,11 @@ test("answers to queries that came together leave together", {
   client.send(queryOctets("www.ordinary.example", "A", 0));
   await checkAnswer(client, 0);
   const before = writes();
-  const queries = Array.from({ length: 200 }, (_, id) =>
+  const queries = Array.from({ length: 1000 }, (_, id) =>
     framed(queryOctets("www.ordinary.example", "A", id + 1)),
   );
   client.write(Buffer.concat(queries));
-  for (let id = 1; id <= 200; id++) await checkAnswer(client, id);
-  // One for each part that the queries came in, and what timers write meanwhile.
-  assert.ok(writes() - before < 50, `${writes() - before} system calls`);
+  for (let id = 1; id <= 1000; id++) await checkAnswer(client, id);
+  // One for each part that the queries came in, and what the compiler's threads write to wake the main one.
+  assert.ok(writes() - before < 300, `${writes() - before} system calls`);
 });

@@ -250,11 +250,20 @@ export class FramedConnection implements StreamUser {
 
   readonly #onTimer = (): void => {
     this.#timer = undefined;
+    // Timers run before sockets are read: after a pause of our own, what the client sent in time is looked at first.
+    if (!this.#isWithinTime()) setImmediate(this.#onOverdue);
+  };
+
+  /** Whether the client has time left; then it is waited for. */
+  #isWithinTime(): boolean {
     const now = this.#options.clock.now();
-    if (now < this.#due) {
-      this.#startTimer(now, this.#due - now);
-      return;
-    }
+    const left = this.#due - now;
+    if (left > 0 && this.#timer === undefined) this.#startTimer(now, left);
+    return left > 0;
+  }
+
+  readonly #onOverdue = (): void => {
+    if (this.#socket.destroyed || this.#isWithinTime()) return;
     // Whoever waits for an answer of ours is not idle, unless it takes nothing of what we send.
     if (this.#inFlight > 0 && !this.#isStuck) {
       this.#isStuck = this.#unsent > 0;
