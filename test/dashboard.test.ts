@@ -72,6 +72,7 @@ describe("dashboard and alerts", () => {
   let stack: AsyncDisposableStack;
   /** Labels of each metric by its name. */
   let metrics: Map<string, Set<string>>;
+  let page = "";
 
   before(async () => {
     stack = new AsyncDisposableStack();
@@ -110,6 +111,7 @@ describe("dashboard and alerts", () => {
       for (const name of ["a", "b", "c", "d"]) await ask(server, `${name}${round}.example.`);
       const { body } = await server.page("metrics", "/metrics");
       metrics = readMetrics(body);
+      page = body;
     }
   });
   after(() => stack.disposeAsync());
@@ -130,6 +132,30 @@ describe("dashboard and alerts", () => {
         assert.ok(labels.has(label) || OF_THE_SCRAPE.has(label), `no label ${label} in ${names}`);
     });
   }
+
+  test("every panel shows something", { skip: skipWithout("promtool") }, async () => {
+    // Each series of the page, as if it had been scraped from a pod each minute, and had grown.
+    const scraped = [...page.matchAll(/^(\w+)(?:\{(.*)\})? \S+$/gm)].map(([, name, labels = ""]) => ({
+      series: `${name}{${labels}${labels === "" ? "" : ","}namespace="n",job="j",pod="p"}`,
+      values: "1+1x20",
+    }));
+    const panels = queries.filter(
+      ([where, expr]) => where.startsWith("panel ") && ![...ELSEWHERE].some((name) => expr.includes(name)),
+    );
+    const file = join(
+      stack.adopt(mkdtempSync(join(tmpdir(), "portolan-panels-")), removeFolder),
+      "test.yaml",
+    );
+    const expected = panels.map(([, expr]) => ({
+      expr: `count(${expr}) > bool 0`,
+      eval_time: "10m",
+      exp_samples: [{ labels: "{}", value: 1 }],
+    }));
+    const tests = [{ interval: "1m", input_series: scraped, promql_expr_test: expected }];
+    writeFileSync(file, stringify({ evaluation_interval: "1m", tests }));
+    const { code, output, errors } = await run("promtool", ["test", "rules", file]);
+    assert.equal(code, 0, output + errors);
+  });
 
   test("legends name labels that are left", () => {
     for (const { title, targets = [] } of dashboard.panels) {
@@ -248,6 +274,10 @@ describe("promtool", { skip: skipWithout("promtool") }, () => {
     await promtool("test", "rules", file);
   });
 });
+
+function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}
 
 /** Names of all samples, with the labels that any of them has. */
 function readMetrics(body: string): Map<string, Set<string>> {
