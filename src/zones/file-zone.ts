@@ -105,20 +105,45 @@ export class FileZone {
     if (this.#isStopped) return;
     if (!(await this.#source.hasChanged())) return this.#confirm();
     const { byMtime } = this.#options;
-    const { zone: current, spelled } = this.served;
+    const { zone: current } = this.served;
     try {
+      if (current !== undefined && (await this.#amend(current))) return;
       const read = await this.#source.read(byMtime ? undefined : current?.serial);
       if (this.#isStopped) return;
       this.#freshness.confirm();
       if (read === undefined) return;
       for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
       await this.#replace(read.zone);
-      this.#log.info(
-        `Successfully reloaded zone "${spelled}" in "${this.file}" with ${read.zone.serial} SOA serial`,
-      );
+      this.#sayReloaded(read.zone);
     } catch (error) {
       if (!this.#isStopped) this.#complain(error);
     }
+  }
+
+  /**
+   * Takes over a small difference in place. @returns whether that was all; false where the file has to be read as a whole
+   */
+  async #amend(current: Zone): Promise<boolean> {
+    const { byMtime, service } = this.#options;
+    // A zone that takes updates is that of the file, and more.
+    if (this.dynamic !== undefined || !current.isAmendable) return false;
+    const difference = await this.#source.compare(current, byMtime ? undefined : current.serial);
+    if (this.#isStopped) return true;
+    if (difference === "same") {
+      this.#freshness.confirm();
+      return true;
+    }
+    if (difference === undefined || !current.isAmendable) return false;
+    service.amend(this.served, current, difference);
+    this.#freshness.confirm();
+    this.#sayReloaded(current);
+    return true;
+  }
+
+  #sayReloaded({ serial }: Zone): void {
+    this.#log.info(
+      `Successfully reloaded zone "${this.served.spelled}" in "${this.file}" with ${serial} SOA serial`,
+    );
   }
 
   /** The file is as it was when it was read, with what was wrong with it then. */

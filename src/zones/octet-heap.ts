@@ -53,24 +53,27 @@ export class OctetHeap {
   }
 }
 
+/** There is room for one more of whatever has its fields side by side. */
+const LEAST_LENGTH = 64;
+
 /** A typed array half as long again, with the same beginning. */
 export function grown<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
   array: T,
   make: (length: number) => T,
 ): T {
-  const larger = make(Math.max(8, array.length + (array.length >>> 1)));
+  const larger = make(Math.max(LEAST_LENGTH, array.length + (array.length >>> 1)));
   larger.set(array);
   return larger;
 }
 
-/** The array without what lies behind `used`, where that is more than an eighth. */
+/** The array without what lies behind `used`, where that is more than an eighth. Some room stays, so that small changes move nothing. */
 export function trimmed<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,
 ): T {
   if (array.length - used <= used >>> 3) return array;
-  const smaller = make(used);
+  const smaller = make(used + (used >>> 6));
   smaller.set(array.subarray(0, used));
   return smaller;
 }

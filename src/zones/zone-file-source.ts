@@ -1,10 +1,14 @@
 /** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
 import { stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
+import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../dns/name.ts";
 import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
 import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
+import { readFileDifference } from "./file-difference.ts";
+import type { FileDifference } from "./plain-records.ts";
+import type { Zone } from "./zone.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
 /** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
@@ -50,6 +54,29 @@ export class ZoneFileSource {
    * @throws ZoneFileError, or the error of the file system
    */
   async read(knownSerial?: number): Promise<ReadZone | undefined> {
+    return await this.#withFiles((files) =>
+      readZoneFile({ file: this.file, origin: this.origin, files, knownSerial }),
+    );
+  }
+
+  /**
+   * What the file says otherwise than a zone.
+   * @returns as {@link readFileDifference}, and "same" where the file has this serial
+   */
+  async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
+    const pause = async () => void (await nextImmediate());
+    const options = { file: this.file, origin: this.origin, knownSerial, pause };
+    let isSame = true;
+    const found = await this.#withFiles(async (files) => {
+      const difference = await readFileDifference(zone, { ...options, files });
+      isSame = false;
+      return difference;
+    });
+    return isSame ? "same" : found;
+  }
+
+  /** @returns `undefined` where the file has the known serial */
+  async #withFiles<T>(read: (files: ZoneTextFiles) => Promise<T>): Promise<T | undefined> {
     const stamps = new Map<string, string>();
     let isSettled = true;
     const files: ZoneTextFiles = {
@@ -71,7 +98,7 @@ export class ZoneFileSource {
     };
     this.#stamps.clear();
     try {
-      return await readZoneFile({ file: this.file, origin: this.origin, files, knownSerial });
+      return await read(files);
     } catch (error) {
       if (error instanceof SameSerial) return undefined;
       throw error;

@@ -141,3 +141,18 @@ test("names outside of the zone are not taken, and names in it compare without c
     assert.equal(records.add(wire, wire.length, 1, 60, Uint8Array.of(1, 2, 3, 4), 4), expected, text);
   }
 });
+
+test("what gave back its spare memory grows again, however little it holds", () => {
+  for (const names of [1, 2, 3, 5, 20]) {
+    const records = new ZoneRecords(apex);
+    for (let index = 0; index < names; index++) {
+      const { wire } = Name.parse(`n${index}.example.org.`);
+      for (const text of [wire, apex.wire]) {
+        records.trim();
+        assert.equal(records.add(text, text.length, 16 + index, 60, Uint8Array.of(0), 1), Added.NEW);
+        assert.ok(records.rrset(records.nodeFor(text, text.length, false), 16 + index) >= 0);
+      }
+    }
+    assert.equal(records.recordCount, 2 * names);
+  }
+});

@@ -273,6 +273,38 @@ export class ZoneRecords {
     return rrset >= 0 && this.ttl(rrset) === ttl && this.#find(rrset, rdata, length, at) >= 0;
   }
 
+  /** RRsets have numbers below it. */
+  get rrsetLimit(): number {
+    return this.#used;
+  }
+
+  /** The RRset that {@link locate} found last. */
+  located: number = NO_RRSET;
+
+  /** Where a record stands in the heap, behind its length; -1 for nowhere. Its RRset is then {@link located}. */
+  locate(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): number {
+    const node = this.nodeFor(owner, ownerLength, false);
+    if (node === NO_NODE) return -1;
+    const incoming = this.#take(type, rdata, length);
+    const rrset =
+      type === RecordType.RRSIG ? this.signatures(node, readU16(incoming, 0)) : this.rrset(node, type);
+    if (rrset < 0) return -1;
+    this.located = rrset;
+    return this.#find(rrset, incoming, length);
+  }
+
+  /** RDATA as they are kept: names of old types in lower case. */
+  foldedData(type: number, rdata: Uint8Array, length: number): Uint8Array {
+    return this.#take(type, rdata, length).slice(0, length);
+  }
+
+  /** A name as it is kept. */
+  foldedName(name: Uint8Array, length: number): Uint8Array {
+    const folded = new Uint8Array(length);
+    for (let at = 0; at < length; at++) folded[at] = octetAt(FOLD, octetAt(name, at));
+    return folded;
+  }
+
   /** Takes an RRset with all of its records away. */
   removeRrset(node: number, rrset: number): void {
     let before = NO_RRSET;

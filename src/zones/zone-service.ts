@@ -12,15 +12,17 @@ import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { Trace } from "../plugin/trace.ts";
 import type { TransferSource, ZoneTransfer } from "../plugin/transfer.ts";
-import { ZoneNotLoadedError } from "../plugin/transfer.ts";
+import { isAsNew, ZoneNotLoadedError } from "../plugin/transfer.ts";
 import type { Fallthrough } from "../plugin/zones.ts";
 import { NO_NODE } from "./name-tree.ts";
+import type { FileDifference, PlainRecord } from "./plain-records.ts";
+import { RecordLog } from "./record-log.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
 import { Found, type FoundResult, ZoneAnswers } from "./zone-answers.ts";
 import { differenceOf, journalLimit } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
-import { copyOfZone } from "./zone-transfer.ts";
+import { copyOfZone, soaRecord } from "./zone-transfer.ts";
 
 export class ZoneService implements TransferSource {
   readonly table: ZoneTable<ServedZone> = new ZoneTable();
@@ -139,6 +141,26 @@ export class ZoneService implements TransferSource {
     }
     served.zone = zone;
     served.isExpired = false;
+    this.#tell(served);
+  }
+
+  /** Changes the records of the zone that is in force, with what changed noted as in {@link replace}. All in one turn. */
+  amend(served: ServedZone, zone: Zone, difference: FileDifference): void {
+    const before = soaRecord(zone);
+    zone.amend(difference);
+    const after = soaRecord(zone);
+    const limit = journalLimit(zone);
+    const [fromSerial, toSerial] = [before.data.serial, after.data.serial];
+    if (this.#listeners.size === 0) served.journal.clear();
+    else if (isAsNew(fromSerial, toSerial)) served.journal.clear();
+    else {
+      const [removed, added] = [logOf(difference.removed), logOf(difference.added)];
+      served.journal.add({ before, after, fromSerial, toSerial, removed, added }, limit);
+    }
+    this.#tell(served);
+  }
+
+  #tell(served: ServedZone): void {
     const label = served.apex.toString();
     const sameName = this.table.get(served.apex) ?? served;
     const zones = [sameName, ...sameName.behind].map((each) => each.zone);
@@ -220,6 +242,13 @@ const FOUND_WORDS: Readonly<Record<number, string>> = {
   [Found.DELEGATION]: "the name is delegated",
   [Found.ALIAS]: "the name is an alias",
 };
+
+function logOf(records: readonly PlainRecord[]): RecordLog {
+  const log = new RecordLog();
+  for (const { owner, type, ttl, rdata } of records)
+    log.add(owner, owner.length, type, ttl, rdata, 0, rdata.length);
+  return log;
+}
 
 async function nextTurn(): Promise<void> {
   await nextImmediate();

@@ -11,9 +11,21 @@ import { APEX } from "./name-tree.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
-/** @param zone must not change while it is copied */
+/** While records are asked for, the zone is left as it is. */
 export function copyOfZone(zone: Zone): ZoneTransfer {
-  return { soa: soaRecord(zone), records: () => recordsOf(zone) };
+  const { version } = zone;
+  return { soa: soaRecord(zone), records: () => recordsInPeace(zone, version) };
+}
+
+/** @throws Error where the zone was changed before the first record was asked for */
+function* recordsInPeace(zone: Zone, version: number): Generator<ResourceRecord> {
+  if (zone.version !== version) throw new Error(`zone ${zone.apex} has changed: ask again`);
+  zone.readers++;
+  try {
+    yield* recordsOf(zone);
+  } finally {
+    zone.readers--;
+  }
 }
 
 export function soaRecord(zone: Zone): StartOfAuthority {

@@ -5,8 +5,12 @@ import { RecordType } from "../dns/type-names.ts";
 import type { AnswerTail } from "./answer-tail.ts";
 import { APEX } from "./name-tree.ts";
 import { NodeOrder } from "./node-order.ts";
+import type { FileDifference } from "./plain-records.ts";
 import { nameLength } from "./rdata-names.ts";
 import { Added, type AddedResult, NO_RRSET, ZoneRecords } from "./zone-records.ts";
+
+/** The share of the octets that nothing refers to any more. */
+const MOST_GARBAGE = 4;
 
 export class Zone {
   readonly records: ZoneRecords;
@@ -73,6 +77,31 @@ export class Zone {
   /** Octets of memory. */
   get size(): number {
     return this.records.size + this.hashed.size + this.nsec.size + this.nsec3.size;
+  }
+
+  /** Copies that go out: the zone must stay as it is. */
+  readers = 0;
+  /** How often the zone was changed while it was served. */
+  version = 0;
+
+  /** Whether it may be changed while it is served: what proves denials depends on all names, and much waste is better left behind. */
+  get isAmendable(): boolean {
+    const { used, garbage } = this.records.heap;
+    return (
+      this.nsec.count === 0 &&
+      this.hashed.recordCount === 0 &&
+      this.readers === 0 &&
+      garbage * MOST_GARBAGE <= used + 64 * 1024
+    );
+  }
+
+  /** Changes the zone while it is served, in one go. */
+  amend({ soa, removed, added }: FileDifference): void {
+    for (const { owner, type, rdata } of removed) this.remove(owner, owner.length, type, rdata, rdata.length);
+    for (const { owner, type, ttl, rdata } of [...added, soa])
+      this.add(owner, owner.length, type, ttl, rdata, rdata.length);
+    this.tails.fill(undefined);
+    this.version++;
   }
 
   /** RDATA are uncompressed. A second SOA takes the place of the first. */
