@@ -100,6 +100,9 @@ export interface BlockSettings {
   /** Streams of each client of a `quic://` listener, and queries of all that wait for their answers (`quic`). */
   maxQuicStreams: number;
   maxQuicQueries: number;
+  /** Connections of an `https3://` listener, and streams on each, 0 for no limit of their own (`https3`). */
+  maxHttps3Connections: number;
+  maxHttps3Streams: number;
 }
 
 /** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
@@ -124,6 +127,8 @@ export function defaultBlockSettings(): BlockSettings {
     maxGrpcStreams: 256,
     maxQuicStreams: 256,
     maxQuicQueries: 1024,
+    maxHttps3Connections: 200,
+    maxHttps3Streams: 256,
   };
 }
 

@@ -21,10 +21,13 @@ export interface QuicConnection {
   /** @returns `undefined` where the peer allows no further stream now, or the connection is closed */
   openStream(unidirectional: boolean, user: QuicStreamUser): QuicStream | undefined;
   /**
+   * Ends it at once.
    * @param code of the application; RFC 9250 section 4.3 and RFC 9114 section 8.1 have some
    * @param reason for who reads the other side's log
    */
   close(code: number, reason?: string): void;
+  /** Ends it as soon as the peer has what was sent, or had time to take it. */
+  finish(code: number): void;
 }
 
 /** Who speaks a protocol on a connection. Nothing is called from within a call into the connection, except from `close`. */

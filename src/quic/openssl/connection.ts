@@ -14,6 +14,15 @@ export interface ConnectionOptions {
   readonly onTouched: () => void;
 }
 
+interface LastWords {
+  readonly code: number;
+  readonly reason: string;
+  /** Whether what was sent has to arrive first. */
+  readonly flushes: boolean;
+}
+
+/** Milliseconds from the last words to the end. */
+const LAST_MOMENT = 100;
 /** Milliseconds in which late datagrams of a connection that is over are answered with its end. */
 const CLOSING = 1_000;
 
@@ -29,6 +38,8 @@ export class OpenSslConnection implements StreamOwner {
   #isOpen = true;
   #isFreed = false;
   #closing: NodeJS.Timeout | undefined;
+  /** How it ends from our side. */
+  #last: LastWords = { code: 0, reason: "", flushes: false };
 
   constructor(pointer: Pointer, options: ConnectionOptions) {
     const { ssl } = options.library;
@@ -97,18 +108,26 @@ export class OpenSslConnection implements StreamOwner {
         this.user?.connected();
       }
       if (this.isConnected) this.#accept();
-      for (const stream of this.#streams) {
-        stream.poll();
-        if (!this.#isOpen) break;
-      }
+      // A stream that is over leaves its place to one that waits.
+      while (this.#pollStreams()) this.#accept();
     }
-    this.#look();
+    if (this.#isOpen) this.#look();
+    else if (!this.#isFreed) this.#settle();
   }
 
   close(code: number, reason = ""): void {
     if (!this.#isOpen) return;
-    this.#shutDown(code, reason);
+    this.#last = { code, reason, flushes: false };
+    this.#shutDown();
     this.#end({ by: "us", code, text: reason });
+    this.touched();
+  }
+
+  finish(code: number): void {
+    if (!this.#isOpen) return;
+    this.#last = { code, reason: "", flushes: true };
+    this.#shutDown();
+    this.#end({ by: "us", code, text: "" });
     this.touched();
   }
 
@@ -128,6 +147,16 @@ export class OpenSslConnection implements StreamOwner {
     clearTimeout(this.#closing);
     for (const stream of [...this.#streams]) stream.free();
     this.#options.library.ssl.SSL_free(this.pointer);
+  }
+
+  /** @returns whether streams of the peer came to their end */
+  #pollStreams(): boolean {
+    const before = this.#theirs;
+    for (const stream of this.#streams) {
+      stream.poll();
+      if (!this.#isOpen) return false;
+    }
+    return this.#theirs < before;
   }
 
   #accept(): void {
@@ -153,24 +182,27 @@ export class OpenSslConnection implements StreamOwner {
       ssl.ERR_clear_error();
       return;
     }
-    if (this.#isOpen) {
-      const view = new DataView(info.buffer);
-      const flags = view.getUint32(C.CloseInfo.FLAGS, true);
-      const length = Number(view.getBigUint64(C.CloseInfo.REASON_LENGTH, true));
-      const at = Number(view.getBigUint64(C.CloseInfo.REASON, true));
-      const text = length === 0 ? "" : Buffer.from(library.view(at, length)).toString("latin1");
-      const isTransport = (flags & C.SSL_CONN_CLOSE_FLAG_TRANSPORT) !== 0;
-      this.#end({
-        by: (flags & C.SSL_CONN_CLOSE_FLAG_LOCAL) === 0 ? "peer" : "nobody",
-        code: isTransport ? undefined : Number(view.getBigUint64(C.CloseInfo.CODE, true)),
-        text,
-      });
-    }
-    // When its last datagrams are out, OpenSSL answers strays no longer than it has to.
-    if (this.#shutDown(0, "") === 1) this.free();
+    const view = new DataView(info.buffer);
+    const flags = view.getUint32(C.CloseInfo.FLAGS, true);
+    const length = Number(view.getBigUint64(C.CloseInfo.REASON_LENGTH, true));
+    const at = Number(view.getBigUint64(C.CloseInfo.REASON, true));
+    const text = length === 0 ? "" : Buffer.from(library.view(at, length)).toString("latin1");
+    const isTransport = (flags & C.SSL_CONN_CLOSE_FLAG_TRANSPORT) !== 0;
+    this.#end({
+      by: (flags & C.SSL_CONN_CLOSE_FLAG_LOCAL) === 0 ? "peer" : "nobody",
+      code: isTransport ? undefined : Number(view.getBigUint64(C.CloseInfo.CODE, true)),
+      text,
+    });
+    this.#settle();
   }
 
-  #shutDown(code: number, reason: string): number {
+  /** When its last datagrams are out, OpenSSL answers strays no longer than it has to. */
+  #settle(): void {
+    if (this.#shutDown() === 1) this.free();
+  }
+
+  #shutDown(): number {
+    const { code, reason, flushes } = this.#last;
     const { ssl, addressOf } = this.#options.library;
     const codes = new Uint8Array(new ArrayBuffer(C.ShutdownArguments.OCTETS));
     const view = new DataView(codes.buffer);
@@ -178,7 +210,10 @@ export class OpenSslConnection implements StreamOwner {
     const text = new Uint8Array(new ArrayBuffer(reason.length + 1));
     text.set(Buffer.from(reason, "latin1"));
     view.setBigUint64(C.ShutdownArguments.REASON, BigInt(addressOf(text)), true);
-    const flags = C.SSL_SHUTDOWN_FLAG_RAPID | C.SSL_SHUTDOWN_FLAG_NO_BLOCK;
+    const flags =
+      C.SSL_SHUTDOWN_FLAG_RAPID |
+      C.SSL_SHUTDOWN_FLAG_NO_BLOCK |
+      (flushes ? 0 : C.SSL_SHUTDOWN_FLAG_NO_STREAM_FLUSH);
     const result = ssl.SSL_shutdown_ex(this.pointer, flags, codes, codes.length);
     ssl.ERR_clear_error();
     return result;
@@ -188,8 +223,13 @@ export class OpenSslConnection implements StreamOwner {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#closing = setTimeout(() => {
-      this.free();
+      // Who has not taken everything by now does without.
+      this.#last = { ...this.#last, flushes: false };
       this.touched();
+      this.#closing = setTimeout(() => {
+        this.free();
+        this.touched();
+      }, LAST_MOMENT);
     }, CLOSING);
     for (const stream of [...this.#streams]) stream.free();
     this.#theirs = 0;

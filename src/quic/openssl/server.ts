@@ -95,6 +95,11 @@ export class QuicServer implements Reader {
     return this.#memory.unsent;
   }
 
+  /** Those included that have ended, and not been forgotten yet. */
+  get connections(): number {
+    return this.#shards.reduce((sum, shard) => sum + (shard?.connections ?? 0), 0);
+  }
+
   /** Looks again for streams that were left waiting. */
   touchAll(): void {
     for (const shard of this.#shards) if (shard !== undefined) this.#touch(shard);

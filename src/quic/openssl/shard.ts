@@ -53,6 +53,10 @@ export class Shard {
     this.#timer = new EventTimer(ssl, this.#listener, () => options.onTouched(this));
   }
 
+  get connections(): number {
+    return this.#connections.size;
+  }
+
   /** Takes a datagram of a client that has a connection, or asks for its address to be validated. */
   queue(octets: Uint8Array, length: number, names: Uint8Array, nameAt: number): void {
     if (this.#pipe.queue(octets, length, names, nameAt)) return;

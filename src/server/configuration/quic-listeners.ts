@@ -41,5 +41,5 @@ function judge(openssl: string, key: ServerKey, report: DiagnosticSink): void {
 }
 
 function isQuic({ scheme }: ServerKey): boolean {
-  return scheme === "quic";
+  return scheme === "quic" || scheme === "https3";
 }

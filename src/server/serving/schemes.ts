@@ -12,6 +12,7 @@ const SCHEMES: Readonly<Partial<Record<Scheme, () => SchemeServer | Promise<Sche
   https: async () => (await import("./https-scheme.ts")).httpsScheme,
   grpc: async () => (await import("./grpc-scheme.ts")).grpcScheme,
   quic: async () => (await import("./quic-scheme.ts")).quicScheme,
+  https3: async () => (await import("./https3-scheme.ts")).https3Scheme,
 };
 
 /** For messages, in the order of the table. */

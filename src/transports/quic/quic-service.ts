@@ -8,6 +8,7 @@ import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/
 import { NO_PAYLOAD, RecordWriter, readCode, readRecords } from "../../quic/records.ts";
 import { ConnectionBudget, DEFAULT_CONNECTION_LIMITS } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
+import { H3Connection } from "./h3-connection.ts";
 import { Order, Report } from "./record-kinds.ts";
 import type { ConnectionHome, ServedConnection } from "./served-connection.ts";
 import type {
@@ -28,7 +29,7 @@ const MAX_HELD = 32 * 1024 * 1024;
 const MAX_UNSENT = DEFAULT_CONNECTION_LIMITS.maxUnsentOfAll;
 /** Milliseconds. */
 const SWEEP_INTERVAL = 500;
-/** Milliseconds that clients have to take the last answers. */
+/** Milliseconds that clients have to take the last answers, and to hear that there will be no more. */
 const LINGER = 1_000;
 const LINGER_STEP = 10;
 
@@ -111,17 +112,14 @@ export class QuicService implements ConnectionHome {
     this.#budget.limits = { ...this.#budget.limits, maxConnections: limits.maxConnections };
   }
 
-  /** Resolves when clients have their answers, or had time to take them. */
-  async drained(): Promise<void> {
-    const end = this.now() + LINGER;
-    while (this.#server.unsent > 0 && this.now() < end)
-      await new Promise<void>((resolve) => this.#options.clock.after(LINGER_STEP, resolve));
-  }
-
-  close(): void {
+  /** Resolves when clients have their answers, and have heard of the end; or had time for it. */
+  async close(): Promise<void> {
     this.#sweep.cancel();
+    await this.#until(() => this.#server.unsent === 0);
     for (const connection of [...this.#connections.values()])
-      connection.connection.close(connection.codes.none);
+      connection.connection.finish(connection.codes.none);
+    this.#server.run();
+    await this.#until(() => this.#server.connections === 0);
     this.#server.close();
     this.#context.free();
   }
@@ -183,9 +181,17 @@ export class QuicService implements ConnectionHome {
     return this.#requests >= this.#limits.maxRequests;
   }
 
+  /** Waits a while at the most. */
+  async #until(isDone: () => boolean): Promise<void> {
+    const end = this.now() + LINGER;
+    while (!isDone() && this.now() < end)
+      await new Promise<void>((resolve) => this.#options.clock.after(LINGER_STEP, resolve));
+  }
+
   #welcome(connection: QuicConnection): QuicConnectionUser {
     this.#lastNumber = (this.#lastNumber + 1) % 2 ** 32;
-    const served = new DoqConnection(this.#lastNumber, connection, this);
+    const Served = this.#options.settings.speech === "doq" ? DoqConnection : H3Connection;
+    const served = new Served(this.#lastNumber, connection, this);
     this.#connections.set(served.number, served);
     const [oldest] = this.#handshakes;
     this.#handshakes.add(served);

@@ -119,7 +119,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
     }
     request.end();
     this.lastHeard = this.home.now();
-    if (this.#isEnding && this.#requests.size === 0) this.connection.close(this.codes.none);
+    if (this.#isEnding && this.#requests.size === 0) this.connection.finish(this.codes.none);
   }
 
   /** The peer is not to be understood: its connection ends, and those of others go on. */
@@ -136,7 +136,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
       this.forget(request);
     }
     if (this.#requests.size === 0 && now - this.lastHeard >= idleTimeout)
-      this.connection.close(this.codes.none);
+      this.connection.finish(this.codes.none);
   }
 
   /** Takes no further requests: closed when those that were taken are answered. */

@@ -21,11 +21,7 @@ if (parentPort !== null) {
     const service = new QuicService({ library, sockets, settings, seed, clock: new SystemClock(), post });
     port.on("message", (message: ToQuicThread) => {
       if (message.kind !== "close") service.take(message);
-      else
-        void service.drained().then(() => {
-          service.close();
-          port.close();
-        });
+      else void service.close().then(() => port.close());
     });
     post({ kind: "ready" });
   } catch (error) {

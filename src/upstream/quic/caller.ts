@@ -134,7 +134,7 @@ class PlacedCall implements QuicConnectionUser {
 
   hangUp(): void {
     this.#hasHungUp = true;
-    this.#connection?.close(NO_ERROR);
+    this.#connection?.finish(NO_ERROR);
   }
 
   #askWaiting(): void {
