@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { makeTree } from "./lib/test-tree.ts";
@@ -113,6 +113,17 @@ test("runs the files that are asked for", (t) => {
   assert.equal(run(root, "--files", "./src/dns/a.test.ts").summary, "1 passed, 0 failed, 0 skipped");
   assert.equal(run(root, "--files", "src/**", "--name", "passes").summary, "2 passed, 0 failed, 0 skipped");
   assert.deepEqual([run(root, "--files", "src/nowhere").status], [1]);
+});
+
+test("runs unit tests in few processes, and counts each once", (t) => {
+  const pid = `${HEAD}import { appendFileSync } from "node:fs";
+test("passes", () => appendFileSync("pids", \`\${process.pid}\\n\`));
+`;
+  const names = Array.from({ length: 60 }, (_, index) => `src/lib/t${index}.test.ts`);
+  const root = makeProject(t, Object.fromEntries(names.map((name) => [name, pid])));
+  assert.equal(run(root, "--only", "unit").summary, "60 passed, 0 failed, 0 skipped");
+  const pids = readFileSync(join(root, "pids"), "utf8").trimEnd().split("\n");
+  assert.deepEqual([pids.length, new Set(pids).size], [60, 3]);
 });
 
 test("names its steps when it is asked for another", (t) => {

@@ -1,8 +1,32 @@
 // Loaded before the tests. A test that ends the process would take the others with it, unseen.
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
+
+/** Milliseconds. */
+const INTERVAL = 200;
 
 if (isMainThread) {
   process.exit = () => {
     throw new Error("a test, or what it tests, called process.exit()");
   };
+  const limit = Number(process.env.PORTOLAN_TEST_MEMORY);
+  if (limit > 0) collectAbove(limit);
+}
+
+/**
+ * V8 does not count the octets that threads may share, and caches are made of them: those of tests that are over would stay for minutes.
+ * @param {number} limit octets of this kind from which on those that nobody holds are freed
+ */
+function collectAbove(limit) {
+  setFlagsFromString("--expose-gc");
+  /** @type {() => void} */
+  const collect = runInNewContext("gc");
+  let next = limit;
+  setInterval(() => {
+    if (process.memoryUsage().arrayBuffers < next) return;
+    collect();
+    // What is in use is no reason to look for what is not.
+    next = Math.max(limit, 2 * process.memoryUsage().arrayBuffers);
+  }, INTERVAL).unref();
 }
