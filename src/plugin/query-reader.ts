@@ -101,7 +101,7 @@ export class QueryReader {
 
   /**
    * Has some `rate` queries a second written from now on, one of several where there are more; 0 for all. Those that failed are always
-   * written. The writer settles on how many to leave out by itself, within a tenth of a second.
+   * written. The writer settles on how many to leave out by itself, once half a second's worth is written or half a second has gone by.
    */
   set wantedRate(rate: number) {
     Atomics.store(this.#control, Control.WANTED, Math.max(0, Math.min(2 ** 31 - 1, Math.round(rate))));
