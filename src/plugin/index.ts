@@ -118,6 +118,7 @@ export {
   ValueProblem,
 } from "./config/values.ts";
 export { definePlugin, type PluginDefinition, type SetupContext, SetupError } from "./define-plugin.ts";
+export type { QueryChanges } from "./derived-octets.ts";
 export { type Endpoint, FixedEndpoint, type TraceHeaders, type TransportName } from "./endpoint.ts";
 export {
   ExplainError,
@@ -143,7 +144,6 @@ export {
   type LateSteps,
   type Listener,
   Query,
-  type QueryChanges,
   type Waiter,
 } from "./query.ts";
 export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";

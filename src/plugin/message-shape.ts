@@ -31,8 +31,9 @@ export function optOffsetOf(shape: MessageShape): number {
   return (shape >>> OPT_SHIFT) - 1;
 }
 
-function shapeOf(nameEnd: number, optOffset: number, signed = 0): MessageShape {
-  return ((optOffset + 1) << OPT_SHIFT) | signed | nameEnd;
+/** The shape of a message that was read, or made out of one. */
+export function shapeOf(nameEnd: number, optOffset: number, signed = false): MessageShape {
+  return ((optOffset + 1) << OPT_SHIFT) | (signed ? SIGNED : 0) | nameEnd;
 }
 
 /**
@@ -99,7 +100,7 @@ function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): M
     decodeMessage(bytes.subarray(0, length));
     const reader = new WireReader(bytes, nameEnd + 4, length);
     let optOffset = -1;
-    let signed = 0;
+    let signed = false;
     const additional = readU16(bytes, 10);
     for (let count = countsAfterQuestion(bytes); count > 0; count--) {
       reader.skipName();
@@ -108,7 +109,7 @@ function readUnusualShape(bytes: Uint8Array, length: number, nameEnd: number): M
       // It has to be the last of the additional section, and nowhere else (RFC 8945 section 5.1).
       if (type === RecordType.TSIG) {
         if (count !== 1 || additional === 0) return undefined;
-        signed = SIGNED;
+        signed = true;
       }
       reader.skip(8);
       reader.skip(reader.u16());

@@ -2,14 +2,14 @@
  * One query as a plugin sees it: a small view over the received octets. Header and question are read at once,
  * everything else when somebody asks.
  */
-import { type Edns, type EdnsOption, readOptions, writeOpt } from "../dns/edns.ts";
+import { type Edns, type EdnsOption, readOptions } from "../dns/edns.ts";
 import { decodeMessage, type Message, type Question } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
 import { Flag, opcodeOf, Rcode, RecordClass } from "../dns/numbers.ts";
-import { copyOctets, octetAt, passingCopy, readU16, writeU16 } from "../dns/octets.ts";
+import { copyOctets, octetAt, passingCopy, readU16 } from "../dns/octets.ts";
 import { WireReader } from "../dns/wire-reader.ts";
-import { WireWriter } from "../dns/wire-writer.ts";
 import type { Asked } from "./asked.ts";
+import { isPlain, patchedOctets, type QueryChanges, rebuiltOctets, renamedOctets } from "./derived-octets.ts";
 import type { Endpoint, TransportName } from "./endpoint.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import {
@@ -20,6 +20,7 @@ import {
   nameEndOf,
   optOffsetOf,
   readShape,
+  shapeOf,
 } from "./message-shape.ts";
 import { Failure, type Outcome } from "./outcome.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
@@ -42,19 +43,6 @@ export interface Arrival {
   readonly local: Endpoint;
   /** `Clock.now()` at arrival, milliseconds. */
   readonly receivedAt: number;
-}
-
-/** What may differ in a query derived from another one. */
-export interface QueryChanges {
-  readonly name?: Name;
-  readonly type?: number;
-  readonly class?: number;
-  /** The second header word: opcode and flags. */
-  readonly flags?: number;
-  /** Replaces OPT, or drops it (`undefined` given). */
-  readonly edns?: Edns | undefined;
-  /** Leaves out TSIG, and nothing else. */
-  readonly unsigned?: true;
 }
 
 /** A plugin's place in a chain, while its handler runs. */
@@ -87,8 +75,6 @@ export class Query implements Asked {
 
   readonly listener: Listener;
   readonly transport: TransportName;
-  client: Endpoint;
-  local: Endpoint;
   readonly receivedAt: number;
 
   /** The query as the client sent it: this one, unless it was derived. */
@@ -129,6 +115,9 @@ export class Query implements Asked {
 
   #name: Name | undefined;
   #edns: Edns | undefined;
+  /** Of use on `root`: see {@link client}. */
+  #client: Endpoint;
+  #local: Endpoint;
 
   private constructor(
     bytes: Uint8Array,
@@ -151,9 +140,8 @@ export class Query implements Asked {
     this.isSigned = isSigned(shape);
     this.listener = arrival.listener;
     this.transport = arrival.transport;
-    // A derived query outlives the moment in which a transport lends its endpoints.
-    this.client = parent === undefined ? arrival.client : arrival.client.snapshot();
-    this.local = parent === undefined ? arrival.local : arrival.local.snapshot();
+    this.#client = arrival.client;
+    this.#local = arrival.local;
     this.receivedAt = arrival.receivedAt;
     this.root = parent === undefined ? this : parent.root;
     this.questionOwner = parent !== undefined && sameName ? parent.questionOwner : this;
@@ -184,6 +172,16 @@ export class Query implements Asked {
    */
   derive(changes: QueryChanges): Query {
     return this.#derive(changes, 0);
+  }
+
+  /** Who asks. The transport lends it until the handler returns; from {@link detach} on it stays, for derived queries too. */
+  get client(): Endpoint {
+    return this.root.#client;
+  }
+
+  /** The address asked. */
+  get local(): Endpoint {
+    return this.root.#local;
   }
 
   /** Ends of the question section and of the octets that every reply repeats. */
@@ -331,8 +329,8 @@ export class Query implements Asked {
    */
   detach(client?: Endpoint): void {
     this.bytes = passingCopy(this.bytes, 0, this.length);
-    this.client = client ?? this.client.snapshot();
-    this.local = this.local.snapshot();
+    this.#client = client ?? this.#client.snapshot();
+    this.#local = this.#local.snapshot();
   }
 
   /**
@@ -356,11 +354,16 @@ export class Query implements Asked {
     const sameLayout =
       !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === this.edns?.options);
     const bytes = !sameLayout
-      ? this.#rebuilt(changes)
+      ? rebuiltOctets(this, changes)
       : sameName
-        ? this.#patched(this.bytes, this.nameEnd, this.optOffset, changes)
-        : this.#renamed(name, changes);
-    const shape = readShape(bytes, bytes.length);
+        ? patchedOctets(this, changes)
+        : renamedOctets(this, name, changes);
+    // What was patched or moved need not be read again.
+    const isKnown = sameLayout && (sameName ? changes.unsigned !== true : isPlain(this));
+    const moved = sameName ? 0 : 12 + name.wire.length - this.nameEnd;
+    const shape = isKnown
+      ? shapeOf(this.nameEnd + moved, this.optOffset < 0 ? -1 : this.optOffset + moved, this.isSigned)
+      : readShape(bytes, bytes.length);
     if (shape === undefined) throw new RangeError("a derived query does not parse");
     const query = new Query(bytes, bytes.length, shape, this, this, sameName, deeper);
     if (!sameName) query.#name = name;
@@ -378,53 +381,6 @@ export class Query implements Asked {
     const at = this.optOffset + 8;
     const reader = new WireReader(this.bytes, at + 2, this.length);
     return readOptions(reader, readU16(this.bytes, at));
-  }
-
-  /** A copy with what does not change the places of its parts. */
-  #patched(from: Uint8Array, nameEnd: number, optOffset: number, changes: QueryChanges): Uint8Array {
-    const cut = changes.unsigned === true && this.isSigned && from === this.bytes;
-    const bytes = from === this.bytes ? passingCopy(from, 0, cut ? this.tsigOffset : this.length) : from;
-    if (cut) writeU16(bytes, 10, readU16(bytes, 10) - 1);
-    if (changes.flags !== undefined) writeU16(bytes, 2, changes.flags);
-    if (changes.type !== undefined) writeU16(bytes, nameEnd, changes.type);
-    if (changes.class !== undefined) writeU16(bytes, nameEnd + 2, changes.class);
-    if (changes.edns !== undefined) {
-      writeU16(bytes, optOffset + 2, changes.edns.udpSize);
-      bytes[optOffset + 5] = changes.edns.version;
-      bytes[optOffset + 6] = changes.edns.dnssecOk ? 0x80 : 0;
-    }
-    return bytes;
-  }
-
-  /** A copy with another name, octet by octet where nothing but OPT stands behind the question. */
-  #renamed({ wire }: Name, changes: QueryChanges): Uint8Array {
-    const { nameEnd, questionEnd, length, optOffset } = this;
-    const isPlain =
-      length === questionEnd ||
-      (optOffset === questionEnd + 1 && length === optOffset + 10 + readU16(this.bytes, optOffset + 8));
-    if (!isPlain) return this.#rebuilt(changes);
-    const moved = 12 + wire.length - nameEnd;
-    // Out of Node's pool: memory of its own takes as long as all the rest.
-    const bytes = Buffer.allocUnsafe(length + moved);
-    for (let at = 0; at < 12; at++) bytes[at] = octetAt(this.bytes, at);
-    for (let at = 0; at < wire.length; at++) bytes[12 + at] = octetAt(wire, at);
-    for (let at = nameEnd; at < length; at++) bytes[at + moved] = octetAt(this.bytes, at);
-    return this.#patched(bytes, nameEnd + moved, optOffset + moved, changes);
-  }
-
-  #rebuilt(changes: QueryChanges): Uint8Array {
-    const edns = "edns" in changes ? changes.edns : this.edns;
-    const writer = new WireWriter({ capacity: 128 });
-    writer.u16(this.id);
-    writer.u16(changes.flags ?? this.flags);
-    writer.u16(1);
-    writer.u32(0);
-    writer.u16(edns === undefined ? 0 : 1);
-    writer.name(changes.name ?? this.name);
-    writer.u16(changes.type ?? this.type);
-    writer.u16(changes.class ?? this.class);
-    if (edns !== undefined) writeOpt(writer, edns, 0);
-    return writer.finish().slice();
   }
 }
 

@@ -399,7 +399,7 @@ describe("upstreams over https://", () => {
 
 describe("the options of encrypted upstreams", () => {
   const refused: readonly (readonly [lines: readonly string[], message: RegExp])[] = [
-    [["tls nope.pem"], /^tls: error reading nope\.pem: ENOENT/],
+    [["tls nope.pem"], /^tls: error reading nope\.pem: no such file or directory/],
     [["tls $/rubbish.pem"], /^tls: could not read root certs$/],
     [["tls $/cert.pem $/rubbish.pem"], /^tls: could not load TLS cert: /],
     [

@@ -128,9 +128,8 @@ test("clients are traced by address and network", async () => {
 function queryOfTrace(running: PluginTest<unknown>, flags: string): Query {
   const query = running.query({ name: "a.example." });
   const traceparent = `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-${flags}`;
-  query.client = Object.assign(new FixedEndpoint("192.0.2.1", 1, new Uint8Array(4)), {
-    traceHeaders: { traceparent },
-  });
+  const client = new FixedEndpoint("192.0.2.1", 1, new Uint8Array(4));
+  query.detach(Object.assign(client, { traceHeaders: { traceparent } }));
   return query;
 }
 
