@@ -66,3 +66,22 @@ test("takes no more than fits", () => {
   assert.deepEqual([...queue.take()], [0, 0, 0, 1, 7, 0, 0, 0, 1, 7]);
   assert.equal(queue.length, 0);
 });
+
+for (const [title, files, message] of [
+  [
+    "files that are not there",
+    "cert.pem key.pem",
+    /^tls: error reading cert\.pem: no such file or directory$/,
+  ],
+  [
+    "a file that is no certificate",
+    `${import.meta.filename} ${import.meta.filename}`,
+    /are no certificate with its key: no start line$/,
+  ],
+] as const) {
+  test(`refuses ${title}`, () => {
+    const text = `dnstap listen tls://127.0.0.1:6000 {\n tls ${files}\n}`;
+    const [instance] = PluginTest.of(dnstap, text).instances;
+    assert.throws(() => instance?.examine?.(), { name: "SetupError", message });
+  });
+}

@@ -5,6 +5,7 @@
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
+import { fileFault } from "../../lib/file-fault.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import { type Clock, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
@@ -102,14 +103,26 @@ export class TapListener {
 
 /** @throws SetupError */
 export function identityOf({ cert, key, ca }: TapFiles) {
+  const identity = {
+    cert: read(cert),
+    key: read(key),
+    ...(ca !== undefined && { ca: read(ca), requestCert: true, rejectUnauthorized: true }),
+  };
   try {
-    return {
-      cert: readFileSync(cert),
-      key: readFileSync(key),
-      ...(ca !== undefined && { ca: readFileSync(ca), requestCert: true, rejectUnauthorized: true }),
-    };
+    nodeTls().createSecureContext(identity);
   } catch (error) {
-    throw new SetupError(`dnstap: tls: ${error instanceof Error ? error.message : String(error)}`);
+    // "error:05800074:x509 certificate routines::key values mismatch"
+    const reason = (error instanceof Error ? error.message : String(error)).replace(/^error:\w+:.*::/, "");
+    throw new SetupError(`tls: ${cert} and ${key} are no certificate with its key: ${reason}`);
+  }
+  return identity;
+}
+
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new SetupError(`tls: error reading ${file}: ${fileFault(error)}`);
   }
 }
 
