@@ -13,7 +13,9 @@ import { run } from "./support/program.ts";
 
 const page = readFileSync(join(projectRoot, "docs", "migrate-from-coredns.md"), "utf8");
 const blocks = fencedBlocks(page);
-const overlay = blocks.find(({ introduction }) => introduction.startsWith("Create `portolan/kustomization.yaml`"));
+const overlay = blocks.find(({ introduction }) =>
+  introduction.startsWith("Create `portolan/kustomization.yaml`"),
+);
 
 test("brings the user's Corefile and image, outside of the Service", {
   skip: skipWithoutKubectl,
