@@ -311,6 +311,30 @@ describe("commands", () => {
     assert.match(output, / 127\.0\.0\.1\n/);
   });
 
+  test("say where the token comes from", async () => {
+    await using locked = await Portolan.start(
+      (port) => `.:${port("dns")} {
+    bind 127.0.0.1
+    console :${port("console")} {
+        token_file token
+    }
+    whoami
+}
+`,
+      { files: { token: `${TOKEN}\n`, wrong: "not the token at all" } },
+    );
+    const flags = ["-server", `127.0.0.1:${locked.portOf("console")}`, "-count", "1"];
+    for (const [more, code, message] of [
+      [[], 2, /it asks for its token: -token-file FILE/],
+      [["-token-file", join(locked.folder, "wrong")], 2, /that is not its token/],
+      [["-token-file", join(locked.folder, "token")], 0, /^$/],
+    ] as const) {
+      const ended = await runPortolan(["top", ...flags, ...more]);
+      assert.equal(ended.code, code);
+      assert.match(ended.errors, message);
+    }
+  });
+
   test("say what to do where no server can be asked", async () => {
     for (const command of ["tail", "top"]) {
       const { code, errors } = await runPortolan([command, "-server", "127.0.0.1:1"]);

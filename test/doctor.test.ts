@@ -439,7 +439,8 @@ describe("captures and command lines", () => {
         ? row(n, "api.example.com.", "NOERROR")
         : row(n, `api.example.com.${n % 3 === 0 ? "shop." : ""}svc.cluster.local.`, "NXDOMAIN"),
     );
-    const input = rows.map((each) => JSON.stringify(each)).join("\n");
+    // Whoever wrote it was stopped in the middle of a line.
+    const input = `${rows.map((each) => JSON.stringify(each)).join("\n")}\n{"time":1`;
     const { code, output } = await runPortolan(["doctor", "-format", "json", "-"], { input });
     const { findings, notExamined }: Diagnosis = JSON.parse(output);
     assert.deepEqual([code, findings.map(({ code }) => code)], [1, ["search-path"]]);

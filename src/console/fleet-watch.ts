@@ -108,6 +108,8 @@ export class FleetWatch {
         host,
         port: Number(address.slice(at + 1)),
         path,
+        // One that was kept may have been closed over there: the replica would seem to be away.
+        agent: false,
         signal: AbortSignal.timeout(PATIENCE),
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       });

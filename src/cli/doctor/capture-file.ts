@@ -29,9 +29,12 @@ export function readCapture(text: string, file: string): Capture {
   let last: ServerFacts | undefined;
   let impossible: ImpossibleName | undefined;
   let pod: PodTemplate | undefined;
-  for (const [at, line] of text.split("\n").entries()) {
+  const lines = text.split("\n");
+  for (const [at, line] of lines.entries()) {
     if (line.trim() === "") continue;
     const value = parsed(line);
+    // Who writes may have been stopped in the middle of the last line.
+    if (value === undefined && at > 0 && at === lines.length - 1) continue;
     const facts = member(value, "facts");
     const asked = member(value, "impossible");
     const template = member(value, "pod");

@@ -95,6 +95,17 @@ export class ConsoleClient {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.once("end", () => {
+          if (response.statusCode === 401) {
+            const sent = "authorization" in this.#headers;
+            reject(
+              this.#fault(
+                sent
+                  ? "that is not its token: see token_file in its Corefile"
+                  : "it asks for its token: -token-file FILE, as token_file in its Corefile",
+              ),
+            );
+            return;
+          }
           const told = /"error":"(.*)"\}/.exec(Buffer.concat(chunks).toString())?.[1];
           reject(
             this.#fault(

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import type { NowView } from "./api-types.ts";
+import { FleetWatch } from "./fleet-watch.ts";
+
+const MINUTE = 60_000;
+
+/** A replica that says as much as the fleet looks at. */
+async function startReplica(
+  answer: string = JSON.stringify({ rate: 1, minute: {}, sampling: {}, sha512: "abc" }),
+) {
+  const authorizations: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    authorizations.push(request.headers.authorization);
+    response.end(answer);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const place = server.address();
+  const address = `127.0.0.1:${typeof place === "object" && place !== null ? place.port : 0}`;
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, "close");
+  };
+  return { address, authorizations, stop };
+}
+
+function makeWatch(sources: readonly string[], lookUp: (host: string) => readonly string[] = () => []) {
+  let now = 0;
+  const watch = new FleetWatch({
+    sources,
+    token: () => "a token",
+    lookUp: async (host) => lookUp(host),
+    own: () => ({ address: "127.0.0.1:1", now: OWN, sha512: "own" }),
+    now: () => now,
+  });
+  return { watch, pass: (milliseconds: number) => (now += milliseconds) };
+}
+
+const OWN: NowView = {
+  ...{ time: 0, version: "1", hostname: "own", startedAt: 0, threads: 1, rate: 0 },
+  minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
+  ...{ upstreams: [], clusters: [], memory: { resident: 0, heap: 0, limit: null } },
+  ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
+  history: { step: 5, points: [] },
+};
+
+test("without a list a replica knows itself alone", async () => {
+  const { replicas } = await makeWatch([]).watch.view();
+  assert.deepEqual(
+    replicas.map(({ address, sha512, now }) => [address, sha512, now?.hostname]),
+    [["127.0.0.1:1", "own", "own"]],
+  );
+  assert.ok(!("history" in (replicas[0]?.now ?? {})));
+});
+
+test("asks each address of a name with the token, and once a second at the most", async () => {
+  const replica = await startReplica();
+  const [, port] = replica.address.split(":");
+  const { watch, pass } = makeWatch([`consoles.example:${port}`], () => ["127.0.0.1"]);
+  const [first, again] = await Promise.all([watch.view(), watch.view()]);
+  assert.equal(first, again);
+  assert.deepEqual(replica.authorizations, ["Bearer a token", "Bearer a token"]);
+  assert.deepEqual(
+    first.replicas.map(({ address, sha512, problem }) => [address, sha512, problem]),
+    [[replica.address, "abc", ""]],
+  );
+  pass(1_001);
+  await watch.view();
+  assert.equal(replica.authorizations.length, 4);
+  await replica.stop();
+});
+
+test("one that nobody names any more is mourned for ten minutes", async () => {
+  const replica = await startReplica();
+  const [, port] = replica.address.split(":");
+  let addresses = ["127.0.0.1"];
+  const { watch, pass } = makeWatch([`consoles.example:${port}`], () => addresses);
+  await watch.view();
+  await replica.stop();
+  // The other one has taken its place.
+  const successor = await startReplica();
+  addresses = ["127.0.0.2"];
+  pass(9 * MINUTE);
+  const { replicas } = await watch.view();
+  const gone = replicas.find(({ address }) => address === replica.address);
+  assert.deepEqual([gone?.now, gone?.problem], [null, "nothing listens there (ECONNREFUSED)"]);
+  pass(2 * MINUTE);
+  assert.ok((await watch.view()).replicas.every(({ address }) => address !== replica.address));
+  await successor.stop();
+});
+
+test("what is no console, or says too much, is away", async () => {
+  const other = await startReplica('{"hello":1}');
+  const verbose = await startReplica(`{"rate":1,"minute":{},"sampling":{},"more":"${"x".repeat(300_000)}"}`);
+  const { replicas } = await makeWatch([other.address, verbose.address]).watch.view();
+  const problemOf = (wanted: string): string =>
+    replicas.find(({ address }) => address === wanted)?.problem ?? "";
+  assert.match(problemOf(other.address), /no console of Portolan/);
+  assert.match(problemOf(verbose.address), /too much/);
+  await Promise.all([other.stop(), verbose.stop()]);
+});
