@@ -167,6 +167,42 @@ describe("clients of others", () => {
   }
 });
 
+describe("EDNS", () => {
+  for (const [name, words, isPadded] of [
+    ["tls", ["+tls"], true],
+    ["https", ["+https"], true],
+    ["dns", ["+tcp"], false],
+    ["dns", ["+notcp"], false],
+  ] as const) {
+    test(`padded queries ${isPadded ? "have padded replies" : "gain nothing"}: kdig ${words.join(" ")}`, {
+      skip: skipWithout("kdig"),
+    }, async () => {
+      const { text } = await kdig(at(name), ...words, "+padding=100", "www.example.org");
+      assert.match(text, /PADDING/);
+      const size = Number(/Received (\d+) B/.exec(text)?.[1]);
+      // A multiple of 468 octets (RFC 8467 section 4.1).
+      assert.equal(size % 468 === 0, isPadded, text);
+      const unpadded = await kdig(at(name), ...words, "+nopadding", "www.example.org");
+      assert.doesNotMatch(unpadded.text, /PADDING/);
+    });
+  }
+
+  for (const [name, words, told] of [
+    ["tls", ["+tls"], true],
+    ["dns", ["+tcp"], true],
+    ["dns", ["+notcp"], false],
+    ["https", ["+https"], false],
+  ] as const) {
+    test(`dig +keepalive ${words.join(" ")} is ${told ? "told the idle time" : "told nothing"}`, {
+      skip: skipWithout("dig"),
+    }, async () => {
+      const { text } = await dig(at(name), ...words, "+keepalive", "www.example.org");
+      if (told) assert.match(text, /^; TCP.KEEPALIVE: 2\.0 secs/im);
+      else assert.doesNotMatch(text, /^; TCP.KEEPALIVE/im);
+    });
+  }
+});
+
 describe("DNS over TLS", () => {
   test("takes many queries at once, and answers what is known past what is not", async () => {
     const socket = await tls("tls", { ALPNProtocols: ["dot"] });

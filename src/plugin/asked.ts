@@ -2,6 +2,7 @@
 import type { Edns } from "../dns/edns.ts";
 import type { Question } from "../dns/message.ts";
 import type { Name } from "../dns/name.ts";
+import type { TransportName } from "./endpoint.ts";
 
 export interface Asked {
   readonly id: number;
@@ -24,6 +25,9 @@ export interface Asked {
   readonly edns: Edns | undefined;
   /** Codes of EDNS options that the client gets back as they came. */
   readonly echoedOptions: ReadonlySet<number>;
+  readonly transport: TransportName;
+  /** Milliseconds for which a connection of DNS over TCP or TLS may be silent there. */
+  readonly listener: { readonly idleTimeout?: number | undefined };
   /** The query as the client sent it. */
   readonly root: Asked;
   /** The query whose question this one has. */

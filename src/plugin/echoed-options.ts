@@ -1,6 +1,6 @@
 /** EDNS options of the client that are sent back when the reply has no OPT of its own (CoreDNS facts 1.15). */
-import { type EdnsOption, EdnsOptionCode } from "../dns/edns.ts";
-import { readU16 } from "../dns/octets.ts";
+import { type EdnsOption, EdnsOptionCode, findOption } from "../dns/edns.ts";
+import { readU16, writeU16 } from "../dns/octets.ts";
 import type { Asked } from "./asked.ts";
 
 /** What CoreDNS sends back on every listener. */
@@ -16,7 +16,19 @@ const NONE: readonly EdnsOption[] = [];
 
 export function echoedOptions(query: Asked): readonly EdnsOption[] {
   if (!query.hasEdns || readU16(query.bytes, query.optOffset + 8) === 0) return NONE;
-  return (query.edns?.options ?? NONE).filter((option) => query.echoedOptions.has(option.code));
+  const options = (query.edns?.options ?? NONE).filter(({ code }) => query.echoedOptions.has(code));
+  if (findOption(options, EdnsOptionCode.TCP_KEEPALIVE) === undefined) return options;
+  return options.flatMap((option) =>
+    option.code === EdnsOptionCode.TCP_KEEPALIVE ? keepalive(query) : option,
+  );
+}
+
+/** A client asks for how long it may be silent, in units of 100 ms. Over UDP nobody may say so (RFC 7828 section 3.2.1). */
+function keepalive({ transport, listener: { idleTimeout } }: Asked): readonly EdnsOption[] {
+  if ((transport !== "tcp" && transport !== "tls") || idleTimeout === undefined) return NONE;
+  const data = new Uint8Array(2);
+  writeU16(data, 0, Math.min(0xffff, Math.floor(idleTimeout / 100)));
+  return [{ code: EdnsOptionCode.TCP_KEEPALIVE, data }];
 }
 
 /** Octets that options take on the wire. */

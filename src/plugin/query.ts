@@ -32,6 +32,8 @@ export interface Listener {
   readonly label: string;
   /** Codes of EDNS options that are sent back to a client of this listener as they came, unless the reply has an OPT of its own. */
   readonly echoedOptions: ReadonlySet<number>;
+  /** Milliseconds for which a connection of DNS over TCP or TLS may be silent. */
+  readonly idleTimeout?: number | undefined;
   /** Runs a query through zone choice and chain once more (CoreDNS facts 1.18). */
   resolve(query: Query): Outcome | Promise<Outcome>;
 }

@@ -289,7 +289,9 @@ export class Generation {
     const allClasses = members.some(({ block }) =>
       block.configured.plugins.some(({ definition }) => definition.allClasses === true),
     );
+    const { idleTimeout } = listenerSettings(members.map(({ block }) => block.configured.settings));
     return {
+      idleTimeout,
       routes: new RouteTable(members.map(({ route }) => route)),
       allClasses,
       takesUpdates: members.some(({ block }) => block.configured.settings.takesUpdates),

@@ -128,6 +128,7 @@ export class InProcessClient {
     return {
       label: listener.label,
       echoedOptions: listener.echoedOptions,
+      idleTimeout: listener.idleTimeout,
       resolve: (query) => {
         this.#tellRoute(listener, query, trace);
         return listener.resolve(query);

@@ -30,6 +30,8 @@ export interface ListenerService {
   readonly observer: PluginInstance | undefined;
   /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
   readonly echoedOptions?: ReadonlySet<number>;
+  /** Milliseconds for which connections may be silent (`timeouts`). */
+  readonly idleTimeout?: number;
   /** Counts queries that wait; the generation drains by it. */
   readonly inFlight: InFlight;
 }
@@ -119,6 +121,10 @@ export class DnsListener implements Listener {
 
   get echoedOptions(): ReadonlySet<number> {
     return this.service.echoedOptions ?? ECHOED_OPTIONS;
+  }
+
+  get idleTimeout(): number | undefined {
+    return this.service.idleTimeout;
   }
 
   /** What a transport of this listener hands its messages to. */
