@@ -1,6 +1,6 @@
 /** DNS over QUIC (RFC 9250), asked by kdig. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -117,5 +117,78 @@ describe("a quic:// listener", { skip }, () => {
     assert.equal(code, 0);
     assert.equal(server.program.errors, "");
     assert.doesNotMatch(server.log, /\[ERROR\]/);
+  });
+});
+
+describe("a quic:// listener with client authentication, keylog and two threads", { skip }, () => {
+  const authority = new CertificateAuthority();
+  const [certificateFile, keyFile] = [join(folder, "client.pem"), join(folder, "client-key.pem")];
+  const showing = [`+tls-certfile=${certificateFile}`, `+tls-keyfile=${keyFile}`, "+quic"];
+  let server: Portolan;
+  before(async () => {
+    const client = new CertificateAuthority("clients");
+    const { certificate, key } = client.issue({ commonName: "client" });
+    writeFileSync(certificateFile, certificate);
+    writeFileSync(keyFile, key);
+    server = await Portolan.start(
+      (port) => `
+.:${port("dns")} quic://.:${port("verified")} {
+    multisocket 2
+    tls cert.pem key.pem clients.pem {
+        client_auth require_and_verify
+        keylog keys.log
+    }
+    whoami
+}
+quic://.:${port("any")} {
+    tls cert.pem key.pem other.pem {
+        client_auth require
+    }
+    whoami
+}
+quic://.:${port("other")} {
+    tls cert.pem key.pem other.pem {
+        client_auth verify_if_given
+    }
+    whoami
+}`,
+      {
+        files: {
+          ...issue(authority),
+          "clients.pem": client.certificate,
+          "other.pem": authority.certificate,
+        },
+      },
+    );
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  const ask = (name: string, ...words: readonly string[]): Promise<PrintedReply> =>
+    kdig({ address: "127.0.0.2", port: server.portOf(name) }, "www.example.org", ...words);
+
+  for (const [name, shows, isWelcome] of [
+    ["verified", true, true],
+    ["verified", false, false],
+    ["any", true, true],
+    ["any", false, false],
+    ["other", true, false],
+    ["other", false, true],
+  ] as const) {
+    test(`${isWelcome ? "takes" : "refuses"} who shows ${shows ? "a" : "no"} certificate at '${name}'`, async () => {
+      const asked = ask(name, ...(shows ? showing : ["+quic"]));
+      if (isWelcome) assert.equal((await asked).status, "NOERROR");
+      else await assert.rejects(asked);
+    });
+  }
+
+  test("answers from the address that was asked, whichever thread has the client", async () => {
+    const replies = await Promise.all(Array.from({ length: 8 }, () => ask("verified", ...showing)));
+    assert.ok(replies.every(({ status }) => status === "NOERROR"));
+  });
+
+  test("writes down the secrets of its connections", () => {
+    const lines = readFileSync(join(server.folder, "keys.log"), "latin1").trimEnd().split("\n");
+    assert.ok(lines.length >= 5);
+    for (const line of lines) assert.match(line, /^[A-Z_0-9]+ [0-9a-f]{64} [0-9a-f]{64,}$/);
   });
 });

@@ -97,6 +97,8 @@ export class QuicTransport implements Transport, QuicReplies {
   readonly #orders = new RecordWriter();
   readonly #clients = new Map<number, QuicClient>();
   readonly #isWildcard: boolean;
+  /** Empty for all addresses of both families. */
+  readonly #wantedHost: string;
   #socket: UdpSocket | undefined;
   #worker: Worker | undefined;
   #ended: Promise<void> | undefined;
@@ -112,6 +114,7 @@ export class QuicTransport implements Transport, QuicReplies {
     this.#sockets = sockets;
     this.#options = options;
     this.#isShared = options.reusePort;
+    this.#wantedHost = target.host;
     this.#socket = openUdpSocket(sockets.libc, target, { reusePort: options.reusePort });
     const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
     readLocalName(sockets.libc, this.#socket.fd, name);
@@ -293,7 +296,8 @@ export class QuicTransport implements Transport, QuicReplies {
   async #replace(): Promise<void> {
     const startedAt = this.#options.clock.now();
     try {
-      this.#socket = openUdpSocket(this.#sockets.libc, this, { reusePort: this.#isShared });
+      const target = { host: this.#wantedHost, port: this.port };
+      this.#socket = openUdpSocket(this.#sockets.libc, target, { reusePort: this.#isShared });
       await this.start();
     } catch (error) {
       if (!this.#isClosed) this.#lost(error instanceof Error ? error.message : String(error), startedAt);
