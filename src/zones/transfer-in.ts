@@ -62,6 +62,10 @@ export class TransferError extends Error {
 const CONNECT_TIMEOUT = 5_000;
 /** Milliseconds for each message. */
 const MESSAGE_TIMEOUT = 10_000;
+/** Milliseconds for all of them: a primary that sends a record now and then would keep others from being asked. */
+const TRANSFER_TIMEOUT = 2 * 60 * 60 * 1_000;
+/** Octets that may come in for one that the zone may take: the same records again and again make no zone larger. */
+const OCTETS_FOR_ONE = 2;
 
 /**
  * Asks for the changes where there is a zone already, and for the whole zone where there is none, or the primary cannot tell what changed.
@@ -99,7 +103,13 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
     connectTimeout: CONNECT_TIMEOUT,
     messageTimeout: MESSAGE_TIMEOUT,
   };
+  const deadline = clock.now() + TRANSFER_TIMEOUT;
+  let octetsLeft = OCTETS_FOR_ONE * options.limit;
   for await (const octetsIn of messagesFor(octets, stream)) {
+    octetsLeft -= octetsIn.length;
+    if (octetsLeft < 0)
+      throw new TransferError(`the transfer is longer than ${OCTETS_FOR_ONE * options.limit} octets`);
+    if (clock.now() > deadline) throw new TransferError("the transfer has not ended in two hours");
     receiver.take(decode(octetsIn));
     if (receiver.isComplete) {
       if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");

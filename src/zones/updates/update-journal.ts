@@ -78,8 +78,7 @@ export class UpdateJournal {
    * @param base serial of the zone file, for a journal that is empty
    */
   async append(base: number, steps: readonly ZoneStep[]): Promise<void> {
-    const file = this.#file;
-    if (file === undefined) throw new JournalError(`${this.path} is not open`);
+    const file = await this.#present();
     const parts: Buffer[] = [];
     if (this.#base === undefined) parts.push(headOf(base));
     parts.push(frameOf(steps));
@@ -89,7 +88,7 @@ export class UpdateJournal {
       await file.datasync();
     } catch (error) {
       // What was not acknowledged must not come back at the next start.
-      await file.truncate(this.#end).catch(() => undefined);
+      await file.truncate(this.#end).catch(() => this.close());
       throw error;
     }
     if (this.#base === undefined) await syncFolder(this.path);
@@ -99,8 +98,37 @@ export class UpdateJournal {
 
   /** Writes all steps anew as one, in place of what was there, in one step. */
   async compact(base: number, steps: readonly ZoneStep[]): Promise<void> {
+    await this.#write(Buffer.concat([headOf(base), frameOf(steps)]));
+    await this.read();
+  }
+
+  /**
+   * The file, where it stands at its path with what was written to it. One that somebody deleted can still be read, and is put there again:
+   * what is acknowledged has to be found at the next start.
+   */
+  async #present(): Promise<FileHandle> {
+    const file = this.#file;
+    if (file === undefined) throw new JournalError(`${this.path} is not open`);
+    const { nlink, size } = await file.stat();
+    if (size !== this.#end)
+      throw new JournalError(`${this.path} was changed by somebody else: restart the server`);
+    if (nlink > 0) return file;
+    const octets = Buffer.alloc(size);
+    for (let at = 0; at < size; ) {
+      const { bytesRead } = await file.read(octets, at, size - at, at);
+      if (bytesRead === 0) throw new JournalError(`${this.path} is gone`);
+      at += bytesRead;
+    }
+    await this.#write(octets);
+    await file.close();
+    const again = await open(this.path, "a+", 0o644);
+    this.#file = again;
+    return again;
+  }
+
+  /** Puts a file of these octets in the place of the journal, in one step. */
+  async #write(octets: Buffer): Promise<void> {
     const temporary = `${this.path}.new`;
-    const octets = Buffer.concat([headOf(base), frameOf(steps)]);
     const file = await open(temporary, "w+", 0o644);
     try {
       await file.writeFile(octets);
@@ -108,12 +136,11 @@ export class UpdateJournal {
       await rename(temporary, this.path);
       await syncFolder(this.path);
     } catch (error) {
-      await file.close();
       await rm(temporary, { force: true });
       throw error;
+    } finally {
+      await file.close();
     }
-    await file.close();
-    await this.read();
   }
 
   /** The zone file has moved on: what was based on it is kept aside. */

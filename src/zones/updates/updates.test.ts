@@ -115,3 +115,34 @@ test("a file that is no journal is left alone and named", async () => {
     assert.match(readFileSync(path, "utf8"), /^\$ORIGIN/);
   });
 });
+
+test("a journal that is deleted under the server is there again with the next update, whole", async () => {
+  await inFolder(async (path) => {
+    const step = (name: string) => ({
+      sign: "+" as const,
+      record: parseRecord(`${name}.example. 60 IN A 192.0.2.1`),
+    });
+    const journal = new UpdateJournal(path);
+    await journal.read();
+    for (const name of ["one", "two", "three"]) {
+      await journal.append(7, [step(name)]);
+      rmSync(path);
+    }
+    await journal.append(7, [step("four")]);
+    await journal.close();
+    const names = (await journal.peek())?.steps.map(({ record }) => record.name.toString());
+    assert.deepEqual(names, ["one.example.", "two.example.", "three.example.", "four.example."]);
+  });
+});
+
+test("nothing is added to a journal that somebody else has written to", async () => {
+  await inFolder(async (path) => {
+    const journal = new UpdateJournal(path);
+    await journal.read();
+    const step = { sign: "+" as const, record: parseRecord("one.example. 60 IN A 192.0.2.1") };
+    await journal.append(7, [step]);
+    writeFileSync(path, "x");
+    await assert.rejects(journal.append(7, [step]), /was changed by somebody else/);
+    await journal.close();
+  });
+});
