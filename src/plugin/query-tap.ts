@@ -14,7 +14,7 @@ export interface ForwardedExchange {
   /** IP address of the upstream. */
   readonly upstream: string;
   readonly port: number;
-  /** `udp`, `tcp`, `tls`, `https`. */
+  /** `udp`, `tcp`, `tcp-tls`, `https`, `quic`, `grpc`. */
   readonly protocol: string;
   /** `Clock.now()`, milliseconds. */
   readonly sentAt: number;

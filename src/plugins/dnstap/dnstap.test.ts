@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import dnstap from "./index.ts";
-import { TapType, TapWriter } from "./tap-message.ts";
+import { protocolNumber, TapType, TapWriter } from "./tap-message.ts";
 import { TapTarget } from "./target.ts";
 
 for (const [words, expected] of [
@@ -85,3 +85,8 @@ for (const [title, files, message] of [
     assert.throws(() => instance?.examine?.(), { name: "SetupError", message });
   });
 }
+
+test("exchanges have the numbers of dnstap's SocketProtocol", () => {
+  const names = ["udp", "tcp", "tcp-tls", "https", "quic"];
+  assert.deepEqual(names.map(protocolNumber), [1, 2, 3, 4, 7]);
+});

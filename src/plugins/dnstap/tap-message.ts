@@ -20,9 +20,14 @@ const PROTOCOLS: Readonly<Record<TransportName, number>> = {
   quic: 7,
 };
 
+/** What exchanges with upstreams are called. */
+const EXCHANGES: ReadonlyMap<string, number> = new Map([
+  ...Object.entries(PROTOCOLS),
+  ["tcp-tls", PROTOCOLS.tls],
+]);
+
 export function protocolNumber(protocol: string): number {
-  if (protocol === "udp" || protocol === "tcp") return PROTOCOLS[protocol];
-  return protocol.startsWith("https") ? PROTOCOLS.https : PROTOCOLS.tls;
+  return EXCHANGES.get(protocol) ?? PROTOCOLS.tcp;
 }
 
 export function transportNumber(transport: TransportName): number {

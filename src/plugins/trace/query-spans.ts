@@ -18,7 +18,7 @@ export interface Span {
 export interface Peer {
   readonly address: string;
   readonly port: number;
-  /** `udp`, `tcp`, `tls`, `https`. */
+  /** `udp`, `tcp`, `tcp-tls`, `https`, `quic`. */
   readonly protocol: string;
 }
 
