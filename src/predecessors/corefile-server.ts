@@ -16,8 +16,8 @@ export interface CorefileServerOptions {
   readonly name: string;
   /** Stand in front of all others, in this order. */
   readonly plugins: readonly PluginDefinition<unknown>[];
-  /** One that stands directly in front of another. */
-  readonly inFrontOf?: { readonly name: string; readonly plugin: PluginDefinition<unknown> };
+  /** Those that stand directly in front of another, in this order. */
+  readonly inFrontOf?: { readonly name: string; readonly plugins: readonly PluginDefinition<unknown>[] };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ProcessLog;
@@ -69,9 +69,9 @@ export class CorefileServer {
       ...plugins.map(entryOf),
       ...(await builtInPlugins()).filter((entry) => !own.has(entry.name)),
     ];
-    if (inFrontOf !== undefined) {
-      own.set(inFrontOf.plugin.name, inFrontOf.plugin);
-      entries = withPlugin(entries, entryOf(inFrontOf.plugin), { relation: "before", name: inFrontOf.name });
+    for (const plugin of inFrontOf?.plugins ?? []) {
+      own.set(plugin.name, plugin);
+      entries = withPlugin(entries, entryOf(plugin), { relation: "before", name: inFrontOf?.name ?? "" });
     }
     const registry = new PluginRegistry(entries, {
       load: async (entry) => own.get(entry.name) ?? importBuiltIn(entry),

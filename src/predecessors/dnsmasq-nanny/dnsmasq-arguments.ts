@@ -25,8 +25,23 @@ export interface DnsmasqSettings {
   readonly resolvConf: string;
   readonly strictOrder: boolean;
   readonly maxCacheTtl: number | undefined;
+  /** Seconds, at the most 3600: answers are kept for so long, whatever they say. */
+  readonly minCacheTtl: number;
+  /** Seconds that clients are told at the most; 0 for no bound. */
+  readonly maxTtl: number;
+  /** What is kept from servers, and from clients. */
+  readonly filter: QueryFilterSettings;
   /** Options that were passed over though they would have changed something. */
   readonly without: readonly string[];
+}
+
+export interface QueryFilterSettings {
+  readonly domainNeeded: boolean;
+  readonly bogusPriv: boolean;
+  readonly filterWin2k: boolean;
+  readonly stopRebind: boolean;
+  readonly rebindOk: readonly string[];
+  readonly rebindLocalhostOk: boolean;
 }
 
 /** Words that cannot be carried out; the message is one line, as dnsmasq's is. */
@@ -59,6 +74,7 @@ const SHORT: Readonly<Record<string, string>> = {
   z: "bind-interfaces",
   n: "no-poll",
   d: "no-daemon",
+  i: "interface",
 };
 /** Take a value; every other option is a switch, or takes one behind `=` alone. */
 const WITH_VALUE = new Set([
@@ -70,11 +86,7 @@ const WITH_VALUE = new Set([
   "resolv-file",
   "port",
   "listen-address",
-  "user",
-  "group",
   "local-ttl",
-  "conf-file",
-  "pid-file",
   "host-record",
   "log-facility",
   "max-cache-ttl",
@@ -87,6 +99,8 @@ const WITH_VALUE = new Set([
   "conf-dir",
   "edns-packet-max",
 ]);
+/** May take one: a word behind them that begins with a hyphen is none. */
+const WITH_OPTIONAL_VALUE = new Set(["user", "group", "pid-file"]);
 /** Of no consequence here. */
 const HARMLESS = new Set([
   "keep-in-foreground",
@@ -105,19 +119,7 @@ const HARMLESS = new Set([
   "no-ident",
   "edns-packet-max",
 ]);
-const WITHOUT_EFFECT = new Set([
-  "stop-dns-rebind",
-  "rebind-domain-ok",
-  "domain-needed",
-  "bogus-priv",
-  "filterwin2k",
-  "conf-file",
-  "conf-dir",
-  "max-ttl",
-  "min-cache-ttl",
-  "neg-ttl",
-  "interface",
-]);
+const WITHOUT_EFFECT = new Set(["neg-ttl"]);
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -130,6 +132,15 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
   const domains = new Map<string, string[]>();
   const addresses = new Map<string, string[]>();
   const without: string[] = [];
+  const rebindOk: string[] = [];
+  const filter: Mutable<QueryFilterSettings> = {
+    domainNeeded: false,
+    bogusPriv: false,
+    filterWin2k: false,
+    stopRebind: false,
+    rebindOk,
+    rebindLocalhostOk: false,
+  };
   const settings: Mutable<DnsmasqSettings> = {
     port: 53,
     listen,
@@ -147,6 +158,9 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
     resolvConf: "/etc/resolv.conf",
     strictOrder: false,
     maxCacheTtl: undefined,
+    minCacheTtl: 0,
+    maxTtl: 0,
+    filter,
     without,
   };
   const count = (name: string, value: string): number => {
@@ -166,6 +180,34 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
         break;
       case "max-cache-ttl":
         settings.maxCacheTtl = count(name, value);
+        break;
+      case "min-cache-ttl":
+        settings.minCacheTtl = Math.min(count(name, value), 3600);
+        break;
+      case "max-ttl":
+        settings.maxTtl = count(name, value);
+        break;
+      case "domain-needed":
+        filter.domainNeeded = true;
+        break;
+      case "bogus-priv":
+        filter.bogusPriv = true;
+        break;
+      case "filterwin2k":
+        filter.filterWin2k = true;
+        break;
+      case "stop-dns-rebind":
+        filter.stopRebind = true;
+        break;
+      case "rebind-localhost-ok":
+        filter.rebindLocalhostOk = true;
+        break;
+      case "rebind-domain-ok":
+        rebindOk.push(...value.split("/").filter((domain) => domain !== ""));
+        break;
+      case "interface":
+        // dnsmasq takes the loopback interface with any other.
+        listen.push(...value.split(","), ...(listen.includes("lo") ? [] : ["lo"]));
         break;
       case "listen-address":
         listen.push(...value.split(","));
@@ -225,6 +267,11 @@ function* options(words: readonly string[]): Generator<readonly [string, string]
       value = words[++index];
       if (value === undefined)
         throw new DnsmasqArgumentError(`dnsmasq: bad command line options: '${word}' needs a value`);
+    }
+    const next = words[index + 1];
+    if (value === undefined && WITH_OPTIONAL_VALUE.has(name) && next?.startsWith("-") === false) {
+      value = next;
+      index++;
     }
     yield [name, value ?? ""];
   }

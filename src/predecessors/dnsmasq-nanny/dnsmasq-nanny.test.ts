@@ -95,7 +95,8 @@ test("the arguments of the addon are understood", () => {
     ],
   );
   assert.deepEqual(settings.hostRecords, [["h.local", "192.0.2.7", "2001:db8::7"]]);
-  assert.deepEqual([settings.hostsFiles, settings.without], [["/etc/more"], ["domain-needed"]]);
+  assert.deepEqual([settings.hostsFiles, settings.without], [["/etc/more"], []]);
+  assert.equal(settings.filter.domainNeeded, true);
 });
 
 for (const [words, message] of [

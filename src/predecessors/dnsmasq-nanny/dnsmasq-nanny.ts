@@ -1,4 +1,5 @@
 /** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (kube-dns facts 6.2). */
+import { readdir } from "node:fs/promises";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { ProcessLog } from "../../lib/log.ts";
@@ -11,10 +12,12 @@ import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { EMPTY_KUBE_DNS_CONFIG } from "../kube-dns/config-map.ts";
 import { ConfigUpdates } from "../kube-dns/config-updates.ts";
 import { forwardAddress, type HostResolver } from "../server-addresses.ts";
+import { type FolderReader, withConfFiles } from "./conf-files.ts";
 import { type DnsmasqSettings, readDnsmasqArguments } from "./dnsmasq-arguments.ts";
 import { DnsmasqProcess } from "./dnsmasq-process.ts";
 import { nannyArguments } from "./nanny-arguments.ts";
 import { nannyCorefile } from "./nanny-corefile.ts";
+import { QUERY_FILTER } from "./query-filter.ts";
 import { Statistics } from "./statistics.ts";
 
 export interface DnsmasqNannyOptions {
@@ -37,6 +40,16 @@ export interface DnsmasqNannyOptions {
   readonly failed: (reason: string) => void;
 }
 
+/** Files of options, as they are on the machine. */
+const FILES: FolderReader = {
+  // What stands for no file is none that can be read.
+  readText: async (path) => (path === "/dev/null" ? "" : await readTextFile(path)),
+  list: async (folder) =>
+    (await readdir(folder, { withFileTypes: true }))
+      .filter((each) => !each.isDirectory())
+      .map(({ name }) => name),
+};
+
 export class DnsmasqNanny {
   readonly #options: DnsmasqNannyOptions;
   readonly #metrics = new MetricsRegistry({ processMetrics: false });
@@ -55,7 +68,7 @@ export class DnsmasqNanny {
       ...options,
       name: "dnsmasq-nanny",
       plugins: [this.#statistics.front],
-      inFrontOf: { name: "forward", plugin: this.#statistics.forwarded },
+      inFrontOf: { name: "forward", plugins: [QUERY_FILTER, this.#statistics.forwarded] },
       metrics: this.#metrics,
       onFatal: failed,
     });
@@ -71,7 +84,7 @@ export class DnsmasqNanny {
   /** @throws where the first configuration cannot be served */
   async start(): Promise<void> {
     // Words that are not understood are so from the beginning.
-    if (this.#process === undefined) readDnsmasqArguments(this.#options.words);
+    if (this.#process === undefined) readDnsmasqArguments(await withConfFiles(this.#options.words, FILES));
     await this.#folder.start();
     if (this.#inForce === "") await this.#take(EMPTY_KUBE_DNS_CONFIG);
     this.#hasStarted = true;
@@ -95,7 +108,7 @@ export class DnsmasqNanny {
     const all = [...words, ...(await nannyArguments(config, resolveHost))];
     const text = JSON.stringify(all);
     if (text === this.#inForce) return;
-    if (this.#process === undefined) await this.#serve(readDnsmasqArguments(all));
+    if (this.#process === undefined) await this.#serve(readDnsmasqArguments(await withConfFiles(all, FILES)));
     else {
       await this.#process.stop();
       await this.#process.start(all);

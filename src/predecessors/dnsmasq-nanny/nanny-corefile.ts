@@ -1,6 +1,7 @@
 /** What dnsmasq would do by its arguments, as a Corefile. */
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
+import { FILTER } from "./query-filter.ts";
 import { FORWARDED, STATISTICS } from "./statistics.ts";
 
 export interface NannyServing {
@@ -14,6 +15,9 @@ export interface NannyServing {
 /** What `cache` holds at the least. */
 const MIN_CAPACITY = 1024;
 
+/** What `cache` keeps an answer for unless told otherwise. */
+const LONGEST_TTL = 3600;
+
 export function nannyCorefile({ settings, servers, hostLines }: NannyServing): string {
   const { port, listen, logsQueries, addresses, domains } = settings;
   const lines = [
@@ -21,9 +25,11 @@ export function nannyCorefile({ settings, servers, hostLines }: NannyServing): s
     ...(listen.length === 0 ? [] : [`    bind ${listen.join(" ")}`]),
     `    ${STATISTICS}`,
     `    ${FORWARDED}`,
+    ...filterLines(settings),
     "    errors",
     ...(logsQueries ? ["    log"] : []),
     "    chaos",
+    ...(settings.maxTtl > 0 ? [`    rewrite ttl regex .* 0-${settings.maxTtl}`] : []),
     ...cacheLines(settings),
     ...[...addresses].flatMap(([domain, fixed]) => templateLines(domain, fixed, settings.localTtl)),
     ...hostsLines(settings, hostLines),
@@ -42,12 +48,29 @@ function labels(domain: string): number {
   return domain.split(".").length;
 }
 
-function cacheLines({ cacheSize, keepsDenials, maxCacheTtl }: DnsmasqSettings): string[] {
+function filterLines({ filter, domains }: DnsmasqSettings): string[] {
+  const { domainNeeded, bogusPriv, filterWin2k, stopRebind, rebindOk, rebindLocalhostOk } = filter;
+  if (!domainNeeded && !bogusPriv && !filterWin2k && !stopRebind) return [];
+  return block(FILTER, [
+    ...(domainNeeded ? ["domain_needed"] : []),
+    ...(bogusPriv ? ["bogus_priv"] : []),
+    ...(filterWin2k ? ["filterwin2k"] : []),
+    ...(stopRebind ? ["stop_dns_rebind"] : []),
+    ...(rebindLocalhostOk ? ["rebind_localhost_ok"] : []),
+    ...(rebindOk.length > 0 ? [`rebind_domain_ok ${rebindOk.join(" ")}`] : []),
+    ...(domains.size > 0 ? [`routed ${[...domains.keys()].join(" ")}`] : []),
+  ]);
+}
+
+function cacheLines({ cacheSize, keepsDenials, maxCacheTtl, minCacheTtl }: DnsmasqSettings): string[] {
   if (cacheSize === 0) return [];
   const capacity = Math.max(MIN_CAPACITY, cacheSize);
-  const ttl = maxCacheTtl === undefined || maxCacheTtl === 0 ? "" : ` ${maxCacheTtl}`;
+  const longest = maxCacheTtl === undefined || maxCacheTtl === 0 ? undefined : maxCacheTtl;
+  const ttl = longest === undefined ? "" : ` ${longest}`;
+  const success =
+    minCacheTtl === 0 ? ttl : ` ${Math.max(longest ?? LONGEST_TTL, minCacheTtl)} ${minCacheTtl}`;
   return block("cache", [
-    `success ${capacity}${ttl}`,
+    `success ${capacity}${success}`,
     ...(keepsDenials ? [`denial ${capacity}${ttl}`] : ["disable denial"]),
     "servfail 0",
   ]);

@@ -1,0 +1,161 @@
+/** What dnsmasq keeps from servers, and from their answers: plain names, reverse names of private networks, addresses of them (dnsmasq(8)). */
+
+import type { ResourceRecord } from "../../dns/index.ts";
+import { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { Outcome, PluginDefinition, Query } from "../../plugin/index.ts";
+import {
+  type ConfigSchema,
+  definePlugin,
+  directive,
+  domainName,
+  flag,
+  optionList,
+  rest,
+  ZoneList,
+} from "../../plugin/index.ts";
+
+/** Directive of this command. */
+export const FILTER = "dnsmasq_filter";
+
+const domains = optionList({ domains: rest(domainName(), 1) });
+
+const config = directive({
+  options: {
+    /** Plain names are nobody's business. */
+    domain_needed: flag(),
+    /** Nor are the reverse names of private addresses. */
+    bogus_priv: flag(),
+    /** SOA and SRV queries, and queries for ANY of a name with an underscore. */
+    filterwin2k: flag(),
+    /** Answers with private addresses. */
+    stop_dns_rebind: flag(),
+    /** Below these they are wanted. */
+    rebind_domain_ok: domains,
+    rebind_localhost_ok: flag(),
+    /** Domains with servers of their own. */
+    routed: domains,
+  },
+});
+
+type FilterConfig = typeof config extends ConfigSchema<infer T> ? T : never;
+
+export const QUERY_FILTER: PluginDefinition<unknown> = definePlugin({
+  name: FILTER,
+  summary: "Keeps from servers what dnsmasq keeps from them.",
+  config,
+  create(values, { log }) {
+    const filter = new QueryFilter(values);
+    return {
+      handle(query, next) {
+        const denial = filter.before(query);
+        if (denial !== undefined) return denial;
+        const outcome = next(query);
+        const look = (settled: Outcome): Outcome =>
+          filter.behind(query, settled, (line) => log.warning(line));
+        return outcome instanceof Promise ? outcome.then(look) : look(outcome);
+      },
+    };
+  },
+});
+
+/** Reverse zones of addresses that lead nowhere outside (RFC 6303). */
+const PRIVATE_REVERSE = new ZoneList(
+  [
+    ...["0", "10", "127", "254.169", "168.192", "2.0.192", "100.51.198", "113.0.203", "255.255.255.255"],
+    ...Array.from({ length: 16 }, (_, index) => `${16 + index}.172`),
+  ]
+    .map((labels) => Name.parse(`${labels}.in-addr.arpa.`))
+    .concat(
+      [
+        "d.f",
+        "8.e.f",
+        "9.e.f",
+        "a.e.f",
+        "b.e.f",
+        "8.b.d.0.1.0.0.2",
+        `${"0.".repeat(31)}0`,
+        `1.${"0.".repeat(30)}0`,
+      ].map((labels) => Name.parse(`${labels}.ip6.arpa.`)),
+    ),
+);
+
+class QueryFilter {
+  readonly #config: FilterConfig;
+  readonly #allowed: ZoneList;
+  readonly #routed: ZoneList;
+
+  constructor(values: FilterConfig) {
+    this.#config = values;
+    this.#allowed = new ZoneList(values.rebind_domain_ok.flatMap((line) => line.domains));
+    this.#routed = new ZoneList(values.routed.flatMap((line) => line.domains));
+  }
+
+  /** The answer where nobody is to be asked. */
+  before(query: Query): Outcome | undefined {
+    const { name, type } = query;
+    const { domain_needed, bogus_priv, filterwin2k } = this.#config;
+    if (domain_needed && name.labelCount === 1 && isForAddresses(type) && !this.#routed.contains(name))
+      return query.reply({ rcode: Rcode.NXDOMAIN });
+    if (bogus_priv) {
+      const zone = PRIVATE_REVERSE.match(name);
+      const route = zone && this.#routed.match(name);
+      // A server for these very addresses is asked; one for all reverse names is not.
+      if (zone !== undefined && (route === undefined || route.labelCount < zone.labelCount))
+        return query.reply({ rcode: Rcode.NXDOMAIN });
+    }
+    const isAny = type === RecordType.ANY && name.toString().includes("_");
+    if (filterwin2k && (type === RecordType.SOA || type === RecordType.SRV || isAny)) return query.reply({});
+    return undefined;
+  }
+
+  /** The answer as the client gets it: without records where one of them leads into the private network. */
+  behind(query: Query, outcome: Outcome, warn: (line: string) => void): Outcome {
+    const { stop_dns_rebind, rebind_localhost_ok: localhost } = this.#config;
+    if (!stop_dns_rebind || outcome.kind !== "reply" || this.#allowed.contains(query.name)) return outcome;
+    if (!outcome.answer.some((record) => leadsInside(record, localhost))) return outcome;
+    warn(`possible DNS-rebind attack detected: ${query.name}`);
+    return query.reply({});
+  }
+}
+
+function isForAddresses(type: number): boolean {
+  return type === RecordType.A || type === RecordType.AAAA;
+}
+
+function leadsInside({ type, data }: ResourceRecord, localhostIsFine: boolean): boolean {
+  if (!isForAddresses(type) || typeof data !== "object" || data === null || !("address" in data))
+    return false;
+  const octets = parseIpAddress(String(data.address));
+  if (octets === undefined) return false;
+  const mapped =
+    octets.length === 16 && octets.subarray(0, 10).every((octet) => octet === 0) && octets[10] === 0xff;
+  const address = mapped ? octets.subarray(12) : octets;
+  const isNearZero = address.subarray(0, -1).every((octet) => octet === 0) && (address.at(-1) ?? 0) < 2;
+  const isHere = address.length === 4 ? address[0] === 127 || address[0] === 0 : isNearZero;
+  return isHere
+    ? !localhostIsFine
+    : (address.length === 4 ? INSIDE_4 : INSIDE_6).some((network) =>
+        network.every((octet, at) => address[at] === octet),
+      ) || isInRange(address);
+}
+
+/** Networks by their first octets: private ones, those of one link, and those of documents, as dnsmasq has them. */
+const INSIDE_4: readonly (readonly number[])[] = [
+  [10],
+  [192, 168],
+  [169, 254],
+  [192, 0, 2],
+  [198, 51, 100],
+  [203, 0, 113],
+  [255, 255, 255, 255],
+];
+const INSIDE_6: readonly (readonly number[])[] = [[0x20, 0x01, 0x0d, 0xb8]];
+
+/** Networks that do not end with an octet. */
+function isInRange({ length, 0: first = 0, 1: second = 0 }: Uint8Array): boolean {
+  if (length === 4) return first === 172 && second >= 16 && second < 32;
+  return first === 0xfd || (first === 0xfe && second >= 0x80);
+}
