@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
+import tls from "node:tls";
 import {
   CloudDnsServer,
   type CloudRecordSet,
   FEDERATED_TOKEN,
   METADATA_TOKEN,
 } from "../../../test/support/cloud-dns-server.ts";
+import { GoogleTokens, SERVICE_ACCOUNT_TOKEN } from "../../../test/support/google-tokens.ts";
 import { Rcode } from "../../dns/index.ts";
 import { SetupError } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
@@ -17,7 +19,13 @@ import clouddns from "./index.ts";
 let server: CloudDnsServer;
 let folder: string;
 let running: PluginTest<unknown>[] = [];
-const NAMES = ["GCE_METADATA_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "METADATA_SERVER_DETECTION", "HOME"];
+const NAMES = [
+  "GCE_METADATA_HOST",
+  "GOOGLE_APPLICATION_CREDENTIALS",
+  "METADATA_SERVER_DETECTION",
+  "HOME",
+  "HTTPS_PROXY",
+];
 const environment = NAMES.map((name) => [name, process.env[name]] as const);
 
 beforeEach(async () => {
@@ -126,6 +134,22 @@ test("signs in with a file of the Corefile, one of the environment, and the meta
   process.env.METADATA_SERVER_DETECTION = "assume-present";
   await serve("");
   assert.equal(server.users.at(-1), METADATA_TOKEN);
+});
+
+test("signs in with the key of a service account", async () => {
+  await using tokens = await GoogleTokens.start();
+  const authorities = tls.getCACertificates("default");
+  try {
+    tls.setDefaultCACertificates([...authorities, tokens.authority]);
+    process.env.HTTPS_PROXY = tokens.proxy;
+    server.tokens = new Set([SERVICE_ACCOUNT_TOKEN]);
+    writeFileSync(join(folder, "key.json"), tokens.credentials("dns@p.iam.gserviceaccount.com"));
+    await serve();
+    assert.deepEqual(tokens.users, ["dns@p.iam.gserviceaccount.com"]);
+    assert.equal(server.users.at(-1), SERVICE_ACCOUNT_TOKEN);
+  } finally {
+    tls.setDefaultCACertificates(authorities);
+  }
 });
 
 test("signs in anew when a token is refused that was to last longer", async () => {
