@@ -65,6 +65,8 @@ export class SecondaryZone {
   #timer: Timer | undefined;
   #expiry: Timer | undefined;
   #isChecking = false;
+  /** The zone is not on the disk as it is. */
+  #mustKeep = true;
   /** NOTIFY came while a check was under way. */
   #isAskedAgain = false;
   readonly #backOff: BackOff;
@@ -104,6 +106,7 @@ export class SecondaryZone {
     const { zone } = former.served;
     if (zone === undefined) return;
     await this.#replace(zone);
+    this.#mustKeep = former.store === undefined || former.#mustKeep;
     this.#confirmed(zone, former.#freshness.confirmedAt ?? 0);
   }
 
@@ -135,6 +138,7 @@ export class SecondaryZone {
       const kept = await store?.read(this.served.apex);
       if (kept === undefined) return;
       await this.#replace(kept.zone);
+      this.#mustKeep = false;
       this.#confirmed(kept.zone, kept.confirmedAt);
     } catch (error) {
       site.log.warning(`Kept copy of ${this.served.spelled} cannot be read: ${messageOf(error)}`);
@@ -200,12 +204,22 @@ export class SecondaryZone {
     if (result.zone !== undefined) await this.#replace(result.zone);
     // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
     this.#confirmed(zone, site.clock.wallTime());
-    if (result.zone === undefined) await store?.confirm(apex);
-    else {
+    if (result.zone !== undefined) {
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
-      await store?.write(result.zone).catch((error: unknown) => {
-        site.log.warning(`Copy of ${spelled} cannot be kept: ${messageOf(error)}`);
-      });
+      this.#mustKeep = true;
+    }
+    if (store === undefined) return;
+    if (this.#mustKeep) await this.#keep(store, zone);
+    else await store.confirm(apex);
+  }
+
+  /** A copy that cannot be written is tried again when a primary is asked next. */
+  async #keep(store: ZoneStore, zone: Zone): Promise<void> {
+    try {
+      await store.write(zone);
+      this.#mustKeep = false;
+    } catch (error) {
+      this.#options.site.log.warning(`Copy of ${this.served.spelled} cannot be kept: ${messageOf(error)}`);
     }
   }
 

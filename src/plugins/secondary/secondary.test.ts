@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -350,6 +350,27 @@ test("without a primary the zone expires, and is served again when one is back",
     await running.clock.settle(0);
   assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
   await running.stop();
+});
+
+test("a copy that could not be kept is kept when a primary was asked again", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-secondary-"));
+  try {
+    await using primary = await Primary.start();
+    primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
+    // A folder in the place of the new file is in the way of anybody, root included.
+    mkdirSync(join(folder, "example.org.zone.new"));
+    const running = serve(primary, ` directory ${folder}`);
+    await running.start();
+    await loaded(running);
+    await until(() => running.log.lines.some((line) => line.includes("cannot be kept")));
+    rmSync(join(folder, "example.org.zone.new"), { recursive: true, force: true });
+    primary.messages = () => [[soa(1)]];
+    await notify(running);
+    await until(() => readdirSync(folder).includes("example.org.zone"));
+    await running.stop();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("a kept copy is served after a restart without any primary, until it expires", async () => {
