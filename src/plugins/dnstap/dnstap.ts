@@ -106,13 +106,13 @@ export class Dnstap implements PluginInstance, QueryTap {
     if (files !== undefined) this.#listener.renew(files);
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#isRunning = false;
     for (const timer of this.#timers) timer.cancel();
     this.#flush();
-    for (const stream of this.#collectors) stream.end();
+    this.#lost(this.#queue.frames);
     this.#connecting?.destroy();
-    this.#listener?.release();
+    await Promise.all([...Array.from(this.#collectors, (stream) => stream.end()), this.#listener?.release()]);
   }
 
   readonly handle: Handler = (query, next) => {

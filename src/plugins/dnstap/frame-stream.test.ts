@@ -77,3 +77,25 @@ test("a peer that says nothing is let go", async () => {
   await ended;
   assert.equal(stream.isOpen, false);
 });
+
+test("the end waits until the other side has heard of it", async () => {
+  await using stack = new AsyncDisposableStack();
+  const clock = new FakeClock();
+  const [socket, peer] = await pair(stack);
+  const stream = new FrameStream(socket, { writeBuffer: () => 100, clock, onEnd: () => undefined });
+  await once(peer, "data");
+  peer.write(octets(ACCEPT));
+  await once(peer, "data");
+  stream.send(octets("00000001 ab"));
+  let hasEnded = false;
+  const end = stream.end().then(() => {
+    hasEnded = true;
+  });
+  const received: Buffer[] = [];
+  while (!Buffer.concat(received).toString("hex").endsWith("00000003"))
+    received.push((await once(peer, "data"))[0]);
+  assert.equal(hasEnded, false);
+  peer.write(octets("00000000 00000004 00000005"));
+  await end;
+  assert.equal(clock.pendingTimers, 0);
+});

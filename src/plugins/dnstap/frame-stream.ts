@@ -18,6 +18,7 @@ export interface FrameStreamOptions {
 export class FrameStream {
   readonly #socket: Socket;
   readonly #options: FrameStreamOptions;
+  readonly #closed: Promise<void>;
   #timer: Timer;
   #received: Buffer = Buffer.alloc(0);
   #isOpen = false;
@@ -32,10 +33,13 @@ export class FrameStream {
     this.#timer = options.clock.after(HANDSHAKE_PATIENCE, () => socket.destroy());
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => socket.destroy());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#closed = promise;
     socket.once("close", () => {
       this.#isOpen = false;
       this.#timer.cancel();
       options.onEnd(this);
+      resolve();
     });
     socket.write(control(Kind.READY));
   }
@@ -58,13 +62,17 @@ export class FrameStream {
     this.#socket.write(frames);
   }
 
-  /** Says that nothing comes any more, and closes when the other side has heard it. */
-  end(): void {
+  /**
+   * Says that nothing comes any more, and closes when the other side has heard it: who closes before that may take away what it has not
+   * read yet. Resolves when the connection is no more.
+   */
+  end(): Promise<void> {
     this.#isEnding = true;
     if (this.#isOpen) this.#socket.write(control(Kind.STOP));
     else this.#socket.destroy();
     this.#timer.cancel();
     this.#timer = this.#options.clock.after(END_PATIENCE, () => this.#socket.destroy());
+    return this.#closed;
   }
 
   #receive(chunk: Buffer): void {

@@ -76,10 +76,10 @@ export class TapListener {
     this.#holders++;
   }
 
-  release(): void {
+  async release(): Promise<void> {
     if (--this.#holders > 0) return;
-    for (const stream of this.streams) stream.end();
     this.#server.close();
+    await Promise.all(Array.from(this.streams, (stream) => stream.end()));
   }
 
   /** Has new readers see these certificates from now on. */
