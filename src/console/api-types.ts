@@ -115,7 +115,7 @@ export interface ClusterRow {
 
 /** What the kernel counts; `null` where the system does not tell. */
 export interface MachineView {
-  /** Queries that have finished since the console began to listen. */
+  /** Queries that have finished since a console began to listen, in the configuration before as well. */
   readonly finished: number;
   readonly memory: {
     /** Octets: now, at its highest since the start, and what the cgroup may take. */

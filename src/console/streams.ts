@@ -87,9 +87,9 @@ export class QuerySources {
     if (this.rate < 0.05) this.rate = 0;
   }
 
-  /** Queries that have finished since this began to listen. */
+  /** Queries that have finished since somebody began to listen, in the configuration before as well. */
   get finished(): number {
-    return this.#sources.reduce((sum, { reader, first }) => sum + reader.finished - first, 0);
+    return this.#sources.reduce((sum, { reader }) => sum + reader.finished, 0);
   }
 
   /** One of so many queries is looked at now. */
