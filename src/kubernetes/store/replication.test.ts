@@ -17,7 +17,7 @@ import { ClusterStore } from "./store.ts";
 /** A feed in one thread, with the copying that happens between two. */
 class LocalFeed {
   readonly #listeners = new Set<(message: unknown) => void>();
-  #snapshot: () => Iterable<unknown> = () => [];
+  #snapshot: (held: unknown) => Iterable<unknown> = () => [];
   published = 0;
 
   readonly leader: Feed = {
@@ -39,7 +39,7 @@ class LocalFeed {
       publish: () => undefined,
       provide: () => undefined,
       receive: (listener) => {
-        for (const message of this.#snapshot()) listener(structuredClone(message));
+        for (const message of this.#snapshot(undefined)) listener(structuredClone(message));
         this.#listeners.add(listener);
       },
     });
@@ -49,8 +49,10 @@ class LocalFeed {
 /** A feed whose messages wait until they are sent. */
 class HeldFeed {
   #listener: ((message: unknown) => void) | undefined;
-  #snapshot: () => Iterable<unknown> = () => [];
+  #snapshot: (held: unknown) => Iterable<unknown> = () => [];
   #held: unknown[] = [];
+  /** Of the snapshot that was sent last. */
+  snapshotMessages = 0;
 
   readonly leader: Feed = {
     role: "leader",
@@ -61,17 +63,25 @@ class HeldFeed {
     receive: () => undefined,
   };
 
-  attach(follower: StoreReplica): void {
+  /** @param former whose messages go first, where the follower says what it holds */
+  attach(follower: StoreReplica, former?: HeldFeed): void {
+    let held: unknown;
     follower.follow({
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
-      receive: (listener) => {
+      receive: (listener, holds) => {
         this.#listener = listener;
+        if (former !== undefined) held = holds?.();
       },
     });
+    former?.send();
     this.#held = [];
-    for (const message of this.#snapshot()) this.#listener?.(structuredClone(message));
+    this.snapshotMessages = 0;
+    for (const message of this.#snapshot(held)) {
+      this.snapshotMessages++;
+      this.#listener?.(structuredClone(message));
+    }
   }
 
   send(): void {
@@ -189,39 +199,62 @@ describe("a replica", () => {
   it("stays right while it follows two feeds of a store, and when it begins to follow another store", () => {
     const change = fc.tuple(steps, fc.constantFrom("first", "second", "both", "later"));
     fc.assert(
-      fc.property(fc.array(change, { maxLength: 30 }), fc.boolean(), (changes, isOther) => {
-        const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
-        const leader = new ClusterStore({ clock, kinds: KINDS, identity: 1 });
-        const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
-        const follower = new StoreReplica(replica);
-        const [first, second] = [new HeldFeed(), new HeldFeed()];
-        publishStore(leader, first.leader);
-        first.attach(follower);
-        // The one sends what it has when the other does, before, or behind it.
-        for (const [at, [step, sends]] of changes.entries()) {
-          if (at === 10) {
-            publishStore(leader, second.leader);
-            second.attach(follower);
+      fc.property(
+        fc.array(change, { maxLength: 30 }),
+        fc.boolean(),
+        fc.boolean(),
+        (changes, isOther, saysWhatItHolds) => {
+          const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
+          const leader = new ClusterStore({ clock, kinds: KINDS, identity: 1 });
+          const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+          const follower = new StoreReplica(replica);
+          const [first, second] = [new HeldFeed(), new HeldFeed()];
+          publishStore(leader, first.leader);
+          first.attach(follower);
+          // The one sends what it has when the other does, before, or behind it.
+          for (const [at, [step, sends]] of changes.entries()) {
+            if (at === 10) {
+              publishStore(leader, second.leader);
+              second.attach(follower, saysWhatItHolds ? first : undefined);
+            }
+            step(leader, clock);
+            if (sends === "first" || sends === "both") first.send();
+            if (sends === "second" || sends === "both") second.send();
           }
-          step(leader, clock);
-          if (sends === "first" || sends === "both") first.send();
-          if (sends === "second" || sends === "both") second.send();
-        }
-        first.send();
-        second.send();
-        assert.deepEqual(picture(replica), picture(leader));
-        if (!isOther) return;
-        const next = new ClusterStore({ clock, kinds: KINDS, identity: 2 });
-        putService(next, "c", ["10.0.0.5"]);
-        for (const kind of KINDS) next.replaceAll(kind, [...next.objects(kind)]);
-        const third = new HeldFeed();
-        publishStore(next, third.leader);
-        third.attach(follower);
-        third.send();
-        assert.deepEqual(picture(replica), picture(next));
-      }),
+          first.send();
+          second.send();
+          assert.deepEqual(picture(replica), picture(leader));
+          if (!isOther) return;
+          const next = new ClusterStore({ clock, kinds: KINDS, identity: 2 });
+          putService(next, "c", ["10.0.0.5"]);
+          for (const kind of KINDS) next.replaceAll(kind, [...next.objects(kind)]);
+          const third = new HeldFeed();
+          publishStore(next, third.leader);
+          third.attach(follower, saysWhatItHolds ? second : undefined);
+          third.send();
+          assert.deepEqual(picture(replica), picture(next));
+        },
+      ),
       { numRuns: 200 },
     );
+  });
+
+  it("is not told again what it holds of the same store, as long as all of it is there", () => {
+    const clock = new FakeClock();
+    const leader = new ClusterStore({ clock, kinds: KINDS, identity: 7 });
+    const follower = new StoreReplica(new ClusterStore({ clock, kinds: KINDS, replica: true }));
+    const [first, second, third] = [new HeldFeed(), new HeldFeed(), new HeldFeed()];
+    publishStore(leader, first.leader);
+    first.attach(follower);
+    putService(leader, "a", ["10.0.0.1"]);
+    publishStore(leader, second.leader);
+    second.attach(follower, first);
+    assert.equal(second.snapshotMessages, 2, "nothing has been listed");
+    for (const kind of KINDS) leader.replaceAll(kind, [...leader.objects(kind)]);
+    second.send();
+    publishStore(leader, third.leader);
+    third.attach(follower, second);
+    assert.equal(third.snapshotMessages, 1);
   });
 
   it("answers as the store that it follows does, whenever it began to follow", () => {

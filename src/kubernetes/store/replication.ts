@@ -39,7 +39,12 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     store: store.identity,
   });
   const now = () => ({ ...serials(), sequence: store.sequence });
-  feed.provide(function* () {
+  feed.provide(function* (held) {
+    // A store that was taken over is complete: what is to come follows on what the former feed told of it.
+    if (held === store.identity) {
+      yield { action: "serials", ...serials() };
+      return;
+    }
     for (const kind of KINDS) {
       for (const object of store.objects(kind)) yield { action: "put", kind, object, ...serials() };
     }
@@ -77,7 +82,16 @@ export class StoreReplica {
 
   follow(feed: Feed): void {
     // The other end of the same feed is always the function above.
-    feed.receive((received) => this.#take(received as StoreMessage));
+    feed.receive(
+      (received) => this.#take(received as StoreMessage),
+      () => this.#followed,
+    );
+  }
+
+  /** The store that is followed since last, `undefined` while there is none or not all of it is here. */
+  get #followed(): number | undefined {
+    const isListing = Object.values(this.#listings ?? {}).some((listing) => listing !== undefined);
+    return this.#store.isSynced && !isListing ? [...this.#sequences.keys()].at(-1) : undefined;
   }
 
   #take(message: StoreMessage): void {

@@ -11,11 +11,14 @@ export type FeedMessage = readonly [key: string, message: unknown];
 /** Where the messages of one follower go: in order, several at a time. */
 export type FeedSink = (messages: readonly FeedMessage[]) => void;
 
+/** What a follower holds already, by the key of the channel that it came by. */
+export type HeldStates = ReadonlyMap<string, unknown>;
+
 /** Messages sent together: the event loop gets its turn between two such portions of a snapshot. */
 const PORTION = 1_000;
 
 export class FeedHub {
-  readonly #snapshots = new Map<string, () => Iterable<unknown>>();
+  readonly #snapshots = new Map<string, (held: unknown) => Iterable<unknown>>();
   readonly #subscriptions = new Map<object, Subscription>();
   #pending: FeedMessage[] = [];
 
@@ -29,15 +32,18 @@ export class FeedHub {
     };
   }
 
-  /** Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached. */
-  async attach(follower: object, sink: FeedSink): Promise<void> {
+  /**
+   * Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached.
+   * @param held what the follower holds of single channels
+   */
+  async attach(follower: object, sink: FeedSink, held: HeldStates = new Map()): Promise<void> {
     const subscription = new Subscription(sink);
     // What waits was published before: the snapshot shows it.
-    this.#flush();
+    this.flush();
     this.#subscriptions.set(follower, subscription);
     for (const [key, snapshot] of this.#snapshots) {
       let portion: FeedMessage[] = [];
-      for (const message of snapshot()) {
+      for (const message of snapshot(held.get(key))) {
         portion.push([key, message]);
         if (portion.length < PORTION) continue;
         sink(portion);
@@ -47,7 +53,7 @@ export class FeedHub {
       }
       if (portion.length > 0) sink(portion);
     }
-    this.#flush();
+    this.flush();
     subscription.open();
   }
 
@@ -64,10 +70,11 @@ export class FeedHub {
   #publish(key: string, message: unknown): void {
     if (this.#subscriptions.size === 0) return;
     this.#pending.push([key, message]);
-    if (this.#pending.length === 1) setImmediate(() => this.#flush());
+    if (this.#pending.length === 1) setImmediate(() => this.flush());
   }
 
-  #flush(): void {
+  /** Sends what was published in this turn of the event loop at once. */
+  flush(): void {
     const messages = this.#pending;
     if (messages.length === 0) return;
     this.#pending = [];
@@ -99,13 +106,23 @@ class Subscription {
 /** The followers' ends of the channels of one generation. */
 export class ReceivingFeeds {
   readonly #listeners = new Map<string, (message: unknown) => void>();
+  readonly #held = new Map<string, () => unknown>();
+
+  /** What the listeners hold already. */
+  get held(): HeldStates {
+    const states = Array.from(this.#held, ([key, held]) => [key, held()] as const);
+    return new Map(states.filter(([, state]) => state !== undefined));
+  }
 
   feed(key: string): Feed {
     return {
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
-      receive: (listener) => void this.#listeners.set(key, listener),
+      receive: (listener, held) => {
+        this.#listeners.set(key, listener);
+        if (held !== undefined) this.#held.set(key, held);
+      },
     };
   }
 

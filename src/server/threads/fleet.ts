@@ -9,7 +9,7 @@ import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { programModule } from "../../lib/program-files.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../listener-pool.ts";
-import type { FeedHub } from "./feed.ts";
+import type { FeedHub, HeldStates } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
@@ -134,8 +134,10 @@ export class Fleet {
 
   async #bringUp(thread: FollowerThread, task: FleetTask): Promise<void> {
     const { generation, source, sha512, hub } = task;
-    await thread.request({ kind: "prepare", generation, source, sha512 });
-    await hub.attach(thread, thread.sink(generation));
+    const held = (await thread.request({ kind: "prepare", generation, source, sha512 })) as HeldStates;
+    // What it holds is what it was told by the configuration in force: the last of that goes first.
+    this.#task?.hub.flush();
+    await hub.attach(thread, thread.sink(generation), held);
   }
 
   async #commit(task: FleetTask, threads: readonly FollowerThread[]): Promise<void> {
