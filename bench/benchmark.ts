@@ -4,6 +4,7 @@ import { capture } from "../scripts/lib/captured-process.ts";
 import { freePort } from "../test/support/free-ports.ts";
 import { describeMachine, ticksPerSecond } from "./machine.ts";
 import {
+  type CertificateFiles,
   type ClusterFiles,
   type QueryFiles,
   writeCertificate,
@@ -101,8 +102,7 @@ interface RunContext extends BenchmarkOptions {
   readonly root: string;
   readonly folder: string;
   readonly cluster: ClusterFiles;
-  /** Files in PEM. */
-  readonly certificate: { readonly certificate: string; readonly key: string };
+  readonly certificate: CertificateFiles;
   readonly upstream: RunningServer;
   readonly progress: Progress;
 }
@@ -218,6 +218,7 @@ function anonymous(text: string, { root, folder }: Pick<RunContext, "root" | "fo
 
 function takesPart(kind: ServerKind, workload: Workload): boolean {
   if (kind.isEcho) return workload.hasFloor;
+  if (workload.load === "quic") return kind.speaksQuic;
   if (encryptionOf(workload.load) !== undefined) return kind.speaksTls;
   return kind.speaksTcp || workload.load === "udp";
 }

@@ -53,12 +53,23 @@ spec:
 }
 
 /** For the encrypted listeners of all servers: ECDSA P-256. */
-export function writeCertificate(folder: string): { readonly certificate: string; readonly key: string } {
-  const issued = new CertificateAuthority().issue({ commonName: "bench", hosts: ["127.0.0.1"] });
+export function writeCertificate(folder: string): CertificateFiles {
+  const issuer = new CertificateAuthority();
+  const issued = issuer.issue({ commonName: "bench", hosts: ["127.0.0.1"] });
   const [certificate, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const authority = join(folder, "authority.pem");
+  writeFileSync(authority, issuer.certificate);
   writeFileSync(certificate, issued.certificate);
   writeFileSync(key, issued.key);
-  return { certificate, key };
+  return { certificate, key, authority };
+}
+
+/** In PEM, by their paths. */
+export interface CertificateFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** Who issued the certificate. */
+  readonly authority: string;
 }
 
 export interface QueryFile {

@@ -34,10 +34,12 @@ export type LoadShape =
   | "tcp-one-query"
   | "tls-pipelined"
   | "tls-one-query"
-  | "https";
+  | "https"
+  | "quic";
 
 /** The scheme that a load needs a further listener for. */
-export function encryptionOf(load: LoadShape): "tls" | "https" | undefined {
+export function encryptionOf(load: LoadShape): "tls" | "https" | "quic" | undefined {
+  if (load === "quic") return "quic";
   if (load === "https") return "https";
   return load.startsWith("tls-") ? "tls" : undefined;
 }

@@ -27,6 +27,7 @@ describe("workloads", () => {
       "dot-pipelined",
       "doh",
       "dot-handshakes",
+      "doq",
     ]) {
       const filled = new Set(lines(name, "fill"));
       assert.deepEqual(

@@ -85,6 +85,14 @@ export const WORKLOADS: readonly Workload[] = [
     load: "tls-one-query",
     hasFloor: false,
   },
+  {
+    ...cached1k,
+    name: "doq",
+    title: "DNS over QUIC",
+    about: "8 connections, 128 queries under way on all together, 1,000 cached names",
+    load: "quic",
+    hasFloor: false,
+  },
 ];
 
 function cachedHits(names: number, cacheEntries: number, draws: number): Queries {

@@ -1,5 +1,6 @@
 // A load generator as a process of its own: runs one load, prints one line of JSON.
-// node load/generate.ts --transport udp|tcp|tls|https --port PORT --queries FILE --seconds N [--rate N] ...
+// node load/generate.ts --transport udp|tcp|tls|https|quic --port PORT --queries FILE --seconds N [--rate N] ...
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { runHttp2Requests } from "./http2-requests.ts";
 import type { TimedLoad } from "./load-result.ts";
@@ -24,6 +25,8 @@ const { values } = parseArgs({
     /** TCP: how many connections at a time. */
     connections: { type: "string", default: "16" },
     "one-query-a-connection": { type: "boolean", default: false },
+    /** QUIC: the file of who issued the server's certificate. */
+    authority: { type: "string", default: "" },
     /** UDP: sleeps while nothing is due, for the sake of another process on this core. */
     sleep: { type: "boolean", default: false },
   },
@@ -45,6 +48,12 @@ async function generate(duration: number, firstQuery: number): Promise<TimedLoad
   const transport = values.transport === "tls" ? "tls" : "tcp";
   if (values["one-query-a-connection"])
     return runTcpConnections({ ...common, transport, port, rate, connections });
+  if (values.transport === "quic") {
+    const authority = readFileSync(values.authority, "latin1");
+    // What calls OpenSSL is loaded where it is needed.
+    const { runQuicQueries } = await import("./quic-queries.ts");
+    return runQuicQueries({ ...common, port, rate, connections, authority });
+  }
   if (rate === undefined) throw new RangeError("--rate is missing");
   if (values.transport === "tcp" || values.transport === "tls")
     return runTcpPipelined({ ...common, transport, port, rate, connections });

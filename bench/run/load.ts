@@ -18,6 +18,7 @@ const DNSPERF_LOAD = {
 const DNSPERF_MODE = { udp: "udp", "tcp-pipelined": "tcp", "tls-pipelined": "dot" } as const;
 const HTTP2_LOAD = { connections: 16, streams: 16 };
 const PIPELINED_CONNECTIONS = 16;
+const QUIC_CONNECTIONS = 8;
 const CONNECTIONS_AT_A_TIME = 32;
 
 const generator = join(dirname(dirname(fileURLToPath(import.meta.url))), "load", "generate.ts");
@@ -28,13 +29,18 @@ export interface Load<T extends LoadCounts> {
   readonly answered: number;
 }
 
-/** Asks as fast as the server answers. */
+/**
+ * Asks as fast as the server answers.
+ * @param authority file of who issued the server's certificate, for QUIC
+ */
 export async function runCapacityLoad(
   shape: LoadShape,
   port: number,
   queries: QueryFile,
   seconds: number,
+  authority = "",
 ): Promise<Load<LoadCounts>> {
+  if (shape === "quic") return generate(port, queries, seconds, quicOptions(authority));
   // dnsperf looks at new connections every 100 ms only.
   if (shape === "tcp-one-query" || shape === "tls-one-query") {
     return generate(port, queries, seconds, [
@@ -83,6 +89,7 @@ export async function runOpenLoop(
   queries: QueryFile,
   seconds: number,
   rate: number,
+  authority = "",
 ): Promise<Load<TimedLoad>> {
   const options = {
     udp: workload.usesUpstream ? ["--sleep"] : [],
@@ -91,8 +98,13 @@ export async function runOpenLoop(
     "tls-pipelined": ["--transport", "tls", "--connections", `${PIPELINED_CONNECTIONS}`],
     "tls-one-query": ["--one-query-a-connection", "--transport", "tls"],
     https: ["--transport", "https", "--connections", `${HTTP2_LOAD.connections}`],
+    quic: quicOptions(authority),
   }[workload.load];
   return generate(port, queries, seconds, ["--rate", `${rate}`, ...options]);
+}
+
+function quicOptions(authority: string): string[] {
+  return ["--transport", "quic", "--connections", `${QUIC_CONNECTIONS}`, "--authority", authority];
 }
 
 async function generate(

@@ -27,19 +27,20 @@ export async function measure(options: MeasureOptions): Promise<Sample> {
   const { round, kind, workload, deployment, queries, seconds, warmUpSeconds } = options;
   const { port } = deployment;
   const loadPort = deployment.encrypted?.port ?? port;
+  const authority = deployment.encrypted?.authority;
   await using server = RunningServer.start(kind, deployment);
   await checkAnswers(server, workload);
   await runFill(port, queries.fill);
-  await runCapacityLoad(workload.load, loadPort, queries["warm-up"], warmUpSeconds);
+  await runCapacityLoad(workload.load, loadPort, queries["warm-up"], warmUpSeconds, authority);
 
   const capacity = await watch(options, server, () =>
-    runCapacityLoad(workload.load, loadPort, queries.capacity, seconds),
+    runCapacityLoad(workload.load, loadPort, queries.capacity, seconds, authority),
   );
   const { result } = capacity;
   const queriesPerSecond = result.answered / result.seconds;
   const rate = Math.max(1, Math.round(queriesPerSecond / 2));
   const openLoop = await watch(options, server, () =>
-    runOpenLoop(workload, loadPort, queries["open-loop"], seconds, rate),
+    runOpenLoop(workload, loadPort, queries["open-loop"], seconds, rate, authority),
   );
   server.assertRunning();
   const openLoopSample: OpenLoopSample = {

@@ -7,6 +7,7 @@ export const DNSMASQ: ServerKind = {
   about: "dnsmasq",
   speaksTcp: true,
   speaksTls: false,
+  speaksQuic: false,
   isEcho: false,
   async prepare() {
     try {

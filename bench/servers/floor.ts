@@ -13,6 +13,7 @@ export function floorServer(): ServerKind {
     about: "recvmmsg/sendmmsg echo in C: the kernel's share",
     speaksTcp: false,
     speaksTls: false,
+    speaksQuic: false,
     isEcho: true,
     async prepare(folder) {
       program = join(folder, "floor");

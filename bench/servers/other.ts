@@ -19,6 +19,7 @@ export function otherServer({ name, command, templates }: OtherServer): ServerKi
     about: "given with --server",
     speaksTcp: true,
     speaksTls: true,
+    speaksQuic: true,
     isEcho: false,
     prepare: async () => "as given",
     launch(deployment) {

@@ -11,6 +11,7 @@ export const PORTOLAN: ServerKind = {
   about: "Portolan as it starts by itself",
   speaksTcp: true,
   speaksTls: true,
+  speaksQuic: true,
   isEcho: false,
   prepare: async () => version(),
   launch: (deployment) => launch(deployment, undefined),
@@ -23,6 +24,7 @@ export const PORTOLAN_DGRAM: ServerKind = {
   // It differs in UDP alone.
   speaksTcp: false,
   speaksTls: false,
+  speaksQuic: false,
   isEcho: false,
   prepare: async () => version(),
   launch: (deployment) => launch(deployment, "dgram"),

@@ -20,11 +20,12 @@ export interface Deployment {
 }
 
 export interface EncryptedListener {
-  readonly scheme: "tls" | "https";
+  readonly scheme: "tls" | "https" | "quic";
   readonly port: number;
   /** Files in PEM. */
   readonly certificate: string;
   readonly key: string;
+  readonly authority: string;
 }
 
 export interface LaunchPlan {
@@ -42,6 +43,8 @@ export interface ServerKind {
   readonly speaksTcp: boolean;
   /** DNS over TLS, and over HTTPS. */
   readonly speaksTls: boolean;
+  /** DNS over QUIC. */
+  readonly speaksQuic: boolean;
   /** Sends back what it gets, without an answer in it. */
   readonly isEcho: boolean;
   /**

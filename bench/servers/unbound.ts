@@ -21,6 +21,7 @@ export const UNBOUND: ServerKind = {
   about: "Unbound with one thread",
   speaksTcp: true,
   speaksTls: true,
+  speaksQuic: false,
   isEcho: false,
   prepare: unboundVersion,
   launch(deployment) {

@@ -22,7 +22,16 @@ export function reportQuic(
   const certified = new Set(
     keys.filter(({ block }) => block.settings.identity !== undefined).map(({ key }) => place(key)),
   );
-  for (const { key } of keys) {
+  for (const { key, block } of keys) {
+    if (block.settings.greeting !== undefined)
+      report.warning(
+        "QUIC_WITHOUT_PROXY",
+        key.span,
+        `'proxyproto' does nothing for ${key.scheme}:// listeners`,
+        {
+          notes: ["what a proxy puts in front of QUIC datagrams is not read: they are lost"],
+        },
+      );
     if (certified.has(place(key))) continue;
     report.error("QUIC_WITHOUT_TLS", key.span, `${key.scheme}:// needs a certificate`, {
       notes: ["QUIC is always encrypted: add 'tls CERT KEY' to the block"],
