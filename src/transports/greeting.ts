@@ -26,7 +26,8 @@ export function greetingLayer(greeting: Greeting, onRefused: (error: GreetingErr
         socket.pause();
         if (reading.length < octets.length) socket.unshift(octets.subarray(reading.length));
         proceed({ socket, client: reading.client ?? client, local: reading.local ?? local });
-        socket.resume();
+        // TLS and HTTP/2 take what is there by themselves: a socket that flows would lose it to nobody.
+        if (socket.listenerCount("data") > 0) socket.resume();
       };
       socket.on("data", onData);
     },

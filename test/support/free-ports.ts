@@ -19,7 +19,7 @@ export async function freePort(): Promise<number> {
 /** Gives each name a free port of its own, the same at every call. */
 export type PortOf = (name: string) => number;
 
-const MAX_NAMES = 8;
+const MAX_NAMES = 10;
 
 export async function namedPorts(): Promise<PortOf> {
   const free = new Set<number>();
