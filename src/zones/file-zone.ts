@@ -108,7 +108,7 @@ export class FileZone {
     const { zone: current } = this.served;
     try {
       if (current !== undefined && (await this.#amend(current))) return;
-      const read = await this.#source.read(byMtime ? undefined : current?.serial);
+      const read = await this.#source.read(byMtime ? undefined : current?.serial, current);
       if (this.#isStopped) return;
       this.#freshness.confirm();
       if (read === undefined) return;

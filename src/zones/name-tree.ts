@@ -198,6 +198,18 @@ export class NameTree {
     return depth - count;
   }
 
+  /** Makes room for as many nodes in all, the heap not counted: growing takes a turn that queries wait for. */
+  reserve(nodes: number): void {
+    if (nodes * FIELDS > this.#nodes.length) {
+      const larger = int32(nodes * FIELDS);
+      larger.set(this.#nodes);
+      this.#nodes = larger;
+    }
+    let slots = this.#slots.length;
+    while (nodes * 4 > slots * 3) slots *= 2;
+    if (slots > this.#slots.length) this.#rehash(slots);
+  }
+
   /** Gives back what is not in use, where that is much. */
   trim(): void {
     this.#nodes = trimmed(this.#nodes, this.#used * FIELDS, int32);

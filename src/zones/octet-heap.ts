@@ -31,6 +31,14 @@ export class OctetHeap {
     return this.bytes.length;
   }
 
+  /** Makes room for as many octets in all, so that growing moves nothing before. */
+  reserve(octets: number): void {
+    if (octets <= this.bytes.length) return;
+    const larger = new Uint8Array(octets);
+    larger.set(this.bytes.subarray(0, this.#used));
+    this.bytes = larger;
+  }
+
   /** A heap of its own with the same octets at the same places. */
   clone(): OctetHeap {
     const copy = new OctetHeap(0);

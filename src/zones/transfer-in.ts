@@ -225,6 +225,7 @@ class ZoneReceiver {
       return;
     }
     this.#zone = new Zone(this.#apex);
+    if (current !== undefined) this.#zone.reserveAs(current);
     this.#expects = "all";
     if (this.#first !== undefined) this.#add(this.#first);
     this.#record(record);

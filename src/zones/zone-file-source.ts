@@ -50,12 +50,13 @@ export class ZoneFileSource {
   /**
    * Reads the zone.
    * @param knownSerial nothing is read behind an SOA record with it
+   * @param former what is served: room is made for as much
    * @returns `undefined` where the file has this serial
    * @throws ZoneFileError, or the error of the file system
    */
-  async read(knownSerial?: number): Promise<ReadZone | undefined> {
+  async read(knownSerial?: number, former?: Zone): Promise<ReadZone | undefined> {
     return await this.#withFiles((files) =>
-      readZoneFile({ file: this.file, origin: this.origin, files, knownSerial }),
+      readZoneFile({ file: this.file, origin: this.origin, files, knownSerial, former }),
     );
   }
 

@@ -43,6 +43,8 @@ export interface ReadZoneFileOptions {
   readonly files: ZoneTextFiles;
   /** Reading ends with {@link SameSerial} at an SOA record with this serial. */
   readonly knownSerial?: number | undefined;
+  /** What was read from the file before: room is made for as much. */
+  readonly former?: Zone | undefined;
   /** Called between portions; its rejection ends the reading. */
   readonly pause?: () => Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function readZoneFile(options: ReadZoneFileOptions): Promise<ReadZo
   const { file, origin } = options;
   const pause = options.pause ?? nextTurn;
   const zone = new Zone(origin);
+  if (options.former !== undefined) zone.reserveAs(options.former);
   const sink = new ZoneFileSink(zone, options.knownSerial);
   const faults = await readZoneText({ file, files: options.files, origin, sink, pause });
   if (!zone.hasSoa) {

@@ -156,3 +156,27 @@ test("what gave back its spare memory grows again, however little it holds", () 
     assert.equal(records.recordCount, 2 * names);
   }
 });
+
+test("where room was made before, everything is as it is without, and nothing grows", () => {
+  const fill = (records: ZoneRecords): void => {
+    for (let index = 0; index < 2_000; index++) {
+      const { wire } = Name.parse(`n${index}.m${index % 7}.example.org.`);
+      assert.equal(
+        records.add(wire, wire.length, 1, 60, Uint8Array.of(1, 2, index >> 8, index & 255), 4),
+        Added.NEW,
+      );
+    }
+  };
+  const [first, second] = [new ZoneRecords(apex), new ZoneRecords(apex)];
+  fill(first);
+  second.reserveAs(first);
+  const { size } = second;
+  fill(second);
+  assert.equal(second.size, size);
+  for (let node = APEX; node < first.names.limit; node++) {
+    const name = first.nodeName(node);
+    const other = second.nodeFor(name.wire, name.wire.length, false);
+    assert.equal(second.first(other), first.first(node));
+    assert.ok(second.nodeName(other).equals(name));
+  }
+});

@@ -60,6 +60,17 @@ export class ZoneRecords {
     this.#rrsets = trimmed(this.#rrsets, this.#used * FIELDS, int32);
   }
 
+  /** Makes room for as much as others have. */
+  reserveAs(other: ZoneRecords): void {
+    this.heap.reserve(other.heap.used);
+    this.names.reserve(other.names.limit);
+    const length = other.#used * FIELDS;
+    if (length <= this.#rrsets.length) return;
+    const larger = int32(length);
+    larger.set(this.#rrsets);
+    this.#rrsets = larger;
+  }
+
   /** The same records in memory of their own. */
   clone(): ZoneRecords {
     const heap = this.heap.clone();

@@ -39,6 +39,12 @@ export class Zone {
     return new Zone(this.apex, this.records.clone(), this.hashed.clone());
   }
 
+  /** Makes room for what will much resemble another zone. */
+  reserveAs({ records, hashed }: Zone): void {
+    this.records.reserveAs(records);
+    this.hashed.reserveAs(hashed);
+  }
+
   get apex(): Name {
     return this.records.apex;
   }
