@@ -26,6 +26,8 @@ const MAX_ANSWER_OCTETS = 64 * 1024;
 const LONGEST_RETRY_AFTER = 300_000;
 
 export class Collector {
+  /** For messages, without a password. */
+  readonly place: string;
   readonly #url: URL;
   readonly #clock: Clock;
   readonly #trust: () => Promise<SecureContext>;
@@ -36,6 +38,7 @@ export class Collector {
   /** @param trust whom to trust, and what to show, where the URL is `https:` */
   constructor(url: URL, clock: Clock, trust: () => Promise<SecureContext>) {
     this.#url = url;
+    this.place = url.origin + url.pathname;
     this.#clock = clock;
     this.#trust = trust;
   }

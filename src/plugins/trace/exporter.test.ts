@@ -46,6 +46,7 @@ class Bench {
     this.exporter = new Exporter({
       format: PLAIN,
       collector: {
+        place: "http://tracer/",
         open: async () => undefined,
         send: ({ body }: CollectorRequest) => {
           this.bodies.push(Buffer.from(body).toString());
@@ -128,8 +129,8 @@ test("a collector that is away is tried again after pauses that grow, and gets e
   assert.equal(bench.bodies.at(-1), "d");
   assert.equal(await bench.count("sent_spans_total"), 4);
   assert.deepEqual(bench.log.lines, [
-    "[ERROR] the collector cannot be reached: connect ECONNREFUSED: trying again",
-    "[INFO] the collector takes spans again",
+    "[ERROR] http://tracer/ cannot be reached: connect ECONNREFUSED: trying again",
+    "[INFO] http://tracer/ takes spans again",
   ]);
 });
 
@@ -142,7 +143,7 @@ test("the collector says itself when it wants to be asked again", async () => {
   bench.answer = async () => TAKEN;
   await bench.clock.settle(1);
   assert.equal(bench.bodies.length, 2);
-  assert.match(bench.log.lines[0] ?? "", /the collector answers 429 \(slow down\): trying again/);
+  assert.match(bench.log.lines[0] ?? "", / answers 429 \(slow down\): trying again/);
 });
 
 test("what a collector refuses is not sent again", async () => {

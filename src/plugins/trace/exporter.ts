@@ -8,7 +8,7 @@ import { type SpanBatch, SpanQueue } from "./span-queue.ts";
 
 export interface ExporterOptions {
   readonly format: SpanFormat;
-  readonly collector: Pick<Collector, "open" | "send" | "close">;
+  readonly collector: Pick<Collector, "place" | "open" | "send" | "close">;
   readonly headers: Readonly<Record<string, string>>;
   /** Octets that may wait. */
   readonly maxOctets: number;
@@ -117,7 +117,7 @@ export class Exporter {
         this.#sent(batch, format.refused?.(answer.text) ?? 0);
         return;
       }
-      problem = `the collector answers ${answer.status}${firstLine(answer.text)}`;
+      problem = `${collector.place} answers ${answer.status}${firstLine(answer.text)}`;
       if (!TRANSIENT.has(answer.status)) {
         this.#unsent = undefined;
         this.#counters.refused.add(batch.spans);
@@ -126,7 +126,7 @@ export class Exporter {
       }
       this.#tryLater(answer.retryAfter);
     } catch (error) {
-      problem = `the collector cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+      problem = `${collector.place} cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
       this.#tryLater(undefined);
     }
     this.#complain(`${problem}: trying again`);
@@ -137,12 +137,13 @@ export class Exporter {
     this.#backOff.reset();
     this.#counters.sent.add(Math.max(0, batch.spans - refused));
     if (refused === 0) {
-      if (this.#lastProblem !== "") this.#options.log.info("the collector takes spans again");
+      if (this.#lastProblem !== "")
+        this.#options.log.info(`${this.#options.collector.place} takes spans again`);
       this.#lastProblem = "";
       return;
     }
     this.#counters.refused.add(Math.min(refused, batch.spans));
-    this.#complain("the collector refuses some spans");
+    this.#complain(`${this.#options.collector.place} refuses some spans`);
   }
 
   #tryLater(retryAfter: number | undefined): void {
