@@ -153,7 +153,9 @@ describe("the API", () => {
     const now = await eventually<NowView>("now", ({ minute }) => minute.queries >= 9);
     assert.ok((now.minute.rcodes.NXDOMAIN ?? 0) >= 3, JSON.stringify(now.minute));
     assert.ok((now.minute.hitRatio ?? 0) > 0.3 && now.minute.p50 !== null);
-    assert.equal(now.clusters[0]?.domain, "cluster.local");
+    const [cluster] = now.clusters;
+    assert.deepEqual([cluster?.domain, cluster?.families], ["cluster.local", ["IPv4", "IPv6"]]);
+    assert.ok((cluster?.services ?? 0) > 10);
     const who = await get<WhoView>("who");
     const client = who.clients.find(({ key }) => key === "127.0.0.1");
     assert.ok((client?.queries ?? 0) >= 9 && (client?.of.length ?? 0) >= 3);

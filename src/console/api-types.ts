@@ -106,7 +106,7 @@ export interface ClusterRow {
   /** What is still to be listed. */
   readonly awaited: readonly string[];
   readonly services: number;
-  /** `IPv4`, `IPv6`: what its services have addresses of. */
+  /** `IPv4`, `IPv6`: what its Services and their endpoints have addresses of. */
   readonly families: readonly string[];
   /** Milliseconds since the cluster was last heard of, of the kind that is oldest; `null` before the first time. */
   readonly age: number | null;

@@ -1,7 +1,7 @@
 /** The clusters that the configuration in force answers for: how old what is known of them is, and what their names are. */
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
-import type { EndpointGroup, Service } from "../kubernetes/objects/objects.ts";
+import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
 import type { ServiceEntry } from "../kubernetes/store/service-entry.ts";
 import { formatIpAddress } from "../lib/ip-address.ts";
 import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
@@ -20,7 +20,7 @@ export function clusterRows(control: ServerControl): ClusterRow[] {
       (oldest, age) => (oldest === undefined || age === undefined ? undefined : Math.max(oldest, age)),
       0,
     );
-    const { services, families } = countServices(view.store.objects("services"));
+    const { services, families } = countServices(view.store.services.entries());
     return {
       domain,
       awaited: [...(plugin.instance.cluster?.awaited ?? [])],
@@ -116,15 +116,20 @@ function shownClusters({ view }: ServerControl): ShownCluster[] {
   });
 }
 
-function countServices(all: Iterable<Service>): Pick<ClusterRow, "services" | "families"> {
+/** A Service of one family says little of a cluster with both: endpoints do. */
+function countServices(all: Iterable<ServiceEntry>): Pick<ClusterRow, "services" | "families"> {
   let services = 0;
   let ipv4 = false;
   let ipv6 = false;
-  for (const { clusterAddresses } of all) {
-    services++;
-    for (const { length } of clusterAddresses) {
+  for (const { service, endpoints } of all) {
+    if (service !== undefined) services++;
+    for (const { length } of service?.clusterAddresses ?? []) {
       ipv4 ||= length === 4;
       ipv6 ||= length === 16;
+    }
+    for (const { addressLength } of endpoints.groups) {
+      ipv4 ||= addressLength === 4;
+      ipv6 ||= addressLength === 16;
     }
   }
   return { services, families: [...(ipv4 ? ["IPv4"] : []), ...(ipv6 ? ["IPv6"] : [])] };
