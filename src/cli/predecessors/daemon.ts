@@ -185,22 +185,23 @@ export function daemonCommand<F extends CommonFlags>(
   });
 }
 
-/** A flag that is a duration as Go writes it; `least` is 0, or more than 0 where that makes no sense. */
+/** @throws FlagError where words stand behind the flags of a command that takes none */
+export function refuseWords(words: readonly string[]): void {
+  if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 2, true);
+}
+
+/** A flag that is a duration as Go writes it, 0 or more. */
 export function durationRow<F>(
   name: string,
   about: string,
   set: (flags: F, milliseconds: number) => void,
-  refuse: (name: string, value: string) => FlagError = notADuration,
 ): FlagRow<F> {
   return valueRow(name, "DURATION", about, (flags, value) => {
     const milliseconds = parseGoDuration(value);
-    if (milliseconds === undefined || milliseconds < 0) throw refuse(name, value);
+    if (milliseconds === undefined || milliseconds < 0)
+      throw new FlagError(`invalid value "${value}" for flag -${name}: not a duration`, 2, true);
     set(flags, milliseconds);
   });
-}
-
-function notADuration(name: string, value: string): FlagError {
-  return new FlagError(`invalid value "${value}" for flag -${name}: not a duration`, 2, true);
 }
 
 /** The flag `-manifests` of commands that know a cluster. */

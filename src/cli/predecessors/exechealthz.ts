@@ -1,18 +1,16 @@
 /** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (kube-dns facts 5). */
 import { SystemClock } from "../../lib/clock.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
-import { version } from "../../lib/version.ts";
 import { Exechealthz } from "../../predecessors/exechealthz/exechealthz.ts";
-import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, parsePort, switchRow, valueRow } from "../flag-table.ts";
 import {
   type CommonFlags,
   commonRows,
+  type DaemonCommand,
+  daemonCommand,
   daemonLog,
   FatalError,
-  parseOldFlags,
   runDaemon,
-  usageOf,
-  withFlagErrors,
 } from "./daemon.ts";
 
 interface ExechealthzFlags extends CommonFlags {
@@ -26,42 +24,27 @@ interface ExechealthzFlags extends CommonFlags {
 }
 
 export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
-  {
-    names: ["cmd"],
-    value: "COMMAND",
-    about: "command to run with sh; can be repeated (default echo healthz)",
-    apply: (flags, value) => void flags.commands.push(value),
-  },
-  {
-    names: ["url"],
-    value: "PATH",
-    about: "path of the result, in the order of the commands (default /healthz)",
-    apply: (flags, value) => void flags.paths.push(value),
-  },
-  {
-    names: ["port"],
-    value: "PORT",
-    about: "the port for HTTP (default 8080)",
-    apply: (flags, value) => {
-      flags.port = parsePort("port", value);
-    },
-  },
-  {
-    names: ["period"],
-    value: "DURATION",
-    about: "interval between runs of a command (default 2s)",
-    apply: (flags, value) => {
-      flags.period = readDuration("period", value);
-    },
-  },
-  {
-    names: ["latency"],
-    value: "DURATION",
-    about: "older results count as failures (default 30s)",
-    apply: (flags, value) => {
-      flags.latency = readDuration("latency", value);
-    },
-  },
+  valueRow(
+    "cmd",
+    "COMMAND",
+    "command to run with sh; can be repeated (default echo healthz)",
+    (flags, value) => void flags.commands.push(value),
+  ),
+  valueRow(
+    "url",
+    "PATH",
+    "path of the result, in the order of the commands (default /healthz)",
+    (flags, value) => void flags.paths.push(value),
+  ),
+  valueRow("port", "PORT", "the port for HTTP (default 8080)", (flags, value) => {
+    flags.port = parsePort("port", value);
+  }),
+  valueRow("period", "DURATION", "interval between runs of a command (default 2s)", (flags, value) => {
+    flags.period = readDuration("period", value);
+  }),
+  valueRow("latency", "DURATION", "older results count as failures (default 30s)", (flags, value) => {
+    flags.latency = readDuration("latency", value);
+  }),
   switchRow(["quiet"], "log only errors", (flags, on) => {
     flags.quiet = on;
   }),
@@ -71,32 +54,28 @@ export const EXECHEALTHZ_FLAGS: readonly FlagRow<ExechealthzFlags>[] = [
   ...commonRows<ExechealthzFlags>(),
 ];
 
-const usage = () =>
-  usageOf(
-    "exechealthz",
-    ["portolan exechealthz runs commands and says over HTTP whether they succeeded, as exechealthz did."],
-    EXECHEALTHZ_FLAGS,
-  );
+const COMMAND: DaemonCommand<ExechealthzFlags> = {
+  name: "exechealthz",
+  about: [
+    "portolan exechealthz runs commands and says over HTTP whether they succeeded, as exechealthz did.",
+  ],
+  rows: EXECHEALTHZ_FLAGS,
+  defaults: () => ({
+    commands: [],
+    paths: [],
+    port: 8080,
+    period: 2_000,
+    latency: 30_000,
+    quiet: false,
+    output: false,
+    version: false,
+    help: false,
+  }),
+};
 
 /** @returns the exit code */
 export function exechealthz(argv: readonly string[]): Promise<number> {
-  return withFlagErrors(usage, async () => {
-    const flags: ExechealthzFlags = {
-      commands: [],
-      paths: [],
-      port: 8080,
-      period: 2_000,
-      latency: 30_000,
-      quiet: false,
-      output: false,
-      version: false,
-      help: false,
-    };
-    parseOldFlags(EXECHEALTHZ_FLAGS, flags, argv);
-    if (flags.help || flags.version) {
-      process.stdout.write(flags.help ? usage() : `${version}\n`);
-      return 0;
-    }
+  return daemonCommand(COMMAND, argv, async (flags) => {
     const commands = flags.commands.length === 0 ? ["echo healthz"] : flags.commands;
     const paths = flags.paths.length === 0 ? ["/healthz"] : flags.paths;
     if (commands.length !== paths.length)

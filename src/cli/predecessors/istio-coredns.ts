@@ -12,6 +12,7 @@ import {
   daemonLog,
   FatalError,
   manifestsRow,
+  refuseWords,
   runDaemon,
 } from "./daemon.ts";
 
@@ -83,7 +84,7 @@ export function istioCoreDns(argv: readonly string[]): Promise<number> {
     }),
   };
   return daemonCommand<IstioFlags>(command, argv, async (flags, words) => {
-    if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 2, true);
+    refuseWords(words);
     const log = daemonLog();
     const ended = Promise.withResolvers<number>();
     const server = new IstioCoreDns({

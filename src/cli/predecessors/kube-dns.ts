@@ -20,16 +20,17 @@ import { KubeDns } from "../../predecessors/kube-dns/kube-dns.ts";
 import { quoted } from "../../predecessors/kube-dns/kube-dns-corefile.ts";
 import { splitServer, systemResolver } from "../../predecessors/server-addresses.ts";
 import { systemRandom } from "../../server/configuration/machine.ts";
-import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, parsePort, switchRow, valueRow } from "../flag-table.ts";
 import {
   type CommonFlags,
   commonRows,
+  type DaemonCommand,
+  daemonCommand,
   daemonLog,
   FatalError,
-  parseOldFlags,
+  GLOG_FATAL,
+  manifestsRow,
   runDaemon,
-  usageOf,
-  withFlagErrors,
 } from "./daemon.ts";
 
 interface KubeDnsFlags extends CommonFlags {
@@ -50,19 +51,7 @@ interface KubeDnsFlags extends CommonFlags {
   manifests: string[];
 }
 
-/** What glog ended with. */
-const FATAL = 255;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-
-/** A flag that takes a text as it is. */
-function textRow(
-  name: string,
-  value: string,
-  about: string,
-  set: (flags: KubeDnsFlags, value: string) => void,
-): FlagRow<KubeDnsFlags> {
-  return { names: [name], value, about, apply: set };
-}
 
 function invalid(name: string, value: string, reason: string): FlagError {
   return new FlagError(`invalid argument "${value}" for "--${name}" flag: ${reason}`, 2, true);
@@ -75,13 +64,13 @@ function readDuration(name: string, value: string): number {
 }
 
 export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
-  textRow("domain", "ZONE", "zone of the cluster (default cluster.local.)", (flags, value) => {
+  valueRow("domain", "ZONE", "zone of the cluster (default cluster.local.)", (flags, value) => {
     const labels = value.replace(/\.$/, "").split(".");
     if (!labels.every((label) => LABEL.test(label)))
       throw invalid("domain", value, "each label has to be lower-case letters, digits and hyphens");
     flags.domain = Name.fromLabels(labels);
   }),
-  textRow(
+  valueRow(
     "nameservers",
     "SERVERS",
     "whom to ask for other names, ADDRESS[:PORT] separated by commas; not with a ConfigMap or directory",
@@ -94,27 +83,32 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
       if (bad !== undefined) throw invalid("nameservers", value, `'${bad}' is not an address`);
     },
   ),
-  textRow("kubecfg-file", "FILE", "kubeconfig (default: in-cluster)", (flags, value) => {
+  valueRow("kubecfg-file", "FILE", "kubeconfig (default: in-cluster)", (flags, value) => {
     flags.kubeconfig = value;
   }),
-  textRow("kube-master-url", "URL", "the API; variables of the environment are filled in", (flags, value) => {
-    const filled = value.replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "");
-    const url = URL.parse(filled);
-    if (url === null || !/^https?:$/.test(url.protocol) || url.host === "")
-      throw invalid("kube-master-url", value, "a URL with scheme and host was expected");
-    flags.server = filled.replace(/\/$/, "");
-  }),
-  textRow("healthz-port", "PORT", "port of /readiness and /cache (default 8081)", (flags, value) => {
+  valueRow(
+    "kube-master-url",
+    "URL",
+    "the API; variables of the environment are filled in",
+    (flags, value) => {
+      const filled = value.replaceAll(/\$\{?(\w+)\}?/g, (_all, name: string) => process.env[name] ?? "");
+      const url = URL.parse(filled);
+      if (url === null || !/^https?:$/.test(url.protocol) || url.host === "")
+        throw invalid("kube-master-url", value, "a URL with scheme and host was expected");
+      flags.server = filled.replace(/\/$/, "");
+    },
+  ),
+  valueRow("healthz-port", "PORT", "port of /readiness and /cache (default 8081)", (flags, value) => {
     flags.healthPort = parsePort("healthz-port", value);
   }),
-  textRow("dns-bind-address", "ADDRESS", "where to listen (default 0.0.0.0)", (flags, value) => {
+  valueRow("dns-bind-address", "ADDRESS", "where to listen (default 0.0.0.0)", (flags, value) => {
     if (splitServer(value)?.port !== "") throw invalid("dns-bind-address", value, "not an address");
     flags.bind = value;
   }),
-  textRow("dns-port", "PORT", "the port to listen on (default 53)", (flags, value) => {
+  valueRow("dns-port", "PORT", "the port to listen on (default 53)", (flags, value) => {
     flags.port = parsePort("dns-port", value);
   }),
-  textRow(
+  valueRow(
     "federations",
     "NAME=DOMAIN,...",
     "federations of clusters; not with a ConfigMap or directory",
@@ -128,7 +122,7 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
       flags.federations = value;
     },
   ),
-  textRow(
+  valueRow(
     "config-map",
     "NAME",
     "ConfigMap with federations, stubDomains, upstreamNameservers",
@@ -136,16 +130,16 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
       flags.configMap = value;
     },
   ),
-  textRow("config-map-namespace", "NAMESPACE", "its namespace (default kube-system)", (flags, value) => {
+  valueRow("config-map-namespace", "NAMESPACE", "its namespace (default kube-system)", (flags, value) => {
     flags.configMapNamespace = value;
   }),
-  textRow("config-dir", "FOLDER", "the same as a folder, a file a key", (flags, value) => {
+  valueRow("config-dir", "FOLDER", "the same as a folder, a file a key", (flags, value) => {
     flags.configDir = value;
   }),
-  textRow("config-period", "DURATION", "between two looks at the folder (default 10s)", (flags, value) => {
+  valueRow("config-period", "DURATION", "between two looks at the folder (default 10s)", (flags, value) => {
     flags.configPeriod = readDuration("config-period", value);
   }),
-  textRow(
+  valueRow(
     "initial-sync-timeout",
     "DURATION",
     "how long to wait for the cluster (default 60s)",
@@ -156,53 +150,47 @@ export const KUBE_DNS_FLAGS: readonly FlagRow<KubeDnsFlags>[] = [
   switchRow(["profiling"], "serve profiles on localhost:6060", (flags, on) => {
     flags.profiling = on;
   }),
-  textRow(
-    "manifests",
-    "PATH",
-    "file or directory with the objects, instead of the API; can be repeated",
-    (flags, value) => void flags.manifests.push(resolve(value)),
-  ),
+  manifestsRow(),
   ...commonRows<KubeDnsFlags>(),
 ];
 
-const usage = () =>
-  usageOf("kube-dns", ["portolan kube-dns serves the names of a cluster as kube-dns did."], KUBE_DNS_FLAGS);
+const COMMAND: DaemonCommand<KubeDnsFlags> = {
+  name: "kube-dns",
+  about: ["portolan kube-dns serves the names of a cluster as kube-dns did."],
+  rows: KUBE_DNS_FLAGS,
+  versionText: `Kube-DNS ${version}`,
+  defaults: () => ({
+    domain: Name.parse("cluster.local."),
+    nameservers: [],
+    kubeconfig: "",
+    server: "",
+    healthPort: 8081,
+    bind: "0.0.0.0",
+    port: 53,
+    federations: "",
+    configMap: "",
+    configMapNamespace: "kube-system",
+    configDir: "",
+    configPeriod: 10_000,
+    initialSyncTimeout: 60_000,
+    profiling: false,
+    manifests: [],
+    version: false,
+    help: false,
+  }),
+};
 
 /** @returns the exit code */
 export function kubeDns(argv: readonly string[]): Promise<number> {
-  return withFlagErrors(usage, async () => {
-    const flags: KubeDnsFlags = {
-      domain: Name.parse("cluster.local."),
-      nameservers: [],
-      kubeconfig: "",
-      server: "",
-      healthPort: 8081,
-      bind: "0.0.0.0",
-      port: 53,
-      federations: "",
-      configMap: "",
-      configMapNamespace: "kube-system",
-      configDir: "",
-      configPeriod: 10_000,
-      initialSyncTimeout: 60_000,
-      profiling: false,
-      manifests: [],
-      version: false,
-      help: false,
-    };
-    // The one flag of Go's that is a switch and takes a word.
-    const words = argv.map((word) => word.replace(/^(--?version)=raw$/, "$1"));
-    parseOldFlags(KUBE_DNS_FLAGS, flags, words);
-    if (flags.help || flags.version) {
-      process.stdout.write(flags.help ? usage() : `Kube-DNS ${version}\n`);
-      return 0;
-    }
+  // The one flag of Go's that is a switch and takes a word.
+  const words = argv.map((word) => word.replace(/^(--?version)=raw$/, "$1"));
+  return daemonCommand(COMMAND, words, async (flags) => {
     if (flags.configMap !== "" && flags.configDir !== "")
-      throw new FatalError("cannot use both ConfigMap and ConfigDir", FATAL);
+      throw new FatalError("cannot use both ConfigMap and ConfigDir", GLOG_FATAL);
     if (flags.kubeconfig !== "" && flags.server !== "")
       throw new FatalError(
         "cannot use both --kubecfg-file and --kube-master-url: put the URL into the file",
-        FATAL,
+        GLOG_FATAL,
       );
     return await run(flags);
   });
@@ -231,13 +219,13 @@ async function run(flags: KubeDnsFlags): Promise<number> {
     resolvConf: "/etc/resolv.conf",
     findPlace: async () =>
       flags.manifests.length > 0 ? undefined : await findNodePlace(await client(), stopped.signal),
-    failed: (reason) => ended.reject(new FatalError(reason, FATAL)),
+    failed: (reason) => ended.reject(new FatalError(reason, GLOG_FATAL)),
   });
   const start = async (): Promise<void> => {
     try {
       await server.start(await makeSource());
     } catch (error) {
-      throw new FatalError(error instanceof Error ? error.message : String(error), FATAL);
+      throw new FatalError(error instanceof Error ? error.message : String(error), GLOG_FATAL);
     }
   };
   const makeSource = async (): Promise<ConfigSource> => {
@@ -254,7 +242,7 @@ async function run(flags: KubeDnsFlags): Promise<number> {
     await (await made?.catch(() => undefined))?.stop();
   };
   return await runDaemon({ start, stop }, log, ended.promise).catch((error: unknown) => {
-    throw error instanceof ClusterAccessError ? new FatalError(error.message, FATAL) : error;
+    throw error instanceof ClusterAccessError ? new FatalError(error.message, GLOG_FATAL) : error;
   });
 }
 

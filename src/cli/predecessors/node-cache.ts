@@ -9,7 +9,7 @@ import { runCommand } from "../../predecessors/node-cache/run-command.ts";
 import { PluginListError } from "../../server/configuration/plugin-registry.ts";
 import { ListenError } from "../../transports/transport.ts";
 import { banner } from "../banner.ts";
-import { FlagError, type FlagRow, parseFlags, parsePort, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, parseFlags, parsePort, switchRow, valueRow } from "../flag-table.ts";
 import { SERVER_FLAGS, type ServerFlags } from "../flags.ts";
 import { defaultPluginFlags, pluginLines, pluginRegistry } from "../plugin-list.ts";
 import { serve } from "../serve.ts";
@@ -41,18 +41,9 @@ const MAX_SYNC_INTERVAL = 10_000;
 const LEASE_INTERVALS = 3;
 const PATIENCE_MS = 300_000;
 
-function textRow(
-  names: readonly string[],
-  value: string,
-  about: string,
-  set: (flags: NodeCacheFlags, value: string) => void,
-): FlagRow<NodeCacheFlags> {
-  return { names, value, about, apply: set };
-}
-
 export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
-  textRow(
-    ["localip"],
+  valueRow(
+    "localip",
     "ADDRESSES",
     "addresses to answer on, separated by commas, all of one family",
     (flags, value) => {
@@ -66,7 +57,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   switchRow(["setupinterface"], "create the interface with these addresses (default true)", (flags, on) => {
     flags.setupInterface = on;
   }),
-  textRow(["interfacename", "intfname"], "NAME", "its name (default nodelocaldns)", (flags, value) => {
+  valueRow(["interfacename", "intfname"], "NAME", "its name (default nodelocaldns)", (flags, value) => {
     if (!/^[^\s/]{1,15}$/.test(value))
       throw new FlagError(`invalid interfacename specified - "${value}"`, 1, false);
     flags.interfaceName = value;
@@ -75,16 +66,16 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
     flags.setupRules = on;
   }),
   switchRow(["setupebtables"], "accepted without effect", () => undefined),
-  textRow(
-    ["syncinterval"],
+  valueRow(
+    "syncinterval",
     "SECONDS",
     "interval between checks of the network (default 60)",
     (flags, value) => {
       flags.syncInterval = readSyncInterval(value);
     },
   ),
-  textRow(
-    ["metrics-listen-address"],
+  valueRow(
+    "metrics-listen-address",
     "ADDRESS",
     "where metrics of the set-up are (default 0.0.0.0:9353)",
     (flags, value) => {
@@ -93,34 +84,34 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
       flags.metricsAddress = { host: value.slice(0, Math.max(0, at)).replace(/^\[(.*)\]$/, "$1"), port };
     },
   ),
-  textRow(["basecorefile"], "FILE", "template (default /etc/coredns/Corefile.base)", (flags, value) => {
+  valueRow("basecorefile", "FILE", "template (default /etc/coredns/Corefile.base)", (flags, value) => {
     flags.baseCorefile = value;
   }),
-  textRow(
-    ["corefile"],
+  valueRow(
+    "corefile",
     "FILE",
     "what is made of it (default /etc/Corefile); -conf counts more",
     (flags, value) => {
       flags.corefile = value;
     },
   ),
-  textRow(
-    ["kubednscm"],
+  valueRow(
+    "kubednscm",
     "FOLDER",
     "kube-dns's ConfigMap (default /etc/kube-dns, where there is one)",
     (flags, value) => {
       flags.kubeDnsFolder = value;
     },
   ),
-  textRow(
-    ["upstreamsvc"],
+  valueRow(
+    "upstreamsvc",
     "NAME",
     "service in front of the cluster's DNS servers (default kube-dns)",
     (flags, value) => {
       flags.upstreamService = value;
     },
   ),
-  textRow(["health-port"], "PORT", "port of health, for the rules (default 8080)", (flags, value) => {
+  valueRow("health-port", "PORT", "port of health, for the rules (default 8080)", (flags, value) => {
     flags.healthPort = parsePort("health-port", value);
   }),
   switchRow(["skipteardown"], "keep interface and rules at exit", (flags, on) => {
