@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
 
 /** Milliseconds. */
-const INTERVAL = 200;
+const INTERVAL = 100;
 
 if (isMainThread) {
   process.exit = () => {

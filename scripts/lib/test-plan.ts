@@ -125,7 +125,7 @@ export function testFiles(patterns: readonly string[], { root, files }: Selectio
  * Test files of one process. Each process compiles the program anew, which takes seconds; what tests leave in memory stays until the
  * process ends, which adds up to gigabytes.
  */
-const FILES_TOGETHER = 20;
+const FILES_TOGETHER = 16;
 
 /** Neighbours share a process: they need the same modules. */
 function runTogether(files: readonly string[], selection: Selection): Promise<Outcome> {

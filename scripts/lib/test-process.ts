@@ -12,7 +12,7 @@ import {
 } from "./test-events.ts";
 
 /** Octets of buffers from which on a process of many test files frees those that nobody holds. */
-const COLLECTED_ABOVE = 128 * 1024 * 1024;
+const COLLECTED_ABOVE = 64 * 1024 * 1024;
 
 /** The C library gives blocks of this size back as soon as they are freed; else it keeps them in case that they are needed again. */
 const GIVEN_BACK = { MALLOC_MMAP_THRESHOLD_: String(1024 * 1024) };
