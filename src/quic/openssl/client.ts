@@ -160,6 +160,8 @@ class ClientSocket implements Reader {
     if (this.#isClosed) return;
     this.#process();
     this.connection.poll();
+    // What was heard may have had everything closed.
+    if (this.#isClosed) return;
     this.#process();
     while (this.#flush() > 0) this.#process();
     // What was sent may have brought its end, too.

@@ -16,6 +16,7 @@ export interface OpenSsl {
   OSSL_QUIC_client_method(): Pointer;
   SSL_CTX_new(method: Pointer): Pointer;
   SSL_CTX_free(context: Pointer): void;
+  SSL_CTX_ctrl(context: Pointer, command: number, number: number, pointer: Pointer): number;
   SSL_CTX_set_domain_flags(context: Pointer, flags: number): number;
   SSL_CTX_set_session_id_context(context: Pointer, id: Octets, length: number): number;
   SSL_CTX_set_alpn_select_cb(context: Pointer, callback: Pointer, argument: Pointer): void;
@@ -103,6 +104,7 @@ const SIGNATURES: Readonly<Record<Exclude<keyof OpenSsl, "setVerifyStore">, stri
   OSSL_QUIC_client_method: "P()",
   SSL_CTX_new: "P(P)",
   SSL_CTX_free: "void(P)",
+  SSL_CTX_ctrl: "long(P, int, long, P)",
   SSL_CTX_set_domain_flags: "int(P, U)",
   SSL_CTX_set_session_id_context: "int(P, B, uint)",
   SSL_CTX_set_alpn_select_cb: "void(P, P, P)",

@@ -38,6 +38,8 @@ export class ServerContext {
     this.#protocols = protocolList(protocol);
     this.pointer = ssl.SSL_CTX_new(ssl.OSSL_QUIC_server_method());
     ssl.SSL_CTX_set_domain_flags(this.pointer, C.SSL_DOMAIN_FLAG_SINGLE_THREAD);
+    // Clients keep their sessions themselves, in tickets.
+    ssl.SSL_CTX_ctrl(this.pointer, C.SSL_CTRL_SET_SESS_CACHE_MODE, C.SSL_SESS_CACHE_OFF, 0);
     ssl.SSL_CTX_set_session_id_context(this.pointer, this.#protocols, this.#protocols.length);
     const p = "uintptr_t";
     const select = library.callback([p, p, p, p, "unsigned int", p], (_ssl, out, length, theirs, count) =>

@@ -67,6 +67,8 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 60_000;
 /** Milliseconds after which it has run well. */
 const STEADY = 60_000;
+/** What a thread has to keep lives outside of V8's heap. */
+const YOUNG_MEGABYTES = 8;
 /** Milliseconds that a thread has to end. */
 const LAST_MOMENT = 5_000;
 
@@ -142,6 +144,7 @@ export class QuicTransport implements Transport, QuicReplies {
     const worker = new Worker(programModule("transports/quic/thread-main"), {
       workerData: settings,
       name: `portolan-${this.name}`,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEGABYTES },
     });
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
