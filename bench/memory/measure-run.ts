@@ -24,7 +24,7 @@ export interface RunOptions {
   /** How often the whole row of loads is gone through. */
   readonly times: number;
   readonly threads: number;
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }
 
 /** Services, EndpointSlices, namespaces. */

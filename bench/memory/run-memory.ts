@@ -28,7 +28,7 @@ const LOADS = 7;
 export interface MemoryOptions {
   /** Minutes that the usual cluster is loaded in place of everything else. */
   readonly soak: number | undefined;
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }
 
 /** @throws Error where a server ends, loses names while its cache is filled, or does not become ready */

@@ -25,7 +25,7 @@ export interface ZoneBenchmarkOptions {
   readonly rounds: number;
   /** Fewer in a test. */
   readonly records?: number;
-  say(line: string): void;
+  readonly say: (line: string) => void;
 }
 
 /** @throws Error where a server ends, answers wrongly or does not load the zone in two minutes */
