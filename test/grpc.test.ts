@@ -93,8 +93,12 @@ grpc://.:${port("secure")} {
     asking("plain", credentials.createInsecure(), async (client) => {
       const call = (path: string, message: Uint8Array): Promise<number> =>
         new Promise((resolve) => {
-          client.makeUnaryRequest(path, toPacket, Buffer.from, message, (error: ServiceError | null) =>
-            resolve(error?.code ?? status.OK),
+          client.makeUnaryRequest(
+            path,
+            toPacket,
+            (octets) => Buffer.from(octets),
+            message,
+            (error: ServiceError | null) => resolve(error?.code ?? status.OK),
           );
         });
       assert.equal(await call(QUERY_METHOD, new Uint8Array(3)), status.UNKNOWN);

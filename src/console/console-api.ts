@@ -28,7 +28,7 @@ export interface ConsoleApiOptions {
   readonly log: Logger;
   readonly clock: Clock;
   /** Sets the level of the process log on all threads. */
-  setLevel(level: SettableLevel): void;
+  readonly setLevel: (level: SettableLevel) => void;
 }
 
 type Answer = (

@@ -205,7 +205,7 @@ export interface HttpService {
     address: string,
     path: string,
     handler: HttpHandler,
-    identity?: IdentityHolder | undefined,
+    identity?: IdentityHolder,
   ): Promise<HttpEndpoint>;
 }
 

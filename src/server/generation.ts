@@ -331,8 +331,8 @@ function pluginsForEveryBlock(
 ): Map<string, { readonly guest: ConfiguredPlugin; readonly configs: unknown[] }> {
   const found = new Map<string, { readonly guest: ConfiguredPlugin; readonly configs: unknown[] }>();
   for (const plugin of blocks.flatMap(({ plugins }) => plugins)) {
-    const { name, createForEveryBlock } = plugin.definition;
-    if (createForEveryBlock === undefined) continue;
+    const { name } = plugin.definition;
+    if (plugin.definition.createForEveryBlock === undefined) continue;
     const known = found.get(name);
     if (known === undefined) found.set(name, { guest: plugin, configs: [...plugin.configs] });
     else known.configs.push(...plugin.configs);

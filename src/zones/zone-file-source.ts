@@ -65,7 +65,7 @@ export class ZoneFileSource {
    * @returns as {@link readFileDifference}, and "same" where the file has this serial
    */
   async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
-    const pause = async () => void (await nextImmediate());
+    const pause = () => nextImmediate<void>();
     const options = { file: this.file, origin: this.origin, knownSerial, pause };
     let isSame = true;
     const found = await this.#withFiles(async (files) => {

@@ -25,9 +25,15 @@ export function fromPacket(packet: Buffer): Buffer {
 export function askByGrpc(client: Client, name: string, type = "A"): Promise<Message> {
   return new Promise((resolve, reject) => {
     const answered = (error: ServiceError | null, reply?: Buffer): void => {
-      if (error !== null || reply === undefined) reject(error);
+      if (reply === undefined) reject(error ?? new Error("neither a reply nor an error"));
       else resolve(decodeMessage(fromPacket(reply)));
     };
-    client.makeUnaryRequest(QUERY_METHOD, toPacket, Buffer.from, queryOctets(name, type), answered);
+    client.makeUnaryRequest(
+      QUERY_METHOD,
+      toPacket,
+      (octets) => Buffer.from(octets),
+      queryOctets(name, type),
+      answered,
+    );
   });
 }

@@ -158,7 +158,7 @@ export interface DaemonCommand<F extends CommonFlags> {
   readonly about: readonly string[];
   readonly rows: readonly FlagRow<F>[];
   /** The flags as they are without any on the command line; made anew each time. */
-  defaults(): F;
+  readonly defaults: () => F;
   /** What `-version` prints; the version alone without it. */
   readonly versionText?: string;
 }

@@ -290,7 +290,7 @@ test("what is forgotten is not found any more, however many turns of the event l
   assert.equal(ask("host-11999.example.org."), "kept");
   await running.clock.settle(10);
   assert.ok(handler.store.success.size <= 3);
-  handler.stop();
+  await handler.stop();
   assert.equal(running.clock.pendingTimers, 0);
 });
 

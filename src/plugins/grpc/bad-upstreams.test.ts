@@ -192,7 +192,7 @@ describe("servers that grpc cannot use", () => {
     const server = await bench.server((call) => call.stream.close(8));
     const test = await bench.start(`grpc . ${server.text}`);
     const outcomes = await Promise.all(
-      Array.from({ length: 300 }, (_, n) => test.outcome({ name: `a${n}.example.` })),
+      Array.from({ length: 300 }, async (_, n) => test.outcome({ name: `a${n}.example.` })),
     );
     assert.ok(outcomes.every(({ kind }) => kind === "failed"));
     assert.ok(server.connections.length <= 2, `${server.connections.length} connections`);

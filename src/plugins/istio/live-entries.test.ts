@@ -69,13 +69,13 @@ describe("istio with a live API", () => {
     const lists = (): number => api.requests.length;
     const before = lists();
     const second = make("ttl 7");
-    second.instances[0]?.inherit?.(first.instances.map((instance) => ({ name: "istio", instance })));
+    await second.instances[0]?.inherit?.(first.instances.map((instance) => ({ name: "istio", instance })));
     await second.start();
     assert.equal(lists(), before);
     await first.stop();
     assert.deepEqual(await answers(second, "a.global."), ["a.global. 7 IN A 127.255.0.2"]);
     const third = make("default_address 127.255.0.9");
-    third.instances[0]?.inherit?.(second.instances.map((instance) => ({ name: "istio", instance })));
+    await third.instances[0]?.inherit?.(second.instances.map((instance) => ({ name: "istio", instance })));
     await third.start();
     assert.ok(lists() > before);
     await second.stop();

@@ -71,7 +71,7 @@ export class SecondaryZones implements PluginInstance {
         service.remove(served);
         await store?.remove(served.apex);
       },
-      pause: async () => void (await nextImmediate()),
+      pause: () => nextImmediate<void>(),
     });
     this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size, catalog }) => {
       const primaries = transfer.flatMap(({ address }) => address);

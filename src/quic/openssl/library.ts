@@ -191,7 +191,7 @@ export interface QuicLibrary {
   callback(parameters: readonly string[], call: (...values: number[]) => number): Pointer;
   /** The same for `void (*)(const SSL *, const char *)`. */
   textCallback(call: (text: string) => void): Pointer;
-  addressOf(octets: Uint8Array): Pointer;
+  readonly addressOf: (octets: Uint8Array) => Pointer;
   /** Memory that OpenSSL allocated. */
   view(address: Pointer, octets: number): Uint8Array;
   /** The errors that OpenSSL has noted in this thread, which are none then. */

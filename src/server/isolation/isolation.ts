@@ -33,7 +33,8 @@ type BoundedHook = keyof typeof HOOK_BOUNDS;
  */
 export function isolated<T>(definition: PluginDefinition<T>, budget: number): PluginDefinition<T> {
   // What stands in every block stands behind no wall: that is for the built-in ones.
-  const { createForEveryBlock: _, ...own } = definition;
+  const own: Partial<PluginDefinition<T>> & Pick<PluginDefinition<T>, "name" | "summary"> = { ...definition };
+  delete own.createForEveryBlock;
   return {
     ...own,
     config: isolatedSchema(definition),

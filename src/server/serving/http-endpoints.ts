@@ -131,7 +131,7 @@ export class PreparedHttp implements HttpService {
     address: string,
     path: string,
     handler: HttpHandler,
-    identity?: IdentityHolder | undefined,
+    identity?: IdentityHolder,
   ): Promise<HttpEndpoint> {
     const socket = await this.#endpoints.open(address);
     if (identity !== undefined) this.#identities.set(address, identity);
