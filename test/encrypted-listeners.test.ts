@@ -13,7 +13,7 @@ import { decodeMessage } from "../src/dns/message.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { dig, kdig } from "./support/dig.ts";
 import { framed, queryOctets } from "./support/dns-client.ts";
-import { Portolan } from "./support/portolan.ts";
+import { Portolan, projectRoot } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portolan-"));
@@ -328,6 +328,22 @@ describe("DNS over HTTPS", () => {
       /^coredns_dns_https_responses_total\{server="https:\/\/127\.0\.0\.1:\d+",status="404"\} 1$/m,
     );
   });
+});
+
+test("nothing of TLS and HTTP/2 is loaded for listeners without encryption", async () => {
+  const script = `
+    const { createServer } = await import("./src/index.ts");
+    const { MemoryLog } = await import("./src/lib/log.ts");
+    const corefile = ".:0 {\\n bind 127.0.0.1\\n prometheus 127.0.0.1:0\\n cache\\n forward . 127.0.0.1:9\\n}";
+    const server = await createServer({ corefile, file: "Corefile", log: new MemoryLog() });
+    await server.start();
+    console.log(process.moduleLoadList.filter((name) => /http2|_tls|NativeModule (tls|https|quic)/.test(name)).join());
+    await server.stop();`;
+  const { output, errors } = await run(process.execPath, ["--input-type=module", "--eval", script], {
+    cwd: projectRoot,
+  });
+  assert.equal(errors, "");
+  assert.equal(output.trim(), "");
 });
 
 test("a certificate that changes is shown to new connections, and those that are open go on", async () => {
