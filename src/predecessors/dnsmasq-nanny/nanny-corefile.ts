@@ -31,6 +31,8 @@ export function nannyCorefile({ settings, servers, hostLines }: NannyServing): s
     "    chaos",
     ...(settings.maxTtl > 0 ? [`    rewrite ttl regex .* 0-${settings.maxTtl}`] : []),
     ...cacheLines(settings),
+    // dnsmasq says so of all that it answers.
+    ...block("header", ["response set ra"]),
     ...[...addresses].flatMap(([domain, fixed]) => templateLines(domain, fixed, settings.localTtl)),
     ...hostsLines(settings, hostLines),
   ];
