@@ -8,7 +8,9 @@ const contract = readFileSync(join(import.meta.dirname, "..", "src", "plugin", "
 
 /** Of the program's own housekeeping, and of use to nobody else. */
 const HOUSEKEEPING = [
+  "file-fault.ts",
   "http-client.ts",
+  "linked-list.ts",
   "memory-release.ts",
   "metrics-exposition.ts",
   "node-modules.ts",
@@ -22,8 +24,9 @@ function namesInUse(): Map<string, string> {
     if (file.endsWith(".test.ts")) continue;
     const text = readFileSync(join(plugins, file), "utf8");
     for (const [, list = "", room = "", module = ""] of text.matchAll(IMPORT)) {
-      // Slabs are how the program keeps octets, not a promise to others.
-      if (room === "lib" && (HOUSEKEEPING.includes(module) || module.startsWith("slab/"))) continue;
+      if (room === "lib" && HOUSEKEEPING.includes(module)) continue;
+      // How the program keeps octets is no promise to others.
+      if (module.startsWith("slab/") || module.startsWith("packed/")) continue;
       for (const [, name = ""] of list.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g))
         names.set(name, `${file} imports ${name} from ${room}/${module}`);
     }
