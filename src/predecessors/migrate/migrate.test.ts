@@ -156,6 +156,25 @@ test("a proxy over gRPC, whichever of key and certificate stands first", () => {
     assert.deepEqual(lines(order)[2], "        tls cert.pem key.pem ca.pem");
 });
 
+test("the forward beside a grpc leaves its zones alone, and only those that are longer than its own", () => {
+  const proxies = [
+    "Test.Global. 127.0.0.1:8053",
+    "global 192.0.2.1",
+    ". /etc/resolv.conf",
+    "global.example 192.0.2.2",
+  ];
+  const text = proxies.map(
+    (words, at) => `    proxy ${words}${at === 0 ? " {\n        protocol grpc insecure\n    }" : ""}\n`,
+  );
+  const { text: today } = migrated(`. {\n${text.join("")}}\n`, undefined, "1.14.7");
+  for (const [line, excepts] of [
+    ["forward global 192.0.2.1", true],
+    ["forward . /etc/resolv.conf", true],
+    ["forward global.example 192.0.2.2", false],
+  ] as const)
+    assert.equal(today.includes(`${line} {\n        except Test.Global.\n    }`), excepts, today);
+});
+
 test("https_google is asked over TLS", () => {
   const { text } = migrated(
     ". {\n    proxy . 1.2.3.4 {\n        protocol https_google\n    }\n}\n",
