@@ -72,7 +72,7 @@ export class Certificates implements PluginInstance {
         for (const { path, content } of changes) this.#contents.set(path, content);
         this.#takeOver();
       },
-      onError: (error) => this.#report(error),
+      onError: (error, path) => this.#report(ofFile(error, path)),
     });
   }
 
@@ -175,4 +175,10 @@ export class Certificates implements PluginInstance {
     const { cert, key } = this.#paths;
     return new SetupError(`could not load TLS certificate ${cert} with key ${key}: ${fileFault(error)}`);
   }
+}
+
+/** Says which of the files is at fault. */
+function ofFile(error: unknown, path: string | undefined): unknown {
+  const reason = fileFault(error);
+  return path === undefined || reason.includes(path) ? error : new Error(`${path}: ${reason}`);
 }
