@@ -31,6 +31,7 @@ export { BackOff, type BackOffOptions } from "../lib/back-off.ts";
 export { readTextFile } from "../lib/bounded-file.ts";
 export type { Clock, Timer } from "../lib/clock.ts";
 export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
+export { fileFault } from "../lib/file-fault.ts";
 export { DiskFileReader, FileWatch, type ReadFile } from "../lib/file-watch.ts";
 export {
   formatIpAddress,
