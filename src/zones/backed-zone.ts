@@ -31,6 +31,8 @@ const MAX_OCTETS = 256 * 1024 * 1024;
 /** Milliseconds. */
 const FIRST_WAIT = 1_000;
 const SHORTEST_LONGEST_WAIT = 60_000;
+/** Of what back ends ask for. */
+const LONGEST_ASKED_WAIT = 600_000;
 /** Which part of an interval is left to chance, so that servers that started together do not ask together. */
 const REFRESH_JITTER = 0.1;
 /** Records passed over that are named in the log, of one listing. */
@@ -166,7 +168,7 @@ export class BackedZone {
   /** @returns milliseconds until the next attempt */
   #failed(error: unknown): number {
     const reason = error instanceof Error ? error.message : String(error);
-    const asked = error instanceof ZoneSourceError ? error.retryAfter : 0;
+    const asked = error instanceof ZoneSourceError ? Math.min(error.retryAfter, LONGEST_ASKED_WAIT) : 0;
     const wait = Math.max(asked, this.#backOff.next());
     if (this.freshness.fail(reason)) {
       const kept = this.served.zone === undefined ? "" : ", the records known so far stay in force";

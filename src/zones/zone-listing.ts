@@ -16,6 +16,8 @@ export class ZoneListingError extends Error {
 
 /** RFC 2181 section 8. */
 const MAX_TTL = 0x7fff_ffff;
+/** Characters of a line for the log. */
+const MAX_COMPLAINT_LENGTH = 500;
 
 export class ZoneListing {
   readonly apex: Name;
@@ -60,7 +62,8 @@ export class ZoneListing {
   }
 
   passOver(owner: string, type: string, reason: string): void {
-    this.#complain(`${type} record of ${owner} is passed over: ${reason}`.replace(/\p{Cc}/gu, "?"));
+    const complaint = `${type} record of ${owner} is passed over: ${reason}`.slice(0, MAX_COMPLAINT_LENGTH);
+    this.#complain(complaint.replace(/\p{Cc}/gu, "?"));
   }
 
   /**

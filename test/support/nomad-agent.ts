@@ -15,6 +15,8 @@ export class NomadAgent {
   token = "";
   /** Answers every request with this status, 0 for what it should. */
   failure = 0;
+  /** Of the last request. */
+  authorization = "";
   /** Paths with parameters, in order. */
   readonly requests: string[] = [];
   readonly #server: Server;
@@ -59,6 +61,7 @@ export class NomadAgent {
 
   #answer(request: IncomingMessage, response: ServerResponse): undefined {
     const url = new URL(request.url ?? "/", this.url);
+    this.authorization = request.headers.authorization ?? "";
     this.requests.push(`${url.pathname}${url.search}`);
     if (this.failure !== 0) return end(response, this.failure, "No cluster leader");
     if (this.token !== "" && request.headers["x-nomad-token"] !== this.token)

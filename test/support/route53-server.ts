@@ -30,6 +30,8 @@ export class Route53Server {
   webIdentityKey = WEB_IDENTITY_KEY;
   /** What the next requests are answered with, in order. */
   readonly faults: (keyof typeof FAULTS)[] = [];
+  /** Whether the last page says that the first one is next. */
+  isCircle = false;
   /** Milliseconds that its clock is ahead. */
   clockOffset = 0;
   /** Who listed, by key. */
@@ -131,7 +133,7 @@ export class Route53Server {
         (identifier ?? null) === parameters.get("identifier"),
     );
     const from = Math.max(0, start);
-    const next = sets[from + this.pageSize];
+    const next = sets[from + this.pageSize] ?? (this.isCircle ? sets[0] : undefined);
     const identifier =
       next?.identifier === undefined ? "" : `<NextRecordIdentifier>${next.identifier}</NextRecordIdentifier>`;
     const more =

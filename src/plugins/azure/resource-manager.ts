@@ -5,6 +5,7 @@ import { SetupError, type Site } from "../../plugin/index.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
+import { PageCircle } from "../../zones/backends/page-circle.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 import { type Cloud, isAuthority } from "./clouds.ts";
 
@@ -102,6 +103,7 @@ export class ResourceManager {
     const base = this.#endpoint;
     const scope = `/subscriptions/${encodeURIComponent(subscription)}/resourceGroups/${encodeURIComponent(group)}`;
     let url = new URL(`${scope}${path}?api-version=${version}`, base);
+    const circle = new PageCircle();
     for (let page = 0; page < MAX_PAGES; page++) {
       const body = record(await this.#get(url, signal));
       if (!Array.isArray(body.value))
@@ -109,9 +111,8 @@ export class ResourceManager {
       yield* list(body.value);
       const next = string(body.nextLink);
       if (next === "") return;
-      const before = url.href;
       url = new URL(next, base);
-      if (url.href === before) throw new ZoneSourceError("the list goes in a circle");
+      if (circle.closes(url.href)) throw new ZoneSourceError("the list goes in a circle");
       // The token is for the Resource Manager, and goes nowhere else.
       if (url.origin !== new URL(base).origin) throw new ZoneSourceError(`the next page is at ${url.origin}`);
     }

@@ -5,6 +5,7 @@ import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
+import { PageCircle } from "../../zones/backends/page-circle.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface CloudDnsApiOptions {
@@ -62,6 +63,7 @@ export class CloudDnsApi {
     const { endpoint = ENDPOINT } = this.#options;
     const path = `/dns/v1/projects/${encodeURIComponent(project)}/managedZones/${encodeURIComponent(zone)}/rrsets`;
     const url = new URL(path, endpoint);
+    const circle = new PageCircle();
     for (let page = 0; page < MAX_PAGES; page++) {
       const body = record(await this.#get(url, signal));
       // An empty list is left out, and its kind is not.
@@ -70,8 +72,7 @@ export class CloudDnsApi {
       yield* list(body.rrsets);
       const next = string(body.nextPageToken);
       if (next === "") return;
-      if (next === url.searchParams.get("pageToken"))
-        throw new ZoneSourceError(`the record sets of ${zone} go in a circle`);
+      if (circle.closes(next)) throw new ZoneSourceError(`the record sets of ${zone} go in a circle`);
       url.searchParams.set("pageToken", next);
     }
     throw new ZoneSourceError(`the record sets of ${zone} have no end`);
@@ -97,6 +98,8 @@ export class CloudDnsApi {
       const headers = await within(deadline, async () => this.#auth?.getRequestHeaders(url.href));
       return Object.fromEntries(headers ?? []);
     } catch (error) {
+      // The library keeps the key that it has read once, and the file may hold another one by now.
+      this.#auth = this.#makeAuth?.();
       if (error instanceof ZoneSourceError) throw error;
       throw new ZoneSourceError(`sign-in: ${reasonOf(error)}`, { isTransient: true });
     }

@@ -152,6 +152,18 @@ test("signs in with the key of a service account", async () => {
   }
 });
 
+test("takes over credentials that are written into the file meanwhile", async () => {
+  const test = await serve();
+  server.tokens = new Set(["second"]);
+  writeFileSync(join(folder, "jwt"), "revoked");
+  await soon(test, () => test.log.lines.some((line) => line.includes("invalid_grant")));
+  server.federatedToken = "second";
+  writeFileSync(join(folder, "jwt2"), "jwt");
+  writeFileSync(join(folder, "key.json"), server.credentials(join(folder, "jwt2")));
+  await soon(test, () => test.log.lines.some((line) => line.includes("is back")));
+  assert.equal(server.users.at(-1), "second");
+});
+
 test("signs in anew when a token is refused that was to last longer", async () => {
   const test = await serve();
   server.federatedToken = "second";

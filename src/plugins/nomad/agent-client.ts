@@ -16,6 +16,8 @@ export interface AgentClientOptions {
 
 interface Agent {
   readonly base: URL;
+  /** For basic authentication, `""` for none. */
+  readonly signIn: string;
   readonly client: JsonClient;
 }
 
@@ -41,7 +43,10 @@ export class AgentClient {
       // Another agent is asked before the same one is asked again.
       const client = new JsonClient({ clock, random, environment, tls, socketPath, attempts: 1 });
       const base = new URL(socketPath === undefined ? address : "http://localhost");
-      return { base, client };
+      const signIn =
+        url.username === "" ? "" : [url.username, url.password].map(decodeURIComponent).join(":");
+      [base.username, base.password] = ["", ""];
+      return { base, signIn, client };
     });
   }
 
@@ -73,7 +78,7 @@ export class AgentClient {
       if (region) url.searchParams.set("region", region);
       try {
         const answer = await agent.client.get(url, {
-          headers,
+          headers: agent.signIn === "" ? headers : { ...headers, authorization: basic(agent.signIn) },
           signal,
           ...(timeout !== undefined && { timeout }),
         });
@@ -102,9 +107,19 @@ export class AgentClient {
       }
     }
     if (secret !== "") headers["x-nomad-token"] = secret;
-    if (NOMAD_HTTP_AUTH) headers.authorization = `Basic ${Buffer.from(NOMAD_HTTP_AUTH).toString("base64")}`;
+    if (NOMAD_HTTP_AUTH) headers.authorization = basic(NOMAD_HTTP_AUTH);
     return headers;
   }
+}
+
+/** @param signIn a name and a password with a colon between them */
+function basic(signIn: string): string {
+  return `Basic ${Buffer.from(signIn).toString("base64")}`;
+}
+
+/** An address as people may see it: without a password. */
+export function printableAddress(address: string): string {
+  return address.replace(/\/\/[^/?#]*@/, "//");
 }
 
 function neededRight(namespace = "default"): string {

@@ -1,7 +1,7 @@
 import type { Name } from "../../dns/index.ts";
 import type { CounterFamily, Handler, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { BackedZones } from "../../zones/backed-zones.ts";
-import { AgentClient } from "./agent-client.ts";
+import { AgentClient, printableAddress } from "./agent-client.ts";
 import type { NomadConfig } from "./config.ts";
 import { ServiceSource } from "./service-source.ts";
 
@@ -19,7 +19,7 @@ export function createNomad(config: NomadConfig, site: Site): PluginInstance {
   const source = new ServiceSource({
     client,
     apex,
-    text: `Nomad at ${addresses.join(" ")}`,
+    text: `Nomad at ${addresses.map(printableAddress).join(" ")}`,
     identity: JSON.stringify([addresses, token, tokenFile, filter, ttl]),
     filter,
     ttl,

@@ -266,3 +266,16 @@ for (const [text, message] of [
     );
   });
 }
+
+test("signs in with the name and password of an address, and shows neither", async () => {
+  agent.register(WEB);
+  const server = await serve(`address ${agent.url.replace("//", "//us%40er:s3cret@")}`);
+  await answersWith(server, "web.default.service.nomad.", ["web.default.service.nomad. 30 IN A 192.0.2.1"]);
+  assert.equal(agent.authorization, `Basic ${Buffer.from("us@er:s3cret").toString("base64")}`);
+  agent.failure = 500;
+  agent.wake();
+  await soon(server, () => server.log.lines.some((line) => line.includes("Failed to update zone")));
+  const shown = [...server.log.lines, ...(server.instances[0]?.describeState?.() ?? [])].join("\n");
+  assert.match(shown, /Nomad at http:\/\/127\.0\.0\.1:\d+\)/);
+  assert.doesNotMatch(shown, /s3cret|us%40er|us@er/);
+});

@@ -11,6 +11,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { reasonOf } from "../../lib/http-client.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
+import { PageCircle } from "../../zones/backends/page-circle.ts";
 import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface Route53ConnectionOptions {
@@ -36,7 +37,13 @@ const CONNECT_TIMEOUT = 5_000;
 const REQUEST_TIMEOUT = 15_000;
 const PAGE_TIME = 40_000;
 /** What is said of credentials that were right once: they are asked for anew. */
-const OUTDATED = ["ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId"];
+const OUTDATED = [
+  "ExpiredToken",
+  "ExpiredTokenException",
+  "RequestExpired",
+  "InvalidClientTokenId",
+  "SignatureDoesNotMatch",
+];
 /** More pages than a hosted zone of 10 million record sets would have. */
 const MAX_PAGES = 40_000;
 
@@ -68,9 +75,11 @@ export class Route53Connection {
         throwOnRequestTimeout: true,
       },
       ...(endpoint !== undefined && { endpoint }),
-      ...(key !== undefined && { credentials: { accessKeyId: key.id, secretAccessKey: key.secret } }),
       ...(profile !== undefined && { profile }),
-      ...(file !== undefined && { credentials: credentialsOf(file, profile) }),
+      credentials:
+        key === undefined
+          ? credentialsOf(file, profile)
+          : { accessKeyId: key.id, secretAccessKey: key.secret },
     });
   }
 
@@ -85,6 +94,7 @@ export class Route53Connection {
       ListResourceRecordSetsResponse,
       "NextRecordName" | "NextRecordType" | "NextRecordIdentifier"
     > = {};
+    const circle = new PageCircle();
     for (let page = 0; page < MAX_PAGES; page++) {
       const command = new sdk.ListResourceRecordSetsCommand({
         HostedZoneId: id,
@@ -100,6 +110,9 @@ export class Route53Connection {
         throw new ZoneSourceError(`${ACTION} of hosted zone ${id}: the answer is no list of record sets`);
       yield* sets;
       if (!isTruncated) return;
+      const next = [answer.NextRecordName, answer.NextRecordType, answer.NextRecordIdentifier];
+      if (circle.closes(JSON.stringify(next)))
+        throw new ZoneSourceError(`the record sets of hosted zone ${id} go in a circle`);
       start = answer;
     }
     throw new ZoneSourceError(`hosted zone ${id} has no end`);
@@ -135,15 +148,22 @@ export class Route53Connection {
 }
 
 interface CredentialModule {
-  defaultProvider(init: { readonly filepath: string; readonly profile?: string | undefined }): AwsCredentials;
+  defaultProvider(init: {
+    readonly filepath?: string;
+    readonly profile?: string | undefined;
+    readonly ignoreCache: boolean;
+  }): AwsCredentials;
 }
 type AwsCredentials = NonNullable<Extract<Route53ClientConfig["credentials"], (...args: never) => unknown>>;
 
-/** The SDK's own way to sign in, with another file; a package of the SDK, wherever it was installed. */
-function credentialsOf(filepath: string, profile: string | undefined): AwsCredentials {
+/**
+ * The SDK's own way to sign in, which reads files anew where it is asked to: whoever changes keys writes them there. A package of the SDK,
+ * wherever it was installed.
+ */
+function credentialsOf(filepath: string | undefined, profile: string | undefined): AwsCredentials {
   const require = createRequire(import.meta.resolve("@aws-sdk/client-route-53"));
   const module = require("@aws-sdk/credential-provider-node") as CredentialModule;
-  return module.defaultProvider({ filepath, profile });
+  return module.defaultProvider({ ...(filepath !== undefined && { filepath }), profile, ignoreCache: true });
 }
 
 /** @param what says which right is missing, and for what */

@@ -330,6 +330,27 @@ test("signs in anew when credentials are refused that were to last longer", asyn
   await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
 });
 
+test("takes over a key that is written into the file meanwhile", async () => {
+  const file = join(folder, "keys");
+  const write = (key: string): void =>
+    writeFileSync(file, `[dns]\naws_access_key_id = ${key}\naws_secret_access_key = secret\n`);
+  write(STATIC_KEY);
+  const test = await serve(undefined, `credentials dns ${file}\nrefresh 10s`);
+  server.keys = new Set(["AKIDSECOND"]);
+  await soon(test, () => test.log.lines.some((line) => line.includes("InvalidClientTokenId")));
+  write("AKIDSECOND");
+  await soon(test, () => test.log.lines.some((line) => line.includes("hosted zone Z1 is back")));
+  assert.equal(server.users.at(-1), "AKIDSECOND");
+});
+
+test("gives up a list whose pages go in a circle", async () => {
+  server.isCircle = true;
+  await assert.rejects(
+    make().start(),
+    /failed to initialize route53 plugin: the record sets of hosted zone Z1 go in a circle$/,
+  );
+});
+
 test("a clock that is wrong is allowed for", async () => {
   server.clockOffset = 3_600_000;
   const test = await serve();
