@@ -1,10 +1,12 @@
 /** The console against a server that runs: its API, who may do what, and the page in a browser. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import type {
@@ -313,6 +315,13 @@ describe("commands", () => {
     assert.match(output, / 127\.0\.0\.1\n/);
   });
 
+  test("end without a word when nobody reads them any more", async () => {
+    const script = `{ "$0" top -json -server "$1"; echo "code $?" >&2; } | head -c 1`;
+    const program = join(projectRoot, "bin", "portolan");
+    const { stdout, stderr } = await promisify(execFile)("sh", ["-c", script, program, address()]);
+    assert.deepEqual([stdout, stderr], ["{", "code 0\n"]);
+  });
+
   test("say where the token comes from", async () => {
     await using locked = await Portolan.start(
       (port) => `.:${port("dns")} {
@@ -323,12 +332,13 @@ describe("commands", () => {
     whoami
 }
 `,
-      { files: { token: `${TOKEN}\n`, wrong: "not the token at all" } },
+      { files: { token: `${TOKEN}\n`, wrong: "not the token at all", odd: "one line\nand another" } },
     );
     const flags = ["-server", `127.0.0.1:${locked.portOf("console")}`, "-count", "1"];
     for (const [more, code, message] of [
       [[], 2, /it asks for its token: -token-file FILE/],
       [["-token-file", join(locked.folder, "wrong")], 2, /that is not its token/],
+      [["-token-file", join(locked.folder, "odd")], 2, /odd: holds no token: one line/],
       [["-token-file", join(locked.folder, "token")], 0, /^$/],
     ] as const) {
       const ended = await runPortolan(["top", ...flags, ...more]);

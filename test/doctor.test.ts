@@ -398,6 +398,12 @@ async function flood(port: number): Promise<void> {
   socket.close();
 }
 
+const QUERY = {
+  ...{ time: 1_000, name: "www.example.com.", type: "A", rcode: "NOERROR", client: "10.1.0.1" },
+  ...{ duration: 0.1, plugin: "kubernetes", transport: "udp", port: 4_000, id: 1, listener: "dns://:53" },
+  ...{ answers: 1, size: 50, weight: 1 },
+};
+
 describe("captures and command lines", () => {
   for (const [title, args, input, code, errors] of [
     ["no server", ["-server", "127.0.0.1:1"], "", 2, /^-server 127\.0\.0\.1:1: nothing listens there/],
@@ -412,6 +418,15 @@ describe("captures and command lines", () => {
       /^-manifest -: holds no Deployment/,
     ],
     ["standard input twice", ["-manifest", "-", "-"], "", 2, /^standard input is one of both/],
+    ["a query of no client's", ["-"], `${JSON.stringify({ ...QUERY, workload: 5 })}\n`, 2, /^-:1: neither/],
+    [
+      "a query that stands for none",
+      ["-"],
+      `${JSON.stringify({ ...QUERY, weight: -1 })}\n`,
+      2,
+      /^-:1: neither/,
+    ],
+    ["a query of no time", ["-"], `${JSON.stringify({ ...QUERY, time: 1e300 })}\n`, 2, /^-:1: neither/],
   ] as const) {
     test(`${title}: exit code ${code}`, async () => {
       const ended = await runPortolan(["doctor", ...args], { input });

@@ -16,8 +16,7 @@ import { reportText } from "./report.ts";
 const EXIT = { HEALTHY: 0, ILL: 1, CANNOT: 2 } as const;
 
 /** Of a file with a capture or a manifest. */
-const MAX_MEBIBYTES = 512;
-const STDIN = 0;
+const MAX_MEBIBYTES = 500;
 
 /** @returns the exit code: 0 where nothing is wrong, 1 where something is, 2 where nothing could be looked at */
 export async function doctor(argv: readonly string[]): Promise<number> {
@@ -62,19 +61,34 @@ async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Ca
     throw new FlagError("standard input is one of both: -manifest or the capture", 2, false);
   // A wrong manifest is told before anybody waits for ten seconds.
   const pod =
-    manifest === "" ? undefined : readPodTemplate(readText(manifest, `-manifest ${manifest}`), manifest);
+    manifest === ""
+      ? undefined
+      : readPodTemplate(await readText(manifest, `-manifest ${manifest}`), manifest);
   if (file !== undefined) {
-    const capture = readCapture(readText(file, file), file);
+    const capture = readCapture(await readText(file, file), file);
     return pod === undefined ? capture : { ...capture, pod };
   }
   return { ...(await collect(new ConsoleClient(flags), flags)), pod };
 }
 
-function readText(file: string, shown: string): string {
-  if (file === "-") return readFileSync(STDIN, "utf8");
+async function readText(file: string, shown: string): Promise<string> {
+  if (file === "-") return readStandardInput(shown);
   const fault = faultOfFile(file, { maxMebibytes: MAX_MEBIBYTES });
   if (fault !== undefined) throw new FlagError(`${shown}: ${fault}`, 2, false);
   return readFileSync(file, "utf8");
+}
+
+/** @throws FlagError for more than a file may have */
+async function readStandardInput(shown: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let octets = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(Buffer.from(chunk));
+    octets += chunk.length;
+    if (octets > MAX_MEBIBYTES * 1024 * 1024)
+      throw new FlagError(`${shown}: larger than ${MAX_MEBIBYTES} MiB`, 2, false);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 function record(file: string, capture: Capture): void {

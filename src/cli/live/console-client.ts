@@ -142,11 +142,15 @@ function reasonOf(error: Error, port: number): string {
 }
 
 function readToken(file: string): string {
+  let token: string;
   try {
-    return readFileSync(file, "utf8").trim();
+    token = readFileSync(file, "utf8").trim();
   } catch (error) {
     throw fault(`-token-file ${file}: ${error instanceof Error ? error.message : String(error)}`);
   }
+  // A header holds nothing else.
+  if (/^[ -~]{1,1024}$/.test(token)) return token;
+  throw fault(`-token-file ${file}: holds no token: one line of at most 1024 printable ASCII characters`);
 }
 
 function fault(message: string): FlagError {

@@ -6,13 +6,16 @@ import { ConsoleClient } from "./console-client.ts";
 import { TAIL_FLAGS } from "./flags.ts";
 import { runLive } from "./run-live.ts";
 
+/** What a `Date` can hold, on both sides of the epoch (ECMA-262, section "Time Values and Time Range"). */
+const MOST_MILLISECONDS = 8.64e15;
+
 /** @returns the exit code: 2 where no server can be asked */
 export function tail(argv: readonly string[]): Promise<number> {
-  return runLive(argv, TAIL_FLAGS, "portolan tail [FLAGS]", async (flags) => {
+  return runLive(argv, TAIL_FLAGS, "portolan tail [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
     const parameters = new URLSearchParams({ streams: "queries", ...flags.filter });
     let printed = 0;
-    for await (const { name, data } of client.events(`/api/v1/events?${parameters}`)) {
+    for await (const { name, data } of client.events(`/api/v1/events?${parameters}`, signal)) {
       if (name !== "queries") continue;
       for (const row of listMember(data, "rows")) {
         if (!isQueryRow(row)) continue;
@@ -41,6 +44,9 @@ export function isQueryRow(value: unknown): value is QueryRow {
   return (
     isObject(value) &&
     ["name", "type", "rcode", "client", "plugin"].every((key) => typeof value[key] === "string") &&
-    ["time", "duration", "weight", "port", "id", "answers"].every((key) => typeof value[key] === "number")
+    ["time", "duration", "weight", "port", "id", "answers"].every((key) => typeof value[key] === "number") &&
+    Math.abs(Number(value.time)) <= MOST_MILLISECONDS &&
+    Number(value.weight) > 0 &&
+    ["string", "undefined"].includes(typeof value.workload)
   );
 }

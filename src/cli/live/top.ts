@@ -9,10 +9,10 @@ import { runLive } from "./run-live.ts";
 
 /** @returns the exit code: 2 where no server can be asked */
 export function top(argv: readonly string[]): Promise<number> {
-  return runLive(argv, TOP_FLAGS, "portolan top [FLAGS]", async (flags) => {
+  return runLive(argv, TOP_FLAGS, "portolan top [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
     let printed = 0;
-    for await (const { name, data: now } of client.events("/api/v1/events?streams=now")) {
+    for await (const { name, data: now } of client.events("/api/v1/events?streams=now", signal)) {
       if (name !== "now") continue;
       const rows = Math.max(5, Math.floor(((process.stdout.rows ?? 40) - 10) / 2));
       const who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`);
