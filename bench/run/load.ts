@@ -84,7 +84,7 @@ export async function runFill(port: number, queries: QueryFile): Promise<void> {
 
 /** Asks at a rate, at random times, and takes the time of each answer. */
 export async function runOpenLoop(
-  workload: Workload,
+  workload: Pick<Workload, "load" | "usesUpstream">,
   port: number,
   queries: QueryFile,
   seconds: number,
