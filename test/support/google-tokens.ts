@@ -1,6 +1,11 @@
 /** Google's token service at its own name, behind a proxy: the library asks nowhere else for tokens of service accounts. */
 import { generateKeyPairSync } from "node:crypto";
-import { createServer as createProxy, type Server } from "node:http";
+import {
+  createServer as createProxy,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { createServer, type Server as SecuredServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
@@ -22,17 +27,10 @@ export class GoogleTokens {
   private constructor(authority: CertificateAuthority) {
     this.authority = authority.certificate;
     const { certificate, key } = authority.issue({ commonName: HOST, hosts: [HOST] });
-    this.#service = createServer({ cert: certificate, key }, async (request, response) => {
-      let body = "";
-      for await (const chunk of request) body += String(chunk);
-      const assertion = new URLSearchParams(body).get("assertion") ?? JSON.parse(body || "{}").assertion;
-      const claims = JSON.parse(Buffer.from(String(assertion).split(".")[1] ?? "", "base64url").toString());
-      this.users.push(claims.iss);
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(
-        JSON.stringify({ access_token: SERVICE_ACCOUNT_TOKEN, token_type: "Bearer", expires_in: 3600 }),
-      );
-    });
+    this.#service = createServer(
+      { cert: certificate, key },
+      (request, response) => void this.#grant(request, response),
+    );
     this.#proxy = createProxy();
     this.#proxy.on("connect", (request, client) => {
       if (request.url !== `${HOST}:443`) return void client.end("HTTP/1.1 403 Forbidden\r\n\r\n");
@@ -43,6 +41,18 @@ export class GoogleTokens {
       this.#tunnels.push(service, client);
       for (const socket of [service, client]) socket.on("error", () => socket.destroy());
     });
+  }
+
+  async #grant(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = "";
+    for await (const chunk of request) body += String(chunk);
+    const assertion = new URLSearchParams(body).get("assertion") ?? JSON.parse(body || "{}").assertion;
+    const claims = JSON.parse(Buffer.from(String(assertion).split(".")[1] ?? "", "base64url").toString());
+    this.users.push(claims.iss);
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify({ access_token: SERVICE_ACCOUNT_TOKEN, token_type: "Bearer", expires_in: 3600 }),
+    );
   }
 
   static async start(): Promise<GoogleTokens> {

@@ -85,10 +85,17 @@ function identityOf(identity: ServerIdentity | undefined): QuicIdentity | undefi
   if (identity === undefined) return undefined;
   const { context, clientAuthentication, keyLog } = identity;
   return {
-    certificate: String(context.cert),
-    key: String(context.key),
-    authorities: context.ca === undefined ? undefined : String(context.ca),
+    certificate: pemOf(context.cert),
+    key: pemOf(context.key),
+    authorities: context.ca === undefined ? undefined : pemOf(context.ca),
     clientAuthentication,
     logsKeys: keyLog !== undefined,
   };
+}
+
+/** Identities are read from files, as one text a part. */
+function pemOf(part: unknown): string {
+  if (typeof part === "string") return part;
+  if (part instanceof Uint8Array) return Buffer.from(part).toString();
+  throw new TypeError("a certificate or key that is no text");
 }
