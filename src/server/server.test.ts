@@ -62,7 +62,21 @@ function warmPlugin(gate: { readonly warm: PromiseWithResolvers<void> }): Plugin
   });
 }
 
+/** Has started when the test says so, and says when it was stopped. */
+function lateStarter(
+  gate: { readonly warm: PromiseWithResolvers<void> },
+  stopped: string[],
+): PluginDefinition<unknown> {
+  return definePlugin({
+    name: "late",
+    summary: "for this test",
+    config: directive({}),
+    create: () => ({ start: () => gate.warm.promise, stop: () => void stopped.push("late") }),
+  });
+}
+
 interface Running {
+  readonly stopped: readonly string[];
   readonly server: Server;
   readonly log: MemoryLog;
   readonly source: { text: string };
@@ -73,7 +87,9 @@ interface Running {
 
 async function running(corefile: string): Promise<Running> {
   const gate = { release: Promise.resolve(), warm: Promise.withResolvers<void>() };
+  const stopped: string[] = [];
   const plugins: Readonly<Record<string, unknown>> = {
+    late: lateStarter(gate, stopped),
     answer: answerPlugin(gate),
     refuse: startRefuser,
     warm: warmPlugin(gate),
@@ -96,6 +112,7 @@ async function running(corefile: string): Promise<Running> {
   });
   await server.start();
   return {
+    stopped,
     server,
     log,
     source,
@@ -263,6 +280,19 @@ describe("reload", () => {
     await app.server.stop();
     await givenUp;
     assert.equal(app.log.lines.at(-1), "[INFO] Reloading given up: the server stops");
+  });
+
+  test("a stop waits for no plugin that does not come to start, which is stopped when it has", async () => {
+    const app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+    app.source.text = ".:0 {\n answer 192.0.2.2\n late\n}\n";
+    const reload = app.server.reload();
+    await new Promise(setImmediate);
+    await app.server.stop();
+    await reload;
+    assert.ok(app.log.lines.includes("[INFO] Reloading given up: the server stops"));
+    assert.deepEqual(app.stopped, []);
+    app.gate.warm.resolve();
+    while (app.stopped.length === 0) await new Promise(setImmediate);
   });
 
   test("goes on where a plugin cannot get warm, and says so", async () => {

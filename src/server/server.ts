@@ -158,7 +158,13 @@ export class Server {
       log.warning(describeDiagnostic(warning, source, host).split("\n", 1)[0] ?? warning.message);
     }
     const hub = new FeedHub();
-    const prepared = await this.#plane.prepare(configuration, (key) => hub.feed(key));
+    const preparing = this.#plane.prepare(configuration, (key) => hub.feed(key));
+    const prepared = await Promise.race([preparing, this.#stopRequested.promise]);
+    if (prepared === undefined) {
+      // A back end that does not answer may hold a plugin's start for longer than anybody waits for the server's end.
+      void preparing.then((late) => late.rollBack()).catch(() => undefined);
+      return false;
+    }
     const warm = prepared.generation.warmUp();
     // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
     if (this.#plane.generation !== undefined) await Promise.race([warm, this.#stopRequested.promise]);
