@@ -4,6 +4,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { ProcessLibrary } from "./linux/libc.ts";
 
 export interface MemoryRelease {
   /**
@@ -16,6 +17,8 @@ export interface MemoryRelease {
    * that by itself. Halts the thread that calls: 10 to 20 ms for a heap of 20 MB.
    */
   unreachable(): void;
+  /** Gives back what is free of the C library's heap: a millisecond or two. */
+  trim(): void;
   /** Octets of the process that are in memory now. */
   resident(): number;
   /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
@@ -38,6 +41,7 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
       collect?.({ type: "major", execution: "sync" });
       trim?.(0);
     },
+    trim: () => void trim?.(0),
     resident: () => process.memoryUsage.rss(),
     all: () => {
       collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
@@ -61,6 +65,9 @@ function isCollector(value: unknown): value is CollectGarbage {
   return typeof value === "function";
 }
 
+/** mallopt(3): from how many octets on memory is a mapping of its own, which goes back to the system when it is freed. */
+const M_MMAP_THRESHOLD = -3;
+const MAPPED_FROM = 1024 * 1024;
 /** madvise(2): what was in the pages is gone. */
 const MADV_DONTNEED = 4;
 const PAGE = 4096n;
@@ -74,7 +81,9 @@ export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) 
   if (process.platform !== "linux") return undefined;
   try {
     const { default: koffi } = await import("koffi");
-    const advise = koffi.load(null).func("int madvise(uintptr_t, size_t, int)");
+    const library = koffi.load(null);
+    const advise = library.func("int madvise(uintptr_t, size_t, int)");
+    keepMappings(library);
     return (octets) => {
       const start = BigInt(koffi.address(octets));
       // Whole pages alone: what shares the first and the last one with the buffer is somebody else's.
@@ -85,6 +94,18 @@ export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) 
   } catch {
     // koffi is an optional dependency.
     return undefined;
+  }
+}
+
+/**
+ * The GNU C library takes the first large mapping that is freed for a sign that there will be more, and from then on cuts buffers of that size
+ * out of its heap: they are filled with zeros when they are taken, and never go back. A bound that is said keeps it from that.
+ */
+function keepMappings(library: ProcessLibrary): void {
+  try {
+    library.func("int mallopt(int, int)")(M_MMAP_THRESHOLD, MAPPED_FROM);
+  } catch {
+    // musl has no such function, and no such heap.
   }
 }
 

@@ -236,6 +236,7 @@ export class DataPlane {
    */
   async #releaseMemory(): Promise<void> {
     const memory = await this.#release;
+    memory?.trim();
     if (memory === undefined || memory.resident() < MUCH_GROWTH * this.#residentBefore) return;
     // What the reload awaited is held until its turn is over.
     await nextTurn();

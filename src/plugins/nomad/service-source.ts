@@ -139,7 +139,12 @@ function isLabel(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,63}$/.test(text);
 }
 
-/** Index 0 would be answered at once, again and again. */
+/**
+ * Index 0 would be answered at once, again and again.
+ * @throws ZoneSourceError where there is none: without it no change would ever be seen
+ */
 function indexOf(header: string | undefined): string {
+  if (header === undefined)
+    throw new ZoneSourceError("no X-Nomad-Index in the answer: a proxy may have removed it");
   return header !== undefined && /^[1-9]\d*$/.test(header) ? header : "1";
 }
