@@ -23,10 +23,13 @@ const KINDS = {
   missing: { path: join(folder, "missing.ts"), reason: /no such file|no file|does not exist|not found/i },
   "below a file": {
     path: join(folder, "plain", "below.ts"),
-    reason: /no such file|no file|does not exist|not found|ENOTDIR/,
+    reason: /no such file|no file|does not exist|not found|ENOTDIR|not a directory/,
   },
   "a folder": { path: join(folder, "folder.ts"), reason: /is a directory|not a regular file|is no file/ },
-  "a circle of links": { path: join(folder, "circle.ts"), reason: /ELOOP|in a circle/ },
+  "a circle of links": {
+    path: join(folder, "circle.ts"),
+    reason: /ELOOP|in a circle|too many symbolic links/,
+  },
   unreadable: { path: "/proc/self/mem", reason: /EIO/ },
   "no text": {
     path: join(folder, "binary.ts"),

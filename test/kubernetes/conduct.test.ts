@@ -41,11 +41,12 @@ const movingAnswer = (state: number) =>
     additional: [`moving.default.svc A 10.96.4.${state}`],
   });
 
-/** This machine's, by which a cluster reaches the server. */
+/** One of this machine's, by which a cluster reaches the server: those that it is not bound to are not its own. */
 const OWN_ADDRESSES = Object.values(networkInterfaces())
   .flatMap((entries = []) => entries)
-  .filter(({ internal }) => !internal)
-  .map(({ address }) => address);
+  .filter(({ internal, family }) => !internal && family === "IPv4")
+  .map(({ address }) => address)
+  .slice(0, 1);
 const NAME_SERVERS = nameServerChange(OWN_ADDRESSES);
 const skipAlone = OWN_ADDRESSES.length === 0 && "this machine has no address but its own";
 
@@ -84,7 +85,7 @@ for (const [title, startCluster] of CHANGING_CLUSTERS) {
       });
       const block = (port: number, option: string) =>
         `.:${port} {
-          bind 127.0.0.1
+          bind 127.0.0.1 ${OWN_ADDRESSES.join(" ")}
           kubernetes cluster.local in-addr.arpa ip6.arpa {
             ${cluster.source}
             ${option}

@@ -178,7 +178,7 @@ describe("without an API the program", () => {
     for (const [option, message] of [
       ["", /in-cluster configuration: KUBERNETES_SERVICE_HOST/],
       [`kubeconfig ${folder.path}/config other`, /no context "other" among its contexts: it has here/],
-      [`kubeconfig ${folder.path}/none`, /kubeconfig .*none: ENOENT/],
+      [`kubeconfig ${folder.path}/none`, /kubeconfig .*none: no such file or directory/],
     ] as const) {
       folder.write("Corefile", `.:0 {\n  kubernetes cluster.local {\n    ${option}\n  }\n}\n`);
       const env = { KUBERNETES_SERVICE_HOST: "", KUBERNETES_SERVICE_PORT: "" };

@@ -109,7 +109,7 @@ function oneOf<T>(
   const value = typeof word === "string" && Object.hasOwn(values, word) ? values[word] : undefined;
   if (value !== undefined) return value;
   throw new Error(
-    `${path}: unknown '${name}: ${JSON.stringify(word)}'; expected one of ${Object.keys(values).join(", ")}`,
+    `${path}: unknown '${name}: ${typeof word === "string" ? word : JSON.stringify(word)}'; expected one of ${Object.keys(values).join(", ")}`,
   );
 }
 
