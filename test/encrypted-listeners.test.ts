@@ -294,9 +294,7 @@ describe("DNS over HTTPS", () => {
         const stream = session.request({ ":method": "POST", ":path": "/dns-query" });
         return stream.on("error", () => undefined);
       });
-      // What was not sent yet needs no reset.
-      const sent = streams.map((stream) => new Promise((resolve) => stream.once("ready", resolve)));
-      await Promise.race([Promise.all(sent), closed, new Promise((resolve) => setTimeout(resolve, 1_000))]);
+      await new Promise((resolve) => setImmediate(resolve));
       for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
       await new Promise((resolve) => setImmediate(resolve));
     }
