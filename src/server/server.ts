@@ -55,7 +55,8 @@ export class Server {
   #turn: Promise<unknown> = Promise.resolve();
   #stopping = false;
   /** Resolves when the server is to stop: a reload that waits for its plugins is given up then. */
-  readonly #stopRequested = Promise.withResolvers<void>();
+  /** Has what is being waited for given up, while something is. */
+  #giveUp: (() => void) | undefined;
 
   constructor(options: ServerOptions) {
     const { registry, clock, log, metrics, version, defaultPort } = options;
@@ -117,7 +118,7 @@ export class Server {
    */
   async stop(): Promise<number> {
     this.#stopping = true;
-    this.#stopRequested.resolve();
+    this.#giveUp?.();
     await this.#turn.catch(() => undefined);
     if (this.#plane.generation === undefined) return 0;
     const failedInDrain = await this.#plane.drain();
@@ -159,7 +160,7 @@ export class Server {
     }
     const hub = new FeedHub();
     const preparing = this.#plane.prepare(configuration, (key) => hub.feed(key));
-    const prepared = await Promise.race([preparing, this.#stopRequested.promise]);
+    const prepared = await this.#unlessStopped(preparing);
     if (prepared === undefined) {
       // A back end that does not answer may hold a plugin's start for longer than anybody waits for the server's end.
       void preparing.then((late) => late.rollBack()).catch(() => undefined);
@@ -167,7 +168,7 @@ export class Server {
     }
     const warm = prepared.generation.warmUp();
     // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
-    if (this.#plane.generation !== undefined) await Promise.race([warm, this.#stopRequested.promise]);
+    if (this.#plane.generation !== undefined) await this.#unlessStopped(warm);
     if (this.#stopping) {
       await prepared.rollBack();
       return false;
@@ -182,6 +183,20 @@ export class Server {
     await Promise.all([prepared.commit(), fleet.commit()]);
     this.#facts.inForce(source);
     return true;
+  }
+
+  /**
+   * Waits for what is to come, or until the server is to stop: `undefined` then. A race against one promise for the server's life would keep
+   * what every reload brought.
+   */
+  #unlessStopped<T>(task: Promise<T>): Promise<T | undefined> {
+    if (this.#stopping) return Promise.resolve(undefined);
+    return new Promise<T | undefined>((resolve, reject) => {
+      this.#giveUp = () => resolve(undefined);
+      task.then(resolve, reject);
+    }).finally(() => {
+      this.#giveUp = undefined;
+    });
   }
 
   async #prepareOthers(
