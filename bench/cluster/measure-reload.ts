@@ -6,32 +6,30 @@ import { setTimeout as delay } from "node:timers/promises";
 import { encodeMessage, makeQuery } from "../../src/dns/message.ts";
 import { Name } from "../../src/dns/name.ts";
 import { RecordType } from "../../src/dns/type-names.ts";
+import type { RunningServer } from "../run/running-server.ts";
 import type { ReloadSample } from "./cluster-results.ts";
 import { forgetPeak, processMemory } from "./process-memory.ts";
 
 export interface ReloadOptions {
-  readonly pid: number;
-  /** Where the server listens. */
-  readonly port: number;
+  readonly server: RunningServer;
   readonly corefile: string;
   /** Asked for without pause. */
   readonly name: string;
   /** Seconds from the reload until memory is read. */
   readonly rest: number;
-  /** What the server has printed so far. */
-  readonly output: () => string;
 }
 
 /** Milliseconds. */
 const PATIENCE = 60_000;
 
 export async function measureReload(options: ReloadOptions): Promise<ReloadSample> {
-  const { pid, corefile, rest, output } = options;
+  const { server, corefile, rest } = options;
+  const { pid } = server;
   const before = processMemory(pid).resident;
   forgetPeak(pid);
-  const asker = new Asker(options.port, options.name);
+  const asker = new Asker(server.port, options.name);
   const asking = asker.run();
-  const printed = output().length;
+  const { printed } = server;
   // What the reload changes has nothing to do with the cluster.
   writeFileSync(
     corefile,
@@ -39,8 +37,9 @@ export async function measureReload(options: ReloadOptions): Promise<ReloadSampl
   );
   process.kill(pid, "SIGUSR1");
   const deadline = performance.now() + PATIENCE;
-  while (!output().slice(printed).includes("Reloading complete")) {
-    if (performance.now() > deadline) throw new Error(`the reload does not end:\n${output().slice(printed)}`);
+  while (!server.outputSince(printed).includes("Reloading complete")) {
+    if (performance.now() > deadline)
+      throw new Error(`the reload does not end:\n${server.outputSince(printed)}`);
     await delay(10);
   }
   await delay(rest * 1000);

@@ -63,12 +63,10 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   const relist = await measureRelist(api, server, kinds, durations.rest);
   others.look("rest and relist");
   const reload = await measureReload({
-    pid: server.pid,
-    port: server.port,
+    server,
     corefile: live.corefile,
     name: `${WATCHED_SERVICE.name}.${WATCHED_SERVICE.namespace}.svc.${CLUSTER_ZONE}.`,
     rest: durations.rest,
-    output: () => server.output,
   });
   others.look("reload");
   const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;

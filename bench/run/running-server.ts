@@ -17,6 +17,8 @@ export class RunningServer implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #folder: string;
   #output = "";
+  /** Characters printed so far, those included that `#output` has dropped. */
+  #printed = 0;
   #ending: string | undefined;
 
   /** Starts a server that is to be measured. Whether it answers, it has to show by itself. */
@@ -59,6 +61,7 @@ export class RunningServer implements AsyncDisposable {
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text: string) => {
         this.#output = (this.#output + text).slice(-OUTPUT_LIMIT);
+        this.#printed += text.length;
       });
     child.once("exit", (code, signal) => {
       this.#ending = `${signal ?? `exit code ${code}`}`;
@@ -77,6 +80,17 @@ export class RunningServer implements AsyncDisposable {
   /** What it printed last. */
   get output(): string {
     return this.#output;
+  }
+
+  /** Characters printed so far: a place for `outputSince`. */
+  get printed(): number {
+    return this.#printed;
+  }
+
+  /** What it printed after `place`, or the last of it where that is too long to keep. */
+  outputSince(place: number): string {
+    const fresh = this.#printed - place;
+    return fresh >= this.#output.length ? this.#output : this.#output.slice(this.#output.length - fresh);
   }
 
   /** CPU time so far, in seconds, its children's included. */
