@@ -262,4 +262,59 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
       rmSync(folder, { recursive: true, force: true });
     }
   });
+
+  test("damage in the middle of the journal costs what stood there, and is told", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "portolan-damage-"));
+    try {
+      const [port, metrics] = [await freePort(), await freePort()];
+      const text = corefile(port).replace("errors", `errors\n    prometheus 127.0.0.1:${metrics}`);
+      writeFileSync(join(folder, "db"), ZONE);
+      writeFileSync(join(folder, "Corefile"), text);
+      const start = () =>
+        new Program(join(import.meta.dirname, "..", "bin", "portolan"), ["-conf", "Corefile"], {
+          cwd: folder,
+        });
+      const journal = join(folder, "db.journal");
+      const ends: number[] = [];
+      let serial = 0;
+      {
+        await using program = start();
+        await program.waitForOutput(/example\.org\.:\d+/);
+        for (const name of ["one", "two", "three"]) {
+          assert.equal(await nsupdate(port, [`add ${name}.example.org 60 A 192.0.2.1`]), "done");
+          ends.push(statSync(journal).size);
+        }
+        serial = await serialOf(port);
+        program.kill("SIGKILL");
+      }
+      const octets = readFileSync(journal);
+      octets.fill(0xff, (ends[0] ?? 0) + 30, (ends[0] ?? 0) + 40);
+      writeFileSync(journal, octets);
+      for (const round of [1, 2]) {
+        await using program = start();
+        await program.waitForOutput(/example\.org\.:\d+/);
+        for (const [name, count] of [
+          ["one", 1],
+          ["two", 0],
+          ["three", 1],
+        ] as const)
+          assert.equal((await addresses(port, `${name}.example.org`)).length, count, name);
+        // Secondaries may have the serial that the lost update had: what is served now is another zone.
+        const now = await serialOf(port);
+        assert.ok(now > serial, `${now} after ${serial}`);
+        if (round === 1) {
+          const stretch = `${(ends[1] ?? 0) - (ends[0] ?? 0)} octets at ${ends[0]}`;
+          const told = `[ERROR] plugin/file: Journal "db.journal" of zone "example.org." is damaged: ${stretch}.`;
+          assert.ok(program.output.includes(told), program.output);
+          assert.deepEqual(readFileSync(`${journal}.damaged`), octets);
+          const page = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text();
+          assert.match(page, /portolan_zone_journal_damages_total\{zone="example\.org\."\} 1/);
+        } else assert.doesNotMatch(program.output, /is damaged/);
+        assert.equal(await nsupdate(port, [`add again-${round}.example.org 60 A 192.0.2.1`]), "done");
+        serial = now;
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
 });

@@ -66,6 +66,12 @@ export class FileZone {
     this.#freshness.confirm();
   }
 
+  /** The zone as the file has it now, beside what is served. */
+  async readAgain(): Promise<Zone | undefined> {
+    const { site, file } = this.#options;
+    return (await new ZoneFileSource(file, this.served.apex, site.clock).read())?.zone;
+  }
+
   /** Says that there is nothing to be served yet. */
   waitForFile(): void {
     const complaint = missing(this.file);

@@ -45,7 +45,7 @@ export class FileZones implements PluginInstance {
     for (const { zones, updateKeys, journal } of settings.zones) {
       const zone = this.#zones.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
       if (updateKeys !== undefined && zone !== undefined)
-        zone.dynamic = this.#updates.add(zone.served, site.resolvePath(journal), service, updateKeys);
+        zone.dynamic = this.#updates.add(zone, site.resolvePath(journal), service, updateKeys);
     }
     this.handleUpdate = this.#updates.isEmpty ? undefined : this.#updates.handle;
     this.services = [ZONE_UPDATES.offer(this.#updates)];

@@ -9,6 +9,7 @@ import {
   type Site,
   tsigKeyNamed,
 } from "../../plugin/index.ts";
+import type { FileZone } from "../../zones/file-zone.ts";
 import type { ServedZone } from "../../zones/served-zone.ts";
 import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
 import type { ZoneService } from "../../zones/zone-service.ts";
@@ -35,8 +36,25 @@ export class ZoneUpdates {
     return this.#zones.length === 0;
   }
 
-  add(served: ServedZone, journal: string, service: ZoneService, keys: readonly Name[]): DynamicZone {
-    const dynamic = new DynamicZone(served, journal, service, this.#site.log);
+  /** @param journal path of the file that updates are written to */
+  add(zone: FileZone, journal: string, service: ZoneService, keys: readonly Name[]): DynamicZone {
+    const { served } = zone;
+    const { log, metrics } = this.#site;
+    const damage = metrics
+      .counter({
+        name: "portolan_zone_journal_damages_total",
+        help: "Places where the journal of a zone's updates was found to be damaged.",
+        labels: ["zone"],
+      })
+      .slot(served.apex.toString());
+    const dynamic = new DynamicZone({
+      served,
+      path: journal,
+      service,
+      log,
+      readFile: () => zone.readAgain(),
+      onDamage: (places) => damage.add(places),
+    });
     this.#zones.push({ served, dynamic, keys });
     this.#updates ??= this.#site.metrics.counter({
       name: "portolan_zone_updates_total",

@@ -2,13 +2,18 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
 import { Rcode } from "../../dns/numbers.ts";
+import { SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Logger } from "../../lib/log.ts";
+import { isAsNew } from "../../plugin/transfer.ts";
 import type { ServedZone } from "../served-zone.ts";
 import type { Zone } from "../zone.ts";
+import { compareZones } from "../zone-journal.ts";
 import type { ZoneService } from "../zone-service.ts";
+import { soaRecord } from "../zone-transfer.ts";
 import { dataKey, EditedZone, type ZoneStep } from "./edited-zone.ts";
-import { UpdateJournal } from "./update-journal.ts";
+import type { JournalContents, JournalDamage } from "./journal-frames.ts";
+import { type ReadUpdates, UpdateJournal } from "./update-journal.ts";
 import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.ts";
 
 /** Updates that wait; whoever comes then is told to come again (SERVFAIL). */
@@ -21,6 +26,18 @@ const LEAST_TO_COMPACT = 1024 * 1024;
 interface WaitingUpdate {
   readonly message: Message;
   readonly settle: (rcode: number) => void;
+}
+
+export interface DynamicZoneOptions {
+  readonly served: ServedZone;
+  /** Of the journal. */
+  readonly path: string;
+  readonly service: ZoneService;
+  readonly log: Logger;
+  /** The zone as its file has it. */
+  readFile(): Promise<Zone | undefined>;
+  /** The journal was found to be damaged in so many places. */
+  onDamage(places: number): void;
 }
 
 export class DynamicZone {
@@ -39,12 +56,15 @@ export class DynamicZone {
   #onlyLooks = false;
   /** Octets that the steps since the last compaction began with. */
   #compactAt = LEAST_TO_COMPACT;
+  readonly #options: DynamicZoneOptions;
 
-  constructor(served: ServedZone, path: string, service: ZoneService, log: Logger) {
+  constructor(options: DynamicZoneOptions) {
+    const { served, service, log } = options;
+    this.#options = options;
     this.#served = served;
     this.#service = service;
     this.#log = log;
-    this.journal = new UpdateJournal(path);
+    this.journal = new UpdateJournal(options.path, nextTurn);
   }
 
   /**
@@ -54,24 +74,57 @@ export class DynamicZone {
   takeOver(zone: Zone): Promise<void> {
     return this.#alone(async () => {
       const contents = await (this.#mayWrite ? this.journal.read() : this.journal.peek());
+      const isServed = this.#served.zone !== undefined && this.#base === zone.serial;
       this.#base = zone.serial;
       let current = zone;
-      if (contents !== undefined && contents.base === zone.serial) {
+      let repaired: readonly ZoneStep[] = [];
+      // What somebody else is writing to may end anywhere.
+      if (contents !== undefined && this.#mayWrite) {
+        this.#tellDamage(contents);
+        if (contents.damage.length > 0 && isServed) return this.#restore();
+      }
+      if (contents !== undefined && isBasedOn(contents, zone.serial)) {
         const edited = new EditedZone(zone);
         for (const [index, step] of contents.steps.entries()) {
           if (index % 1_000 === 999) await nextImmediate();
           edited.repeat(step);
         }
+        if (contents.damage.length > 0) repaired = edited.passSerials(serialsLost(contents.damage));
         await zone.order(nextTurn);
         current = edited.zone;
+      } else if (contents !== undefined && contents.base === undefined) {
+        this.#log.error(
+          `Journal "${this.journal.path}" of zone "${this.#served.spelled}" does not say which file it belongs to, and does not follow serial ${zone.serial}: its updates are not served`,
+        );
       } else if (contents !== undefined && this.#mayWrite) {
         await this.journal.retire();
         this.#log.warning(
           `The file of zone "${this.#served.spelled}" has serial ${zone.serial}, and its updates are based on ${contents.base}: they are kept in "${this.journal.path}.old" and no longer served`,
         );
       }
+      if (this.#mayWrite && contents !== undefined && repaired.length > 0) {
+        const steps = contents.base === undefined ? [...contents.steps, ...repaired] : repaired;
+        await this.journal.append(this.#base, steps);
+      }
       await this.#service.replace(this.#served, current);
     });
+  }
+
+  #tellDamage({ damage, torn, keptAside }: ReadUpdates): void {
+    const { path } = this.journal;
+    const { spelled } = this.#served;
+    if (torn > 0)
+      this.#log.warning(
+        `Journal "${path}" of zone "${spelled}" ended in ${torn} octets of an update that was never acknowledged: they are dropped`,
+      );
+    if (damage.length === 0) return;
+    this.#options.onDamage(damage.length);
+    const places = damage.slice(0, MOST_PLACES).map(({ at, length }) => `${length} octets at ${at}`);
+    if (damage.length > MOST_PLACES) places.push(`${damage.length - MOST_PLACES} more places`);
+    const kept = keptAside === undefined ? "" : `; the file is kept as "${keptAside}"`;
+    this.#log.error(
+      `Journal "${path}" of zone "${spelled}" is damaged: ${places.join(", ")}. Updates that stood there cannot be read${kept}`,
+    );
   }
 
   get #mayWrite(): boolean {
@@ -97,9 +150,11 @@ export class DynamicZone {
         const { zone, base } = await predecessor.#handOver(this);
         this.#predecessor = undefined;
         const contents = await this.journal.read();
+        if (contents !== undefined) this.#tellDamage(contents);
         if (base === this.#base) {
           if (zone !== undefined && zone.serial !== this.#served.zone?.serial)
             await this.#service.replace(this.#served, zone);
+          if (contents !== undefined && contents.damage.length > 0) await this.#restore();
         } else if (contents !== undefined && contents.base !== this.#base) await this.journal.retire();
       } catch (error) {
         this.#log.error(
@@ -188,10 +243,47 @@ export class DynamicZone {
   async #compact(): Promise<void> {
     const contents = await this.journal.read();
     if (contents === undefined) return;
-    await this.journal.compact(this.#base, withoutDetours(contents.steps));
+    this.#tellDamage(contents);
+    if (contents.damage.length > 0) await this.#restore();
+    else await this.journal.compact(this.#base, withoutDetours(contents.steps));
     this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.journal.size);
   }
+
+  /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */
+  async #restore(): Promise<void> {
+    const { spelled, zone } = this.#served;
+    const file = await this.#options.readFile();
+    if (zone === undefined || file?.serial !== this.#base) return;
+    const differences = await compareZones(file, zone, Number.POSITIVE_INFINITY, nextTurn);
+    if (differences === undefined) return;
+    const steps: ZoneStep[] = [];
+    for (const record of differences.removed.records()) steps.push({ sign: "-", record });
+    for (const record of differences.added.records()) steps.push({ sign: "+", record });
+    await this.journal.compact(this.#base, [...steps, { sign: "+", record: soaRecord(zone) }]);
+    this.#log.info(`Journal "${this.journal.path}" of zone "${spelled}" is complete again: nothing is lost`);
+  }
 }
+
+/** Places that the log names. */
+const MOST_PLACES = 5;
+
+/** Where the head of a journal is gone, its last serial has to be newer than the file's. */
+function isBasedOn({ base, steps }: JournalContents, serial: number): boolean {
+  if (base !== undefined) return base === serial;
+  const last = steps.findLast(({ sign, record }) => sign === "+" && SOA.is(record));
+  return last !== undefined && SOA.is(last.record) && !isAsNew(serial, last.record.data.serial);
+}
+
+/** At least as many serials as updates can have stood where a journal is damaged: secondaries may have seen the last of them. */
+function serialsLost(damage: readonly JournalDamage[]): number {
+  const octets = damage.reduce((sum, { length }) => sum + length, 0);
+  return Math.min(1 + Math.ceil(octets / LEAST_FRAME), MOST_SERIALS);
+}
+
+/** Octets; a smaller frame there is not. */
+const LEAST_FRAME = 32;
+/** RFC 1982: a serial that is further away counts as older. */
+const MOST_SERIALS = 2 ** 30;
 
 /** Steps that lead to the same zone, without what came and went again, or went and came back. */
 export function withoutDetours(steps: readonly ZoneStep[]): ZoneStep[] {

@@ -114,10 +114,16 @@ export class EditedZone {
 
   /** The next serial (RFC 1982), unless an update chose one of its own. */
   advanceSerial(former: number): void {
-    if (this.serial !== former) return;
+    if (this.serial === former) this.passSerials(1);
+  }
+
+  /** Leaves out serials, up to the one that follows them. @returns the steps */
+  passSerials(count: number): ZoneStep[] {
     const soa = soaRecord(this.zone);
-    const serial = (former + 1) >>> 0 || 1;
+    const serial = (soa.data.serial + count) >>> 0 || 1;
+    const start = this.steps.length;
     this.replaceRrset(SOA.create(soa.name, soa.ttl, { ...soa.data, serial }));
+    return this.steps.slice(start);
   }
 
   /** Does one of the steps of another zone here. */

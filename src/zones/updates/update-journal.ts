@@ -1,38 +1,43 @@
 /**
- * The file in which updates stand before they are acknowledged. It begins with the serial of the zone file that they are based on, and goes on with frames:
- * length, hash, text of the records that went and came. What a crash left half written at its end was never acknowledged, and is cut off.
+ * The file in which updates stand before they are acknowledged. What a crash left half written at its end was never acknowledged, and is cut off;
+ * where other octets are damaged, the file is kept aside as it is, and goes on with all that can be read.
  */
-import { type FileHandle, open, readFile, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, type FileHandle, link, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { formatRecord, parseRecord } from "../../dns/resource-record.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { ZoneStep } from "./edited-zone.ts";
+import {
+  type JournalContents,
+  journalFrame,
+  journalFrames,
+  journalHead,
+  readJournal,
+} from "./journal-frames.ts";
 
-const MAGIC = "portolan zone journal 1\n";
-/** Of a frame: octets of its text, and the beginning of their hash. */
-const HEAD = 4 + 16;
-/** No frame is larger; what claims to be is none. */
-const MAX_FRAME = 256 * 1024 * 1024;
+/** Damaged files that are kept aside; then the last of them is replaced. */
+const MOST_KEPT_ASIDE = 10;
 
 /** The file is none of this program's, or of a later version. */
 export class JournalError extends Error {
   override readonly name = "JournalError";
 }
 
-export interface JournalContents {
-  /** Serial of the zone file. */
-  readonly base: number;
-  readonly steps: readonly ZoneStep[];
+/** What {@link UpdateJournal.read} found. */
+export interface ReadUpdates extends JournalContents {
+  /** Where the file is kept as it was, where it is damaged. */
+  readonly keptAside?: string | undefined;
 }
 
 export class UpdateJournal {
   readonly path: string;
+  readonly #pause: () => Promise<void>;
   #file: FileHandle | undefined;
   #end = 0;
   #base: number | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, pause: () => Promise<void>) {
     this.path = path;
+    this.#pause = pause;
   }
 
   /** Octets of the file. */
@@ -41,19 +46,27 @@ export class UpdateJournal {
   }
 
   /**
-   * Opens the file, reads what stands in it, and cuts off what is incomplete.
+   * Opens the file, reads what stands in it, and cuts off what is incomplete. A damaged file is kept aside and written anew without the damage.
    * @returns `undefined` where there is nothing
    * @throws JournalError, or the error of the file system
    */
-  async read(): Promise<JournalContents | undefined> {
+  async read(): Promise<ReadUpdates | undefined> {
     await this.close();
     const file = await open(this.path, "a+", 0o644);
     try {
       const octets = await file.readFile();
-      const contents = parse(this.path, octets);
-      if (contents !== undefined && contents.end < octets.length) await file.truncate(contents.end);
-      this.#end = contents?.end ?? 0;
-      if (contents === undefined && octets.length > 0) await file.truncate(0);
+      const contents = await this.#parse(octets);
+      if (contents !== undefined && contents.damage.length > 0) {
+        const keptAside = await this.#keepAside();
+        const { base, steps } = contents;
+        if (base === undefined) await rm(this.path);
+        else await this.#write([journalHead(base), ...(await journalFrames(steps, this.#pause))]);
+        await file.close();
+        await this.read();
+        return { ...contents, keptAside };
+      }
+      this.#end = contents === undefined ? 0 : octets.length - contents.torn;
+      if (this.#end < octets.length) await file.truncate(this.#end);
       this.#base = contents?.base;
       this.#file = file;
       return contents;
@@ -66,7 +79,7 @@ export class UpdateJournal {
   /** What stands in the file, which somebody else may be writing to. */
   async peek(): Promise<JournalContents | undefined> {
     try {
-      return parse(this.path, await readFile(this.path));
+      return await this.#parse(await readFile(this.path));
     } catch (error) {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
       throw error;
@@ -80,8 +93,8 @@ export class UpdateJournal {
   async append(base: number, steps: readonly ZoneStep[]): Promise<void> {
     const file = await this.#present();
     const parts: Buffer[] = [];
-    if (this.#base === undefined) parts.push(headOf(base));
-    parts.push(frameOf(steps));
+    if (this.#base === undefined) parts.push(journalHead(base));
+    parts.push(journalFrame(steps));
     const octets = Buffer.concat(parts);
     try {
       await file.appendFile(octets);
@@ -96,10 +109,43 @@ export class UpdateJournal {
     this.#end += octets.length;
   }
 
-  /** Writes all steps anew as one, in place of what was there, in one step. */
+  /** Writes steps in place of all that was there, in one step. */
   async compact(base: number, steps: readonly ZoneStep[]): Promise<void> {
-    await this.#write(Buffer.concat([headOf(base), frameOf(steps)]));
+    await this.#write([journalHead(base), ...(await journalFrames(steps, this.#pause))]);
     await this.read();
+  }
+
+  async #parse(octets: Buffer): Promise<JournalContents | undefined> {
+    let contents: JournalContents | "none" | undefined;
+    try {
+      contents = await readJournal(octets, this.#pause);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new JournalError(`${this.path} has a record that this version cannot read: ${reason}`);
+    }
+    if (contents === "none")
+      throw new JournalError(
+        `${this.path} is no journal of updates: move it away, or name another with 'journal'`,
+      );
+    return contents;
+  }
+
+  /** @returns where the file can be found as it is now */
+  async #keepAside(): Promise<string> {
+    for (let index = 1; ; index++) {
+      const aside = `${this.path}.damaged${index === 1 ? "" : `-${index}`}`;
+      if (index === MOST_KEPT_ASIDE) await rm(aside, { force: true });
+      try {
+        // The file itself, as the next one takes its name alone.
+        await link(this.path, aside);
+        return aside;
+      } catch (error) {
+        const code = error instanceof Error && "code" in error ? error.code : "";
+        if (code === "EEXIST") continue;
+        await copyFile(this.path, aside, constants.COPYFILE_EXCL);
+        return aside;
+      }
+    }
   }
 
   /**
@@ -119,7 +165,7 @@ export class UpdateJournal {
       if (bytesRead === 0) throw new JournalError(`${this.path} is gone`);
       at += bytesRead;
     }
-    await this.#write(octets);
+    await this.#write([octets]);
     await file.close();
     const again = await open(this.path, "a+", 0o644);
     this.#file = again;
@@ -127,11 +173,11 @@ export class UpdateJournal {
   }
 
   /** Puts a file of these octets in the place of the journal, in one step. */
-  async #write(octets: Buffer): Promise<void> {
+  async #write(parts: readonly Buffer[]): Promise<void> {
     const temporary = `${this.path}.new`;
     const file = await open(temporary, "w+", 0o644);
     try {
-      await file.writeFile(octets);
+      for (const part of parts) await file.appendFile(part);
       await file.sync();
       await rename(temporary, this.path);
       await syncFolder(this.path);
@@ -154,51 +200,6 @@ export class UpdateJournal {
     await this.#file?.close();
     this.#file = undefined;
   }
-}
-
-function headOf(base: number): Buffer {
-  return Buffer.from(`${MAGIC}base ${base}\n`, "latin1");
-}
-
-function frameOf(steps: readonly ZoneStep[]): Buffer {
-  const text = Buffer.from(
-    steps.map(({ sign, record }) => `${sign}${formatRecord(record)}\n`).join(""),
-    "utf8",
-  );
-  const head = Buffer.alloc(HEAD);
-  head.writeUInt32BE(text.length);
-  hashOf(text).copy(head, 4, 0, HEAD - 4);
-  return Buffer.concat([head, text]);
-}
-
-function hashOf(text: Buffer): Buffer {
-  return nodeCrypto().createHash("sha256").update(text).digest();
-}
-
-function parse(path: string, octets: Buffer): (JournalContents & { readonly end: number }) | undefined {
-  const beginning = octets.toString("latin1", 0, MAGIC.length + 16);
-  const [head, base] = /^portolan zone journal 1\nbase (\d+)\n/.exec(beginning) ?? [];
-  if (head === undefined) {
-    // A crash in the very first write leaves a part of the head.
-    if (MAGIC.startsWith(beginning.slice(0, MAGIC.length)) && octets.length < MAGIC.length + 16)
-      return undefined;
-    throw new JournalError(`${path} is no journal of updates: move it away, or name another with 'journal'`);
-  }
-  const steps: ZoneStep[] = [];
-  let at = head.length;
-  while (at + HEAD <= octets.length) {
-    const length = octets.readUInt32BE(at);
-    const end = at + HEAD + length;
-    if (length > MAX_FRAME || end > octets.length) break;
-    const text = octets.subarray(at + HEAD, end);
-    if (hashOf(text).compare(octets, at + 4, at + HEAD, 0, HEAD - 4) !== 0) break;
-    for (const line of text.toString("utf8").split("\n")) {
-      if (line === "") continue;
-      steps.push({ sign: line.startsWith("+") ? "+" : "-", record: parseRecord(line.slice(1)) });
-    }
-    at = end;
-  }
-  return { base: Number(base), steps, end: at };
 }
 
 /** A new name is on the disk once its folder is. */

@@ -5,12 +5,18 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
-import { formatRecord, parseRecord, plainData } from "../../dns/resource-record.ts";
+import { dataFromWire, formatRecord, parseRecord, plainData } from "../../dns/resource-record.ts";
+import { RecordType } from "../../dns/type-names.ts";
 import { Zone } from "../zone.ts";
 import { copyOfZone } from "../zone-transfer.ts";
 import { withoutDetours } from "./dynamic-zone.ts";
 import { EditedZone } from "./edited-zone.ts";
+import type { JournalContents } from "./journal-frames.ts";
 import { JournalError, UpdateJournal } from "./update-journal.ts";
+
+async function atOnce(): Promise<void> {
+  // Nobody else waits for a turn.
+}
 
 const APEX = Name.parse("example.");
 
@@ -79,7 +85,7 @@ async function inFolder(use: (path: string) => Promise<void>): Promise<void> {
 
 test("a journal cut off anywhere has the frames in front of the cut", async () => {
   await inFolder(async (path) => {
-    const journal = new UpdateJournal(path);
+    const journal = new UpdateJournal(path, atOnce);
     assert.equal(await journal.read(), undefined);
     const step = (name: string) => ({
       sign: "+" as const,
@@ -111,7 +117,7 @@ test("a journal cut off anywhere has the frames in front of the cut", async () =
 test("a file that is no journal is left alone and named", async () => {
   await inFolder(async (path) => {
     writeFileSync(path, "$ORIGIN example.\n@ SOA a b 1 2 3 4 5\n and more of the same\n");
-    await assert.rejects(new UpdateJournal(path).read(), (error) => error instanceof JournalError);
+    await assert.rejects(new UpdateJournal(path, atOnce).read(), (error) => error instanceof JournalError);
     assert.match(readFileSync(path, "utf8"), /^\$ORIGIN/);
   });
 });
@@ -122,7 +128,7 @@ test("a journal that is deleted under the server is there again with the next up
       sign: "+" as const,
       record: parseRecord(`${name}.example. 60 IN A 192.0.2.1`),
     });
-    const journal = new UpdateJournal(path);
+    const journal = new UpdateJournal(path, atOnce);
     await journal.read();
     for (const name of ["one", "two", "three"]) {
       await journal.append(7, [step(name)]);
@@ -137,12 +143,121 @@ test("a journal that is deleted under the server is there again with the next up
 
 test("nothing is added to a journal that somebody else has written to", async () => {
   await inFolder(async (path) => {
-    const journal = new UpdateJournal(path);
+    const journal = new UpdateJournal(path, atOnce);
     await journal.read();
     const step = { sign: "+" as const, record: parseRecord("one.example. 60 IN A 192.0.2.1") };
     await journal.append(7, [step]);
     writeFileSync(path, "x");
     await assert.rejects(journal.append(7, [step]), /was changed by somebody else/);
+    await journal.close();
+  });
+});
+
+/** Five frames of one step each, and where they end. */
+async function fiveFrames(path: string): Promise<number[]> {
+  const journal = new UpdateJournal(path, atOnce);
+  await journal.read();
+  const ends: number[] = [];
+  for (const [index, name] of FIVE.entries()) {
+    const serial = index + 7;
+    const steps = [
+      { sign: "-", record: parseRecord(`example. 60 IN SOA ns. host. ${serial} 2 3 4 5`) },
+      { sign: "+", record: parseRecord(`${name}.example. 60 IN TXT "${"x".repeat(200)}"`) },
+      { sign: "+", record: parseRecord(`example. 60 IN SOA ns. host. ${serial + 1} 2 3 4 5`) },
+    ] as const;
+    await journal.append(7, steps);
+    ends.push(journal.size);
+  }
+  await journal.close();
+  return ends;
+}
+
+const FIVE = ["one", "two", "three", "four", "five"];
+
+function namesOf(contents: JournalContents | undefined): (string | undefined)[] {
+  const added = contents?.steps.filter(({ sign, record }) => sign === "+" && record.type === RecordType.TXT);
+  return added?.map(({ record }) => record.name.toString().split(".")[0]) ?? [];
+}
+
+test("a journal damaged anywhere has all other frames, and is kept aside as it was", async () => {
+  await inFolder(async (path) => {
+    const ends = await fiveFrames(path);
+    const whole = readFileSync(path);
+    const [headEnd = 0] = [whole.indexOf("\n", whole.indexOf("\n") + 1) + 1];
+    const starts = [headEnd, ...ends];
+    for (let at = 0; at < whole.length; at += 7) {
+      const damaged = Buffer.from(whole);
+      damaged[at] = (damaged[at] ?? 0) ^ 0x5a;
+      writeFileSync(path, damaged);
+      const journal = new UpdateJournal(path, atOnce);
+      const contents = await journal.read();
+      const hit = starts.findLastIndex((start) => start <= at);
+      const isLastLength = hit === 4 && at < (starts[4] ?? 0) + 4;
+      assert.deepEqual(namesOf(contents), at < headEnd ? FIVE : FIVE.toSpliced(hit, 1), `octet ${at}`);
+      assert.equal(contents?.base, 7, `octet ${at}`);
+      // The last length may have been on its way to the disk; nothing else may.
+      if (!isLastLength) {
+        assert.equal(contents?.damage.length, 1, `octet ${at}`);
+        const aside = contents.keptAside ?? "";
+        assert.deepEqual(readFileSync(aside), damaged);
+        rmSync(aside);
+      }
+      // What comes next finds a journal that is whole.
+      await journal.append(7, [{ sign: "+", record: parseRecord('six.example. 60 IN TXT "y"') }]);
+      const again = await journal.read();
+      assert.deepEqual(again?.damage, []);
+      assert.equal(namesOf(again).at(-1), "six");
+      await journal.close();
+    }
+  });
+});
+
+test("several damaged files are all kept", async () => {
+  await inFolder(async (path) => {
+    const kept = new Set<string>();
+    for (let round = 0; round < 12; round++) {
+      rmSync(path, { force: true });
+      const [end = 0] = await fiveFrames(path);
+      const octets = readFileSync(path);
+      octets.fill(round, end - 10, end + 10);
+      writeFileSync(path, octets);
+      const journal = new UpdateJournal(path, atOnce);
+      const contents = await journal.read();
+      await journal.close();
+      assert.deepEqual(namesOf(contents), ["three", "four", "five"]);
+      kept.add(contents?.keptAside ?? "");
+    }
+    assert.equal(kept.size, 10);
+  });
+});
+
+test("a frame inside of a record's text is none", async () => {
+  await inFolder(async (path) => {
+    await fiveFrames(path);
+    const inner = readFileSync(path).subarray(33);
+    const journal = new UpdateJournal(path, atOnce);
+    await journal.read();
+    const name = Name.parse("trap.example.");
+    const octets = Buffer.concat(
+      Array.from({ length: Math.ceil(inner.length / 255) }, (_, index) => {
+        const part = inner.subarray(index * 255, index * 255 + 255);
+        return Buffer.concat([Buffer.of(part.length), part]);
+      }),
+    );
+    const record = {
+      name,
+      type: RecordType.TXT,
+      class: 1,
+      ttl: 60,
+      data: dataFromWire(RecordType.TXT, octets),
+    };
+    const start = journal.size;
+    await journal.append(7, [{ sign: "+", record }]);
+    await journal.append(7, [{ sign: "+", record: parseRecord('six.example. 60 IN TXT "y"') }]);
+    const damaged = readFileSync(path);
+    damaged.fill(1, start, start + 8);
+    writeFileSync(path, damaged);
+    assert.deepEqual(namesOf(await journal.read()), [...FIVE, "six"]);
     await journal.close();
   });
 });
