@@ -183,7 +183,7 @@ test("a journal damaged anywhere has all other frames, and is kept aside as it w
   await inFolder(async (path) => {
     const ends = await fiveFrames(path);
     const whole = readFileSync(path);
-    const [headEnd = 0] = [whole.indexOf("\n", whole.indexOf("\n") + 1) + 1];
+    const headEnd = whole.indexOf("\n", whole.indexOf("\n") + 1) + 1;
     const starts = [headEnd, ...ends];
     for (let at = 0; at < whole.length; at += 7) {
       const damaged = Buffer.from(whole);
