@@ -161,6 +161,42 @@ test("a Corefile in a ConfigMap is checked where it stands", async (t) => {
   }
 });
 
+test("a Corefile in JSON is checked as a file of its own, and one in a list where it stands", async (t) => {
+  const indented = FAULTY.replace(/\n$/, "").replaceAll(/^/gm, "      ");
+  const cwd = makeTree(t, {
+    "map.json": JSON.stringify(
+      { apiVersion: "v1", kind: "ConfigMap", data: { Corefile: FAULTY } },
+      undefined,
+      2,
+    ),
+    "list.yaml": `apiVersion: v1\nitems:\n- kind: ConfigMap\n  data:\n    Corefile: |\n${indented}\nkind: List\n`,
+  });
+  for (const [file, place] of [
+    ["map.json", "map\\.json \\(Corefile\\):2:5"],
+    ["list.yaml", "list\\.yaml:7:11"],
+  ] as const) {
+    const { code, output } = await runPortolan(["check", file], { cwd });
+    assert.match(output, new RegExp(`^${place}: error: Unknown directive 'forwrad'\n`));
+    assert.equal(code, 1);
+  }
+});
+
+test("an object of Kubernetes without a Corefile is said to be one", async (t) => {
+  const cwd = makeTree(t, {
+    "pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: coredns\n",
+    "map.yaml":
+      "apiVersion: v1\nkind: ConfigMap\ndata:\n  corefile: |\n    . {\n    }\n  log.override: log\n",
+  });
+  const expected = "no Corefile in this YAML: expected a ConfigMap with the key 'Corefile' under 'data'";
+  for (const [file, more] of [
+    ["pod.yaml", ""],
+    ["map.yaml", "; 'data' has corefile, log.override"],
+  ] as const) {
+    const { code, output, errors } = await runPortolan(["check", file], { cwd });
+    assert.deepEqual([code, output, errors], [2, "", `${file}: ${expected}${more}\n`]);
+  }
+});
+
 const VALUES = `# A comment moves all lines.
 image: { tag: "1" }
 servers:

@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 import { type FencedBlock, fencedBlocks, sections } from "../scripts/lib/markdown.ts";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { writeTree } from "../scripts/lib/test-tree.ts";
+import { toolPath } from "../scripts/lib/tool-path.ts";
 import { waitForServer } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
 import { readmeProblems } from "./support/plugin-readme.ts";
@@ -59,8 +60,9 @@ test("the plugin passes the checks", async () => {
     ["oxlint", "--type-aware", folder],
     ["tsc", "-p", "tsconfig.sinkhole.json", "--pretty", "false"],
   ] as const) {
-    const script = join(projectRoot, "node_modules", ".bin", tool);
-    const { code, output, errors } = await run(process.execPath, [script, ...args], { cwd: copy });
+    const { code, output, errors } = await run(process.execPath, [toolPath(projectRoot, tool), ...args], {
+      cwd: copy,
+    });
     assert.equal(code, 0, `${tool}:\n${output}${errors}`);
   }
   const floors = await run(process.execPath, [join("scripts", "check-floors.ts"), "."], { cwd: copy });

@@ -8,6 +8,7 @@ import { checked, NOTHING, type Outcome, sum } from "./outcome.ts";
 import { StepFailure } from "./step.mjs";
 import { provideTools } from "./system-tools.mjs";
 import { runTestProcess } from "./test-process.ts";
+import { toolPath } from "./tool-path.ts";
 
 /** One line of the test report. */
 export interface Step {
@@ -77,8 +78,8 @@ export const STEPS: readonly Step[] = [
 
 function command(name: string, about: string, [program = "", ...args]: readonly string[]): Step {
   const run = async ({ root }: Selection) => {
-    // What is in node_modules/.bin are scripts for Node, all but Node itself.
-    const script = program === "node" ? [] : [join(root, "node_modules", ".bin", program)];
+    // What npm links are scripts for Node, all but Node itself.
+    const script = program === "node" ? [] : [toolPath(root, program)];
     const { code, signal, output } = await capture(process.execPath, [...script, ...args], {
       cwd: root,
       env: PLAIN_OUTPUT,

@@ -18,9 +18,22 @@ export const LOOKUP_TIMEOUT = 2_000;
 
 /** Asks the resolver of this machine, files such as /etc/hosts included. */
 export const systemLookup: HostLookup = async (host) => {
-  const found = await lookup(host.toString().replace(/\.$/, ""), { all: true, order: "ipv4first" });
-  return found.map(({ address }) => address);
+  const name = host.toString().replace(/\.$/, "");
+  try {
+    const found = await lookup(name, { all: true, order: "ipv4first" });
+    return found.map(({ address }) => address);
+  } catch (error) {
+    throw new Error(lookupFault(error), { cause: error });
+  }
 };
+
+/** Why the C library finds no address, in words. */
+function lookupFault(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOTFOUND") return "no such host";
+  if (code === "EAI_AGAIN") return "the resolver of this machine does not answer";
+  return error instanceof Error ? error.message : String(error);
+}
 
 /** Asks the given servers, one after the other until one says something of use. */
 export function lookupThrough(servers: readonly Exchange[]): HostLookup {

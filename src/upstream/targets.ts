@@ -3,6 +3,7 @@
 import { Name } from "../dns/index.ts";
 import { readTextFile } from "../lib/bounded-file.ts";
 import { fileFault } from "../lib/file-fault.ts";
+import { nearestWord } from "../lib/nearest-word.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../plugin/index.ts";
 import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./address.ts";
 import type { HostLookup } from "./host-lookup.ts";
@@ -45,15 +46,33 @@ const PORTS: Readonly<Record<TargetScheme, number>> = {
   grpc: 443,
 };
 
+/** Schemes of other programs, and what they are called here, the best match first. */
+const SYNONYMS: Readonly<Record<string, readonly TargetScheme[]>> = {
+  tcp: ["dns"],
+  udp: ["dns"],
+  dot: ["tls"],
+  doh: ["https"],
+  http: ["https"],
+  https3: ["https"],
+  h3: ["https"],
+  doq: ["quic"],
+};
+
+/** Who writes one of these must not end up with plain text. */
+const ENCRYPTED: ReadonlySet<string> = new Set(["tls", "dot", "https", "doh", "https3", "h3", "quic", "doq"]);
+
 /** Which places a plugin can send queries to. Words without a scheme have `dns`. */
 export interface TargetRules {
   readonly plugin: string;
   readonly schemes: readonly TargetScheme[];
   /** The scheme of `unix://PATH`; without it there are no such targets. */
   readonly sockets?: TargetScheme;
+  /** What encrypts where no scheme does: the remedy for `tls://` and the like. */
+  readonly encryptedBy?: string;
 }
 
-export function target({ plugin, schemes, sockets }: TargetRules): Value<Target> {
+export function target({ plugin, schemes, sockets, encryptedBy }: TargetRules): Value<Target> {
+  const supported = `one of ${schemes.map((scheme) => `${scheme}://`).join(", ")}`;
   return {
     expected: "an IP address with or without port, a file like /etc/resolv.conf, or a host name",
     parse(word) {
@@ -69,26 +88,57 @@ export function target({ plugin, schemes, sockets }: TargetRules): Value<Target>
       if (scheme === undefined)
         return new ValueProblem(
           `'${named}' is not supported as a destination protocol in ${plugin}: ${rest}`,
+          likelyScheme(named, schemes, rest),
+          (ENCRYPTED.has(named) ? encryptedBy : undefined) ?? supported,
         );
+      // Whoever asks for encryption is never shown a form without it.
+      const expected = scheme === "dns" ? undefined : `an IP address or a host name after ${scheme}://`;
       const { text, serverName, path } = partsOf(scheme, rest);
       const place = parseHostPort(text, PORTS[scheme]);
       const address = place === undefined ? undefined : upstreamAddress(place.host, place.port);
-      if (address?.port === 0) return new ValueProblem(`port 0 is no place to send queries to: '${word}'`);
+      if (address?.port === 0)
+        return new ValueProblem(`port 0 cannot be queried: '${word}'`, undefined, "a port from 1 to 65535");
       if (path !== undefined && !/^\/[\x21-\x7e]*$/.test(path))
-        return new ValueProblem(`'${path}' is not a path of an HTTPS upstream: '${word}'`);
+        return new ValueProblem(
+          `'${path}' is not a path of an HTTPS upstream: '${word}'`,
+          undefined,
+          "a path such as /dns-query, without spaces",
+        );
       const way = { scheme, serverName, path: path ?? DEFAULT_PATH } as const;
       if (address !== undefined) return { ...way, kind: "address", address };
       // Digits and dots are a mistyped address, not a name that somebody could look up.
-      if (text === "" || /^[\d.]+(:\d*)?$/.test(text) || isPlaceholder(text))
-        return new ValueProblem(notATarget(word));
+      if (text === "" || /^[\d.]+(:\d*)?$/.test(text))
+        return new ValueProblem(notATarget(word), undefined, expected);
+      if (isPlaceholder(text)) return new ValueProblem(notATarget(word), undefined, PLACEHOLDER_REMEDY);
+      const slashes = schemes.find((known) => new RegExp(`^${known}:/?(?!/|\\d+$)`, "i").test(text));
+      if (slashes !== undefined)
+        return new ValueProblem(
+          notATarget(word),
+          withSlashes(text, slashes),
+          `${slashes}:// with two slashes`,
+        );
       return { ...way, kind: "file or host", text };
     },
   };
 }
 
+const PLACEHOLDER_REMEDY = "an address in place of the placeholder, or {$NAME} for an environment variable";
+
+/** The word as it was meant, where its scheme is known by another name or misspelt. */
+function likelyScheme(named: string, schemes: readonly TargetScheme[], rest: string): string | undefined {
+  const [synonym] = SYNONYMS[named]?.filter((scheme) => schemes.includes(scheme)) ?? [];
+  const likely = synonym ?? nearestWord(named, schemes);
+  return likely === undefined ? undefined : `${likely}://${rest}`;
+}
+
+/** `tls://192.0.2.53` for `tls:192.0.2.53` and `tls:/192.0.2.53`. */
+function withSlashes(text: string, scheme: TargetScheme): string {
+  return `${scheme}://${text.slice(scheme.length + 1).replace(/^\//, "")}`;
+}
+
 /** `$UPSTREAM` and `10.x.0.10`: what somebody was to fill in. */
 function isPlaceholder(text: string): boolean {
-  return text.includes("$") || /^(?=.*x)([\dx]+\.){3}[\dx]+(:\d+)?$/i.test(text);
+  return text.includes("$") || /^(?=.*x)([\dx]+\.){3}[\dx]+(:[\dx]+)?$/i.test(text);
 }
 
 function partsOf(
@@ -131,7 +181,7 @@ export async function resolveTargets(
  * @throws SetupError
  */
 export async function examineTargets(targets: readonly Target[]): Promise<void> {
-  const files = targets.filter((word) => word.kind === "file or host" && word.text.includes("/"));
+  const files = targets.filter((word) => word.kind === "file or host" && hostOf(word) === undefined);
   const nobody: HostLookup = () => Promise.reject(new Error("not looked up"));
   for (const file of files) await resolveTargets([file], nobody);
 }
@@ -148,6 +198,7 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
   if (word.kind === "address") return [at(word.address)];
   const { text } = word;
   const usualPort = PORTS[scheme];
+  const host = hostOf(word);
   let problem: string;
   let asFile = "";
   try {
@@ -160,12 +211,15 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
     // Who names a file that is there means the file, and would look for the fault in DNS.
     if (!isMissing) asFile = ` (${problem})`;
   }
-  const [, host = text, port = String(usualPort)] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
-  const name = hostName(host);
-  if (name === undefined || Number(port) < 1 || Number(port) > 0xffff)
+  if (host === undefined)
     throw new SetupError(`${notATarget(text)} (${problem})`, {
-      notes: ["name an IP address, a file with nameserver lines, or a host"],
+      notes: [
+        scheme === "dns"
+          ? "name an IP address, a file with nameserver lines, or a host"
+          : `name an IP address or a host after ${scheme}://`,
+      ],
     });
+  const { name, spelled, port } = host;
   let found = bootstrap.get(name.toLowerCase().toString());
   try {
     found ??= await lookup(name);
@@ -175,15 +229,30 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
       { notes: ["name its IP address, or say with 'resolver' who knows the name"] },
     );
   }
-  const spelled = host.replace(/\.$/, "");
   return found
-    .flatMap((ip) => upstreamAddress(ip, Number(port)) ?? [])
+    .flatMap((ip) => upstreamAddress(ip, port) ?? [])
     .map((address) => ({
       ...at(address),
       // Who is named has to prove the name.
       serverName: serverName ?? spelled,
-      authority: Number(port) === usualPort ? spelled : `${spelled}:${port}`,
+      authority: port === usualPort ? spelled : `${spelled}:${port}`,
     }));
+}
+
+interface Host {
+  readonly name: Name;
+  /** Without a dot at the end. */
+  readonly spelled: string;
+  readonly port: number;
+}
+
+/** What the word means unless there is such a file; `undefined` for what can be nothing but a file. */
+function hostOf({ text, scheme }: Target & { readonly kind: "file or host" }): Host | undefined {
+  const [, host = text, digits = String(PORTS[scheme])] = /^([^:]*):(\d{1,5})$/.exec(text) ?? [];
+  const name = hostName(host);
+  const port = Number(digits);
+  if (name === undefined || port < 1 || port > 0xffff) return undefined;
+  return { name, spelled: host.replace(/\.$/, ""), port };
 }
 
 /** Letters, digits, hyphens and underscores: what a path with a slash in it is not. */

@@ -74,7 +74,9 @@ export async function check(argv: readonly string[]): Promise<number> {
     } else if (
       error instanceof UnreadableCorefile ||
       error instanceof PluginListError ||
-      error instanceof HelmValuesError
+      error instanceof HelmValuesError ||
+      // By its name: its module loads the parser of YAML.
+      (error instanceof Error && error.name === "NoCorefileInYaml")
     ) {
       process.stderr.write(`${error.message}\n`);
     } else throw error;
@@ -105,7 +107,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const files: CheckedFile[] = [];
   for (const given of sources) {
     const { source, relocate } = await corefileOf(given);
-    const registry = await pluginRegistry(flags, source.file === "stdin" ? undefined : source.file);
+    const registry = await pluginRegistry(flags, given.file === "stdin" ? undefined : given.file);
     const found = await checkFile(source, registry, flags);
     const checked = relocate === undefined ? found : relocatedFile(found, given, relocate);
     files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
@@ -123,6 +125,8 @@ interface Given {
   readonly relocate?: TranslatedCorefile["relocate"];
 }
 
+const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?\s*:/m;
+
 /** ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles. */
 async function corefileOf(source: CorefileSource): Promise<Given> {
   if (/^["']?servers["']?\s*:/m.test(source.text)) {
@@ -130,7 +134,7 @@ async function corefileOf(source: CorefileSource): Promise<Given> {
     const translated = corefileInHelmValues(source);
     if (translated !== undefined) return translated;
   }
-  if (!/^\s*["']?data["']?\s*:/m.test(source.text)) return { source };
+  if (!MAYBE_KUBERNETES.test(source.text)) return { source };
   const { corefileInYaml } = await import("./corefile-in-yaml.ts");
   return { source: corefileInYaml(source) };
 }
@@ -200,7 +204,7 @@ function defaultFile(): string {
 
 function usage(): string {
   const text = [
-    "portolan check looks for faults in Corefiles. It opens no socket and starts nothing.",
+    "portolan check finds errors in Corefiles. It opens no socket and starts no plugin.",
     "",
     "Usage: portolan check [-format FORMAT] [-strict] [-no-files] [COREFILE...]",
     "",

@@ -65,7 +65,8 @@ class KubeconfigReader {
     if (text.length > MAX_KUBECONFIG_SIZE) this.#refuse("larger than 8 MiB");
     const document = parseDocument(text);
     const [problem] = document.errors;
-    if (problem !== undefined) this.#refuse(`not valid YAML: ${problem.message.split("\n")[0] ?? ""}`);
+    if (problem !== undefined)
+      this.#refuse(`not valid YAML: ${problem.message.split("\n")[0]?.replace(/:$/, "")}`);
     let value: unknown;
     try {
       value = document.toJS({ maxAliasCount: 100 });

@@ -44,7 +44,7 @@ export class ArgumentCursor {
     const parsed = value.parse(token.text, this.context);
     if (!(parsed instanceof ValueProblem)) return parsed;
     this.context.report.error("PLUGIN_BAD_VALUE", token.span, parsed.message, {
-      expected: value.expected,
+      expected: parsed.expected ?? value.expected,
       suggestion: parsed.suggestion,
     });
     return INVALID;

@@ -20,10 +20,13 @@ export class ValueProblem {
   readonly message: string;
   /** The known word nearest to what was found. */
   readonly suggestion: string | undefined;
+  /** What would be right where this word stands; without it, what the value always expects. */
+  readonly expected: string | undefined;
 
-  constructor(message: string, suggestion?: string) {
+  constructor(message: string, suggestion?: string, expected?: string) {
     this.message = message;
     this.suggestion = suggestion;
+    this.expected = expected;
   }
 }
 

@@ -12,8 +12,13 @@ import {
 import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";
 import { POLICY_NAMES } from "../../upstream/policy.ts";
 
+const encryptedBy = "an address without a scheme, and the option 'tls', which encrypts";
+
 export const config = directive({
-  args: { from: fromZone, to: targets({ plugin: "grpc", schemes: ["dns", "grpc"], sockets: "grpc" }) },
+  args: {
+    from: fromZone,
+    to: targets({ plugin: "grpc", schemes: ["dns", "grpc"], sockets: "grpc", encryptedBy }),
+  },
   options: {
     except: optionList({ ignored_names: zonesGiven }),
     tls: option({ files: tlsFiles }),

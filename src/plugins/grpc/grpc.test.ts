@@ -180,7 +180,7 @@ for (const [text, message] of [
   ["grpc", /unexpected line ending after 'grpc'/],
   ["grpc .", /unexpected line ending after '\.'/],
   ["grpc a..b 127.0.0.1", /unable to normalize 'a\.\.b'/],
-  ["grpc . 127.0.0.1:0", /port 0 is no place/],
+  ["grpc . 127.0.0.1:0", /port 0 cannot be queried/],
   ["grpc . 1.2.3", /not an IP address, file, or valid domain: "1\.2\.3"/],
   ["grpc . tls://127.0.0.1", /'tls' is not supported as a destination protocol in grpc: 127\.0\.0\.1/],
   ["grpc . unix://", /not an IP address, file, or valid domain: "unix:\/\/"/],

@@ -44,12 +44,17 @@ function notesOf(error: unknown, message: string): readonly string[] {
 function mentioned(directives: readonly Directive[], message: string): Token | undefined {
   return directives
     .flatMap(wordsOf)
-    .filter(({ text }) => names(message, text))
+    .filter(({ text }) => names(message, text) || names(message, withoutScheme(text)))
     .sort((one, other) => other.text.length - one.text.length)[0];
 }
 
 function wordsOf({ args, block = [] }: Directive): Token[] {
   return [...args, ...block.flatMap(wordsOf)];
+}
+
+/** Messages about `tls://dns.example` speak of `dns.example`. */
+function withoutScheme(word: string): string {
+  return word.replace(/^\w+:\/\//, "");
 }
 
 function names(message: string, word: string): boolean {

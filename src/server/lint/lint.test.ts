@@ -330,8 +330,8 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "in two spellings",
       corefile: ". {\n forward . 192.0.2.1 2001:db8::1 dns://192.0.2.1:53 [2001:db8:0::1]:53\n}",
       warnings: [
-        "LINT_UPSTREAM_TWICE Corefile:2:34: warning: 'dns://192.0.2.1:53' is in this 'forward' already: it counts once",
-        "LINT_UPSTREAM_TWICE Corefile:2:53: warning: '[2001:db8:0::1]:53' is in this 'forward' already: it counts once",
+        "LINT_UPSTREAM_TWICE Corefile:2:34: warning: 'dns://192.0.2.1:53' is already in this 'forward': it counts once",
+        "LINT_UPSTREAM_TWICE Corefile:2:53: warning: '[2001:db8:0::1]:53' is already in this 'forward': it counts once",
       ],
     },
     {

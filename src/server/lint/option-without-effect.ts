@@ -22,6 +22,7 @@ export const optionWithoutEffect: LintRule = {
 
 function checkForward(backEnd: BackEnd, behind: readonly BackEnd[], report: DiagnosticSink): void {
   checkZones(backEnd, "except", report);
+  checkEncryption(backEnd, report);
   const unchecked = optionLines(backEnd.directive, "max_fails").at(-1)?.args[0]?.text === "0";
   for (const { name } of unchecked ? optionLines(backEnd.directive, "health_check") : []) {
     const message = "'health_check' has no effect: with 'max_fails 0' no upstream is ever checked";
@@ -32,6 +33,21 @@ function checkForward(backEnd: BackEnd, behind: readonly BackEnd[], report: Diag
     for (const { name } of optionLines(backEnd.directive, option)) {
       const message = `'${option}' has no effect: no other 'forward' stands behind this one`;
       report.warning(optionWithoutEffect.code, name.span, message);
+    }
+  }
+}
+
+/** Options of TLS where every upstream gets plain DNS: somebody believes that queries are encrypted. */
+function checkEncryption({ directive }: BackEnd, report: DiagnosticSink): void {
+  const upstreams = directive.args.slice(1).map(({ text }) => text);
+  if (upstreams.length === 0 || upstreams.some((text) => /^(?!dns:)\w+:\/\//i.test(text))) return;
+  const addresses = upstreams.map((text) => text.replace(/^dns:\/\//i, ""));
+  const example = addresses.find((text) => !text.startsWith("/")) ?? "192.0.2.53";
+  const expected = `tls:// before the address: tls://${example}`;
+  for (const option of ["tls", "tls_servername"]) {
+    for (const { name } of optionLines(directive, option)) {
+      const message = `'${option}' has no effect: queries go to these upstreams in plain text`;
+      report.warning(optionWithoutEffect.code, name.span, message, { expected });
     }
   }
 }

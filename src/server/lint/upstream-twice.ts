@@ -13,12 +13,14 @@ export const upstreamTwice: LintRule = {
         if (name.text !== "forward") continue;
         const seen = new Set<string>();
         for (const { text, span } of args.slice(1)) {
+          // A variable that is not set is an error of its own.
+          if (text === "") continue;
           const place = placeOf(text);
           if (seen.has(place))
             report.warning(
               upstreamTwice.code,
               span,
-              `'${text}' is in this 'forward' already: it counts once`,
+              `'${text}' is already in this 'forward': it counts once`,
             );
           seen.add(place);
         }
