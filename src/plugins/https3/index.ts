@@ -5,7 +5,7 @@ const count = integer({ min: 0 });
 
 export default definePlugin({
   name: "https3",
-  summary: "Bounds connections and streams of DNS over HTTP/3 listeners.",
+  summary: "Limits connections and streams of DNS over HTTP/3 listeners.",
   config: directive({ options: { max_streams: single(count), max_connections: single(count) } }),
   configure({ max_streams, max_connections }, settings) {
     settings.maxHttps3Streams = max_streams ?? settings.maxHttps3Streams;
