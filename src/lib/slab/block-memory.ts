@@ -1,36 +1,70 @@
 /**
- * Memory in blocks, cut out of one buffer: the part of `malloc` for what must be no object. A block has 64 octets times a power of two, and
- * lies at a multiple of its own size. Two free halves become a whole again (a buddy system after Knowlton), so memory that was full of
- * small blocks can hold large ones later. Nothing is allocated for a block, and all that is known of them lies in the buffer, too.
+ * Memory in blocks, cut out of one buffer: the part of `malloc` for what must be no object. A block has any number of units of 32 octets, and
+ * free neighbours become one at once. Free blocks stand in lists by their length, so finding one that fits and giving one back take the same
+ * few steps whatever else is there (two-level segregated fit, after Masmano and others). No length has memory of its own: what was full
+ * of small blocks can hold large ones later, and the other way round. Nothing is allocated for a block, and all that is known of them lies in
+ * the buffer, too.
  */
 import { roundUp, type SharedParts } from "./shared-parts.ts";
 
-/** The smallest block. */
-export const UNIT_OCTETS = 64;
+/** Blocks begin at multiples of it. */
+export const UNIT_OCTETS = 32;
 export const UNIT_WORDS = UNIT_OCTETS / 4;
-/** The largest block is a region: 128 KiB. Memory is taken into use by the region. */
-const REGION_ORDER = 11;
-export const REGION_UNITS = 1 << REGION_ORDER;
+/** No block in use is shorter, so no two of them begin in the same pair of units. */
+export const LEAST_UNITS = 2;
+/** The largest block is a region: 128 KiB. Memory is taken into use by the region, and no block lies in two. */
+export const REGION_UNITS = 1 << 12;
 export const REGION_OCTETS = REGION_UNITS * UNIT_OCTETS;
 
-/** What the map says of a unit: 0 where no block begins, else one of these with the order of the block. */
+/** What the map says of a unit where a block begins; where none does, it is less than that. */
+const BEGINS = 0x80;
 const FREE = 0x40;
-const USED = 0x80;
-const ORDER = 0x0f;
+/** The block before it in the region is free. */
+const AFTER_FREE = 0x20;
+/** The length in units; 0 for a longer one, which stands in the two octets that follow, seven bits in each. */
+const SHORT = 0x0f;
+const FURTHER_BITS = 7;
+const FURTHER = (1 << FURTHER_BITS) - 1;
 
-/** Numbers in the part `control`, followed by the first free block of each order. */
+/** Lengths below this have a list each, and from there on each power of two has eight. */
+const EXACT = SHORT + 1;
+const EXACT_BITS = 4;
+const STEP_BITS = 3;
+const LISTS = listOf(REGION_UNITS) + 1;
+/** How many of a list with different lengths are looked at before a larger block is cut. */
+const LOOKED_AT = 4;
+
+/** Numbers in the part `control`: the two last are a bit for each list that has blocks, and the first block of each list. */
 const REGIONS_IN_USE = 0;
 const UNITS_IN_USE = 1;
 const HAND = 2;
-const HEADS = 4;
-const CONTROL_WORDS = 32;
+const FILLED = 4;
+const HEADS = 8;
+const CONTROL_WORDS = HEADS + LISTS;
+
+/** Words of a free block. The last one names its first unit. */
+const NEXT = 0;
+const PREVIOUS = 1;
 
 const NONE = -1;
 
-/** The order of the smallest block of so many octets. */
-export function orderFor(octets: number): number {
-  const units = Math.ceil(octets / UNIT_OCTETS);
-  return units <= 1 ? 0 : 32 - Math.clz32(units - 1);
+/** Units of the smallest block of so many octets. */
+export function unitsFor(octets: number): number {
+  return Math.max(LEAST_UNITS, Math.ceil(octets / UNIT_OCTETS));
+}
+
+/** The list that blocks of that length stand in. */
+function listOf(length: number): number {
+  if (length < EXACT) return length;
+  const bits = 31 - Math.clz32(length);
+  const step = (length >> (bits - STEP_BITS)) & ((1 << STEP_BITS) - 1);
+  return EXACT + ((bits - EXACT_BITS) << STEP_BITS) + step;
+}
+
+/** The first list of which each block is as long as that. */
+function listFrom(length: number): number {
+  if (length < EXACT) return length;
+  return listOf(length + (1 << (31 - Math.clz32(length) - STEP_BITS)) - 1);
 }
 
 export class BlockMemory {
@@ -60,13 +94,9 @@ export class BlockMemory {
   /** Makes all memory free. To be called once for a new buffer, by who made it. */
   clear(): void {
     // What was never in use is zero, and to write there would have the kernel give memory for it.
-    this.#map.fill(0, 0, this.#read(REGIONS_IN_USE) * REGION_UNITS);
+    this.#map.fill(0, 0, this.unitsTouched);
     this.#control.fill(0);
-    this.#control.fill(NONE, HEADS, HEADS + REGION_ORDER + 1);
-  }
-
-  get units(): number {
-    return this.regions * REGION_UNITS;
+    this.#control.fill(NONE, HEADS);
   }
 
   /** Octets of blocks in use. */
@@ -76,56 +106,73 @@ export class BlockMemory {
 
   /** Octets that were ever in use: what the kernel has given. */
   get octetsTouched(): number {
-    return this.#read(REGIONS_IN_USE) * REGION_OCTETS;
+    return this.unitsTouched * UNIT_OCTETS;
   }
 
-  /** @returns the unit at which the block begins, -1 where none of that size is free */
-  allocate(order: number): number {
-    let found = order;
-    while (found <= REGION_ORDER && this.#read(HEADS + found) === NONE) found++;
-    let unit: number;
-    if (found <= REGION_ORDER) {
-      unit = this.#read(HEADS + found);
+  /** Units that were ever in use, each with an octet in the map. */
+  get unitsTouched(): number {
+    return this.#read(REGIONS_IN_USE) * REGION_UNITS;
+  }
+
+  /**
+   * @param length units, as {@link unitsFor} counts them
+   * @returns the unit at which the block begins, -1 where none is free that is long enough
+   */
+  allocate(length: number): number {
+    let unit = this.#findFree(length);
+    let found = REGION_UNITS;
+    if (unit !== NONE) {
+      found = this.lengthOf(unit);
       this.#unlink(unit, found);
     } else {
       const region = this.#read(REGIONS_IN_USE);
       if (region === this.regions) return NONE;
       this.#control[REGIONS_IN_USE] = region + 1;
       unit = region * REGION_UNITS;
-      found = REGION_ORDER;
     }
-    while (found > order) {
-      found--;
-      this.#link(unit + (1 << found), found);
-    }
-    this.#map[unit] = USED | order;
-    this.#control[UNITS_IN_USE] = this.#read(UNITS_IN_USE) + (1 << order);
+    if (found > length) this.#link(unit + length, found - length);
+    else this.#tellNext(unit + length, 0);
+    this.#note(unit, BEGINS, length);
+    this.#control[UNITS_IN_USE] = this.#read(UNITS_IN_USE) + length;
     return unit;
   }
 
-  /** Frees a block. Its first two words change. */
+  /** Frees a block. Its first two words and its last one change, and so do those of free blocks. */
   free(unit: number): void {
-    let order = this.orderOf(unit);
     let start = unit;
-    this.#control[UNITS_IN_USE] = this.#read(UNITS_IN_USE) - (1 << order);
-    this.#map[unit] = 0;
-    while (order < REGION_ORDER) {
-      const buddy = start ^ (1 << order);
-      if (this.#map[buddy] !== (FREE | order)) break;
-      this.#unlink(buddy, order);
-      start &= ~(1 << order);
-      order++;
+    let length = this.lengthOf(unit);
+    this.#control[UNITS_IN_USE] = this.#read(UNITS_IN_USE) - length;
+    const next = unit + length;
+    if (next % REGION_UNITS !== 0 && (this.#stateOf(next) & FREE) !== 0) {
+      const more = this.lengthOf(next);
+      this.#unlink(next, more);
+      this.#map[next] = 0;
+      length += more;
     }
-    this.#link(start, order);
+    const previous = this.runStart(unit);
+    if (previous !== unit) {
+      this.#unlink(previous, unit - previous);
+      this.#map[unit] = 0;
+      length += unit - previous;
+      start = previous;
+    }
+    this.#link(start, length);
   }
 
   /** Whether a block in use begins there. */
   isBlock(unit: number): boolean {
-    return (this.#stateOf(unit) & USED) !== 0;
+    return (this.#stateOf(unit) & (BEGINS | FREE)) === BEGINS;
   }
 
-  orderOf(unit: number): number {
-    return this.#stateOf(unit) & ORDER;
+  /** Units of the block that begins there, in use or free. */
+  lengthOf(unit: number): number {
+    const short = this.#stateOf(unit) & SHORT;
+    return short !== 0 ? short : this.#stateOf(unit + 1) | (this.#stateOf(unit + 2) << FURTHER_BITS);
+  }
+
+  /** Where the free block begins that ends before the block at `unit`; `unit` itself where that is none. */
+  runStart(unit: number): number {
+    return (this.#stateOf(unit) & AFTER_FREE) === 0 ? unit : (this.words[unit * UNIT_WORDS - 1] as number);
   }
 
   /**
@@ -134,13 +181,12 @@ export class BlockMemory {
    * @returns its unit, -1 where there is none in a whole round
    */
   nextBlock(): number {
-    const end = this.#read(REGIONS_IN_USE) * REGION_UNITS;
+    const end = this.unitsTouched;
     let unit = this.#read(HAND);
     for (let passed = 0; passed < end; ) {
       if (unit >= end) unit = 0;
-      const state = this.#stateOf(unit);
-      const length = state === 0 ? 1 : 1 << (state & ORDER);
-      if ((state & USED) !== 0) {
+      const length = this.#step(unit);
+      if (this.isBlock(unit)) {
         this.#control[HAND] = unit + length;
         return unit;
       }
@@ -154,9 +200,8 @@ export class BlockMemory {
   firstBlock(from: number, end: number): number {
     let unit = from;
     while (unit < end) {
-      const state = this.#stateOf(unit);
-      if ((state & USED) !== 0) return unit;
-      unit += state === 0 ? 1 : 1 << (state & ORDER);
+      if (this.isBlock(unit)) return unit;
+      unit += this.#step(unit);
     }
     return NONE;
   }
@@ -166,24 +211,80 @@ export class BlockMemory {
     this.#control[HAND] = unit;
   }
 
-  #link(unit: number, order: number): void {
-    const { words } = this;
-    const head = this.#read(HEADS + order);
-    words[unit * UNIT_WORDS] = head;
-    words[unit * UNIT_WORDS + 1] = NONE;
-    if (head !== NONE) words[head * UNIT_WORDS + 1] = unit;
-    this.#control[HEADS + order] = unit;
-    this.#map[unit] = FREE | order;
+  /** Units to the next beginning of a block, or at least nearer to it. */
+  #step(unit: number): number {
+    return (this.#stateOf(unit) & BEGINS) === 0 ? 1 : this.lengthOf(unit);
   }
 
-  #unlink(unit: number, order: number): void {
+  #findFree(length: number): number {
+    const from = listFrom(length);
+    const own = listOf(length);
+    if (from !== own) {
+      let unit = this.#read(HEADS + own);
+      for (let count = 0; count < LOOKED_AT && unit !== NONE; count++) {
+        if (this.lengthOf(unit) >= length) return unit;
+        unit = this.words[unit * UNIT_WORDS + NEXT] as number;
+      }
+    }
+    const list = this.#filledFrom(from);
+    return list === NONE ? NONE : this.#read(HEADS + list);
+  }
+
+  /** The first list from that one on which has blocks. */
+  #filledFrom(list: number): number {
+    let word = list >> 5;
+    let bits = this.#read(FILLED + word) & (NONE << (list & 31));
+    while (bits === 0) {
+      word++;
+      if (word << 5 >= LISTS) return NONE;
+      bits = this.#read(FILLED + word);
+    }
+    return (word << 5) + 31 - Math.clz32(bits & -bits);
+  }
+
+  /** Makes a free block, and has the one behind it know of it. */
+  #link(unit: number, length: number): void {
     const { words } = this;
-    const next = words[unit * UNIT_WORDS] as number;
-    const previous = words[unit * UNIT_WORDS + 1] as number;
-    if (previous === NONE) this.#control[HEADS + order] = next;
-    else words[previous * UNIT_WORDS] = next;
-    if (next !== NONE) words[next * UNIT_WORDS + 1] = previous;
-    this.#map[unit] = 0;
+    const list = listOf(length);
+    const head = this.#read(HEADS + list);
+    words[unit * UNIT_WORDS + NEXT] = head;
+    words[unit * UNIT_WORDS + PREVIOUS] = NONE;
+    words[(unit + length) * UNIT_WORDS - 1] = unit;
+    if (head !== NONE) words[head * UNIT_WORDS + PREVIOUS] = unit;
+    this.#control[HEADS + list] = unit;
+    this.#control[FILLED + (list >> 5)] = this.#read(FILLED + (list >> 5)) | (1 << (list & 31));
+    this.#note(unit, BEGINS | FREE, length);
+    this.#tellNext(unit + length, AFTER_FREE);
+  }
+
+  #unlink(unit: number, length: number): void {
+    const { words } = this;
+    const list = listOf(length);
+    const next = words[unit * UNIT_WORDS + NEXT] as number;
+    const previous = words[unit * UNIT_WORDS + PREVIOUS] as number;
+    if (next !== NONE) words[next * UNIT_WORDS + PREVIOUS] = previous;
+    if (previous !== NONE) {
+      words[previous * UNIT_WORDS + NEXT] = next;
+      return;
+    }
+    this.#control[HEADS + list] = next;
+    if (next === NONE)
+      this.#control[FILLED + (list >> 5)] = this.#read(FILLED + (list >> 5)) & ~(1 << (list & 31));
+  }
+
+  /** Whether what lies before a block is free. */
+  #tellNext(next: number, afterFree: number): void {
+    if (next % REGION_UNITS !== 0) this.#map[next] = (this.#stateOf(next) & ~AFTER_FREE) | afterFree;
+  }
+
+  #note(unit: number, state: number, length: number): void {
+    if (length < EXACT) {
+      this.#map[unit] = state | length;
+      return;
+    }
+    this.#map[unit] = state;
+    this.#map[unit + 1] = length & FURTHER;
+    this.#map[unit + 2] = length >> FURTHER_BITS;
   }
 
   #read(at: number): number {

@@ -1,9 +1,8 @@
 /**
- * How an answer lies in its block of memory: a head of one unit, then the question's name in lower case, type and class, and the records, at
+ * How an answer lies in its block of memory: a head of 64 octets, then the question's name in lower case, type and class, and the records, at
  * the same offsets from each other as in the message. Behind them, each at a multiple of four: the table of the records where there are
  * several (start and place of the type, a word a record), the runs of addresses (two words a run), the metadata `zone/wildcard`.
  */
-import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 
 /** Words of the head. */
 export const Head = {
@@ -49,10 +48,13 @@ export const Key = {
   WILDCARD: 1 << 29,
 } as const;
 
+const HEAD_WORDS = 16;
+export const HEAD_OCTETS = 4 * HEAD_WORDS;
+
 /** The name of the question stands behind the header of a message. */
 export const NAME_START = 12;
 /** Where a message would begin, from the block on: its name stands behind the head. */
-export const MESSAGE_OCTETS = UNIT_OCTETS - NAME_START;
+export const MESSAGE_OCTETS = HEAD_OCTETS - NAME_START;
 export const MESSAGE_WORDS = MESSAGE_OCTETS / 4;
 
 /** No hit, no refresh that failed: long ago. */
@@ -85,5 +87,5 @@ export function wildcardStart(end: number, records: number, runs: number): numbe
 
 export function entryOctets({ end, records, runs, wildcard }: EntryShape): number {
   const words = wildcardStart(end, records, runs) + (wildcard > 0 ? 1 + ((wildcard + 3) >> 2) : 0);
-  return 4 * Math.max(words, UNIT_WORDS);
+  return 4 * words;
 }

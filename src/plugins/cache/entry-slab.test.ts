@@ -170,7 +170,8 @@ test("one answer of 64 KiB of the smallest records fits into the least memory th
   bytes[7] = count;
   for (let index = 0; index < count; index++) bytes[query.questionEnd + 11 * index + 2] = 1;
   const { encoded } = EncodedSections.scan(bytes, query.questionEnd + 11 * count);
-  put(slab, other);
+  const neighbour = contentFor(other, 50_000);
+  put(slab, other, neighbour);
   assert.equal(put(slab, query, { ...contentFor(query), sections: encoded }), 1);
   const { sections } = read(slab, query);
   assert.equal(sections.count, count);
@@ -180,7 +181,51 @@ test("one answer of 64 KiB of the smallest records fits into the least memory th
   );
   assert.deepEqual(sections.recordStarts.subarray(0, count + 1), encoded.recordStarts);
   assert.deepEqual(sections.typeOffsets.subarray(0, count), encoded.typeOffsets);
-  assert.equal(put(slab, other), 1);
+  assert.equal(put(slab, other, neighbour), 1);
+});
+
+test("memory that was full of answers of one size is there for those of another, again and again", () => {
+  const slab = slabOf(30_000, 4);
+  /** What was put last, as far as it is still there. */
+  const flood = (octets: number, count: number, prefix: string): number => {
+    const queries = numbered(count, prefix);
+    for (const query of queries) put(slab, query, contentFor(query, octets));
+    assert.ok(slab.octets <= slab.maxOctets);
+    return queries.filter((query) => find(slab, query) >= 0).length;
+  };
+  const most = 4 * REGION_OCTETS;
+  for (let round = 0; round < 2; round++) {
+    // Two to a region.
+    assert.equal(flood(65_000, 30, `large-${round}`), 8);
+    // 64 octets of head, 24 of name and 16 of type, class and record before the data.
+    const small = flood(20, 6_000, `small-${round}`);
+    assert.ok(small * 128 > 0.97 * most, `${small}`);
+    const middle = flood(1000, 1_000, `middle-${round}`);
+    assert.ok(middle * 1120 > 0.95 * most, `${middle}`);
+  }
+});
+
+test("answers of all sizes leave little memory between them", () => {
+  const slab = slabOf(30_000, 4);
+  const popular = numbered(50, "popular");
+  for (const query of popular) put(slab, query);
+  let state = 1;
+  let lost = 0;
+  for (const [index, query] of numbered(6_000).entries()) {
+    state = Math.imul(state, 1_664_525) + 1_013_904_223;
+    const octets = (state >>> 8) % 600;
+    put(slab, query, contentFor(query, index % 500 === 0 ? 40_000 : octets));
+    if (index % 20 !== 0) continue;
+    for (const asked of popular)
+      if (find(slab, asked) >= 0) read(slab, asked);
+      else {
+        lost++;
+        put(slab, asked);
+      }
+  }
+  assert.ok(slab.octets > 0.95 * slab.maxOctets, `${slab.octets / slab.maxOctets}`);
+  // A dozen large ones lie where a hundred small ones were, of which some may be popular.
+  assert.ok(lost < 30, `${lost}`);
 });
 
 test("thousands of types of one name push out each other, not other names", () => {

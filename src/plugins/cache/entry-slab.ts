@@ -1,12 +1,6 @@
 /** A bounded table of answers, as octets in one buffer: no object belongs to an entry, and a hit makes none. */
 import type { Name } from "../../dns/name.ts";
-import {
-  BlockMemory,
-  REGION_OCTETS,
-  REGION_UNITS,
-  UNIT_OCTETS,
-  UNIT_WORDS,
-} from "../../lib/slab/block-memory.ts";
+import { BlockMemory, REGION_OCTETS, REGION_UNITS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import { HashIndex } from "../../lib/slab/hash-index.ts";
 import { ReadGuard } from "../../lib/slab/read-guard.ts";
 import { SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
@@ -15,9 +9,10 @@ import type { Asked } from "../../plugin/asked.ts";
 import { Head, Key, NAME_START, NEVER } from "../../plugin/packed/entry-layout.ts";
 import { Frame, FramePool } from "../../plugin/packed/frames.ts";
 import { lendSections } from "../../plugin/packed/lend-sections.ts";
+import { EntryMarks } from "./entry-marks.ts";
 import {
   type EntryContent,
-  entryOrder,
+  entryUnits,
   type Hits,
   readWildcard,
   relative,
@@ -29,7 +24,7 @@ import { type EntryFacts, entryFacts, isAbout, readHead } from "./kept-entries.t
 import { NameTree } from "./name-tree.ts";
 import {
   CONTROL_WORDS,
-  OCTETS_BESIDE_UNIT,
+  marksFor,
   type SharedSlab,
   type SlabBounds,
   sharedTime,
@@ -40,9 +35,6 @@ import {
 const COUNT = 0;
 const SERIAL = 1;
 const LOCK = 2;
-
-/** Bits of what is noted of an entry beside its block. */
-const REFRESHING = 2;
 
 const NONE = -1;
 
@@ -55,7 +47,7 @@ export class EntrySlab {
   readonly #floats: Float64Array;
   readonly #index: HashIndex;
   readonly #tree: NameTree;
-  readonly #marks: Uint8Array;
+  readonly #marks: EntryMarks;
   readonly #evictor: Evictor;
   readonly #frames = new FramePool();
   readonly #found = new Int32Array(1024);
@@ -86,7 +78,7 @@ export class EntrySlab {
     this.#blocks = new BlockMemory(parts, regions);
     this.#index = new HashIndex(parts, capacity);
     this.#tree = new NameTree(parts, this.#blocks, capacity, secret);
-    this.#marks = parts.octets(this.#blocks.units);
+    this.#marks = new EntryMarks(parts.octets(marksFor(regions * REGION_OCTETS)));
     this.#guard = new ReadGuard(parts.int32(regions));
     this.#lock = new SharedLock(this.#control, LOCK, sharedTime);
     const { words } = this.#blocks;
@@ -126,7 +118,7 @@ export class EntrySlab {
     return this.#control[COUNT] as number;
   }
 
-  /** Octets of the entries, with what is lost to the sizes of blocks. */
+  /** Octets of the entries, rounded up to units. */
   get octets(): number {
     return this.#blocks.octetsInUse;
   }
@@ -139,8 +131,13 @@ export class EntrySlab {
   /** Octets of memory that all of it takes now, rounded up to what was ever in use. */
   get octetsTouched(): number {
     const entries = this.#blocks.octetsTouched;
-    const beside = (entries / UNIT_OCTETS) * OCTETS_BESIDE_UNIT;
-    return entries + beside + this.#tree.octetsTouched + HashIndex.octetsFor(this.capacity);
+    return (
+      entries +
+      this.#blocks.unitsTouched +
+      marksFor(entries) +
+      this.#tree.octetsTouched +
+      HashIndex.octetsFor(this.capacity)
+    );
   }
 
   /** Where the answer to the question of `query` is, expired or not; -1 where there is none. */
@@ -218,7 +215,7 @@ export class EntrySlab {
     }
     if (sections === undefined) return undefined;
     kept.sections = sections;
-    this.#evictor.use(unit);
+    this.#marks.use(unit);
     return kept;
   }
 
@@ -236,12 +233,12 @@ export class EntrySlab {
   }
 
   #put(key: EntryKey, content: EntryContent): number {
-    const order = entryOrder(content);
+    const units = entryUnits(content);
     const replaced = this.#find(key.hash, key.traits, content.asked);
     // An answer that is renewed is mostly as large as it was.
-    if (replaced !== NONE && this.#blocks.orderOf(replaced) === order) {
+    if (replaced !== NONE && this.#blocks.lengthOf(replaced) === units) {
       this.#write(replaced, key, content);
-      this.#marks[replaced] = (this.#marks[replaced] as number) & ~REFRESHING;
+      this.#marks.setRefreshing(replaced, false);
       return 0;
     }
     if (replaced !== NONE) this.#remove(replaced);
@@ -249,12 +246,12 @@ export class EntrySlab {
     const surplus = this.#tree.surplusFor(content.asked.bytes, NAME_START);
     if (surplus !== NONE) evicted += this.#evict(surplus);
     while (this.size >= this.capacity) evicted += this.#evict(this.#evictor.victim());
-    let unit = this.#blocks.allocate(order);
+    let unit = this.#blocks.allocate(units);
     while (unit === NONE) {
-      evicted += this.#evictArea(order);
-      unit = this.#blocks.allocate(order);
+      evicted += this.#evictArea(units);
+      unit = this.#blocks.allocate(units);
     }
-    this.#marks[unit] = 0;
+    this.#marks.clear(unit);
     this.#write(unit, key, content);
     while (!this.#tree.link(unit)) {
       const victim = this.#evictor.victim();
@@ -368,13 +365,11 @@ export class EntrySlab {
 
   /** Whether a background refresh is under way. */
   isRefreshing(mark: EntryMark): boolean {
-    return this.has(mark) && ((this.#marks[mark.unit] as number) & REFRESHING) !== 0;
+    return this.has(mark) && this.#marks.isRefreshing(mark.unit);
   }
 
   setRefreshing(mark: EntryMark, refreshing: boolean): void {
-    if (!this.has(mark)) return;
-    const others = (this.#marks[mark.unit] as number) & ~REFRESHING;
-    this.#marks[mark.unit] = refreshing ? others | REFRESHING : others;
+    if (this.has(mark)) this.#marks.setRefreshing(mark.unit, refreshing);
   }
 
   #write(unit: number, key: EntryKey, content: EntryContent): void {
@@ -428,8 +423,8 @@ export class EntrySlab {
     return 1;
   }
 
-  #evictArea(order: number): number {
-    const area = this.#evictor.area(order);
+  #evictArea(units: number): number {
+    const area = this.#evictor.area(units);
     let evicted = 0;
     let unit = this.#blocks.firstBlock(area.start, area.end);
     while (unit !== NONE) {

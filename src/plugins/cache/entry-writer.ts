@@ -1,6 +1,6 @@
 /** Writes an answer into its block. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
-import { type BlockMemory, orderFor, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS, unitsFor } from "../../lib/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import {
   entryOctets,
@@ -46,9 +46,9 @@ export function relative(time: number, origin: number): number {
   return Math.max(NEVER + 1, Math.min(0x7fff_ffff, Math.round(time - origin)));
 }
 
-/** The order of the block that an entry takes. */
-export function entryOrder({ sections, wildcard }: EntryContent): number {
-  return orderFor(
+/** Units of the block that an entry takes. */
+export function entryUnits({ sections, wildcard }: EntryContent): number {
+  return unitsFor(
     entryOctets({
       end: sections.end,
       records: sections.count,

@@ -3,17 +3,15 @@
  * hand came by last time is passed over once. So a flood of names that nobody asks for again pushes out itself, and a hit costs a look at an
  * octet.
  */
-import type { BlockMemory } from "../../lib/slab/block-memory.ts";
-
-/** The bit of an entry that was asked for. */
-const USED = 1;
+import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";
+import type { EntryMarks } from "./entry-marks.ts";
 
 /** How many entries are passed over for one that goes. */
 const MOST_PASSED = 32;
 /** How many parts of memory are compared when a large answer needs one. */
 const AREAS = 8;
-/** Parts of more entries than this hardly ever have none that is used: the one with the fewest is taken, and no mark is lost for it. */
-const SMALL_ORDER = 3;
+/** Parts of more units than this hardly ever have none that is used: the one with the fewest is taken, and no mark is lost for it. */
+const SMALL_UNITS = 16;
 
 export interface Area {
   start: number;
@@ -22,64 +20,59 @@ export interface Area {
 
 export class Evictor {
   readonly #blocks: BlockMemory;
-  readonly #marks: Uint8Array;
+  readonly #marks: EntryMarks;
   readonly #area: Area = { start: 0, end: 0 };
+  readonly #best: Area = { start: 0, end: 0 };
 
-  constructor(blocks: BlockMemory, marks: Uint8Array) {
+  constructor(blocks: BlockMemory, marks: EntryMarks) {
     this.#blocks = blocks;
     this.#marks = marks;
-  }
-
-  /** Notes that an entry was asked for. */
-  use(unit: number): void {
-    const mark = this.#marks[unit] as number;
-    if ((mark & USED) === 0) this.#marks[unit] = mark | USED;
   }
 
   /** The entry that goes. There must be one. */
   victim(): number {
     let unit = this.#blocks.nextBlock();
-    for (let passed = 0; passed < MOST_PASSED && this.#wasUsed(unit); passed++) {
-      this.#marks[unit] = (this.#marks[unit] as number) & ~USED;
+    for (let passed = 0; passed < MOST_PASSED && this.#marks.wasUsed(unit); passed++) {
+      this.#marks.forgetUse(unit);
       unit = this.#blocks.nextBlock();
     }
     return unit;
   }
 
-  /** A part of memory that is large enough for a block of that order once all that begins in it is gone. */
-  area(order: number): Readonly<Area> {
-    const best = this.#area;
+  /** A part of memory that has room for a block of so many units once all that begins in it is gone. */
+  area(units: number): Readonly<Area> {
+    const best = this.#best;
+    const area = this.#area;
     let fewest = Number.POSITIVE_INFINITY;
-    const tries = order <= SMALL_ORDER ? MOST_PASSED : AREAS;
+    const isSmall = units <= SMALL_UNITS;
+    const tries = isSmall ? MOST_PASSED : AREAS;
     for (let count = 0; count < tries && fewest > 0; count++) {
-      const unit = this.#blocks.nextBlock();
-      const size = 1 << Math.max(order, this.#blocks.orderOf(unit));
-      const start = unit & ~(size - 1);
-      const used = this.#usedIn(start, start + size, order <= SMALL_ORDER);
-      this.#blocks.moveHand(start + size);
+      const used = this.#measure(this.#blocks.nextBlock(), units, isSmall);
+      this.#blocks.moveHand(area.end);
       if (used >= fewest) continue;
       fewest = used;
-      best.start = start;
-      best.end = start + size;
+      best.start = area.start;
+      best.end = area.end;
     }
     return best;
   }
 
-  #usedIn(start: number, end: number, clears: boolean): number {
+  /** Looks at the part of memory that begins with a block, and with what is free before it. @returns how many in it were used */
+  #measure(unit: number, units: number, clears: boolean): number {
+    const blocks = this.#blocks;
+    const regionEnd = unit - (unit % REGION_UNITS) + REGION_UNITS;
+    const first = blocks.runStart(unit);
+    // What does not fit before the end of the region goes to the beginning of the next.
+    const start = first + units <= regionEnd ? first : regionEnd % blocks.unitsTouched;
     let used = 0;
-    for (
-      let unit = this.#blocks.firstBlock(start, end);
-      unit >= 0;
-      unit = this.#blocks.firstBlock(unit + (1 << this.#blocks.orderOf(unit)), end)
-    ) {
-      if (!this.#wasUsed(unit)) continue;
+    let end = start;
+    for (; end - start < units; end += blocks.lengthOf(end)) {
+      if (!blocks.isBlock(end) || !this.#marks.wasUsed(end)) continue;
       used++;
-      if (clears) this.#marks[unit] = (this.#marks[unit] as number) & ~USED;
+      if (clears) this.#marks.forgetUse(end);
     }
+    this.#area.start = start;
+    this.#area.end = end;
     return used;
-  }
-
-  #wasUsed(unit: number): boolean {
-    return ((this.#marks[unit] as number) & USED) !== 0;
   }
 }

@@ -8,7 +8,7 @@ import { FOLD } from "../../dns/octets.ts";
 import type { BlockMemory } from "../../lib/slab/block-memory.ts";
 import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import { roundUp, type SharedParts } from "../../lib/slab/shared-parts.ts";
-import { Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
+import { HEAD_OCTETS, Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
 
 /** Numbers of labels of which ancestors have nodes. */
 const DEPTHS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96];
@@ -189,7 +189,7 @@ export class NameTree {
   /** Whether the entry's name is that name, or else lies below it. */
   #endsIn(unit: number, name: Uint8Array, whole: boolean): boolean {
     const { words, octets } = this.#blocks;
-    const start = (unit + 1) * UNIT_OCTETS;
+    const start = unit * UNIT_OCTETS + HEAD_OCTETS;
     const length = ((words[unit * UNIT_WORDS + Head.KEY] as number) & Key.NAME_END) - NAME_START;
     if (whole ? length !== name.length : length <= name.length) return false;
     let at = start;
@@ -295,7 +295,7 @@ export class NameTree {
   }
 
   #hashEntry(unit: number): number {
-    return this.#hash(this.#blocks.octets, (unit + 1) * UNIT_OCTETS);
+    return this.#hash(this.#blocks.octets, unit * UNIT_OCTETS + HEAD_OCTETS);
   }
 
   /** Hashes a name and all its ancestors in one pass from its end. Returns its number of labels. */

@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
+import { Name } from "../../dns/index.ts";
+import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
 
 const STEPS = Number(process.env.PORTOLAN_SLAB_STEPS ?? 60_000);
@@ -14,6 +16,9 @@ interface Counts {
   readonly written: number;
 }
 
+/** Some of them so large that others have to go for them. */
+const NAMES = 64;
+
 /** Threads that write and read the same few names in little memory, all at once. */
 async function race(guarded: boolean): Promise<Counts & { readonly slab: EntrySlab }> {
   const slab = new EntrySlab({ capacity: 200, regions: 1 }, false, 99);
@@ -24,7 +29,7 @@ async function race(guarded: boolean): Promise<Counts & { readonly slab: EntrySl
       (_, thread) =>
         new Promise<Counts>((resolve, reject) => {
           const worker = new Worker(new URL("./fixtures/slab-thread.ts", import.meta.url), {
-            workerData: { shared, thread, names: 24, steps: STEPS, guarded },
+            workerData: { shared, thread, names: NAMES, steps: STEPS, guarded },
           });
           worker.once("message", resolve);
           worker.once("error", reject);
@@ -48,7 +53,18 @@ test("no thread takes for whole what others are writing, and all is in order aft
   // How often a thread goes without the lock is up to the machine: enough that the race has taken place.
   assert.ok(read > 1_000 && written > 1_000, `${read} read, ${written} written`);
   assert.ok(disturbed < read / 2);
-  assert.ok(slab.size <= 24);
+  assert.ok(slab.size <= NAMES);
+  // And no block was lost.
+  slab.dropAtOrBelow(Name.root, 2 * NAMES);
+  assert.deepEqual([slab.size, slab.octets], [0, 0]);
+  const query = makeTestQuery({ name: "large.example.org." });
+  const data = `\\# 65000 ${"00".repeat(65_000)}`;
+  const { encoded } = query.reply({ answer: records(`large.example.org. 300 IN TYPE65280 ${data}`) });
+  const content = {
+    ...{ asked: query, sections: encoded, rcode: 0, flags: 0, ttl: 300, expiresAt: 300_000 },
+    ...{ error: false, answers: true, wildcard: undefined, hits: undefined },
+  };
+  assert.equal(slab.put({ hash: 1, traits: 0 }, content), 0);
 });
 
 test("without the counters the same threads do read what is torn", {

@@ -58,7 +58,7 @@ export function smallestMemory(success: number, denial: number): number {
 }
 
 /**
- * Memory for answers that are larger than most. Usual ones take 128 to 512 octets; the bound is for who fills the cache with answers of
+ * Memory for answers that are larger than most. Usual ones take 96 to 512 octets; the bound is for who fills the cache with answers of
  * 64 KiB, and memory that nobody fills is not taken.
  */
 function usualRegions(capacity: number): number {

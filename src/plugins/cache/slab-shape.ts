@@ -1,5 +1,5 @@
 /** How large a slab is, and how it is handed to other threads. */
-import { BlockMemory, REGION_OCTETS, UNIT_OCTETS } from "../../lib/slab/block-memory.ts";
+import { BlockMemory, LEAST_UNITS, REGION_OCTETS, UNIT_OCTETS } from "../../lib/slab/block-memory.ts";
 import { HashIndex } from "../../lib/slab/hash-index.ts";
 import { roundUp } from "../../lib/slab/shared-parts.ts";
 import { NameTree } from "./name-tree.ts";
@@ -24,8 +24,10 @@ export interface SlabBounds {
 /** Words of the part `control`, the lock's own included. */
 export const CONTROL_WORDS = 16;
 
-/** Octets that belong to a unit beside it: marks and map. */
-export const OCTETS_BESIDE_UNIT = 2;
+/** Marks that so many octets of entries have: one for each place in which no more than one entry begins. */
+export function marksFor(octets: number): number {
+  return octets / (LEAST_UNITS * UNIT_OCTETS);
+}
 
 /** Octets that a slab takes at the most, all that belongs to it included. */
 export function slabOctets({ capacity, regions }: SlabBounds): number {
@@ -34,7 +36,7 @@ export function slabOctets({ capacity, regions }: SlabBounds): number {
     BlockMemory.octetsFor(regions) +
     HashIndex.octetsFor(capacity) +
     NameTree.octetsFor(capacity) +
-    roundUp((regions * REGION_OCTETS) / UNIT_OCTETS) +
+    roundUp(marksFor(regions * REGION_OCTETS)) +
     roundUp(4 * regions)
   );
 }

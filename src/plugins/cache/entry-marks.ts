@@ -1,0 +1,47 @@
+/** What is noted of each entry beside its block, an octet for each: readers write here, too, and wait for nobody. */
+import { LEAST_UNITS } from "../../lib/slab/block-memory.ts";
+
+/** The entry was asked for. */
+const USED = 1;
+/** A refresh in the background is under way. */
+const REFRESHING = 2;
+
+/** No two entries begin in the same pair of units. */
+const SHIFT = Math.log2(LEAST_UNITS);
+
+export class EntryMarks {
+  readonly #marks: Uint8Array;
+
+  /** @param marks as many as `marksFor` says */
+  constructor(marks: Uint8Array) {
+    this.#marks = marks;
+  }
+
+  /** Notes that an entry was asked for. */
+  use(unit: number): void {
+    const mark = this.#marks[unit >> SHIFT] as number;
+    if ((mark & USED) === 0) this.#marks[unit >> SHIFT] = mark | USED;
+  }
+
+  wasUsed(unit: number): boolean {
+    return ((this.#marks[unit >> SHIFT] as number) & USED) !== 0;
+  }
+
+  forgetUse(unit: number): void {
+    this.#marks[unit >> SHIFT] = (this.#marks[unit >> SHIFT] as number) & ~USED;
+  }
+
+  isRefreshing(unit: number): boolean {
+    return ((this.#marks[unit >> SHIFT] as number) & REFRESHING) !== 0;
+  }
+
+  setRefreshing(unit: number, refreshing: boolean): void {
+    const others = (this.#marks[unit >> SHIFT] as number) & ~REFRESHING;
+    this.#marks[unit >> SHIFT] = refreshing ? others | REFRESHING : others;
+  }
+
+  /** For an entry that is new. */
+  clear(unit: number): void {
+    this.#marks[unit >> SHIFT] = 0;
+  }
+}
