@@ -16,8 +16,8 @@ export interface CorefileServerOptions {
   readonly name: string;
   /** Stand in front of all others, in this order. */
   readonly plugins: readonly PluginDefinition<unknown>[];
-  /** Those that stand directly in front of another, in this order. */
-  readonly inFrontOf?: { readonly name: string; readonly plugins: readonly PluginDefinition<unknown>[] };
+  /** Those that stand directly in front of others, in this order. */
+  readonly inFrontOf?: Readonly<Record<string, readonly PluginDefinition<unknown>[]>>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ProcessLog;
@@ -69,9 +69,11 @@ export class CorefileServer {
       ...plugins.map(entryOf),
       ...(await builtInPlugins()).filter((entry) => !own.has(entry.name)),
     ];
-    for (const plugin of inFrontOf?.plugins ?? []) {
-      own.set(plugin.name, plugin);
-      entries = withPlugin(entries, entryOf(plugin), { relation: "before", name: inFrontOf?.name ?? "" });
+    for (const [neighbour, added] of Object.entries(inFrontOf ?? {})) {
+      for (const plugin of added) {
+        own.set(plugin.name, plugin);
+        entries = withPlugin(entries, entryOf(plugin), { relation: "before", name: neighbour });
+      }
     }
     const registry = new PluginRegistry(entries, {
       load: async (entry) => own.get(entry.name) ?? importBuiltIn(entry),

@@ -13,6 +13,8 @@ export interface Daemon {
   /** Throws where it cannot begin. */
   start(): Promise<unknown>;
   stop(): Promise<void>;
+  /** What it does on further signals. */
+  readonly signals?: Readonly<Partial<Record<"SIGHUP" | "SIGUSR1", () => void>>>;
 }
 
 /** A daemon that cannot be made, or go on; the message is one line. */
@@ -118,7 +120,10 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
     log.info(`${signal}: shutting down`);
     resolve(0);
   };
+  // Without a listener SIGUSR1 has Node listen for debuggers.
+  const others = Object.entries({ SIGUSR1: () => undefined, ...daemon.signals });
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  for (const [signal, listener] of others) process.on(signal, listener);
   try {
     await daemon.start();
     return await Promise.race([promise, ended]);
@@ -128,6 +133,7 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
     return error instanceof FatalError ? error.exitCode : 1;
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    for (const [signal, listener] of others) process.off(signal, listener);
     await daemon.stop();
     await log.flush();
   }

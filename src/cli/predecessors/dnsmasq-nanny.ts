@@ -1,4 +1,5 @@
 /** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (kube-dns facts 6.2). */
+import { networkInterfaces } from "node:os";
 import { SystemClock } from "../../lib/clock.ts";
 import { DnsmasqArgumentError } from "../../predecessors/dnsmasq-nanny/dnsmasq-arguments.ts";
 import { DnsmasqNanny } from "../../predecessors/dnsmasq-nanny/dnsmasq-nanny.ts";
@@ -100,6 +101,7 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
       words: end === -1 ? [] : argv.slice(end + 1),
       resolveHost: (host) =>
         /(^|\.)cluster\.local\.?$/.test(host) ? throughKubeDns(host) : systemResolver(host),
+      ownAddresses: () => Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
       clock,
       random: systemRandom(),
       log,
@@ -113,6 +115,7 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
         throw new FatalError(error instanceof Error ? error.message : String(error), code);
       }
     };
-    return await runDaemon({ start, stop: () => nanny.stop() }, log, ended.promise);
+    const signals = { SIGHUP: () => void nanny.refresh(), SIGUSR1: () => nanny.report() };
+    return await runDaemon({ start, stop: () => nanny.stop(), signals }, log, ended.promise);
   });
 }

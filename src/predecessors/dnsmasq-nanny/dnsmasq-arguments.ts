@@ -1,4 +1,5 @@
 /** The command line of dnsmasq, as far as it is about names (kube-dns facts 6.1). */
+import { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { forwardAddress } from "../server-addresses.ts";
 
@@ -11,14 +12,15 @@ export interface DnsmasqSettings {
   readonly logsQueries: boolean;
   readonly readsHosts: boolean;
   readonly hostsFiles: readonly string[];
-  /** Name, then addresses. */
-  readonly hostRecords: readonly (readonly string[])[];
+  readonly hostRecords: readonly HostRecord[];
   /** Seconds; of names that are known here. */
   readonly localTtl: number;
   /** Servers for everything else, as `forward` takes them. */
   readonly servers: readonly string[];
-  /** Domain -> servers; none where its names are known here or nowhere. */
-  readonly domains: ReadonlyMap<string, readonly string[]>;
+  /** Domain -> its servers, or those of all other names; none where its names are known here or nowhere. */
+  readonly domains: ReadonlyMap<string, DomainServers>;
+  /** Names of one label are known here or nowhere. */
+  readonly keepsPlainNames: boolean;
   /** Domain -> addresses; none for NXDOMAIN. */
   readonly addresses: ReadonlyMap<string, readonly string[]>;
   readonly readsResolvConf: boolean;
@@ -29,10 +31,20 @@ export interface DnsmasqSettings {
   readonly minCacheTtl: number;
   /** Seconds that clients are told at the most; 0 for no bound. */
   readonly maxTtl: number;
+  /** Seconds for which a denial without SOA is kept. */
+  readonly negTtl: number;
   /** What is kept from servers, and from clients. */
   readonly filter: QueryFilterSettings;
-  /** Options that were passed over though they would have changed something. */
-  readonly without: readonly string[];
+}
+
+export type DomainServers = readonly string[] | "others";
+
+/** `--host-record`. */
+export interface HostRecord {
+  readonly names: readonly string[];
+  readonly addresses: readonly string[];
+  /** Seconds; that of all names that are known here unless given. */
+  readonly ttl: number | undefined;
 }
 
 export interface QueryFilterSettings {
@@ -119,7 +131,6 @@ const HARMLESS = new Set([
   "no-ident",
   "edns-packet-max",
 ]);
-const WITHOUT_EFFECT = new Set(["neg-ttl"]);
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -127,11 +138,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings {
   const listen: string[] = [];
   const hostsFiles: string[] = [];
-  const hostRecords: string[][] = [];
+  const hostRecords: HostRecord[] = [];
   const servers: string[] = [];
-  const domains = new Map<string, string[]>();
+  const domains = new Map<string, string[] | "others">();
   const addresses = new Map<string, string[]>();
-  const without: string[] = [];
   const rebindOk: string[] = [];
   const filter: Mutable<QueryFilterSettings> = {
     domainNeeded: false,
@@ -160,8 +170,9 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
     maxCacheTtl: undefined,
     minCacheTtl: 0,
     maxTtl: 0,
+    negTtl: 0,
+    keepsPlainNames: false,
     filter,
-    without,
   };
   const count = (name: string, value: string): number => {
     if (!/^\d{1,9}$/.test(value)) throw new DnsmasqArgumentError(`dnsmasq: bad option: --${name}=${value}`);
@@ -171,6 +182,7 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
     switch (name) {
       case "port":
         settings.port = count(name, value);
+        if (settings.port > MAX_PORT) throw new DnsmasqArgumentError(`dnsmasq: bad port: --port=${value}`);
         break;
       case "cache-size":
         settings.cacheSize = count(name, value);
@@ -186,6 +198,9 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
         break;
       case "max-ttl":
         settings.maxTtl = count(name, value);
+        break;
+      case "neg-ttl":
+        settings.negTtl = count(name, value);
         break;
       case "domain-needed":
         filter.domainNeeded = true;
@@ -203,14 +218,15 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
         filter.rebindLocalhostOk = true;
         break;
       case "rebind-domain-ok":
-        rebindOk.push(...value.split("/").filter((domain) => domain !== ""));
+        for (const domain of value.split("/").filter((each) => each !== ""))
+          rebindOk.push(checkedDomain(domain, `--rebind-domain-ok=${value}`));
         break;
       case "interface":
         // dnsmasq takes the loopback interface with any other.
-        listen.push(...value.split(","), ...(listen.includes("lo") ? [] : ["lo"]));
+        listen.push(...checkedEach(name, value, isInterfaceName), ...(listen.includes("lo") ? [] : ["lo"]));
         break;
       case "listen-address":
-        listen.push(...value.split(","));
+        listen.push(...checkedEach(name, value, (word) => parseIpAddress(word) !== undefined));
         break;
       case "no-negcache":
         settings.keepsDenials = false;
@@ -234,30 +250,47 @@ export function readDnsmasqArguments(words: readonly string[]): DnsmasqSettings 
         hostsFiles.push(value);
         break;
       case "host-record":
-        hostRecords.push(value.split(",").filter((each) => !/^\d+$/.test(each)));
+        hostRecords.push(readHostRecord(value));
         break;
       case "server":
       case "local":
-        readServer(value, servers, domains);
+        if (value === "//") settings.keepsPlainNames = true;
+        else readServer(value, servers, domains);
         break;
       case "address":
         readAddress(value, addresses);
         break;
       default:
-        if (HARMLESS.has(name)) break;
-        if (!WITHOUT_EFFECT.has(name))
+        if (!HARMLESS.has(name))
           throw new DnsmasqArgumentError(
             `dnsmasq: bad command line options: unrecognized option '--${name}'`,
           );
-        without.push(name);
     }
   }
   return settings;
 }
 
+const MAX_PORT = 65_535;
+
+function isInterfaceName(word: string): boolean {
+  return /^[^\s/"'{}]{1,15}$/.test(word);
+}
+
+/** The words of a list with commas. */
+function checkedEach(name: string, value: string, isFine: (word: string) => boolean): string[] {
+  const words = value.split(",");
+  if (words.every((word) => isFine(word))) return words;
+  throw new DnsmasqArgumentError(`dnsmasq: bad option: --${name}=${value}`);
+}
+
 function* options(words: readonly string[]): Generator<readonly [string, string]> {
   for (let index = 0; index < words.length; index++) {
-    const word = words[index] ?? "";
+    let word = words[index] ?? "";
+    // Switches of one letter may stand together, with one that takes a value behind them.
+    for (let letter = SHORT[word[1] ?? ""]; /^-[A-Za-z]{2}/.test(word) && isSwitch(letter); letter = SHORT[word[1] ?? ""]) {
+      yield [letter, ""];
+      word = `-${word.slice(2)}`;
+    }
     const long = /^--([a-z0-9-]+)(?:=(.*))?$/s.exec(word);
     const short = /^-([A-Za-z])(.*)$/s.exec(word);
     const name = long?.[1] ?? SHORT[short?.[1] ?? ""];
@@ -277,24 +310,53 @@ function* options(words: readonly string[]): Generator<readonly [string, string]
   }
 }
 
+function isSwitch(name: string | undefined): name is string {
+  return name !== undefined && !WITH_VALUE.has(name) && !WITH_OPTIONAL_VALUE.has(name) && name !== "conf-file";
+}
+
 /** `ip#port`, `/domain/…/ip#port`, `/domain/` for names that nobody is asked for, `/domain/#` for the servers of all others. */
-function readServer(value: string, servers: string[], domains: Map<string, string[]>): void {
+function readServer(value: string, servers: string[], domains: Map<string, string[] | "others">): void {
   if (!value.startsWith("/")) {
     servers.push(serverAddress(value, value));
     return;
   }
   const parts = value.slice(1).split("/");
   const address = parts.pop() ?? "";
-  for (const domain of parts) {
-    const known = domains.get(domain) ?? [];
-    if (address !== "" && address !== "#") known.push(serverAddress(address, value));
-    if (address !== "#") domains.set(domain, known);
+  for (const domain of parts.map((part) => checkedDomain(part, `--server=${value}`))) {
+    if (address === "#") {
+      domains.set(domain, "others");
+      continue;
+    }
+    const known = domains.get(domain);
+    const own = known === undefined || known === "others" ? [] : known;
+    if (address !== "") own.push(serverAddress(address, value));
+    domains.set(domain, own);
   }
+}
+
+/** In lower case, without dots at its ends. */
+function checkedDomain(text: string, option: string): string {
+  const domain = text.toLowerCase().replaceAll(/^\.|\.$/g, "");
+  if (domain === "#" || (/^[^\s"'{}*\\]+$/.test(domain) && Name.tryParse(`${domain}.`) !== undefined)) return domain;
+  throw new DnsmasqArgumentError(`dnsmasq: bad domain '${text}' in ${option}`);
+}
+
+/** `NAME,…[,ADDRESS…][,TTL]`. */
+function readHostRecord(value: string): HostRecord {
+  const words = value.split(",").map((word) => word.trim());
+  const last = words.at(-1) ?? "";
+  const ttl = words.length > 1 && /^\d{1,9}$/.test(last) ? Number(last) : undefined;
+  const rest = ttl === undefined ? words : words.slice(0, -1);
+  const addresses = rest.filter((word) => parseIpAddress(word) !== undefined);
+  const names = rest.filter((word) => parseIpAddress(word) === undefined);
+  if (names.length === 0 || names.some((name) => name === "" || Name.tryParse(name) === undefined))
+    throw new DnsmasqArgumentError(`dnsmasq: bad host-record at --host-record=${value}`);
+  return { names, addresses, ttl };
 }
 
 function serverAddress(text: string, whole: string): string {
   const [, host = "", port = ""] = /^\[?([^\]#@]+)\]?(?:#(\d{1,5}))?(?:@.*)?$/.exec(text) ?? [];
-  if (parseIpAddress(host) === undefined)
+  if (parseIpAddress(host) === undefined || Number(port) > MAX_PORT)
     throw new DnsmasqArgumentError(`dnsmasq: bad address in --server=${whole}`);
   return forwardAddress({ address: host, port });
 }
@@ -308,7 +370,7 @@ function readAddress(value: string, addresses: Map<string, string[]>): void {
     (address !== "" && address !== "#" && parseIpAddress(address) === undefined)
   )
     throw new DnsmasqArgumentError(`dnsmasq: bad option: --address=${value}`);
-  for (const domain of parts) {
+  for (const domain of parts.map((part) => checkedDomain(part, `--address=${value}`))) {
     const known = addresses.get(domain) ?? [];
     if (address === "#") known.push("0.0.0.0", "::");
     else if (address !== "") known.push(address);

@@ -94,8 +94,10 @@ test("the arguments of the addon are understood", () => {
       ["gone.local", []],
     ],
   );
-  assert.deepEqual(settings.hostRecords, [["h.local", "192.0.2.7", "2001:db8::7"]]);
-  assert.deepEqual([settings.hostsFiles, settings.without], [["/etc/more"], []]);
+  assert.deepEqual(settings.hostRecords, [
+    { names: ["h.local"], addresses: ["192.0.2.7", "2001:db8::7"], ttl: 60 },
+  ]);
+  assert.deepEqual(settings.hostsFiles, ["/etc/more"]);
   assert.equal(settings.filter.domainNeeded, true);
 });
 
@@ -105,6 +107,15 @@ for (const [words, message] of [
   [["--server=/a/nowhere"], /bad address in --server=\/a\/nowhere/],
   [["--address=a"], /bad option: --address=a/],
   [["-c"], /'-c' needs a value/],
+  [["--port=99999"], /bad port: --port=99999/],
+  [["--server=192.0.2.1#99999"], /bad address in --server=192\.0\.2\.1#99999/],
+  [["--server=/*.a/192.0.2.1"], /bad domain '\*\.a'/],
+  [["--server=//192.0.2.1"], /bad domain ''/],
+  [["--address=/a{/192.0.2.1"], /bad domain 'a\{'/],
+  [["--rebind-domain-ok=/a{/"], /bad domain 'a\{'/],
+  [["--listen-address=here"], /bad option: --listen-address=here/],
+  [["--interface=a{"], /bad option: --interface=a\{/],
+  [["--host-record=192.0.2.1"], /bad host-record/],
 ] as const) {
   test(`refuses ${words.join(" ")}`, () => {
     assert.throws(
@@ -113,3 +124,11 @@ for (const [words, message] of [
     );
   });
 }
+
+test("letters of switches may stand together", () => {
+  const settings = readDnsmasqArguments(["-kNRp", "5353", "-hqc77"]);
+  assert.deepEqual(
+    [settings.keepsDenials, settings.readsResolvConf, settings.port, settings.readsHosts, settings.cacheSize],
+    [false, false, 5353, false, 77],
+  );
+});

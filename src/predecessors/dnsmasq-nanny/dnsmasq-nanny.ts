@@ -1,9 +1,13 @@
 /** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (kube-dns facts 6.2). */
-import { readdir } from "node:fs/promises";
-import { readTextFile } from "../../lib/bounded-file.ts";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Name } from "../../dns/name.ts";
+import { readBoundedFile, readTextFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { ProcessLog } from "../../lib/log.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { CacheView } from "../../plugin/cache-view.ts";
 import type { Random } from "../../plugin/site.ts";
 import { parseNameservers } from "../../upstream/resolv-conf.ts";
 import { CorefileServer } from "../corefile-server.ts";
@@ -12,9 +16,11 @@ import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { EMPTY_KUBE_DNS_CONFIG } from "../kube-dns/config-map.ts";
 import { ConfigUpdates } from "../kube-dns/config-updates.ts";
 import { forwardAddress, type HostResolver } from "../server-addresses.ts";
+import { datedDenials, plainDenials } from "./bare-denials.ts";
 import { type FolderReader, withConfFiles } from "./conf-files.ts";
 import { type DnsmasqSettings, readDnsmasqArguments } from "./dnsmasq-arguments.ts";
 import { DnsmasqProcess } from "./dnsmasq-process.ts";
+import { LocalNames, localNamesPlugin } from "./local-names.ts";
 import { nannyArguments } from "./nanny-arguments.ts";
 import { nannyCorefile } from "./nanny-corefile.ts";
 import { QUERY_FILTER } from "./query-filter.ts";
@@ -33,6 +39,8 @@ export interface DnsmasqNannyOptions {
   /** Milliseconds between two reports of statistics in the log; 0 for never. */
   readonly logInterval: number;
   readonly resolveHost: HostResolver;
+  /** IP addresses of this machine. */
+  readonly ownAddresses: () => readonly string[];
   readonly clock: Clock;
   readonly random: Random;
   readonly log: ProcessLog;
@@ -57,6 +65,9 @@ export class DnsmasqNanny {
   readonly #server: CorefileServer;
   readonly #process: DnsmasqProcess | undefined;
   readonly #folder: ConfigDirectory;
+  #settings: DnsmasqSettings = readDnsmasqArguments([]);
+  #names = new LocalNames(this.#settings);
+  #caches: readonly CacheView[] = [];
   #reports: Timer | undefined;
   #inForce = "";
   #hasStarted = false;
@@ -68,7 +79,12 @@ export class DnsmasqNanny {
       ...options,
       name: "dnsmasq-nanny",
       plugins: [this.#statistics.front],
-      inFrontOf: { name: "forward", plugins: [QUERY_FILTER, this.#statistics.forwarded] },
+      inFrontOf: {
+        cache: [localNamesPlugin(() => this.#names, (caches) => {
+            this.#caches = caches;
+          }), plainDenials],
+        forward: [QUERY_FILTER, this.#statistics.forwarded, datedDenials(() => this.#settings.negTtl)],
+      },
       metrics: this.#metrics,
       onFatal: failed,
     });
@@ -89,7 +105,7 @@ export class DnsmasqNanny {
     if (this.#inForce === "") await this.#take(EMPTY_KUBE_DNS_CONFIG);
     this.#hasStarted = true;
     const { logInterval, clock } = this.#options;
-    if (logInterval > 0) this.#reports = clock.every(logInterval, () => this.#report());
+    if (logInterval > 0) this.#reports = clock.every(logInterval, () => this.report());
   }
 
   async stop(): Promise<void> {
@@ -97,6 +113,26 @@ export class DnsmasqNanny {
     await this.#folder.stop();
     await this.#process?.stop();
     await this.#server.stop();
+  }
+
+  /** Writes statistics to the log: SIGUSR1 of dnsmasq. */
+  report(): void {
+    if (this.#process !== undefined) this.#process.signal("SIGUSR1");
+    else for (const line of this.#statistics.lines()) this.#options.log.info(line);
+  }
+
+  /** Reads the hosts files anew and forgets what is kept: SIGHUP of dnsmasq. */
+  async refresh(): Promise<void> {
+    if (this.#process !== undefined) {
+      this.#process.signal("SIGHUP");
+      return;
+    }
+    const settings = this.#settings;
+    const names = await this.#readNames(settings);
+    if (settings !== this.#settings) return;
+    this.#names = names;
+    for (const cache of this.#caches) cache.forget(Name.root, true);
+    this.#options.log.info("cleared cache, read hosts files");
   }
 
   async #take(config: KubeDnsConfig): Promise<void> {
@@ -117,40 +153,64 @@ export class DnsmasqNanny {
   }
 
   async #serve(settings: DnsmasqSettings): Promise<void> {
-    const { log } = this.#options;
-    for (const name of settings.without) log.warning(`dnsmasq's option --${name} has no effect here`);
-    const servers = [...settings.servers];
-    if (settings.readsResolvConf && servers.length === 0) {
-      const found = parseNameservers(await readTextFile(settings.resolvConf).catch(() => ""));
-      servers.push(...found.map(({ host }) => forwardAddress({ address: host, port: "" })));
+    const names = await this.#readNames(settings);
+    const servers = [...settings.servers, ...(await this.#systemServers(settings))];
+    const before = [this.#settings, this.#names] as const;
+    [this.#settings, this.#names] = [settings, names];
+    try {
+      await this.#server.serve(nannyCorefile({ settings, servers }));
+    } catch (error) {
+      [this.#settings, this.#names] = before;
+      throw error;
     }
-    const hostLines: string[] = [];
-    for (const file of settings.hostsFiles) {
+    const domainServers = [...settings.domains.values()].flatMap((own) => (own === "others" ? [] : own));
+    this.#statistics.described = {
+      cacheSize: settings.cacheSize,
+      keepsDenials: settings.keepsDenials,
+      servers: [...new Set([...domainServers, ...servers])].map(withPort),
+    };
+  }
+
+  /** Those of resolv.conf, which are asked as well unless `--no-resolv` says otherwise. */
+  async #systemServers({ readsResolvConf, resolvConf, port }: DnsmasqSettings): Promise<string[]> {
+    if (!readsResolvConf) return [];
+    const { log, ownAddresses } = this.#options;
+    const own = port === DNS_PORT ? ownAddresses() : [];
+    const found = parseNameservers(await readTextFile(resolvConf).catch(() => "")).map(({ host }) => host);
+    for (const host of found)
+      if (own.includes(host)) log.warning(`ignoring nameserver ${host} of ${resolvConf}: it is this server`);
+    return found
+      .filter((host) => !own.includes(host))
+      .map((address) => forwardAddress({ address, port: "" }));
+  }
+
+  async #readNames(settings: DnsmasqSettings): Promise<LocalNames> {
+    const names = new LocalNames(settings);
+    for (const path of [...(settings.readsHosts ? ["/etc/hosts"] : []), ...settings.hostsFiles]) {
       try {
-        hostLines.push(...readHosts(await readTextFile(file)));
+        for (const file of await hostsFilesAt(path)) await names.addFile(await readBoundedFile(file));
       } catch (error) {
-        log.error(
-          `failed to load names from ${file}: ${error instanceof Error ? error.message : String(error)}`,
+        this.#options.log.error(
+          `failed to load names from ${path}: ${error instanceof Error ? error.message : String(error)}`,
         );
       }
     }
-    await this.#server.serve(nannyCorefile({ settings, servers, hostLines }));
-    this.#statistics.cacheSize = settings.cacheSize;
-    const everybody = new Set([...[...settings.domains.values()].flat(), ...servers]);
-    this.#statistics.servers = [...everybody].map((server) =>
-      /^[^:]+$/.test(server) ? `${server}:53` : /^[^[].*:.*:/.test(server) ? `[${server}]:53` : server,
-    );
-  }
-
-  #report(): void {
-    if (this.#process !== undefined) this.#process.writeStatistics();
-    else for (const line of this.#statistics.lines()) this.#options.log.info(line);
+    return names;
   }
 }
 
-function readHosts(text: string): string[] {
-  return text
-    .split("\n")
-    .map((line) => line.replace(/#.*/s, "").trim())
-    .filter((line) => /^[0-9a-fA-F:.]+\s+\S/.test(line));
+const DNS_PORT = 53;
+
+/** A file, or those of a folder. */
+async function hostsFilesAt(path: string): Promise<string[]> {
+  if (path === "/dev/null") return [];
+  if (!(await stat(path)).isDirectory()) return [path];
+  const names = (await FILES.list(path)).filter((name) => !/^[.#]|[~#]$/.test(name));
+  return names.toSorted().map((name) => join(path, name));
+}
+
+/** As metrics name upstreams. */
+function withPort(server: string): string {
+  if (parseIpAddress(server) === undefined) return server;
+  return forwardAddress({ address: server, port: String(DNS_PORT) });
 }

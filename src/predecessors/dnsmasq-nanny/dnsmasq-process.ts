@@ -32,9 +32,8 @@ export class DnsmasqProcess {
     });
   }
 
-  /** Has it write its statistics to the log. */
-  writeStatistics(): void {
-    this.#child?.kill("SIGUSR1");
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
   }
 
   /** Resolves when it has gone. */

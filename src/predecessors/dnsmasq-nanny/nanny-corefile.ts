@@ -1,6 +1,7 @@
 /** What dnsmasq would do by its arguments, as a Corefile. */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { DATED_DENIALS, PLAIN_DENIALS } from "./bare-denials.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
+import { LOCAL_NAMES, zoneOf } from "./local-names.ts";
 import { FILTER } from "./query-filter.ts";
 import { FORWARDED, STATISTICS } from "./statistics.ts";
 
@@ -8,46 +9,36 @@ export interface NannyServing {
   readonly settings: DnsmasqSettings;
   /** Servers for everything that no other line names. */
   readonly servers: readonly string[];
-  /** Lines of further hosts files. */
-  readonly hostLines: readonly string[];
 }
 
 /** What `cache` holds at the least. */
 const MIN_CAPACITY = 1024;
 
-/** What `cache` keeps an answer for unless told otherwise. */
-const LONGEST_TTL = 3600;
+/** Seconds; there is no bound to what dnsmasq keeps. */
+const LONGEST_TTL = 31 * 86_400;
 
-export function nannyCorefile({ settings, servers, hostLines }: NannyServing): string {
-  const { port, listen, logsQueries, addresses, domains } = settings;
+export function nannyCorefile({ settings, servers }: NannyServing): string {
+  const { port, listen, logsQueries, domains, strictOrder, maxTtl } = settings;
   const lines = [
     `.:${port} {`,
     ...(listen.length === 0 ? [] : [`    bind ${listen.join(" ")}`]),
-    `    ${STATISTICS}`,
-    `    ${FORWARDED}`,
+    ...[STATISTICS, FORWARDED, LOCAL_NAMES, PLAIN_DENIALS, DATED_DENIALS].map((name) => `    ${name}`),
     ...filterLines(settings),
     "    errors",
     ...(logsQueries ? ["    log"] : []),
-    "    chaos",
-    ...(settings.maxTtl > 0 ? [`    rewrite ttl regex .* 0-${settings.maxTtl}`] : []),
+    ...(maxTtl > 0 ? [`    rewrite ttl regex .* 0-${maxTtl}`] : []),
     ...cacheLines(settings),
     // dnsmasq says so of all that it answers.
     ...block("header", ["response set ra"]),
-    ...[...addresses].flatMap(([domain, fixed]) => templateLines(domain, fixed, settings.localTtl)),
-    ...hostsLines(settings, hostLines),
   ];
   // The longest suffix wins, and a domain of its own is asked for nowhere else.
-  const routes = [...domains].toSorted(([left], [right]) => labels(right) - labels(left));
-  const local = routes.filter(([, list]) => list.length === 0).map(([domain]) => domain);
-  for (const domain of local) lines.push(...block(`template ANY ANY ${domain}`, ["rcode NXDOMAIN"]));
-  for (const [domain, list] of routes)
-    if (list.length > 0) lines.push(...forwardLines(domain, list, settings.strictOrder));
-  if (servers.length > 0) lines.push(...forwardLines(".", servers, settings.strictOrder));
+  const routes = [...domains].toSorted(([left], [right]) => zoneOf(right).labelCount - zoneOf(left).labelCount);
+  for (const [domain, own] of routes) {
+    const list = own === "others" ? servers : own;
+    if (list.length > 0) lines.push(...forwardLines(String(zoneOf(domain)), list, strictOrder));
+  }
+  if (servers.length > 0) lines.push(...forwardLines(".", servers, strictOrder));
   return `${[...lines, "}"].join("\n")}\n`;
-}
-
-function labels(domain: string): number {
-  return domain.split(".").length;
 }
 
 function filterLines({ filter, domains }: DnsmasqSettings): string[] {
@@ -64,50 +55,15 @@ function filterLines({ filter, domains }: DnsmasqSettings): string[] {
   ]);
 }
 
-function cacheLines({ cacheSize, keepsDenials, maxCacheTtl, minCacheTtl }: DnsmasqSettings): string[] {
+function cacheLines({ cacheSize, keepsDenials, maxCacheTtl = 0, minCacheTtl }: DnsmasqSettings): string[] {
   if (cacheSize === 0) return [];
   const capacity = Math.max(MIN_CAPACITY, cacheSize);
-  const longest = maxCacheTtl === undefined || maxCacheTtl === 0 ? undefined : maxCacheTtl;
-  const ttl = longest === undefined ? "" : ` ${longest}`;
-  const success =
-    minCacheTtl === 0 ? ttl : ` ${Math.max(longest ?? LONGEST_TTL, minCacheTtl)} ${minCacheTtl}`;
+  const longest = maxCacheTtl === 0 ? LONGEST_TTL : maxCacheTtl;
   return block("cache", [
-    `success ${capacity}${success}`,
-    ...(keepsDenials ? [`denial ${capacity}${ttl}`] : ["disable denial"]),
+    `success ${capacity} ${Math.max(longest, minCacheTtl)} ${minCacheTtl}`,
+    ...(keepsDenials ? [`denial ${capacity} ${longest} 0`] : ["disable denial"]),
     "servfail 0",
   ]);
-}
-
-/** A fixed answer for a domain and all below it; none for a name that is not there. */
-function templateLines(domain: string, addresses: readonly string[], ttl: number): string[] {
-  const zone = domain === "#" || domain === "" ? "." : domain;
-  if (addresses.length === 0) return block(`template ANY ANY ${zone}`, ["rcode NXDOMAIN"]);
-  const families: [string, string[]][] = [
-    ["A", addresses.filter((each) => parseIpAddress(each)?.length === 4)],
-    ["AAAA", addresses.filter((each) => parseIpAddress(each)?.length === 16)],
-  ];
-  return [
-    ...families.flatMap(([type, fixed]) =>
-      fixed.length === 0
-        ? []
-        : block(
-            `template IN ${type} ${zone}`,
-            fixed.map((each) => `answer "{{ .Name }} ${ttl} IN ${type} ${each}"`),
-          ),
-    ),
-    ...block(`template ANY ANY ${zone}`, ["rcode NOERROR"]),
-  ];
-}
-
-function hostsLines(settings: DnsmasqSettings, more: readonly string[]): string[] {
-  const { readsHosts, hostRecords, localTtl } = settings;
-  const records = hostRecords.flatMap(([name = "", ...addresses]) =>
-    addresses.map((address) => `${address} ${name}`),
-  );
-  const inline = [...records, ...more];
-  if (!readsHosts && inline.length === 0) return [];
-  const file = readsHosts ? "/etc/hosts" : "/dev/null";
-  return block(`hosts ${file}`, [...inline, `ttl ${Math.max(1, localTtl)}`, "fallthrough"]);
 }
 
 function forwardLines(zone: string, servers: readonly string[], strictOrder: boolean): string[] {

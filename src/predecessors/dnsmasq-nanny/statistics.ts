@@ -1,20 +1,36 @@
 /** dnsmasq's statistics, for who asks for TXT records of class CHAOS (kube-dns facts 6.1). */
-import { RecordClass } from "../../dns/numbers.ts";
+import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
+import { version } from "../../lib/version.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
 import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
+import type { Query } from "../../plugin/query.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import { authorityHolds } from "../../plugin/response-type.ts";
 
 /** Directives of this command. */
 export const STATISTICS = "dnsmasq_statistics";
 export const FORWARDED = "dnsmasq_forwarded";
 
+/** Answers that do not help who asked. */
+const ERRORS: ReadonlySet<string> = new Set(["SERVFAIL", "REFUSED", "NOTIMP", "FORMERR"]);
+
+type LabelFilter = (label: (name: string) => string) => boolean;
+
+/** What the numbers are about. */
+export interface Described {
+  /** As on the command line; 0 where nothing is kept. */
+  readonly cacheSize: number;
+  readonly keepsDenials: boolean;
+  /** `ADDRESS:PORT`, as metrics name upstreams. */
+  readonly servers: readonly string[];
+}
+
 export class Statistics {
-  cacheSize = 0;
-  /** As `servers.bind` lists them. */
-  servers: readonly string[] = [];
+  described: Described = { cacheSize: 0, keepsDenials: false, servers: [] };
   readonly #metrics: MetricsRegistry;
   #asked = 0;
   #forwarded = 0;
@@ -24,7 +40,7 @@ export class Statistics {
     this.#metrics = metrics;
   }
 
-  /** Stands in front of everything: counts queries, and answers for the statistics. */
+  /** Stands in front of everything: counts queries, and answers those of class CHAOS. */
   readonly front: PluginDefinition<unknown> = definePlugin({
     name: STATISTICS,
     summary: "Tells dnsmasq's statistics.",
@@ -32,16 +48,8 @@ export class Statistics {
     allClasses: true,
     create: () => ({
       handle: (query, next) => {
-        if (query.class !== RecordClass.CH) {
-          this.#asked++;
-          return next(query);
-        }
-        const texts =
-          query.type === RecordType.TXT ? this.#texts(query.name.toLowerCase().toString()) : undefined;
-        if (texts === undefined) return next(query);
-        const strings = texts.map((text) => new TextEncoder().encode(text));
-        const record = { ...TXT.create(query.name, 0, { strings }), class: RecordClass.CH };
-        return query.reply({ authoritative: true, recursionAvailable: true, answer: [record] });
+        this.#asked++;
+        return query.class === RecordClass.CH ? this.#tell(query) : next(query);
       },
     }),
   });
@@ -53,7 +61,7 @@ export class Statistics {
     config: bareDirective(),
     create: () => {
       const count = (outcome: Outcome): Outcome => {
-        if (outcome.kind === "reply" && outcome.answer.length > 0) this.#insertions += outcome.answer.length;
+        if (outcome.kind === "reply" && this.#isKept(outcome)) this.#insertions++;
         return outcome;
       };
       return {
@@ -66,26 +74,53 @@ export class Statistics {
     },
   });
 
-  #texts(name: string): readonly string[] | undefined {
+  #isKept({ rcode, truncated, sections }: Reply): boolean {
+    const { cacheSize, keepsDenials } = this.described;
+    if (cacheSize === 0 || truncated || sections.minimalTtl(1) === 0) return false;
+    if (rcode === Rcode.NOERROR && sections.answerCount > 0) return true;
+    const isDenial = rcode === Rcode.NOERROR || rcode === Rcode.NXDOMAIN;
+    return isDenial && keepsDenials && authorityHolds(sections, RecordType.SOA);
+  }
+
+  #tell(query: Query): Outcome {
+    const texts =
+      query.type === RecordType.TXT ? this.#texts(query.name.toLowerCase().toString()) : undefined;
+    if (texts === undefined) return query.reply({ rcode: Rcode.NOTIMP, recursionAvailable: true });
+    const records = texts.map((strings) => ({
+      ...TXT.create(query.name, 0, { strings: strings.map((text) => new TextEncoder().encode(text)) }),
+      class: RecordClass.CH,
+    }));
+    return query.reply({ authoritative: true, recursionAvailable: true, answer: records });
+  }
+
+  /** The strings of each record. */
+  #texts(name: string): string[][] | undefined {
     switch (name) {
+      case "version.bind.":
+        return [[`Portolan-${version}`]];
+      case "authors.bind.":
+      case "copyright.bind.":
+        return [["Portolan authors"]];
       case "cachesize.bind.":
-        return [String(this.cacheSize)];
+        return [[String(this.described.cacheSize)]];
       case "insertions.bind.":
-        return [String(this.cacheSize === 0 ? 0 : this.#insertions)];
+        return [[String(this.#insertions)]];
       case "evictions.bind.":
-        return [String(this.#sum("coredns_cache_evictions_total"))];
+        return [[String(this.#evictions())]];
       case "misses.bind.":
-        return [String(this.#forwarded)];
+        return [[String(this.#forwarded)]];
       case "hits.bind.":
-        return [String(this.#asked - this.#forwarded)];
+        // This query is answered here as well, and counts for the next one who asks.
+        return [[String(this.#hits() - 1)]];
       case "auth.bind.":
-        return ["0"];
+        return [["0"]];
       case "servers.bind.":
-        return this.servers.map((server) => {
-          const queries = this.#sum("coredns_proxy_request_duration_seconds", server);
-          const failures = this.#sum("coredns_proxy_healthcheck_failures_total", server);
-          return `${server.replace(/:(\d+)$/, "#$1")} ${queries} ${failures}`;
-        });
+        return [
+          this.described.servers.map((server) => {
+            const { sent, failed } = this.#exchanges(server);
+            return `${server.replace(/:(\d+)$/, "#$1").replaceAll(/[[\]]/g, "")} ${sent} ${failed}`;
+          }),
+        ];
       default:
         return undefined;
     }
@@ -93,21 +128,47 @@ export class Statistics {
 
   /** For the log. */
   lines(): string[] {
-    const evictions = this.#sum("coredns_cache_evictions_total");
+    const { cacheSize, servers } = this.described;
     return [
-      `cache size ${this.cacheSize}, ${evictions}/${this.#insertions} cache insertions re-used unexpired cache entries.`,
-      `queries forwarded ${this.#forwarded}, queries answered locally ${this.#asked - this.#forwarded}`,
+      `cache size ${cacheSize}, ${this.#evictions()}/${this.#insertions} cache insertions re-used unexpired cache entries.`,
+      `queries forwarded ${this.#forwarded}, queries answered locally ${this.#hits()}`,
+      ...servers.map((server) => {
+        const { sent, failed } = this.#exchanges(server);
+        const name = server.replace(/:(\d+)$/, "#$1").replaceAll(/[[\]]/g, "");
+        return `server ${name}: queries sent ${sent}, retried or failed ${failed}`;
+      }),
     ];
   }
 
-  /** Of a histogram how often something was observed. @param to of one upstream alone */
-  #sum(name: string, to?: string): number {
+  /** A query that is asked for elsewhere once more after a failure is forwarded twice. */
+  #hits(): number {
+    return Math.max(0, this.#asked - this.#forwarded);
+  }
+
+  #evictions(): number {
+    return this.#sum("coredns_cache_evictions_total", () => true);
+  }
+
+  /** Queries that one server was sent, and those that it did not answer, or with an error. */
+  #exchanges(server: string): { readonly sent: number; readonly failed: number } {
+    const isTo: LabelFilter = (label) => label("to") === server;
+    const sent =
+      this.#sum("coredns_proxy_conn_cache_hits_total", isTo) +
+      this.#sum("coredns_proxy_conn_cache_misses_total", isTo);
+    const answered = this.#sum(
+      "coredns_proxy_request_duration_seconds",
+      (label) => isTo(label) && !ERRORS.has(label("rcode")),
+    );
+    return { sent, failed: Math.max(0, sent - answered) };
+  }
+
+  /** Of a histogram how often something was observed. */
+  #sum(name: string, counts: LabelFilter): number {
     let sum = 0;
     for (const family of this.#metrics.snapshot()) {
       if (family.name !== name) continue;
-      const place = family.labels.indexOf("to");
       for (const { labelValues, numbers } of family.series) {
-        if (to !== undefined && labelValues[place] !== to) continue;
+        if (!counts((label) => labelValues[family.labels.indexOf(label)] ?? "")) continue;
         const counted = family.type === "histogram" ? numbers.subarray(0, -1) : numbers;
         for (const number of counted) sum += number;
       }

@@ -1,0 +1,202 @@
+/**
+ * Names that dnsmasq answers for itself (dnsmasq(8); kube-dns facts 6.1): of hosts files and `--host-record` first, then by the longest
+ * domain of `--address`, `--local` and `--server` that has something to say about the type.
+ */
+import { A, AAAA, addressOfReverseName, Name, PTR, type ResourceRecord } from "../../dns/index.ts";
+import { Rcode, RecordClass } from "../../dns/numbers.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
+import { CACHE, type CacheView } from "../../plugin/cache-view.ts";
+import { bareDirective } from "../../plugin/config/schema.ts";
+import { definePlugin, type Outcome, type PluginDefinition, type Query, ZoneList } from "../../plugin/index.ts";
+import type { Next } from "../../plugin/handler.ts";
+import { HostTable } from "../../plugins/hosts/host-table.ts";
+import { type HostsLine, readHostsFile } from "../../plugins/hosts/hosts-file.ts";
+import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
+
+/** Directive of this command; it stands in front of `cache`, as what is known here is not kept. */
+export const LOCAL_NAMES = "dnsmasq_local";
+
+/** What is said of a domain and all names below it. */
+interface Rule {
+  readonly zone: Name;
+  readonly ipv4: string[];
+  readonly ipv6: string[];
+  /** `--address` without an address: nothing exists there. */
+  isNowhere: boolean;
+  /** No server is asked. */
+  isLocal: boolean;
+  /** It has servers, or those of all other names. */
+  isRouted: boolean;
+  /** That of the next shorter domain. */
+  parent: Rule | undefined;
+}
+
+/** Names with one TTL. */
+interface Hosts {
+  readonly ttl: number;
+  readonly table: HostTable;
+}
+
+export class LocalNames {
+  readonly #hosts: Hosts[] = [];
+  readonly #rules = new Map<Name, Rule>();
+  readonly #zones: ZoneList;
+  readonly #ttl: number;
+  readonly #keepsPlainNames: boolean;
+
+  constructor({ localTtl, hostRecords, addresses, domains, keepsPlainNames }: DnsmasqSettings) {
+    this.#ttl = localTtl;
+    this.#keepsPlainNames = keepsPlainNames;
+    for (const { names, addresses: own, ttl = localTtl } of hostRecords)
+      for (const address of own) this.#add({ octets: octetsOf(address), names }, ttl);
+    for (const [domain, fixed] of addresses) {
+      const rule = this.#ruleOf(domain);
+      rule.isNowhere = fixed.length === 0;
+      for (const address of fixed) (octetsOf(address).length === 4 ? rule.ipv4 : rule.ipv6).push(address);
+    }
+    for (const [domain, servers] of domains) {
+      const rule = this.#ruleOf(domain);
+      if (servers === "others" || servers.length > 0) rule.isRouted = true;
+      else rule.isLocal = true;
+    }
+    this.#zones = new ZoneList([...this.#rules.keys()]);
+    for (const rule of this.#rules.values())
+      rule.parent = rule.zone.parent && this.#ruleFor(rule.zone.parent);
+  }
+
+  /** Adds the lines of a hosts file. */
+  async addFile(content: Uint8Array): Promise<void> {
+    await readHostsFile(content, (line) => this.#add(line, this.#ttl));
+  }
+
+  answer(query: Query, next: Next): Outcome | Promise<Outcome> {
+    if (query.class !== RecordClass.IN) return next(query);
+    const { name, type } = query;
+    const hosts = type === RecordType.PTR ? this.#reverse(query) : this.#addresses(query);
+    if (hosts !== undefined && hosts.length > 0) return found(query, hosts);
+    const isKnown = hosts !== undefined;
+    for (let rule = this.#ruleFor(name); rule !== undefined; rule = rule.parent) {
+      const records = [
+        ...(rule.ipv4.length > 0 && asksFor(type, RecordType.A) ? this.#a(name, rule.ipv4, this.#ttl) : []),
+        ...(rule.ipv6.length > 0 && asksFor(type, RecordType.AAAA)
+          ? this.#aaaa(name, rule.ipv6, this.#ttl)
+          : []),
+      ];
+      if (records.length > 0) return found(query, records);
+      if (rule.isRouted) return isKnown ? exists(query, next) : next(query);
+      if (rule.isLocal || rule.isNowhere)
+        return denied(query, isKnown || rule.ipv4.length + rule.ipv6.length > 0);
+    }
+    if (this.#keepsPlainNames && name.labelCount === 1) return denied(query, isKnown);
+    return isKnown ? exists(query, next) : next(query);
+  }
+
+  /** Of a name that is known; `undefined` for any other. */
+  #addresses(query: Query): ResourceRecord[] | undefined {
+    const { name, type } = query;
+    const octets = name.folded;
+    let records: ResourceRecord[] | undefined;
+    for (const { ttl, table } of this.#hosts) {
+      const entry = table.find(octets, 0, octets.length);
+      if (entry === undefined) continue;
+      records ??= [];
+      if (asksFor(type, RecordType.A)) records.push(...this.#a(name, entry.ipv4, ttl));
+      if (asksFor(type, RecordType.AAAA)) records.push(...this.#aaaa(name, entry.ipv6, ttl));
+    }
+    return records;
+  }
+
+  #reverse({ name }: Query): ResourceRecord[] | undefined {
+    const address = addressOfReverseName(name);
+    if (address === undefined) return undefined;
+    for (const { ttl, table } of this.#hosts) {
+      const targets = table.findAddress(address)?.names(1) ?? [];
+      if (targets.length > 0) return targets.map((target) => PTR.create(name, ttl, { target }));
+    }
+    return undefined;
+  }
+
+  #a(name: Name, addresses: readonly string[], ttl: number): ResourceRecord[] {
+    return [...new Set(addresses)].map((address) => A.create(name, ttl, { address }));
+  }
+
+  #aaaa(name: Name, addresses: readonly string[], ttl: number): ResourceRecord[] {
+    return [...new Set(addresses)].map((address) => AAAA.create(name, ttl, { address }));
+  }
+
+  #ruleFor(name: Name): Rule | undefined {
+    const zone = this.#zones.match(name);
+    return zone && this.#rules.get(zone);
+  }
+
+  #ruleOf(domain: string): Rule {
+    const zone = zoneOf(domain);
+    for (const rule of this.#rules.values()) if (rule.zone.equals(zone)) return rule;
+    const rule: Rule = {
+      ...{ zone, ipv4: [], ipv6: [], parent: undefined },
+      ...{ isNowhere: false, isLocal: false, isRouted: false },
+    };
+    this.#rules.set(zone, rule);
+    return rule;
+  }
+
+  /** The address leads back to the first name alone. */
+  #add({ octets, names }: HostsLine, ttl: number): void {
+    let hosts = this.#hosts.find((each) => each.ttl === ttl);
+    if (hosts === undefined) {
+      hosts = { ttl, table: new HostTable() };
+      this.#hosts.push(hosts);
+    }
+    for (const [index, text] of names.entries()) {
+      const name = Name.tryParse(text);
+      if (name !== undefined && !name.isRoot) hosts.table.add(name, octets, index === 0);
+    }
+  }
+}
+
+/**
+ * @param current what is known at the moment
+ * @param started told of the caches behind it
+ */
+export function localNamesPlugin(
+  current: () => LocalNames,
+  started: (caches: readonly CacheView[]) => void,
+): PluginDefinition<unknown> {
+  return definePlugin({
+    name: LOCAL_NAMES,
+    summary: "Answers for the names that dnsmasq knows itself.",
+    config: bareDirective(),
+    create: (_config, site) => ({
+      start: () => started(CACHE.among(site.block.plugins())),
+      handle: (query, next) => current().answer(query, next),
+    }),
+  });
+}
+
+/** The zone of a domain on the command line; `#` is every name. */
+export function zoneOf(domain: string): Name {
+  return domain === "#" ? Name.root : Name.parse(`${domain.replace(/^\.|\.$/g, "")}.`);
+}
+
+function octetsOf(address: string): Uint8Array {
+  return parseIpAddress(address) ?? new Uint8Array(4);
+}
+
+function asksFor(type: number, wanted: number): boolean {
+  return type === wanted || type === RecordType.ANY;
+}
+
+function found(query: Query, answer: readonly ResourceRecord[]): Outcome {
+  return query.reply({ authoritative: true, recursionAvailable: true, answer });
+}
+
+function denied(query: Query, isKnown: boolean): Outcome {
+  return query.reply({ recursionAvailable: true, rcode: isKnown ? Rcode.NOERROR : Rcode.NXDOMAIN });
+}
+
+/** Servers may not know the name that is known here: it exists in any case. */
+async function exists(query: Query, next: Next): Promise<Outcome> {
+  const outcome = await next(query);
+  return outcome.kind === "reply" && outcome.rcode === Rcode.NXDOMAIN ? denied(query, true) : outcome;
+}
