@@ -89,7 +89,11 @@ test("answers and counts as dnsmasq does", {
   const [realAfter = [], oursAfter = []] = await statistics();
   const grown = (before: readonly number[], after: readonly number[]) =>
     after.map((value, index) => value - (before[index] ?? 0));
-  assert.deepEqual(grown(oursBefore, oursAfter), grown(realBefore, realAfter), "misses, hits, auth, cachesize");
+  assert.deepEqual(
+    grown(oursBefore, oursAfter),
+    grown(realBefore, realAfter),
+    "misses, hits, auth, cachesize",
+  );
   for (const name of ["unknown.bind", "hostname.bind"]) {
     const [expected, got] = await Promise.all(servers.map((server) => dig(server, name, "TXT", "CH")));
     assert.equal(got?.status, expected?.status);

@@ -101,7 +101,8 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
       words: end === -1 ? [] : argv.slice(end + 1),
       resolveHost: (host) =>
         /(^|\.)cluster\.local\.?$/.test(host) ? throughKubeDns(host) : systemResolver(host),
-      ownAddresses: () => Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
+      ownAddresses: () =>
+        Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
       clock,
       random: systemRandom(),
       log,

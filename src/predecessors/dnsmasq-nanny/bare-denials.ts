@@ -2,8 +2,9 @@
  * Denials without SOA, which nobody keeps: dnsmasq does for `--neg-ttl` seconds (dnsmasq(8)). Behind the cache they get an SOA that says so,
  * in front of it they lose it again.
  */
-import { Rcode } from "../../dns/numbers.ts";
+
 import { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
@@ -68,7 +69,9 @@ function withoutDate(outcome: Outcome): Outcome {
   if (outcome.kind !== "reply") return outcome;
   const { sections } = outcome;
   if (sections.answerCount > 0 || !authorityHolds(sections, RecordType.SOA)) return outcome;
-  const authority = outcome.authority.filter((record) => !(SOA.is(record) && record.data.primary.equals(MARK)));
+  const authority = outcome.authority.filter(
+    (record) => !(SOA.is(record) && record.data.primary.equals(MARK)),
+  );
   if (authority.length < sections.authorityCount) outcome.replaceRecords({ authority });
   return outcome;
 }

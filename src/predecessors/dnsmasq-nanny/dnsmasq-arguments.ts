@@ -287,7 +287,11 @@ function* options(words: readonly string[]): Generator<readonly [string, string]
   for (let index = 0; index < words.length; index++) {
     let word = words[index] ?? "";
     // Switches of one letter may stand together, with one that takes a value behind them.
-    for (let letter = SHORT[word[1] ?? ""]; /^-[A-Za-z]{2}/.test(word) && isSwitch(letter); letter = SHORT[word[1] ?? ""]) {
+    for (
+      let letter = SHORT[word[1] ?? ""];
+      /^-[A-Za-z]{2}/.test(word) && isSwitch(letter);
+      letter = SHORT[word[1] ?? ""]
+    ) {
       yield [letter, ""];
       word = `-${word.slice(2)}`;
     }
@@ -311,7 +315,9 @@ function* options(words: readonly string[]): Generator<readonly [string, string]
 }
 
 function isSwitch(name: string | undefined): name is string {
-  return name !== undefined && !WITH_VALUE.has(name) && !WITH_OPTIONAL_VALUE.has(name) && name !== "conf-file";
+  return (
+    name !== undefined && !WITH_VALUE.has(name) && !WITH_OPTIONAL_VALUE.has(name) && name !== "conf-file"
+  );
 }
 
 /** `ip#port`, `/domain/…/ip#port`, `/domain/` for names that nobody is asked for, `/domain/#` for the servers of all others. */
@@ -337,7 +343,8 @@ function readServer(value: string, servers: string[], domains: Map<string, strin
 /** In lower case, without dots at its ends. */
 function checkedDomain(text: string, option: string): string {
   const domain = text.toLowerCase().replaceAll(/^\.|\.$/g, "");
-  if (domain === "#" || (/^[^\s"'{}*\\]+$/.test(domain) && Name.tryParse(`${domain}.`) !== undefined)) return domain;
+  if (domain === "#" || (/^[^\s"'{}*\\]+$/.test(domain) && Name.tryParse(`${domain}.`) !== undefined))
+    return domain;
   throw new DnsmasqArgumentError(`dnsmasq: bad domain '${text}' in ${option}`);
 }
 

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { readBoundedFile, readTextFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
+import { parseIpAddress } from "../../lib/ip-address.ts";
 import type { ProcessLog } from "../../lib/log.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
 import type { CacheView } from "../../plugin/cache-view.ts";
 import type { Random } from "../../plugin/site.ts";
 import { parseNameservers } from "../../upstream/resolv-conf.ts";
@@ -80,9 +80,15 @@ export class DnsmasqNanny {
       name: "dnsmasq-nanny",
       plugins: [this.#statistics.front],
       inFrontOf: {
-        cache: [localNamesPlugin(() => this.#names, (caches) => {
-            this.#caches = caches;
-          }), plainDenials],
+        cache: [
+          localNamesPlugin(
+            () => this.#names,
+            (caches) => {
+              this.#caches = caches;
+            },
+          ),
+          plainDenials,
+        ],
         forward: [QUERY_FILTER, this.#statistics.forwarded, datedDenials(() => this.#settings.negTtl)],
       },
       metrics: this.#metrics,

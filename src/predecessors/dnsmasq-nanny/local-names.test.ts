@@ -22,7 +22,8 @@ const SETTINGS = readDnsmasqArguments([
   "--server=/plain.lan/#",
   "--host-record=h1.lan,h2.lan,192.0.2.77,2001:db8::77,600",
 ]);
-const HOSTS = "192.0.2.60 hosta.lan HostA\n192.0.2.61 hosta.lan\n2001:db8::60 hosta.lan\nbogus line\n192.0.2.62 b.example # c\n";
+const HOSTS =
+  "192.0.2.60 hosta.lan HostA\n192.0.2.61 hosta.lan\n2001:db8::60 hosta.lan\nbogus line\n192.0.2.62 b.example # c\n";
 
 for (const [name, type, expected] of [
   ["hosta.lan.", "A", ["hosta.lan. 7 IN A 192.0.2.60", "hosta.lan. 7 IN A 192.0.2.61"]],
@@ -80,5 +81,6 @@ test("a name that is known exists, whatever servers say", async () => {
   const next = answering({ rcode: Rcode.NXDOMAIN });
   const running = PluginTest.of(plugin, "dnsmasq_local");
   assert.equal((await running.ask({ name: "b.example.", type: "MX", next })).rcode, Rcode.NOERROR);
+  assert.equal((await running.ask({ name: "x.fix.test.", type: "AAAA", next })).rcode, Rcode.NOERROR);
   assert.equal((await running.ask({ name: "c.example.", type: "MX", next })).rcode, Rcode.NXDOMAIN);
 });

@@ -8,8 +8,14 @@ import { RecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { CACHE, type CacheView } from "../../plugin/cache-view.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import { definePlugin, type Outcome, type PluginDefinition, type Query, ZoneList } from "../../plugin/index.ts";
 import type { Next } from "../../plugin/handler.ts";
+import {
+  definePlugin,
+  type Outcome,
+  type PluginDefinition,
+  type Query,
+  ZoneList,
+} from "../../plugin/index.ts";
 import { HostTable } from "../../plugins/hosts/host-table.ts";
 import { type HostsLine, readHostsFile } from "../../plugins/hosts/hosts-file.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";
@@ -30,6 +36,8 @@ interface Rule {
   isRouted: boolean;
   /** That of the next shorter domain. */
   parent: Rule | undefined;
+  /** It has addresses, or one of its parents has. */
+  knowsAddresses: boolean;
 }
 
 /** Names with one TTL. */
@@ -61,8 +69,13 @@ export class LocalNames {
       else rule.isLocal = true;
     }
     this.#zones = new ZoneList([...this.#rules.keys()]);
-    for (const rule of this.#rules.values())
+    const shortestFirst = [...this.#rules.values()].toSorted(
+      (one, other) => one.zone.labelCount - other.zone.labelCount,
+    );
+    for (const rule of shortestFirst) {
       rule.parent = rule.zone.parent && this.#ruleFor(rule.zone.parent);
+      rule.knowsAddresses = rule.ipv4.length + rule.ipv6.length > 0 || rule.parent?.knowsAddresses === true;
+    }
   }
 
   /** Adds the lines of a hosts file. */
@@ -76,7 +89,9 @@ export class LocalNames {
     const hosts = type === RecordType.PTR ? this.#reverse(query) : this.#addresses(query);
     if (hosts !== undefined && hosts.length > 0) return found(query, hosts);
     const isKnown = hosts !== undefined;
-    for (let rule = this.#ruleFor(name); rule !== undefined; rule = rule.parent) {
+    const longest = this.#ruleFor(name);
+    const exists = isKnown || longest?.knowsAddresses === true;
+    for (let rule = longest; rule !== undefined; rule = rule.parent) {
       const records = [
         ...(rule.ipv4.length > 0 && asksFor(type, RecordType.A) ? this.#a(name, rule.ipv4, this.#ttl) : []),
         ...(rule.ipv6.length > 0 && asksFor(type, RecordType.AAAA)
@@ -84,12 +99,12 @@ export class LocalNames {
           : []),
       ];
       if (records.length > 0) return found(query, records);
-      if (rule.isRouted) return isKnown ? exists(query, next) : next(query);
+      if (rule.isRouted) return exists ? askForExisting(query, next) : next(query);
       if (rule.isLocal || rule.isNowhere)
         return denied(query, isKnown || rule.ipv4.length + rule.ipv6.length > 0);
     }
     if (this.#keepsPlainNames && name.labelCount === 1) return denied(query, isKnown);
-    return isKnown ? exists(query, next) : next(query);
+    return exists ? askForExisting(query, next) : next(query);
   }
 
   /** Of a name that is known; `undefined` for any other. */
@@ -135,7 +150,7 @@ export class LocalNames {
     for (const rule of this.#rules.values()) if (rule.zone.equals(zone)) return rule;
     const rule: Rule = {
       ...{ zone, ipv4: [], ipv6: [], parent: undefined },
-      ...{ isNowhere: false, isLocal: false, isRouted: false },
+      ...{ isNowhere: false, isLocal: false, isRouted: false, knowsAddresses: false },
     };
     this.#rules.set(zone, rule);
     return rule;
@@ -196,7 +211,7 @@ function denied(query: Query, isKnown: boolean): Outcome {
 }
 
 /** Servers may not know the name that is known here: it exists in any case. */
-async function exists(query: Query, next: Next): Promise<Outcome> {
+async function askForExisting(query: Query, next: Next): Promise<Outcome> {
   const outcome = await next(query);
   return outcome.kind === "reply" && outcome.rcode === Rcode.NXDOMAIN ? denied(query, true) : outcome;
 }

@@ -32,7 +32,9 @@ export function nannyCorefile({ settings, servers }: NannyServing): string {
     ...block("header", ["response set ra"]),
   ];
   // The longest suffix wins, and a domain of its own is asked for nowhere else.
-  const routes = [...domains].toSorted(([left], [right]) => zoneOf(right).labelCount - zoneOf(left).labelCount);
+  const routes = [...domains].toSorted(
+    ([left], [right]) => zoneOf(right).labelCount - zoneOf(left).labelCount,
+  );
   for (const [domain, own] of routes) {
     const list = own === "others" ? servers : own;
     if (list.length > 0) lines.push(...forwardLines(String(zoneOf(domain)), list, strictOrder));
