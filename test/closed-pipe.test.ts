@@ -10,7 +10,14 @@ import { portolanWords } from "./support/portolan.ts";
 const WRONG = ".:53 {\n    nonsense\n}\n";
 const DENIED = Array.from({ length: 100 }, (_, at) =>
   JSON.stringify({
-    ...{ time: at, name: "no.where.example.", type: "A", rcode: "NXDOMAIN", client: "10.1.0.1", plugin: "cache" },
+    ...{
+      time: at,
+      name: "no.where.example.",
+      type: "A",
+      rcode: "NXDOMAIN",
+      client: "10.1.0.1",
+      plugin: "cache",
+    },
     ...{ duration: 1, weight: 1, port: 1, id: at, answers: 0 },
   }),
 ).join("\n");

@@ -48,6 +48,28 @@ export function valueRow<F>(
   return { names: typeof names === "string" ? [names] : names, value, about, apply: set };
 }
 
+/** A flag with one of a few words. */
+export function choiceRow<F, C extends string>(
+  name: string,
+  choices: readonly C[],
+  about: string,
+  set: (flags: F, value: C) => void,
+): FlagRow<F> {
+  const apply = (flags: F, value: string): void => {
+    const choice = choices.find((known) => known === value);
+    if (choice === undefined)
+      throw new FlagError(`unknown ${name} "${value}": ${choices.join(", ")}`, 2, true);
+    set(flags, choice);
+  };
+  return { names: [name], value: name.toUpperCase(), about, choices, apply };
+}
+
+export function helpRow<F extends { help: boolean }>(): FlagRow<F> {
+  return switchRow(["help", "h"], "show this help", (flags, on) => {
+    flags.help = on;
+  });
+}
+
 /**
  * Applies each flag of `argv` to `flags`. A word alone ends the flags for Go's programs; where `mixed` is set, flags may follow it.
  * @returns the words that are no flags; `-` is one

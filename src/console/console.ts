@@ -32,6 +32,8 @@ export interface ConsoleSite {
 /** Milliseconds. */
 const TICK = 250;
 const TICKS_OF_SECOND = 4;
+/** Clients give up after 30 seconds of silence. */
+const SECONDS_OF_BEAT = 5;
 const MAX_STREAMS = 24;
 /** Rows that one client is sent in a tick; more than anybody can read. */
 const ROWS_OF_TICK = 100;
@@ -207,6 +209,8 @@ export class Console {
     this.#ticks++;
     if (this.#ticks % (60 * TICKS_OF_SECOND) === 0) this.#process.advance();
     this.#tell(this.#ticks % TICKS_OF_SECOND === 0);
+    if (this.#ticks % (SECONDS_OF_BEAT * TICKS_OF_SECOND) === 0)
+      for (const { events } of this.#viewers) events.beat();
   }
 
   readonly #visit = (query: FinishedQuery): void => {

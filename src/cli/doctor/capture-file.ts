@@ -1,60 +1,153 @@
 /** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
+import { closeSync, openSync, statSync } from "node:fs";
 import type { QueryRow } from "../../console/api-types.ts";
 import type { Capture, ImpossibleName, PodTemplate, ServerFacts } from "../../console/doctor/capture.ts";
+import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
+import { writeAllSync } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
+import { type Line, linesOf, TooLongLine } from "./lines.ts";
 
-/** What a line holds besides a query. */
-interface FactsLine {
-  readonly facts: ServerFacts;
-}
+/** What a line of a capture holds. */
+export type CaptureLine =
+  | QueryRow
+  | { readonly facts: ServerFacts }
+  | { readonly impossible: ImpossibleName }
+  | { readonly pod: PodTemplate };
 
-export function captureLines({ rows, first, last, impossible, pod }: Capture): string[] {
-  const facts = (each: ServerFacts | undefined): string[] =>
-    each === undefined ? [] : [JSON.stringify({ facts: each } satisfies FactsLine)];
-  return [
-    ...facts(first),
-    ...rows.map((row) => JSON.stringify(row)),
-    ...facts(last),
-    ...(impossible === undefined ? [] : [JSON.stringify({ impossible })]),
-    ...(pod === undefined ? [] : [JSON.stringify({ pod })]),
-  ];
-}
+/** Takes a capture line by line; queries are counted and let go. */
+export class CaptureBuilder {
+  readonly #traffic = new TrafficCounter();
+  #first: ServerFacts | undefined;
+  #last: ServerFacts | undefined;
+  #impossible: ImpossibleName | undefined;
+  #pod: PodTemplate | undefined;
 
-/** @throws FlagError naming the line that is neither a query nor facts */
-export function readCapture(text: string, file: string): Capture {
-  const rows: QueryRow[] = [];
-  let first: ServerFacts | undefined;
-  let last: ServerFacts | undefined;
-  let impossible: ImpossibleName | undefined;
-  let pod: PodTemplate | undefined;
-  const lines = text.split("\n");
-  for (const [at, line] of lines.entries()) {
-    if (line.trim() === "") continue;
-    const value = parsed(line);
-    // Who writes may have been stopped in the middle of the last line.
-    if (value === undefined && at > 0 && at === lines.length - 1) continue;
-    const facts = member(value, "facts");
-    const asked = member(value, "impossible");
-    const template = member(value, "pod");
-    if (isQueryRow(value)) rows.push(value);
-    else if (isFacts(facts)) {
-      first ??= facts;
-      last = facts;
-    } else if (isImpossible(asked)) impossible = asked;
-    else if (isPod(template)) pod = template;
-    else
-      throw new FlagError(
-        `${file}:${at + 1}: neither a query nor facts about a server: a capture is what 'portolan doctor -record' or 'portolan tail -json' writes`,
-        2,
-        false,
-      );
+  add(line: CaptureLine): void {
+    if ("facts" in line) this.#addFacts(line.facts);
+    else if ("impossible" in line) this.#impossible = line.impossible;
+    else if ("pod" in line) this.#pod = line.pod;
+    else this.#traffic.add(line);
   }
-  if (rows.length === 0 && last === undefined)
-    throw new FlagError(`${file}: holds no query and no facts about a server`, 2, false);
-  rows.sort((one, other) => one.time - other.time);
-  return { rows, first: first === last ? undefined : first, last, impossible, pod };
+
+  /** Queries so far. */
+  get rows(): number {
+    return this.#traffic.rows;
+  }
+
+  get isEmpty(): boolean {
+    return this.rows === 0 && this.#last === undefined;
+  }
+
+  capture(): Capture {
+    const first = this.#first === this.#last ? undefined : this.#first;
+    return { traffic: this.#traffic, first, last: this.#last, impossible: this.#impossible, pod: this.#pod };
+  }
+
+  #addFacts(facts: ServerFacts): void {
+    // One that has started anew counts from 0.
+    if (this.#first?.now.startedAt !== facts.now.startedAt) this.#first = facts;
+    this.#last = facts;
+  }
+}
+
+/** Writes a capture to a file as it comes. */
+export class CaptureRecorder {
+  readonly #file: string;
+  readonly #descriptor: number;
+  #text = "";
+  #writing: NodeJS.Immediate | undefined;
+  #fault: unknown;
+
+  /** @throws FlagError */
+  constructor(file: string) {
+    this.#file = file;
+    try {
+      this.#descriptor = openSync(file, "w");
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  /** @throws FlagError where what came before could not be written */
+  add(line: CaptureLine): void {
+    if (this.#fault !== undefined) throw this.#told(this.#fault);
+    this.#text += `${JSON.stringify(line)}\n`;
+    // What comes at once is written at once.
+    this.#writing ??= setImmediate(() => this.#write());
+  }
+
+  /** @throws FlagError */
+  close(): void {
+    clearImmediate(this.#writing);
+    this.#write();
+    closeSync(this.#descriptor);
+    if (this.#fault !== undefined) throw this.#told(this.#fault);
+  }
+
+  #write(): void {
+    this.#writing = undefined;
+    try {
+      writeAllSync(this.#descriptor, this.#text);
+    } catch (error) {
+      this.#fault ??= error;
+    }
+    this.#text = "";
+  }
+
+  #told(error: unknown): FlagError {
+    const reason = error instanceof Error ? error.message : String(error);
+    return new FlagError(`-record ${this.#file}: ${reason}`, 2, false);
+  }
+}
+
+/**
+ * Reads a capture to its end.
+ * @param file as it is called in what is thrown
+ * @throws FlagError naming the line that is neither a query nor facts
+ */
+export async function readCapture(
+  chunks: AsyncIterable<Uint8Array>,
+  file: string,
+  add: (line: CaptureLine) => void,
+): Promise<void> {
+  try {
+    for await (const lines of linesOf(chunks)) for (const line of lines) readLine(line, file, add);
+  } catch (error) {
+    if (error instanceof TooLongLine) throw noCapture(file, error.number);
+    if (error instanceof Error && "code" in error) throw new FlagError(`${file}: ${error.message}`, 2, false);
+    throw error;
+  }
+}
+
+function readLine({ text, number, isWhole }: Line, file: string, add: (line: CaptureLine) => void): void {
+  if (text.trim() === "") return;
+  const value = parsed(text);
+  // Who writes may have been stopped in the middle of the last line.
+  if (value === undefined && number > 1 && !isWhole) return;
+  const facts = member(value, "facts");
+  const impossible = member(value, "impossible");
+  const pod = member(value, "pod");
+  if (isQueryRow(value)) add(value);
+  else if (isFacts(facts)) add({ facts });
+  else if (isImpossible(impossible)) add({ impossible });
+  else if (isPod(pod)) add({ pod });
+  else throw noCapture(file, number);
+}
+
+function noCapture(file: string, line: number): FlagError {
+  return new FlagError(
+    `${file}:${line}: neither a query nor facts about a server: a capture is what 'portolan doctor -record' or 'portolan tail -json' writes`,
+    2,
+    false,
+  );
+}
+
+/** Whether two names are those of one file. */
+export function isSameFile(one: string, other: string): boolean {
+  const [first, second] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false, bigint: true }));
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev;
 }
 
 /** Whether all is there that the rules look at. */

@@ -1,43 +1,65 @@
 /** Looks at a running server for a while, by the API of its console. */
 import { randomBytes } from "node:crypto";
-import type { QueryRow } from "../../console/api-types.ts";
-import type { Capture, ImpossibleName, ServerFacts } from "../../console/doctor/capture.ts";
+import type { ImpossibleName, ServerFacts } from "../../console/doctor/capture.ts";
 import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import { FlagError } from "../flag-table.ts";
-import type { ConsoleClient } from "../live/console-client.ts";
+import { type ConsoleClient, ConsoleFault } from "../live/console-client.ts";
+import { steadyEvents } from "../live/steady-events.ts";
 import { isQueryRow } from "../live/tail.ts";
-import { isFacts } from "./capture-file.ts";
+import { type CaptureLine, isFacts } from "./capture-file.ts";
 import type { DoctorFlags } from "./flags.ts";
 
-/** Rows that the console tells at once, and that are kept in all. */
+/** Rows that the console tells at once. */
 const RECENT = 1_000;
-const MOST_ROWS = 500_000;
 
-/** @throws FlagError */
+/**
+ * @param stop ends the look before its time
+ * @returns what became of a server that went away meanwhile, `undefined` for one that is there to the end
+ * @throws FlagError
+ */
 export async function collect(
   client: ConsoleClient,
-  { server, duration, probe }: Pick<DoctorFlags, "server" | "duration" | "probe">,
-): Promise<Omit<Capture, "pod">> {
-  const first = await readFacts(client, server);
-  const recent = listMember(await client.get(`/api/v1/queries?rows=${RECENT}`), "queries").filter(isQueryRow);
-  const rows: QueryRow[] = recent.reverse();
-  if (duration > 0) await follow(client, duration, rows);
-  const impossible = probe ? await askImpossible(client) : undefined;
-  return { rows, first, last: await readFacts(client, server), impossible };
+  flags: Pick<DoctorFlags, "server" | "duration" | "reconnect" | "probe">,
+  stop: AbortSignal,
+  add: (line: CaptureLine) => void,
+): Promise<string | undefined> {
+  add({ facts: await readFacts(client, flags.server) });
+  const answer = await client.get(`/api/v1/queries?rows=${RECENT}`);
+  const recent = listMember(answer, "queries").filter(isQueryRow).reverse();
+  for (const row of recent) add(row);
+  try {
+    if (flags.duration > 0) await follow(client, flags, recent.at(-1)?.time ?? 0, stop, add);
+    const impossible = flags.probe ? await askImpossible(client) : undefined;
+    if (impossible !== undefined) add({ impossible });
+    add({ facts: await readFacts(client, flags.server) });
+  } catch (error) {
+    if (error instanceof ConsoleFault && error.mayPass) return error.message;
+    throw error;
+  }
+  return undefined;
 }
 
-async function follow(client: ConsoleClient, duration: number, rows: QueryRow[]): Promise<void> {
-  const signal = AbortSignal.timeout(duration);
-  const known = rows.at(-1)?.time ?? 0;
-  for await (const { name, data } of client.events("/api/v1/events?streams=queries", signal)) {
-    if (name !== "queries") continue;
-    const told = listMember(data, "rows").filter(isQueryRow);
-    const leftOut = Number(member(data, "leftOut")) || 0;
-    // Those that were told stand for those that were not.
-    const factor = (told.length + leftOut) / Math.max(1, told.length);
-    for (const row of told)
-      if (row.time > known && rows.length < MOST_ROWS)
-        rows.push(factor === 1 ? row : { ...row, weight: row.weight * factor });
+/** @param known the time of the last row that was told */
+async function follow(
+  client: ConsoleClient,
+  { server, duration, reconnect }: Pick<DoctorFlags, "server" | "duration" | "reconnect">,
+  known: number,
+  stop: AbortSignal,
+  add: (line: CaptureLine) => void,
+): Promise<void> {
+  const signal = AbortSignal.any([AbortSignal.timeout(duration), stop]);
+  const events = steadyEvents(client, "/api/v1/events?streams=queries", { signal, patience: reconnect });
+  for await (const event of events) {
+    // One that has started anew counts from 0.
+    if (event === "again") add({ facts: await readFacts(client, server) });
+    else if (event.name === "queries") {
+      const told = listMember(event.data, "rows").filter(isQueryRow);
+      const leftOut = Number(member(event.data, "leftOut")) || 0;
+      // Those that were told stand for those that were not.
+      const factor = (told.length + leftOut) / Math.max(1, told.length);
+      for (const row of told)
+        if (row.time > known) add(factor === 1 ? row : { ...row, weight: row.weight * factor });
+    }
   }
 }
 

@@ -1,13 +1,20 @@
 /** `portolan doctor`: what costs a cluster's DNS the most, who causes it, and the patch that mends it. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { createReadStream, readFileSync } from "node:fs";
 import type { Capture } from "../../console/doctor/capture.ts";
 import { diagnose } from "../../console/doctor/diagnose.ts";
+import { boundHeap, heapBounds } from "../../lib/heap-bounds.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { ConsoleClient } from "../live/console-client.ts";
 import { faultOfFile } from "../readable-file.ts";
 import { fitted, wantsColour } from "../terminal.ts";
-import { captureLines, readCapture } from "./capture-file.ts";
+import {
+  CaptureBuilder,
+  type CaptureLine,
+  CaptureRecorder,
+  isSameFile,
+  readCapture,
+} from "./capture-file.ts";
 import { collect } from "./collect.ts";
 import { DOCTOR_FLAGS, type DoctorFlags, defaultDoctorFlags } from "./flags.ts";
 import { readPodTemplate } from "./manifest.ts";
@@ -15,8 +22,10 @@ import { reportText } from "./report.ts";
 
 const EXIT = { HEALTHY: 0, ILL: 1, CANNOT: 2 } as const;
 
-/** Of a file with a capture or a manifest. */
-const MAX_MEBIBYTES = 500;
+/** Mebibytes. */
+const MAX_MANIFEST = 50;
+/** Octets of a capture that are read at a time. */
+const PORTION = 256 * 1024;
 
 /** @returns the exit code: 0 where nothing is wrong, 1 where something is, 2 where nothing could be looked at */
 export async function doctor(argv: readonly string[]): Promise<number> {
@@ -39,15 +48,16 @@ export async function doctor(argv: readonly string[]): Promise<number> {
       process.stdout.write(usage);
       return EXIT.HEALTHY;
     }
-    const capture = await readAll(flags, file);
-    if (flags.record !== "") record(flags.record, capture);
+    const { capture, lost } = await readAll(flags, file);
+    if (lost !== undefined) process.stderr.write(`${lost}\n`);
     const diagnosis = diagnose(capture);
     process.stdout.write(
       flags.format === "json"
         ? `${JSON.stringify(diagnosis, undefined, 2)}\n`
         : reportText(diagnosis, wantsColour(process.stdout, process.env)),
     );
-    return diagnosis.findings.length === 0 ? EXIT.HEALTHY : EXIT.ILL;
+    if (diagnosis.findings.length > 0) return EXIT.ILL;
+    return lost === undefined ? EXIT.HEALTHY : EXIT.CANNOT;
   } catch (error) {
     if (!(error instanceof FlagError)) throw error;
     process.stderr.write(`${error.message}\n${error.showUsage ? usage : ""}`);
@@ -55,50 +65,76 @@ export async function doctor(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Capture> {
+interface Looked {
+  readonly capture: Capture;
+  /** What became of a server that went away meanwhile. */
+  readonly lost?: string | undefined;
+}
+
+async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Looked> {
   const { manifest } = flags;
   if (manifest === "-" && file === "-")
     throw new FlagError("standard input is one of both: -manifest or the capture", 2, false);
+  if (file !== undefined && flags.record !== "" && isSameFile(file, flags.record))
+    throw new FlagError(`-record ${flags.record}: that is the capture that is read`, 2, false);
   // A wrong manifest is told before anybody waits for ten seconds.
-  const pod =
-    manifest === ""
-      ? undefined
-      : readPodTemplate(await readText(manifest, `-manifest ${manifest}`), manifest);
-  if (file !== undefined) {
-    const capture = readCapture(await readText(file, file), file);
-    return pod === undefined ? capture : { ...capture, pod };
+  const pod = manifest === "" ? undefined : readPodTemplate(await readManifest(manifest), manifest);
+  const client = file === undefined ? new ConsoleClient(flags) : undefined;
+  // Queries pass by in millions, and next to nothing of them stays.
+  boundHeap(heapBounds());
+  const builder = new CaptureBuilder();
+  const recorder = flags.record === "" ? undefined : new CaptureRecorder(flags.record);
+  const add = (line: CaptureLine): void => {
+    builder.add(line);
+    recorder?.add(line);
+  };
+  let lost: string | undefined;
+  try {
+    if (client !== undefined) lost = await untilInterrupted((stop) => collect(client, flags, stop, add));
+    else if (file !== undefined) await readCapture(openCapture(file), file, add);
+    if (pod !== undefined) add({ pod });
+  } finally {
+    recorder?.close();
   }
-  return { ...(await collect(new ConsoleClient(flags), flags)), pod };
+  if (builder.isEmpty) throw new FlagError(`${file}: holds no query and no facts about a server`, 2, false);
+  return { capture: builder.capture(), lost };
 }
 
-async function readText(file: string, shown: string): Promise<string> {
-  if (file === "-") return readStandardInput(shown);
-  const fault = faultOfFile(file, { maxMebibytes: MAX_MEBIBYTES });
-  if (fault !== undefined) throw new FlagError(`${shown}: ${fault}`, 2, false);
-  return readFileSync(file, "utf8");
+/** The first Ctrl-C ends what was to take longer, and what was seen until then is judged. */
+async function untilInterrupted<T>(run: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once("SIGINT", interrupt);
+  try {
+    return await run(stop.signal);
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
 }
 
-/** @throws FlagError for more than a file may have */
-async function readStandardInput(shown: string): Promise<string> {
+/** @throws FlagError */
+function openCapture(file: string): AsyncIterable<Uint8Array> {
+  if (file === "-") return process.stdin;
+  const fault = faultOfFile(file, { maxMebibytes: Number.POSITIVE_INFINITY });
+  if (fault !== undefined) throw new FlagError(`${file}: ${fault}`, 2, false);
+  return createReadStream(file, { highWaterMark: PORTION });
+}
+
+/** @throws FlagError */
+async function readManifest(file: string): Promise<string> {
+  const shown = `-manifest ${file}`;
+  if (file !== "-") {
+    const fault = faultOfFile(file, { maxMebibytes: MAX_MANIFEST });
+    if (fault !== undefined) throw new FlagError(`${shown}: ${fault}`, 2, false);
+    return readFileSync(file, "utf8");
+  }
   const chunks: Buffer[] = [];
   let octets = 0;
   for await (const chunk of process.stdin) {
     chunks.push(Buffer.from(chunk));
     octets += chunk.length;
-    if (octets > MAX_MEBIBYTES * 1024 * 1024)
-      throw new FlagError(`${shown}: larger than ${MAX_MEBIBYTES} MiB`, 2, false);
+    if (octets > MAX_MANIFEST * 1024 * 1024)
+      throw new FlagError(`${shown}: larger than ${MAX_MANIFEST} MiB`, 2, false);
   }
   return Buffer.concat(chunks).toString();
-}
-
-function record(file: string, capture: Capture): void {
-  try {
-    writeFileSync(file, `${captureLines(capture).join("\n")}\n`);
-  } catch (error) {
-    throw new FlagError(
-      `-record ${file}: ${error instanceof Error ? error.message : String(error)}`,
-      2,
-      false,
-    );
-  }
 }

@@ -1,4 +1,12 @@
-import { FlagError, type FlagRow, parsePort, switchRow } from "../flag-table.ts";
+import {
+  choiceRow,
+  FlagError,
+  type FlagRow,
+  helpRow,
+  parsePort,
+  switchRow,
+  valueRow,
+} from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "../plugin-list.ts";
 import { LIBCS, type Libc } from "./pod-resolver.ts";
 
@@ -48,66 +56,58 @@ export function flagsWithoutServer(flags: ExplainFlags): string[] {
 }
 
 export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
-  {
-    names: ["conf"],
-    value: "FILE",
-    about: 'Corefile; "stdin" reads it from standard input (default: ./Corefile, else a built-in one)',
-    apply: (flags, value) => {
+  valueRow(
+    "conf",
+    "FILE",
+    'Corefile; "stdin" reads it from standard input (default: ./Corefile, else a built-in one)',
+    (flags, value) => {
       flags.conf = value;
     },
-  },
-  {
-    names: ["server"],
-    value: "ADDR",
-    about:
-      "trace through the running server whose explain directive has this address, such as 127.0.0.1:8183",
-    apply: (flags, value) => {
+  ),
+  valueRow(
+    "server",
+    "ADDR",
+    "trace through the running server whose explain directive has this address, such as 127.0.0.1:8183",
+    (flags, value) => {
       if (value === "") throw new FlagError("-server needs an address, such as 127.0.0.1:8183", 2, false);
       flags.server = value;
     },
-  },
-  {
-    names: ["from"],
-    value: "CLIENT",
-    about: "client: an IP address, or NAMESPACE/POD to follow the search path of a pod (default 127.0.0.1)",
-    apply: (flags, value) => {
+  ),
+  valueRow(
+    "from",
+    "CLIENT",
+    "client: an IP address, or NAMESPACE/POD to follow the search path of a pod (default 127.0.0.1)",
+    (flags, value) => {
       flags.from = value;
     },
-  },
-  {
-    names: ["libc"],
-    value: "LIBC",
-    about: "libc of that pod: glibc or musl (default glibc)",
-    apply: (flags, value) => {
-      const libc = LIBCS.find((known) => known === value);
-      if (libc === undefined) throw new FlagError(`unknown libc "${value}": ${LIBCS.join(", ")}`, 2, true);
-      flags.libc = libc;
-    },
-  },
-  {
-    names: ["manifests"],
-    value: "PATH",
-    about: "files or directory that replace the cluster of the Corefile; can be repeated",
-    apply: (flags, value) => {
+  ),
+  choiceRow("libc", LIBCS, "libc of that pod: glibc or musl (default glibc)", (flags, value) => {
+    flags.libc = value;
+  }),
+  valueRow(
+    "manifests",
+    "PATH",
+    "files or directory that replace the cluster of the Corefile; can be repeated",
+    (flags, value) => {
       flags.manifests.push(value);
     },
-  },
-  {
-    names: ["listener"],
-    value: "LABEL",
-    about: "listener to query, such as dns://:53 (default: the first with a server block for the name)",
-    apply: (flags, value) => {
+  ),
+  valueRow(
+    "listener",
+    "LABEL",
+    "listener to query, such as dns://:53 (default: the first with a server block for the name)",
+    (flags, value) => {
       flags.listener = value;
     },
-  },
-  {
-    names: ["dns.port", "p"],
-    value: "PORT",
-    about: "port for server blocks without a port (default 53)",
-    apply: (flags, value) => {
+  ),
+  valueRow(
+    ["dns.port", "p"],
+    "PORT",
+    "port for server blocks without a port (default 53)",
+    (flags, value) => {
       flags.port = parsePort("dns.port", value);
     },
-  },
+  ),
   ...PLUGIN_FLAGS,
   switchRow(["tcp"], "query over TCP", (flags, on) => {
     flags.tcp = on;
@@ -118,7 +118,5 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   switchRow(["json"], "print JSON", (flags, on) => {
     flags.json = on;
   }),
-  switchRow(["help", "h"], "show this help", (flags, on) => {
-    flags.help = on;
-  }),
+  helpRow(),
 ];

@@ -6,10 +6,29 @@ import type { LiveFlags } from "./flags.ts";
 
 /** Milliseconds for an answer to begin. */
 const TIMEOUT = 10_000;
+/** Milliseconds without an event: the server says at least that nothing happens. */
+const SILENCE = 30_000;
+/** Octets of an answer; characters of an event, and of the reason why there is none. */
+const MAX_ANSWER = 64 * 1024 * 1024;
+const MAX_REASON = 4_096;
 
 export interface ConsoleEvent {
   readonly name: string;
   readonly data: unknown;
+}
+
+/** The server could not be asked. */
+export class ConsoleFault extends FlagError {
+  /** Without the address of the server. */
+  readonly reason: string;
+  /** It may be well a moment later: nobody listens, or the connection broke. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, reason: string, mayPass = false) {
+    super(message, 2, false);
+    this.reason = reason;
+    this.mayPass = mayPass;
+  }
 }
 
 export class ConsoleClient {
@@ -29,24 +48,31 @@ export class ConsoleClient {
 
   /** @throws FlagError with what to do */
   async get(path: string): Promise<unknown> {
-    return this.#read(await this.#open(path));
+    return this.#read(await this.open(path));
   }
 
   /** @throws FlagError with what to do */
   async post(path: string, body: object): Promise<unknown> {
-    return this.#read(await this.#open(path, JSON.stringify(body)));
+    return this.#read(await this.open(path, JSON.stringify(body)));
+  }
+
+  /** As people call the server. */
+  get address(): string {
+    return `-server ${this.#host.includes(":") ? `[${this.#host}]` : this.#host}:${this.#port}`;
   }
 
   /**
    * Events until the server ends them, or the signal says so.
-   * @throws FlagError
+   * @throws ConsoleFault
    */
-  async *events(path: string, signal?: AbortSignal): AsyncGenerator<ConsoleEvent> {
-    const response = await this.#open(path);
+  async *eventsOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<ConsoleEvent> {
     const stop = (): void => void response.destroy();
-    if (signal?.aborted === true) stop();
-    signal?.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
     response.setEncoding("utf8");
+    response.setTimeout(SILENCE, () =>
+      response.destroy(new Error(`says nothing any more, not for ${SILENCE / 1000} s`)),
+    );
     let text = "";
     try {
       for await (const chunk of response) {
@@ -56,26 +82,36 @@ export class ConsoleClient {
           text = text.slice(end + 2);
           if (name !== undefined && data !== undefined) yield { name, data: this.#parsed(data) };
         }
+        if (text.length > MAX_ANSWER) throw this.#tooLong();
       }
     } catch (error) {
-      if (signal?.aborted === true) return;
-      throw this.#fault(error instanceof Error ? error.message : String(error));
+      if (signal.aborted) return;
+      if (error instanceof ConsoleFault) throw error;
+      throw this.#lost(error);
     } finally {
-      signal?.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", stop);
+      response.destroy();
     }
   }
 
   async #read(response: IncomingMessage): Promise<unknown> {
     const chunks: Buffer[] = [];
+    let octets = 0;
     try {
-      for await (const chunk of response) chunks.push(Buffer.from(chunk));
+      for await (const chunk of response) {
+        chunks.push(Buffer.from(chunk));
+        octets += chunk.length;
+        if (octets > MAX_ANSWER) throw this.#tooLong();
+      }
     } catch (error) {
-      throw this.#fault(error instanceof Error ? error.message : String(error));
+      if (error instanceof ConsoleFault) throw error;
+      throw this.#lost(error);
     }
     return this.#parsed(Buffer.concat(chunks).toString());
   }
 
-  #open(path: string, body?: string): Promise<IncomingMessage> {
+  /** @throws ConsoleFault */
+  open(path: string, body?: string): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const sent = request({
         host: this.#host,
@@ -85,15 +121,18 @@ export class ConsoleClient {
         headers: { ...this.#headers, ...(body !== undefined && { "content-type": "application/json" }) },
       });
       sent.setTimeout(TIMEOUT, () => sent.destroy(new Error(`no answer within ${TIMEOUT / 1000} s`)));
-      sent.once("error", (error) => reject(this.#fault(reasonOf(error, this.#port))));
+      sent.once("error", (error) => reject(this.#fault(reasonOf(error, this.#port), true)));
       sent.once("response", (response) => {
         sent.setTimeout(0);
         if (response.statusCode === 200) {
           resolve(response);
           return;
         }
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          if (text.length < MAX_REASON) text += chunk;
+        });
+        response.once("error", (error) => reject(this.#lost(error)));
         response.once("end", () => {
           if (response.statusCode === 401) {
             const sent = "authorization" in this.#headers;
@@ -106,11 +145,13 @@ export class ConsoleClient {
             );
             return;
           }
-          const told = /"error":"(.*)"\}/.exec(Buffer.concat(chunks).toString())?.[1];
+          const told = /"error":"(.*)"\}/.exec(text)?.[1];
           reject(
             this.#fault(
               told?.replaceAll('\\"', '"') ??
                 `answers with status ${response.statusCode}: is that a console?`,
+              // A proxy in between, while the server is away.
+              (response.statusCode ?? 0) > 500,
             ),
           );
         });
@@ -127,13 +168,22 @@ export class ConsoleClient {
     }
   }
 
-  #fault(reason: string): FlagError {
-    return fault(`-server ${this.#host}:${this.#port}: ${reason}`);
+  #tooLong(): ConsoleFault {
+    return this.#fault("answers with more than anybody asked for: is that a console?");
+  }
+
+  #lost(error: unknown): ConsoleFault {
+    return this.#fault(error instanceof Error ? reasonOf(error, this.#port) : String(error), true);
+  }
+
+  #fault(reason: string, mayPass = false): ConsoleFault {
+    return new ConsoleFault(`${this.address}: ${reason}`, reason, mayPass);
   }
 }
 
 function reasonOf(error: Error, port: number): string {
   const code = "code" in error ? String(error.code) : "";
+  if (code === "ECONNRESET" || code === "EPIPE") return "the connection was closed";
   if (code !== "ECONNREFUSED") return error.message;
   return (
     "nothing listens there (connection refused): does the server run, with 'console' in its Corefile? " +

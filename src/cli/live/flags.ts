@@ -1,10 +1,9 @@
 /** Flags of the commands that show what a running server does. */
 import { FILTER_PARAMETERS, type FilterParameter } from "../../console/query-row.ts";
-import { FlagError, type FlagRow, switchRow } from "../flag-table.ts";
+import { FlagError, type FlagRow, helpRow, switchRow, valueRow } from "../flag-table.ts";
+import { defaultServerFlags, type ServerFlags, serverRows } from "./server-flags.ts";
 
-export interface LiveFlags {
-  server: string;
-  tokenFile: string;
+export interface LiveFlags extends ServerFlags {
   filter: Partial<Record<FilterParameter, string>>;
   json: boolean;
   /** Ends after so many lines or pictures; 0 for never. */
@@ -13,42 +12,20 @@ export interface LiveFlags {
 }
 
 export function defaultLiveFlags(): LiveFlags {
-  return { server: "127.0.0.1:8184", tokenFile: "", filter: {}, json: false, count: 0, help: false };
+  return { ...defaultServerFlags(), filter: {}, json: false, count: 0, help: false };
 }
 
 const COMMON: readonly FlagRow<LiveFlags>[] = [
-  {
-    names: ["server"],
-    value: "ADDR",
-    about: "address of the server's directive console (default: 127.0.0.1:8184)",
-    apply: (flags, value) => {
-      flags.server = value;
-    },
-  },
-  {
-    names: ["token-file"],
-    value: "FILE",
-    about: "file with the token, if the console needs one",
-    apply: (flags, value) => {
-      flags.tokenFile = value;
-    },
-  },
-  {
-    names: ["count", "n"],
-    value: "N",
-    about: "exit after this many",
-    apply: (flags, value) => {
-      if (!/^[1-9]\d{0,8}$/.test(value))
-        throw new FlagError(`-count ${value}: not a whole number of 1 or more`, 2, true);
-      flags.count = Number(value);
-    },
-  },
+  ...serverRows<LiveFlags>(),
+  valueRow(["count", "n"], "N", "exit after this many", (flags, value) => {
+    if (!/^[1-9]\d{0,8}$/.test(value))
+      throw new FlagError(`-count ${value}: not a whole number of 1 or more`, 2, true);
+    flags.count = Number(value);
+  }),
   switchRow(["json"], "print JSON, one object per line", (flags, on) => {
     flags.json = on;
   }),
-  switchRow(["help", "h"], "show this help", (flags, on) => {
-    flags.help = on;
-  }),
+  helpRow(),
 ];
 
 const FILTER_WORDS: Readonly<Record<FilterParameter, readonly [string, string]>> = {
@@ -67,14 +44,9 @@ export const TOP_FLAGS: readonly FlagRow<LiveFlags>[] = COMMON;
 export const TAIL_FLAGS: readonly FlagRow<LiveFlags>[] = [
   ...FILTER_PARAMETERS.map((name): FlagRow<LiveFlags> => {
     const [value, about] = FILTER_WORDS[name];
-    return {
-      names: [name],
-      value,
-      about,
-      apply: (flags, word) => {
-        flags.filter[name] = word;
-      },
-    };
+    return valueRow(name, value, about, (flags, word) => {
+      flags.filter[name] = word;
+    });
   }),
   ...COMMON,
 ];

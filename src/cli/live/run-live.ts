@@ -33,3 +33,8 @@ function endOfReader(): AbortSignal {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => end.abort());
   return end.signal;
 }
+
+/** Tells people what is no part of what they asked for. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}

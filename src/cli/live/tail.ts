@@ -4,27 +4,51 @@ import { isObject, listMember, member } from "../../kubernetes/objects/json.ts";
 import { escapeControls } from "../../lib/log.ts";
 import { ConsoleClient } from "./console-client.ts";
 import { TAIL_FLAGS } from "./flags.ts";
-import { runLive } from "./run-live.ts";
+import { note, runLive } from "./run-live.ts";
+import { steadyEvents } from "./steady-events.ts";
 
 /** What a `Date` can hold, on both sides of the epoch (ECMA-262, section "Time Values and Time Range"). */
 const MOST_MILLISECONDS = 8.64e15;
+/** Of a text in a row: a name has 255 octets, each written as \DDD at most. */
+const LONGEST_TEXT = 1_024;
+/** Queries that are looked for once the stream has broken off. */
+const MISSED = 1_000;
 
 /** @returns the exit code: 2 where no server can be asked */
 export function tail(argv: readonly string[]): Promise<number> {
   return runLive(argv, TAIL_FLAGS, "portolan tail [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
-    const parameters = new URLSearchParams({ streams: "queries", ...flags.filter });
+    const filter = new URLSearchParams(flags.filter);
+    const path = `/api/v1/events?streams=queries&${filter}`;
+    const events = steadyEvents(client, path, { signal, patience: flags.reconnect, note });
     let printed = 0;
-    for await (const { name, data } of client.events(`/api/v1/events?${parameters}`, signal)) {
+    let newest = 0;
+    /** What is no newer was told. */
+    let known = 0;
+    const print = (row: QueryRow): boolean => {
+      newest = Math.max(newest, row.time);
+      process.stdout.write(`${flags.json ? JSON.stringify(row) : queryLine(row)}\n`);
+      return ++printed === flags.count;
+    };
+    for await (const event of events) {
+      if (event === "again") {
+        // A server that has read its Corefile anew still knows what was asked meanwhile.
+        known = newest;
+        const answer = await client.get(`/api/v1/queries?rows=${MISSED}&${filter}`);
+        for (const row of listMember(answer, "queries").filter(isQueryRow).reverse())
+          if (row.time > known && known > 0 && print(row)) return;
+        known = newest;
+        continue;
+      }
+      const { name, data } = event;
       if (name !== "queries") continue;
       for (const row of listMember(data, "rows")) {
-        if (!isQueryRow(row)) continue;
-        process.stdout.write(`${flags.json ? JSON.stringify(row) : queryLine(row)}\n`);
-        if (++printed === flags.count) return;
+        if (!isQueryRow(row) || row.time <= known) continue;
+        if (print(row)) return;
       }
       const leftOut = member(data, "leftOut");
       if (typeof leftOut === "number" && leftOut > 0)
-        process.stderr.write(`${leftOut} more were left out: filter more narrowly\n`);
+        note(`${leftOut} more were left out: filter more narrowly`);
     }
   });
 }
@@ -43,10 +67,14 @@ export function queryLine(row: QueryRow): string {
 export function isQueryRow(value: unknown): value is QueryRow {
   return (
     isObject(value) &&
-    ["name", "type", "rcode", "client", "plugin"].every((key) => typeof value[key] === "string") &&
+    ["name", "type", "rcode", "client", "plugin"].every((key) => isText(value[key])) &&
     ["time", "duration", "weight", "port", "id", "answers"].every((key) => typeof value[key] === "number") &&
     Math.abs(Number(value.time)) <= MOST_MILLISECONDS &&
     Number(value.weight) > 0 &&
-    ["string", "undefined"].includes(typeof value.workload)
+    (value.workload === undefined || isText(value.workload))
   );
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string" && value.length <= LONGEST_TEXT;
 }

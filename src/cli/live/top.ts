@@ -3,19 +3,29 @@ import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
 import { isObject } from "../../kubernetes/objects/json.ts";
 import { escapeControls } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
-import { ConsoleClient } from "./console-client.ts";
+import { ConsoleClient, ConsoleFault } from "./console-client.ts";
 import { TOP_FLAGS } from "./flags.ts";
-import { runLive } from "./run-live.ts";
+import { note, runLive } from "./run-live.ts";
+import { steadyEvents } from "./steady-events.ts";
 
 /** @returns the exit code: 2 where no server can be asked */
 export function top(argv: readonly string[]): Promise<number> {
   return runLive(argv, TOP_FLAGS, "portolan top [FLAGS]", async (flags, signal) => {
     const client = new ConsoleClient(flags);
     let printed = 0;
-    for await (const { name, data: now } of client.events("/api/v1/events?streams=now", signal)) {
-      if (name !== "now") continue;
+    const path = "/api/v1/events?streams=now";
+    for await (const event of steadyEvents(client, path, { signal, patience: flags.reconnect, note })) {
+      if (event === "again" || event.name !== "now") continue;
+      const now = event.data;
       const rows = Math.max(5, Math.floor(((process.stdout.rows ?? 40) - 10) / 2));
-      const who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`);
+      let who: unknown;
+      try {
+        who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`);
+      } catch (error) {
+        // It is about to end: the stream does as well, and is begun anew.
+        if (error instanceof ConsoleFault && error.mayPass) continue;
+        throw error;
+      }
       if (!isNow(now) || !isWho(who))
         throw new FlagError(
           `-server ${flags.server}: answers in words of another version of Portolan`,

@@ -1,6 +1,6 @@
 /** Questions for IPv6 addresses where nothing has one. */
 import { ofQueries, type Rule } from "./finding.ts";
-import { LEAST_QUERIES, Tally, whoAsks, workloadOf } from "./traffic.ts";
+import { LEAST_QUERIES, Tally } from "./traffic.ts";
 import { dnsConfigPatch } from "./workload-names.ts";
 
 const LEAST_SHARE = 0.2;
@@ -10,20 +10,18 @@ export const aaaaNoise: Rule = (_capture, traffic) => {
   if (traffic.isIpv4Only === undefined)
     return [{ code: "aaaa", reason: "whether the cluster has IPv6 is not known: no Service of it is" }];
   // What an own rule answers at once costs next to nothing.
-  const asked = traffic.rows.filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");
+  const asked = [...traffic.groups].filter(({ type, plugin }) => type === "AAAA" && plugin !== "template");
   const count = asked.reduce((sum, { weight }) => sum + weight, 0);
-  if (count < LEAST_QUERIES / 2 || traffic.share(count) < LEAST_SHARE) return [];
+  if (count < traffic.least(LEAST_QUERIES / 2) || traffic.share(count) < LEAST_SHARE) return [];
   const callers = new Tally();
   const workloads = new Map<string, string>();
   let fruitful = 0;
   let upstream = 0;
-  for (const row of asked) {
-    const who = whoAsks(row);
-    callers.add(who, row.weight);
-    const workload = workloadOf(row);
+  for (const { who, workload, weight, hasAnswer, plugin } of asked) {
+    callers.add(who, weight);
     if (workload !== undefined) workloads.set(who, dnsConfigPatch(workload, { name: "no-aaaa" }));
-    if (row.answers > 0) fruitful += row.weight;
-    if (row.plugin === "forward") upstream += row.weight;
+    if (hasAnswer) fruitful += weight;
+    if (plugin === "forward") upstream += weight;
   }
   const top = callers.top(5);
   const patches = top.flatMap(([who]) => workloads.get(who) ?? []);

@@ -2,7 +2,7 @@
 import { nearestWord } from "../../lib/nearest-word.ts";
 import { type Cause, ofQueries, type Remedy, type Rule } from "./finding.ts";
 import { isOfSearchPath } from "./search-path.ts";
-import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, whoAsks } from "./traffic.ts";
+import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 
 /** Of all queries: all such names together, and one of them alone. */
 const LEAST_SHARE = 0.02;
@@ -11,21 +11,22 @@ const LEAST_OF_NAME = 10;
 export const absentNames: Rule = (_capture, traffic) => {
   const names = new Tally();
   const callers = new Map<string, Tally>();
-  for (const row of traffic.rows) {
-    if (row.rcode !== "NXDOMAIN" || isOfSearchPath(row, traffic)) continue;
-    const name = meantName(row.name.toLowerCase(), namespaceOf(row), traffic);
+  for (const group of traffic.groups) {
+    if (group.rcode !== "NXDOMAIN" || isOfSearchPath(group, traffic)) continue;
+    const name = meantName(group.name, group.namespace, traffic);
     // Somebody looks for names of addresses: that one has none is no fault.
     if (/\.(in-addr|ip6)\.arpa\.$/.test(name)) continue;
     // What was found under another of its forms exists.
-    if (traffic.found.has(name)) continue;
-    names.add(name, row.weight);
+    if (traffic.wasFound(name)) continue;
+    names.add(name, group.weight);
     const tally = callers.get(name) ?? new Tally();
     callers.set(name, tally);
-    tally.add(whoAsks(row), row.weight);
+    tally.add(group.who, group.weight);
   }
-  const guilty = names.top(10).filter(([, count]) => count >= LEAST_OF_NAME);
+  const guilty = names.top(10).filter(([, count]) => count >= traffic.least(LEAST_OF_NAME));
   const count = guilty.reduce((sum, [, each]) => sum + each, 0);
-  if (count < LEAST_QUERIES / 2 || traffic.share(count) < LEAST_SHARE) return [];
+  if (count < traffic.least(LEAST_QUERIES / 2) || traffic.share(count) < LEAST_SHARE) return [];
+  const found = traffic.foundNames();
   return [
     {
       code: "absent-names",
@@ -41,7 +42,7 @@ export const absentNames: Rule = (_capture, traffic) => {
             .map(([each]) => each) ?? [];
         return { who: name, figure: `${Math.round(queries)} queries, by ${who.join(", ")}` };
       }),
-      remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), traffic)),
+      remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), found)),
     },
   ];
 };
@@ -58,10 +59,10 @@ function meantName(name: string, namespace: string, traffic: Traffic): string {
   return `${labels.join(".")}.svc.${domain}`;
 }
 
-function remedyFor(name: string, callers: Tally | undefined, traffic: Traffic): Remedy {
+function remedyFor(name: string, callers: Tally | undefined, found: ReadonlySet<string>): Remedy {
   const near = nearestWord(
     name,
-    [...traffic.found].filter((found) => found.split(".").length === name.split(".").length),
+    [...found].filter((each) => each.split(".").length === name.split(".").length),
   );
   const [who] = callers?.top(1)[0] ?? ["its clients"];
   const text =

@@ -1,5 +1,6 @@
 /** What `portolan doctor` judges: queries as the console tells them, and facts about the server at the beginning and at the end. */
-import type { CacheAnswer, ConfigurationAnswer, MachineView, NowView, QueryRow } from "../api-types.ts";
+import type { CacheAnswer, ConfigurationAnswer, MachineView, NowView } from "../api-types.ts";
+import type { TrafficCounter } from "./traffic-counter.ts";
 
 /** The server at one moment. */
 export interface ServerFacts {
@@ -10,8 +11,7 @@ export interface ServerFacts {
 }
 
 export interface Capture {
-  /** Oldest first. */
-  readonly rows: readonly QueryRow[];
+  readonly traffic: TrafficCounter;
   /** At the beginning and at the end; `undefined` for a capture that holds queries alone. */
   readonly first: ServerFacts | undefined;
   readonly last: ServerFacts | undefined;

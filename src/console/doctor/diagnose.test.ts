@@ -5,6 +5,7 @@ import type { QueryRow, UpstreamRow } from "../api-types.ts";
 import type { Capture, PodTemplate, ServerFacts } from "./capture.ts";
 import { diagnose } from "./diagnose.ts";
 import type { Finding } from "./finding.ts";
+import { TrafficCounter } from "./traffic-counter.ts";
 import { dnsConfigPatch, workloadName } from "./workload-names.ts";
 
 function row(part: Partial<QueryRow> & { readonly name: string }): QueryRow {
@@ -83,16 +84,20 @@ const POD: PodTemplate = {
   liveness: { path: "/health", period: 10, failures: 5, timeout: 5 },
 };
 
-function capture(part: Partial<Capture> = {}): Capture {
-  return { rows: GOOD, first: facts(), last: facts(), pod: POD, impossible: undefined, ...part };
+type Parts = Partial<Omit<Capture, "traffic">> & { readonly rows?: readonly QueryRow[] };
+
+function capture({ rows: queries = GOOD, ...part }: Parts = {}): Capture {
+  const traffic = new TrafficCounter();
+  for (const each of queries) traffic.add(each);
+  return { traffic, first: facts(), last: facts(), pod: POD, impossible: undefined, ...part };
 }
 
-function findingsIn(part: Partial<Capture>): readonly Finding[] {
+function findingsIn(part: Parts): readonly Finding[] {
   return diagnose(capture(part)).findings;
 }
 
 /** The one finding there is. */
-function onlyFinding(part: Partial<Capture>): Finding {
+function onlyFinding(part: Parts): Finding {
   const findings = findingsIn(part);
   assert.equal(findings.length, 1, findings.map(({ title }) => title).join("\n"));
   const [finding] = findings;

@@ -80,15 +80,15 @@ export function diagnose(capture: Capture): Diagnosis {
       ];
     return RULES[code](capture, traffic);
   });
-  const times = capture.rows.map(({ time }) => time);
+  const { rows, earliest, latest } = capture.traffic;
   const now = capture.last?.now;
   return {
     findings: results.filter(isFinding).sort((one, other) => rank(other) - rank(one)),
     notExamined: results.filter((each): each is NotExamined => !isFinding(each)),
     observed: {
       queries: Math.round(traffic.total),
-      rows: capture.rows.length,
-      seconds: times.length < 2 ? 0 : Math.round(((times.at(-1) ?? 0) - (times[0] ?? 0)) / 100) / 10,
+      rows,
+      seconds: rows < 2 ? 0 : Math.round((latest - earliest) / 100) / 10,
       server: now === undefined ? "" : `${now.hostname}, Portolan-${now.version}`,
     },
   };

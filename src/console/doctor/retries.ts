@@ -1,22 +1,10 @@
 /** Clients that ask the same once more because no reply came, or because it said SERVFAIL. */
-import type { QueryRow } from "../api-types.ts";
 import { ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
-import { Tally, type Traffic, whoAsks } from "./traffic.ts";
+import { Tally } from "./traffic.ts";
 
-/** Milliseconds in which a C library asks once more (resolv.conf(5): 5 s, some programs 1 s). */
-const PATIENCE = 10_000;
 const LEAST = 10;
 /** Of all queries of the client. */
 const LEAST_SHARE = 0.02;
-/** A reply that took longer, in milliseconds, may have come too late. */
-const SLOW = 900;
-
-interface Retrying {
-  retries: number;
-  /** Those whose first question had been answered in time: the reply was lost on its way. */
-  lost: number;
-}
-
 export const retries: Rule = (_capture, traffic) => {
   if (traffic.isSampled)
     return [
@@ -26,8 +14,8 @@ export const retries: Rule = (_capture, traffic) => {
       },
     ];
   const queries = new Tally();
-  for (const row of traffic.rows) queries.add(whoAsks(row), row.weight);
-  const guilty = [...retriesByClient(traffic)]
+  for (const { who, weight } of traffic.groups) queries.add(who, weight);
+  const guilty = [...traffic.repeats()]
     .filter(([who, { retries }]) => retries >= LEAST && retries >= LEAST_SHARE * queries.get(who))
     .sort(([, one], [, other]) => other.retries - one.retries);
   if (guilty.length === 0) return [];
@@ -60,28 +48,3 @@ const LATE: Remedy = {
   text: "mend what is slow or fails (upstreams), and give old answers meanwhile, in the Corefile",
   patch: "cache 30 {\n    serve_stale 1h\n}",
 };
-
-function retriesByClient({ rows }: Traffic): Map<string, Retrying> {
-  const before = new Map<string, QueryRow>();
-  const clients = new Map<string, Retrying>();
-  for (const row of rows) {
-    const question = `${row.client} ${row.name.toLowerCase()} ${row.type}`;
-    const failed = `${question} failed`;
-    const same = `${question} ${row.port} ${row.id}`;
-    const first = before.get(same) ?? before.get(failed);
-    if (first !== undefined && row.time - first.time < PATIENCE && row.time >= first.time) {
-      const sums = clients.get(whoAsks(row)) ?? { retries: 0, lost: 0 };
-      clients.set(whoAsks(row), sums);
-      sums.retries++;
-      if (!hasFailed(first) && first.duration < SLOW) sums.lost++;
-    }
-    before.set(same, row);
-    if (hasFailed(row)) before.set(failed, row);
-    else before.delete(failed);
-  }
-  return clients;
-}
-
-function hasFailed({ rcode }: QueryRow): boolean {
-  return rcode === "SERVFAIL" || rcode === "-" || rcode === "REFUSED";
-}

@@ -1,17 +1,16 @@
 /** Names that the search path of `resolv.conf` makes: `ndots:5` has each short name tried in every domain first. */
-import type { QueryRow } from "../api-types.ts";
 import { type Cause, ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
-import { LEAST_QUERIES, namespaceOf, Tally, type Traffic, workloadOf } from "./traffic.ts";
-import { dnsConfigPatch, type WorkloadName, workloadText } from "./workload-names.ts";
+import type { QueryGroup } from "./query-groups.ts";
+import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
+import { dnsConfigPatch, type WorkloadName } from "./workload-names.ts";
 
 /** Of the queries of a namespace: what is below is how resolvers work. */
 const LEAST_SHARE = 0.1;
 const MOST_CAUSES = 5;
 
-/** Whether nobody meant the name, and a search path made it. @param row was denied */
-export function isOfSearchPath({ name }: QueryRow, traffic: Traffic): boolean {
-  const lower = name.toLowerCase();
-  return isClusterSuffixAdded(lower, traffic) || isFoundShorter(lower, traffic);
+/** Whether nobody meant the name, and a search path made it. @param group was denied */
+export function isOfSearchPath({ name }: QueryGroup, traffic: Traffic): boolean {
+  return isClusterSuffixAdded(name, traffic) || isFoundShorter(name, traffic);
 }
 
 /** `api.example.com.shop.svc.cluster.local.`: another whole name stands in front of the search domain. */
@@ -29,8 +28,8 @@ function isClusterSuffixAdded(name: string, traffic: Traffic): boolean {
     const text = front.join(".");
     if (traffic.inCluster(`${text}.`) !== undefined) return true;
     for (const domain of traffic.domains)
-      if (traffic.found.has(`${text}.svc.${domain}`) && `${text}.svc.${domain}` !== name) return true;
-    if (front.length >= 2 && traffic.asked.has(`${text}.`)) return true;
+      if (traffic.wasFound(`${text}.svc.${domain}`) && `${text}.svc.${domain}` !== name) return true;
+    if (front.length >= 2 && traffic.wasAsked(`${text}.`)) return true;
   }
   const [shortest] = fronts.sort((one, other) => one.length - other.length);
   if (shortest === undefined) return false;
@@ -45,10 +44,10 @@ function looksForeign(labels: readonly string[], { namespaces }: Traffic): boole
 }
 
 /** `api.example.com.corp.example.`, where `api.example.com.` is found: a search domain of the node. */
-function isFoundShorter(name: string, { found }: Traffic): boolean {
+function isFoundShorter(name: string, traffic: Traffic): boolean {
   const labels = name.slice(0, -1).split(".");
   for (let length = labels.length - 1; length >= 2; length--)
-    if (found.has(`${labels.slice(0, length).join(".")}.`)) return true;
+    if (traffic.wasFound(`${labels.slice(0, length).join(".")}.`)) return true;
   return false;
 }
 
@@ -66,33 +65,33 @@ export const searchPath: Rule = (_capture, traffic) => {
     return [{ code: "search-path", reason: "no cluster is known, and no name tells of one" }];
   const names = new Tally();
   const namespaces = new Map<string, NamespaceSums>();
-  for (const row of traffic.rows) {
-    const key = namespaceOf(row);
+  let denied = 0;
+  for (const group of traffic.groups) {
+    const { namespace: key, name, rcode, weight } = group;
     const sums = namespaces.get(key) ?? { queries: 0, denied: 0, wasted: 0, short: 0, workloads: new Map() };
     namespaces.set(key, sums);
-    sums.queries += row.weight;
-    const isShort = row.rcode === "NOERROR" && /^[^.]+\.[^.]+\.svc\./i.test(row.name);
-    if (isShort && !row.name.toLowerCase().includes(`.${key}.svc.`)) sums.short += row.weight;
-    if (row.rcode !== "NXDOMAIN") continue;
-    sums.denied += row.weight;
-    if (!isOfSearchPath(row, traffic)) continue;
-    sums.wasted += row.weight;
-    names.add(row.name.toLowerCase(), row.weight);
-    const name = workloadOf(row);
-    if (name === undefined) continue;
-    const workload = sums.workloads.get(workloadText(name)) ?? { name, wasted: 0 };
-    workload.wasted += row.weight;
-    sums.workloads.set(workloadText(name), workload);
+    sums.queries += weight;
+    const isShort = rcode === "NOERROR" && /^[^.]+\.[^.]+\.svc\./.test(name);
+    if (isShort && !name.includes(`.${key}.svc.`)) sums.short += weight;
+    if (rcode !== "NXDOMAIN") continue;
+    denied += weight;
+    sums.denied += weight;
+    if (!isOfSearchPath(group, traffic)) continue;
+    sums.wasted += weight;
+    names.add(name, weight);
+    if (group.workload === undefined) continue;
+    const workload = sums.workloads.get(group.who) ?? { name: group.workload, wasted: 0 };
+    workload.wasted += weight;
+    sums.workloads.set(group.who, workload);
   }
   const guilty = [...namespaces]
-    .filter(([, { wasted, queries }]) => wasted >= LEAST_QUERIES / 2 && wasted >= LEAST_SHARE * queries)
+    .filter(
+      ([, { wasted, queries }]) =>
+        wasted >= traffic.least(LEAST_QUERIES / 2) && wasted >= LEAST_SHARE * queries,
+    )
     .sort(([, one], [, other]) => other.wasted - one.wasted);
   if (guilty.length === 0) return [];
   const wasted = guilty.reduce((sum, [, each]) => sum + each.wasted, 0);
-  const denied = traffic.rows.reduce(
-    (sum, { rcode, weight }) => sum + (rcode === "NXDOMAIN" ? weight : 0),
-    0,
-  );
   const [example] = names.top(1);
   return [
     {

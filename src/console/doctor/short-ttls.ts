@@ -1,9 +1,8 @@
 /** Answers of upstreams that may not be kept for long enough to be asked for twice. */
 import { ofQueries, type Remedy, type Rule } from "./finding.ts";
-import { ASKING_PLUGINS, Tally, whoAsks } from "./traffic.ts";
+import { ASKING_PLUGINS, SHORT_TTL } from "./query-groups.ts";
+import { Tally } from "./traffic.ts";
 
-/** Seconds. */
-const SHORT = 10;
 const LEAST_SHARE = 0.05;
 const LEAST_OF_NAME = 10;
 
@@ -11,18 +10,17 @@ export const shortTtls: Rule = ({ last }, traffic) => {
   const names = new Tally();
   const callers = new Map<string, Tally>();
   const ttls = new Map<string, number>();
-  for (const row of traffic.rows) {
+  for (const { name, type, rcode, ttl, who, weight } of traffic.groups) {
     // Out of the cache comes what is left of a TTL: that of the upstream is in its own answers.
-    if (!ASKING_PLUGINS.has(row.plugin) || row.rcode !== "NOERROR" || row.ttl === undefined) continue;
-    if (row.ttl > SHORT) continue;
-    const key = `${row.name.toLowerCase()} ${row.type}`;
-    names.add(key, row.weight);
-    ttls.set(key, row.ttl);
+    if (rcode !== "NOERROR" || ttl === undefined) continue;
+    const key = `${name} ${type}`;
+    names.add(key, weight);
+    ttls.set(key, ttl);
     const tally = callers.get(key) ?? new Tally();
     callers.set(key, tally);
-    tally.add(whoAsks(row), row.weight);
+    tally.add(who, weight);
   }
-  const guilty = names.top(10).filter(([, count]) => count >= LEAST_OF_NAME);
+  const guilty = names.top(10).filter(([, count]) => count >= traffic.least(LEAST_OF_NAME));
   const count = guilty.reduce((sum, [, each]) => sum + each, 0);
   if (guilty.length === 0 || traffic.share(count) < LEAST_SHARE) return [];
   const withoutCache = (last?.configuration.blocks ?? []).filter(({ chain }) => {
@@ -32,7 +30,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
   return [
     {
       code: "short-ttls",
-      title: `TTLs of ${SHORT} s and less send ${ofQueries(count, traffic.total)} to upstreams`,
+      title: `TTLs of ${SHORT_TTL} s and less send ${ofQueries(count, traffic.total)} to upstreams`,
       explanation: "The cache may not keep such an answer until it is asked for once more.",
       share: traffic.share(count),
       figures: { queries: count, names: guilty.length },

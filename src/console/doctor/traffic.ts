@@ -1,16 +1,18 @@
-/** The queries of a capture, counted once for all rules. */
-import type { QueryRow } from "../api-types.ts";
+/** The queries of a capture, counted, as the rules look at them. */
 import type { Capture } from "./capture.ts";
-import { type WorkloadName, workloadName, workloadText } from "./workload-names.ts";
-
-/** Plugins that ask others. */
-export const ASKING_PLUGINS: ReadonlySet<string> = new Set(["forward", "grpc", "proxy"]);
+import type { QueryGroup, QueryGroups } from "./query-groups.ts";
+import type { Repeating } from "./repeats.ts";
+import type { TrafficCounter } from "./traffic-counter.ts";
 
 /** A share of fewer queries says nothing. */
 export const LEAST_QUERIES = 50;
 
+/** A count that is made up of fewer groups that stand for others may be chance. */
+const LEAST_GRAINS = 4;
+
 export class Traffic {
-  readonly rows: readonly QueryRow[];
+  /** Queries that no rule tells apart, together. */
+  readonly groups: QueryGroups;
   /** Queries, with those that others stand for. */
   readonly total: number;
   /** Some were left out, so what belongs together may not be seen together. */
@@ -21,35 +23,42 @@ export class Traffic {
   readonly isIpv4Only: boolean | undefined;
   /** Namespaces of clients, and those that names were found in. */
   readonly namespaces: ReadonlySet<string>;
-  /** Names that exist, and all that were asked for, in lower case. */
-  readonly found: ReadonlySet<string>;
-  readonly asked: ReadonlySet<string>;
+  readonly #counter: TrafficCounter;
 
-  constructor({ rows, last }: Pick<Capture, "rows" | "last">) {
-    this.rows = rows;
-    this.total = rows.reduce((sum, { weight }) => sum + weight, 0);
-    this.isSampled = rows.some(({ weight }) => weight >= 2);
+  constructor({ traffic, last }: Pick<Capture, "traffic" | "last">) {
+    this.#counter = traffic;
+    this.groups = traffic.groups;
+    this.total = traffic.total;
+    this.isSampled = traffic.isSampled;
+    this.namespaces = traffic.namespaces;
     const clusters = last?.now.clusters ?? [];
     this.domains =
       clusters.length > 0
         ? [...new Set(clusters.map(({ domain }) => `${domain.toLowerCase().replace(/\.$/, "")}.`))]
-        : guessDomains(rows);
-    this.isIpv4Only = isIpv4Only(clusters, rows);
-    const found = new Set<string>();
-    const asked = new Set<string>();
-    const namespaces = new Set<string>();
-    for (const row of rows) {
-      if (row.workload !== undefined) namespaces.add(row.workload.slice(0, row.workload.indexOf("/")));
-      const name = row.name.toLowerCase();
-      asked.add(name);
-      if (row.rcode !== "NOERROR") continue;
-      found.add(name);
-      const inCluster = this.inCluster(name)?.split(".");
-      if (inCluster?.at(-1) === "svc" && inCluster.length >= 3) namespaces.add(inCluster.at(-2) ?? "");
-    }
-    this.found = found;
-    this.asked = asked;
-    this.namespaces = namespaces;
+        : guessDomains(traffic.groups);
+    this.isIpv4Only = isIpv4Only(clusters, traffic.hasIpv6Client);
+  }
+
+  /** Whether a name, in lower case, was found. */
+  wasFound(name: string): boolean {
+    return this.#counter.found.has(name);
+  }
+
+  /** Whether somebody asked for a name, in lower case. */
+  wasAsked(name: string): boolean {
+    return this.#counter.asked.has(name);
+  }
+
+  /** Names that were found, those that were asked for most often at least. */
+  foundNames(): Set<string> {
+    const names = new Set<string>();
+    for (const { name, rcode } of this.groups) if (rcode === "NOERROR") names.add(name);
+    return names;
+  }
+
+  /** By who asks: all that were repeated. */
+  repeats(): ReadonlyMap<string, Readonly<Repeating>> {
+    return this.#counter.repeats.finish();
   }
 
   /** What of the name, in lower case, stands in front of a cluster's domain, without final dot; `undefined` outside of clusters. */
@@ -60,7 +69,12 @@ export class Traffic {
   }
 
   share(count: number): number {
-    return this.total === 0 ? 0 : count / this.total;
+    return this.total === 0 ? 0 : Math.min(1, count / this.total);
+  }
+
+  /** How many queries of a kind it takes to speak of it. @param count where every query was counted */
+  least(count: number): number {
+    return Math.max(count, LEAST_GRAINS * this.groups.grain);
   }
 }
 
@@ -85,26 +99,11 @@ export class Tally {
   }
 }
 
-/** Who asks, as people call it: the workload, else the address. */
-export function whoAsks(row: QueryRow): string {
-  const workload = workloadOf(row);
-  return workload === undefined ? row.client : workloadText(workload);
-}
-
-export function workloadOf({ workload }: QueryRow): WorkloadName | undefined {
-  return workload === undefined ? undefined : workloadName(workload);
-}
-
-/** The namespace of the client, else its address. */
-export function namespaceOf({ workload, client }: QueryRow): string {
-  return workload === undefined ? client : workload.slice(0, workload.indexOf("/"));
-}
-
 /** Without facts about the server: what most often stands behind `.svc.`. */
-function guessDomains(rows: readonly QueryRow[]): string[] {
+function guessDomains(groups: Iterable<QueryGroup>): string[] {
   const tally = new Tally();
-  for (const { name, weight } of rows) {
-    const domain = /^.*?\.svc\.(.+)$/.exec(name.toLowerCase())?.[1];
+  for (const { name, weight } of groups) {
+    const domain = /^.*?\.svc\.(.+)$/.exec(name)?.[1];
     // What follows the first may be a search path that was added to a whole name.
     if (domain !== undefined) tally.add(domain.replace(/\.[^.]+\.svc\..*$/, "."), weight);
   }
@@ -114,11 +113,11 @@ function guessDomains(rows: readonly QueryRow[]): string[] {
 
 function isIpv4Only(
   clusters: readonly { readonly families: readonly string[] }[],
-  rows: readonly QueryRow[],
+  hasIpv6Client: boolean,
 ): boolean | undefined {
   const families = clusters.flatMap((cluster) => cluster.families);
   if (families.includes("IPv6")) return false;
   // A client with such an address has the use of it, whatever its Services have.
-  if (rows.some(({ client }) => client.includes(":") && client !== "::1")) return false;
+  if (hasIpv6Client) return false;
   return families.length > 0 ? true : undefined;
 }

@@ -2,7 +2,8 @@
 import type { UpstreamRow } from "../api-types.ts";
 import type { Capture, ServerFacts } from "./capture.ts";
 import { type Finding, type NotExamined, ofQueries, type Rule } from "./finding.ts";
-import { ASKING_PLUGINS, Tally, type Traffic, whoAsks } from "./traffic.ts";
+import { ASKING_PLUGINS } from "./query-groups.ts";
+import { Tally, type Traffic } from "./traffic.ts";
 
 /** Milliseconds on average: from here on people notice. */
 const SLOW = 100;
@@ -87,15 +88,16 @@ export const slowUpstreams: Rule = (capture, traffic) => {
 
 /** Without facts: answers of those plugins that ask others. */
 function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
-  const asked = traffic.rows.filter(({ plugin }) => ASKING_PLUGINS.has(plugin));
-  if (asked.length < LEAST_EXCHANGES)
+  const asked = [...traffic.groups].filter(({ plugin }) => ASKING_PLUGINS.has(plugin));
+  const exchanges = Math.round(asked.reduce((sum, { rows }) => sum + rows, 0));
+  if (exchanges < LEAST_EXCHANGES)
     return [
       {
         code: "slow-upstream",
         reason: "the capture has no facts about the server, and too few answers of upstreams",
       },
     ];
-  const mean = asked.reduce((sum, { duration }) => sum + duration, 0) / asked.length;
+  const mean = asked.reduce((sum, { duration }) => sum + duration, 0) / exchanges;
   if (mean < SLOW) return [];
   const names = new Tally();
   for (const { name, duration } of asked) names.add(name, duration);
@@ -104,8 +106,8 @@ function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
       code: "slow-upstream",
       title: `answers of upstreams take ${Math.round(mean)} ms on average`,
       explanation: "The capture does not tell which upstream: a capture by 'portolan doctor -record' does.",
-      share: traffic.share(asked.length),
-      figures: { exchanges: asked.length, mean },
+      share: traffic.share(exchanges),
+      figures: { exchanges, mean },
       causes: names.top(5).map(([who, time]) => ({ who, figure: `${Math.round(time)} ms waited in all` })),
       remedies: [{ text: "ask the running server: portolan doctor" }],
     },
@@ -121,12 +123,10 @@ export const failingUpstreams: Rule = (capture, traffic) => {
       (exchanges >= LEAST_EXCHANGES && errors >= LEAST_ERRORS && errors >= FAILING * exchanges),
   );
   if (failing.length === 0) return [];
-  const names = new Tally();
   const callers = new Tally();
-  for (const row of traffic.rows) {
-    if (row.rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(row.plugin)) continue;
-    names.add(row.name, row.weight);
-    callers.add(whoAsks(row), row.weight);
+  for (const { rcode, plugin, who, weight } of traffic.groups) {
+    if (rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(plugin)) continue;
+    callers.add(who, weight);
   }
   const hit = callers.top(3).map(([who, count]) => ({ who, figure: `${Math.round(count)} queries failed` }));
   return [
@@ -164,13 +164,11 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
   if (strange.length > 0) findings.push(discardedFinding(strange));
   const wild = new Tally();
   const callers = new Tally();
-  for (const row of traffic.rows) {
+  for (const { name, rcode, hasAnswer, who, weight } of traffic.groups) {
     // Another whole name of the cluster in front: nobody has such a name, and only a wildcard answers it.
-    const isFalse =
-      row.answers > 0 && row.rcode === "NOERROR" && holdsClusterName(row.name.toLowerCase(), traffic);
-    if (!isFalse) continue;
-    wild.add(row.name, row.weight);
-    callers.add(whoAsks(row), row.weight);
+    if (!hasAnswer || rcode !== "NOERROR" || !holdsClusterName(name, traffic)) continue;
+    wild.add(name, weight);
+    callers.add(who, weight);
   }
   const { impossible } = capture;
   const isProved = impossible !== undefined && impossible.rcode === "NOERROR" && impossible.answer.length > 0;

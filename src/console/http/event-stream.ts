@@ -8,6 +8,8 @@ const MAX_WAITING = 256 * 1024;
 export class EventStream {
   readonly #response: ServerResponse;
   lost = 0;
+  /** Something was sent since {@link beat} last looked. */
+  #isFresh = true;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -27,8 +29,16 @@ export class EventStream {
       this.lost++;
       return false;
     }
+    this.#isFresh = true;
     this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return true;
+  }
+
+  /** Tells a client that gets nothing that the server is there: so it, and proxies in between, keep the connection. */
+  beat(): void {
+    if (!this.#isFresh && !this.#response.destroyed && this.#response.writableLength === 0)
+      this.#response.write(":\n\n");
+    this.#isFresh = false;
   }
 
   onEnd(callback: () => void): void {
