@@ -191,6 +191,12 @@ function reasonOf(error: Error, port: number): string {
   );
 }
 
+/** For what comes beside a stream, which finds out by itself that its server has gone. @throws what is anything else */
+export function unlessLost(error: unknown): undefined {
+  if (error instanceof ConsoleFault && error.mayPass) return undefined;
+  throw error;
+}
+
 function readToken(file: string): string {
   let token: string;
   try {

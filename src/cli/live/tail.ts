@@ -2,7 +2,7 @@
 import type { QueryRow } from "../../console/api-types.ts";
 import { isObject, listMember, member } from "../../kubernetes/objects/json.ts";
 import { escapeControls } from "../../lib/log.ts";
-import { ConsoleClient } from "./console-client.ts";
+import { ConsoleClient, unlessLost } from "./console-client.ts";
 import { TAIL_FLAGS } from "./flags.ts";
 import { note, runLive } from "./run-live.ts";
 import { steadyEvents } from "./steady-events.ts";
@@ -34,7 +34,7 @@ export function tail(argv: readonly string[]): Promise<number> {
       if (event === "again") {
         // A server that has read its Corefile anew still knows what was asked meanwhile.
         known = newest;
-        const answer = await client.get(`/api/v1/queries?rows=${MISSED}&${filter}`);
+        const answer = await client.get(`/api/v1/queries?rows=${MISSED}&${filter}`).catch(unlessLost);
         for (const row of listMember(answer, "queries").filter(isQueryRow).reverse())
           if (row.time > known && known > 0 && print(row)) return;
         known = newest;

@@ -3,7 +3,7 @@ import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
 import { isObject } from "../../kubernetes/objects/json.ts";
 import { escapeControls } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
-import { ConsoleClient, ConsoleFault } from "./console-client.ts";
+import { ConsoleClient, unlessLost } from "./console-client.ts";
 import { TOP_FLAGS } from "./flags.ts";
 import { note, runLive } from "./run-live.ts";
 import { steadyEvents } from "./steady-events.ts";
@@ -18,14 +18,8 @@ export function top(argv: readonly string[]): Promise<number> {
       if (event === "again" || event.name !== "now") continue;
       const now = event.data;
       const rows = Math.max(5, Math.floor(((process.stdout.rows ?? 40) - 10) / 2));
-      let who: unknown;
-      try {
-        who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`);
-      } catch (error) {
-        // It is about to end: the stream does as well, and is begun anew.
-        if (error instanceof ConsoleFault && error.mayPass) continue;
-        throw error;
-      }
+      const who = await client.get(`/api/v1/who?rows=${Math.min(rows, 100)}`).catch(unlessLost);
+      if (who === undefined) continue;
       if (!isNow(now) || !isWho(who))
         throw new FlagError(
           `-server ${flags.server}: answers in words of another version of Portolan`,
