@@ -53,15 +53,15 @@ interface ListenerSet {
 }
 
 const STRICT_ALPN =
-  "A client of DNS over TLS that offers application protocols (ALPN), and `dot` is not one of them, is refused, as RFC 7301 asks for; `dot` is confirmed";
+  "A client of DNS over TLS that offers application protocols (ALPN) without `dot` is refused, as RFC 7301 requires; `dot` is confirmed";
 const DENIAL_TTL =
-  "A denial's SOA record has its minimum field as TTL where that is less, as RFC 2308 section 3 asks.";
+  "The SOA record of a negative answer has its minimum field as TTL if that is lower (RFC 2308 section 3).";
 const DIFFERENCES: ReadonlyMap<string, string> = new Map([
   ...[4, 5, 6, 7, 8, 9, 10].map((number): [string, string] => [`dot ${number}`, STRICT_ALPN]),
   ["doh-tls 26", DENIAL_TTL],
   ["doh-plain 26", DENIAL_TTL],
   ["grpc-tls 9", "A message that ends within its question is malformed."],
-  ["grpc-alpn 5", "A client of DNS over gRPC that offers `http/1.1` alone is refused in the handshake."],
+  ["grpc-alpn 5", "A client of DNS over gRPC that only offers `http/1.1` is refused in the handshake."],
 ]);
 
 test("every difference is told to those who come from CoreDNS", () => {
