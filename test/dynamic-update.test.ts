@@ -206,6 +206,74 @@ suite("dynamic updates with nsupdate", { skip: skipWithout("nsupdate"), concurre
   });
 });
 
+suite("dynamic updates on several threads", { skip: skipWithout("nsupdate") }, () => {
+  /** Asks from so many ports that every thread answers some of them. */
+  async function everywhere(question: () => Promise<string>): Promise<Set<string>> {
+    const said = new Set<string>();
+    for (let round = 0; round < 24; round++) said.add(await question());
+    return said;
+  }
+
+  test("the leader takes what any thread is told, and all have the same zone", async () => {
+    const text = (port: number) =>
+      corefile(port).replace(
+        "bind 127.0.0.1",
+        "bind 127.0.0.1\n    multisocket 3\n    transfer {\n        to *\n    }",
+      );
+    await using server = await Portolan.start((port) => text(port("dns")), { files: { db: ZONE } });
+    const { port } = server;
+    for (let round = 0; round < 12; round++)
+      assert.equal(await nsupdate(port, [`add n${round}.example.org 60 A 192.0.2.${round}`]), "done");
+    assert.equal(await nsupdate(port, ["delete n3.example.org"]), "done");
+    const check = async () => {
+      assert.deepEqual(await everywhere(async () => String(await serialOf(port))), new Set(["20"]));
+      const found = async (name: string) => (await addresses(port, `${name}.example.org`)).join();
+      assert.deepEqual(
+        await everywhere(() => found("n5")),
+        new Set([JSON.stringify({ address: "192.0.2.5" })]),
+      );
+      assert.deepEqual(await everywhere(() => found("n3")), new Set([""]));
+    };
+    await check();
+    // Each thread knows the way from an older serial.
+    const ixfr = async () => {
+      const { output } = await run("dig", [
+        "@127.0.0.1",
+        "-p",
+        String(port),
+        "+noall",
+        "+answer",
+        "ixfr=15",
+        "example.org",
+      ]);
+      return output.replaceAll(/\s+/g, " ");
+    };
+    const ways = await everywhere(ixfr);
+    assert.equal(ways.size, 1);
+    assert.match([...ways].join(), /SOA .* 20 .* SOA .* 15 .* SOA .* 16 .*n8.* SOA .* 20 /);
+    // A reload, with updates under way, keeps them together.
+    const updates = Promise.all(
+      Array.from({ length: 6 }, (_, index) => nsupdate(port, [`add r${index}.example.org 60 A 192.0.2.1`])),
+    );
+    await server.reload(() => text(port).replace("reload 2s", "reload 30s"));
+    const done = (await updates).filter((word) => word === "done").length;
+    assert.equal(await nsupdate(port, ["add last.example.org 60 A 192.0.2.99"]), "done");
+    const serials = await everywhere(async () => String(await serialOf(port)));
+    assert.equal(serials.size, 1, [...serials].join());
+    assert.ok(Number([...serials][0]) >= 21, `${done} updates`);
+    assert.equal((await everywhere(async () => (await addresses(port, "last.example.org")).join())).size, 1);
+    // What was refused by one thread is refused by all.
+    assert.deepEqual(
+      await everywhere(() =>
+        nsupdate(port, ["prereq nxdomain n1.example.org", "add n1.example.org 60 A 192.0.2.1"]).then(
+          (word) => /YXDOMAIN/.exec(word)?.[0] ?? word,
+        ),
+      ),
+      new Set(["YXDOMAIN"]),
+    );
+  });
+});
+
 suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupdate") }, () => {
   test("kill -9 again and again", async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-crash-"));

@@ -182,6 +182,13 @@ export interface Feed {
    * @param held tells, once all plugins have started, what this end has of the configuration before: the leader need not send that again
    */
   receive(listener: (message: unknown) => void, held?: () => unknown): void;
+  /**
+   * Follower: puts a question to the leader. What the leader published before it answered has been sent to all followers by then.
+   * Rejects with the reason where the leader has no answer.
+   */
+  ask(question: unknown): Promise<unknown>;
+  /** Leader: answers what followers ask. To be called in `create` or `start`. */
+  answer(listener: (question: unknown) => Promise<unknown>): void;
 }
 
 /** The feed of a server that has no followers. */
@@ -190,6 +197,8 @@ export const feedToNobody: Feed = {
   publish: () => undefined,
   provide: () => undefined,
   receive: () => undefined,
+  ask: () => Promise.reject(new Error("this is the leader")),
+  answer: () => undefined,
 };
 
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;

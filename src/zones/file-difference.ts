@@ -9,7 +9,8 @@ import { RecordType } from "../dns/type-names.ts";
 import type { ZoneTextRecord } from "../dns/zone-text/parser.ts";
 import { readZoneText } from "../dns/zone-text/read.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
-import type { FileDifference, PlainRecord } from "./plain-records.ts";
+import type { PlainRecord, ZoneChange } from "./plain-records.ts";
+import { RecordLog } from "./record-log.ts";
 import { RecordMarks } from "./record-marks.ts";
 import type { Zone } from "./zone.ts";
 import { type ReadZoneFileOptions, SameSerial } from "./zone-file.ts";
@@ -35,7 +36,7 @@ class NotSmall extends Error {
 export async function readFileDifference(
   zone: Zone,
   options: ReadZoneFileOptions & { readonly pause: () => Promise<void> },
-): Promise<FileDifference | undefined> {
+): Promise<ZoneChange | undefined> {
   const { file, files, origin, pause } = options;
   const sink = new DifferenceSink(zone, options.knownSerial);
   try {
@@ -79,20 +80,22 @@ class DifferenceSink {
     if (this.#added.size > MOST_RECORDS) throw new NotSmall();
   }
 
-  async finish(pause: () => Promise<void>): Promise<FileDifference> {
+  async finish(pause: () => Promise<void>): Promise<ZoneChange> {
     const soa = this.#soa;
     if (soa === undefined) throw new NotSmall();
     const { records } = this.#zone;
-    const removed: PlainRecord[] = [];
+    const removed = new RecordLog();
     for (let node = APEX; node < records.names.limit; node++) {
       if (node % PORTION === PORTION - 1) await pause();
       for (let rrset = records.first(node); rrset >= 0; rrset = records.next(rrset)) {
         if (records.type(rrset) === RecordType.SOA || this.#marks.isComplete(rrset)) continue;
-        removed.push(...this.#unmarked(node, rrset));
-        if (removed.length > MOST_RECORDS) throw new NotSmall();
+        for (const record of this.#unmarked(node, rrset)) removed.addPlain(record);
+        if (removed.count > MOST_RECORDS) throw new NotSmall();
       }
     }
-    return { soa, removed, added: [...this.#added.values()] };
+    const added = new RecordLog();
+    for (const record of this.#added.values()) added.addPlain(record);
+    return { from: this.#zone.serial, soa, removed, added };
   }
 
   #authority({ owner, ownerLength, ttl, rdata, rdataLength }: ZoneTextRecord): undefined {

@@ -5,7 +5,7 @@
  * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
-import { grown, type OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, grown, type OctetHeap, trimmed } from "./octet-heap.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -22,6 +22,8 @@ const CHILDREN = 4;
 const FIELDS = 5;
 const HASH_PRIME = 0x01000193;
 const HASH_BASIS = 0x811c9dc5 | 0;
+/** Nodes of a portion: about a millisecond. */
+const PORTION = 20_000;
 /** Label lists of a name: at most 127 labels. */
 const path = new Int32Array(128);
 
@@ -224,6 +226,36 @@ export class NameTree {
     copy.#count = this.#count;
     copy.#free = this.#free;
     return copy;
+  }
+
+  /** As {@link clone}, in portions, and with room for an eighth more. */
+  async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<NameTree> {
+    const copy = new NameTree(heap);
+    copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);
+    const slots = this.#slots.length;
+    if (this.#count * 4 + this.#count / 2 > slots * 3) {
+      copy.#slots = int32(slots * 2);
+      for (let node = APEX + 1; node < this.#used; node++) {
+        if (node % PORTION === 0) await pause();
+        if (this.exists(node)) copy.#enter(node);
+      }
+    } else {
+      copy.#slots = int32(slots);
+      for (let at = 0; at < slots; at += PORTION) {
+        await pause();
+        copy.#slots.set(this.#slots.subarray(at, at + PORTION), at);
+      }
+    }
+    copy.#used = this.#used;
+    copy.#count = this.#count;
+    copy.#free = this.#free;
+    return copy;
+  }
+
+  /** Nodes that can be made before anything has to be moved. */
+  get room(): number {
+    const places = Math.floor(this.#nodes.length / FIELDS) - this.#used;
+    return Math.min(places, Math.floor((this.#slots.length * 3) / 4) - this.#count);
   }
 
   #newNode(): number {

@@ -1,10 +1,11 @@
 /** Records one after the other in a buffer of octets: what came or went in a change of a zone. */
 import { Name } from "../dns/name.ts";
 import { RecordClass } from "../dns/numbers.ts";
-import { copyOctets, octetAt, readU16, readU32, writeU16, writeU32 } from "../dns/octets.ts";
+import { octetAt, readU16, readU32, writeU16, writeU32 } from "../dns/octets.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { dataFromWire } from "../dns/resource-record.ts";
 import { OctetHeap } from "./octet-heap.ts";
+import type { PlainRecord } from "./plain-records.ts";
 
 /** Length of the owner, type, TTL, length of RDATA. */
 const HEAD = 9;
@@ -16,6 +17,11 @@ export class RecordLog {
   /** Octets of memory. */
   get size(): number {
     return this.#heap.size;
+  }
+
+  /** Octets of the records. */
+  get used(): number {
+    return this.#heap.used;
   }
 
   add(
@@ -38,22 +44,50 @@ export class RecordLog {
     this.count++;
   }
 
-  *records(): Generator<ResourceRecord> {
+  addPlain({ owner, type, ttl, rdata }: PlainRecord): void {
+    this.add(owner, owner.length, type, ttl, rdata, 0, rdata.length);
+  }
+
+  /** A log of its own with the same octets, to be taken elsewhere; see {@link fromOctets}. */
+  toOctets(): Uint8Array {
+    return this.#heap.bytes.slice(0, this.#heap.used);
+  }
+
+  /** What {@link toOctets} gave. */
+  static fromOctets(octets: Uint8Array): RecordLog {
+    const log = new RecordLog();
+    log.#heap.bytes = octets;
+    log.#heap.allocate(octets.length);
+    for (const _ of log) log.count++;
+    return log;
+  }
+
+  /** The records as views of the log. */
+  *[Symbol.iterator](): Generator<PlainRecord> {
     const { bytes, used } = this.#heap;
     for (let at = 0; at < used; ) {
-      const ownerLength = octetAt(bytes, at);
-      const type = readU16(bytes, at + 1);
-      const length = readU16(bytes, at + 7);
       const owner = at + HEAD;
-      const rdata = owner + ownerLength;
+      const rdata = owner + octetAt(bytes, at);
+      const end = rdata + readU16(bytes, at + 7);
       yield {
-        name: Name.fromCheckedWire(copyOctets(bytes, owner, rdata)),
+        owner: bytes.subarray(owner, rdata),
+        type: readU16(bytes, at + 1),
+        ttl: readU32(bytes, at + 3),
+        rdata: bytes.subarray(rdata, end),
+      };
+      at = end;
+    }
+  }
+
+  *records(): Generator<ResourceRecord> {
+    for (const { owner, type, ttl, rdata } of this) {
+      yield {
+        name: Name.fromCheckedWire(owner.slice()),
         type,
         class: RecordClass.IN,
-        ttl: readU32(bytes, at + 3),
-        data: dataFromWire(type, copyOctets(bytes, rdata, rdata + length)),
+        ttl,
+        data: dataFromWire(type, rdata.slice()),
       };
-      at = rdata + length;
     }
   }
 }

@@ -14,11 +14,13 @@ import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { Freshness } from "./freshness.ts";
+import type { ZoneChange } from "./plain-records.ts";
 import type { Primary } from "./primary.ts";
 import { ServedZone } from "./served-zone.ts";
 import type { TransferGate } from "./transfer-gate.ts";
-import { transferIn } from "./transfer-in.ts";
+import { type TransferInOptions, type TransferredZone, transferIn, wholeZone } from "./transfer-in.ts";
 import type { Zone } from "./zone.ts";
+import { applyChange, requireSerial, ZoneChangeError } from "./zone-changes.ts";
 import type { ZoneService } from "./zone-service.ts";
 import type { ZoneStore } from "./zone-store.ts";
 
@@ -185,7 +187,7 @@ export class SecondaryZone {
     const { apex, spelled } = this.served;
     const { key, diallers } = this.#access;
     const wallSeconds = () => Math.floor(site.clock.wallTime() / 1_000);
-    const result = await transferIn({
+    const question: TransferInOptions = {
       apex,
       remote: primary.address,
       dialler: diallers.get(primary),
@@ -196,15 +198,15 @@ export class SecondaryZone {
       guard: key === undefined ? undefined : () => new TsigExchange(key, wallSeconds),
       signal: this.#abort.signal,
       pause: nextTurn,
-    });
+    };
+    const result = await this.#takeOver(await transferIn(question), question);
     if (this.#abort.signal.aborted) return;
     transfers.slot(apex.toString(), result.way).increment();
-    const zone = result.zone ?? this.served.zone;
+    const { zone } = this.served;
     if (zone === undefined) return;
-    if (result.zone !== undefined) await this.#replace(result.zone);
     // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
     this.#confirmed(zone, site.clock.wallTime());
-    if (result.zone !== undefined) {
+    if (result.way !== "same") {
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
       this.#mustKeep = true;
     }
@@ -221,6 +223,36 @@ export class SecondaryZone {
     } catch (error) {
       this.#options.site.log.warning(`Copy of ${this.served.spelled} cannot be kept: ${messageOf(error)}`);
     }
+  }
+
+  /** Puts what a primary said into force; changes that do not fit are asked for as a whole zone. @returns what it was in the end */
+  async #takeOver(result: TransferredZone, question: TransferInOptions): Promise<TransferredZone> {
+    if (this.#abort.signal.aborted || result.way === "same") return result;
+    if (result.way === "axfr") {
+      await this.#replace(result.zone);
+      return result;
+    }
+    try {
+      await this.#advance(result.changes);
+      return result;
+    } catch (error) {
+      if (!(error instanceof ZoneChangeError)) throw error;
+      return await this.#takeOver(await wholeZone({ ...question, current: this.served.zone }), question);
+    }
+  }
+
+  async #advance(changes: readonly ZoneChange[]): Promise<void> {
+    const { examine, service, limit } = this.#options;
+    const { zone } = this.served;
+    if (examine === undefined || zone === undefined) return service.advance(this.served, changes, limit);
+    // Somebody has to see the last state before it is served.
+    const next = await zone.copy(nextTurn);
+    for (const change of changes) {
+      requireSerial(next, change);
+      await applyChange(next, change, nextTurn);
+    }
+    await next.order(nextTurn);
+    await this.#replace(next);
   }
 
   async #replace(zone: Zone): Promise<void> {

@@ -13,6 +13,8 @@ import { isAsNew } from "../plugin/transfer.ts";
 import type { UpstreamAddress } from "../upstream/address.ts";
 import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
 import type { StreamDialler } from "../upstream/tcp-connection.ts";
+import type { PlainRecord, ZoneChange } from "./plain-records.ts";
+import { RecordLog } from "./record-log.ts";
 import { Zone } from "./zone.ts";
 import { Added } from "./zone-records.ts";
 import { soaRecord } from "./zone-transfer.ts";
@@ -41,11 +43,11 @@ export interface TransferInOptions {
   readonly pause: () => Promise<void>;
 }
 
-export interface TransferredZone {
-  /** `undefined` when the primary has nothing newer. */
-  readonly zone: Zone | undefined;
-  readonly way: "same" | "axfr" | "ixfr";
-}
+/** What a primary said: nothing newer, the whole zone, or the steps that lead from the state that was known to the last. */
+export type TransferredZone =
+  | { readonly way: "same" }
+  | { readonly way: "axfr"; readonly zone: Zone }
+  | { readonly way: "ixfr"; readonly changes: readonly ZoneChange[] };
 
 /** The primary sends something else than a zone. */
 export class TransferError extends Error {
@@ -79,11 +81,16 @@ export async function transferIn(options: TransferInOptions): Promise<Transferre
   } catch (error) {
     // A server that does not know IXFR says so in many ways; one whose changes do not fit is asked for all of it.
     if (!(error instanceof TransferError)) throw error;
-    const whole = await receive(options, undefined);
-    if (whole.zone !== undefined && isAsNew(current.serial, whole.zone.serial))
-      return { zone: undefined, way: "same" };
-    return whole;
+    return await wholeZone(options);
   }
+}
+
+/** The whole zone, for whoever cannot do anything with the changes: "same" where it is no newer than what is there. */
+export async function wholeZone(options: TransferInOptions): Promise<TransferredZone> {
+  const { current } = options;
+  const whole = await receive(options, undefined);
+  const isOld = whole.way === "axfr" && current !== undefined && isAsNew(current.serial, whole.zone.serial);
+  return isOld ? { way: "same" } : whole;
 }
 
 async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
@@ -142,7 +149,14 @@ class ZoneReceiver {
   #stepSerial = 0;
   #first: ResourceRecord | undefined;
   #messages = 0;
-  #isIncremental = false;
+  /** The steps of IXFR, and the one that is coming in. */
+  readonly #changes: ZoneChange[] = [];
+  #removed = new RecordLog();
+  #added = new RecordLog();
+  #soa: PlainRecord | undefined;
+  /** Of the steps. */
+  #octets = 0;
+  #lastSerial = 0;
 
   constructor(apex: Name, current: Zone | undefined, limit: number) {
     this.#apex = apex;
@@ -171,12 +185,13 @@ class ZoneReceiver {
   }
 
   async finish(pause: () => Promise<void>): Promise<TransferredZone> {
+    if (this.#changes.length > 0) return { way: "ixfr", changes: this.#changes };
     const zone = this.#zone;
-    if (zone === undefined) return { zone: undefined, way: "same" };
+    if (zone === undefined) return { way: "same" };
     if (!zone.hasSoa || zone.serial !== this.#serial)
-      throw new TransferError("the changes do not lead to the serial that was promised");
+      throw new TransferError("the zone does not have the serial that was promised");
     await zone.order(pause);
-    return { zone, way: this.#isIncremental ? "ixfr" : "axfr" };
+    return { way: "axfr", zone };
   }
 
   #record(record: ResourceRecord): undefined {
@@ -198,13 +213,14 @@ class ZoneReceiver {
         if (isSoa && record.name.equals(this.#apex)) return this.#end(record.data.serial);
         return this.#add(record);
       case "removed":
-        if (!isSoa) return this.#remove(record);
+        if (!isSoa) return this.#log(this.#removed, record);
         this.#stepSerial = record.data.serial;
-        this.#add(record);
+        this.#soa = plainOf(record);
         this.#expects = "added";
         return;
       case "added":
-        if (!isSoa) return this.#add(record);
+        if (!isSoa) return this.#log(this.#added, record);
+        this.#closeStep();
         if (this.#stepSerial === this.#serial) return this.#end(record.data.serial);
         if (record.data.serial !== this.#stepSerial)
           throw new TransferError(
@@ -219,8 +235,6 @@ class ZoneReceiver {
     if (current !== undefined && isAsNew(current.serial, this.#serial))
       throw new TransferError("the primary sends a zone that is not newer");
     if (current !== undefined && SOA.is(record) && record.data.serial === current.serial) {
-      this.#isIncremental = true;
-      this.#zone = current.clone();
       this.#expects = "removed";
       return;
     }
@@ -251,14 +265,30 @@ class ZoneReceiver {
     if (zone.size > this.#limit) throw new TransferError(`the zone is larger than ${this.#limit} octets`);
   }
 
-  #remove(record: ResourceRecord): undefined {
-    const data = plainData(record);
-    const { wire } = record.name;
-    if (this.#zone?.remove(wire, wire.length, record.type, data, data.length) !== true)
-      throw new TransferError(
-        `a change takes away what is not there: ${record.name} ${recordTypeName(record.type)}`,
-      );
+  #log(log: RecordLog, record: ResourceRecord): undefined {
+    if (!record.name.isAtOrBelow(this.#apex)) return;
+    log.addPlain(plainOf(record));
+    if (this.#octets + this.#removed.size + this.#added.size > OCTETS_FOR_ONE * this.#limit)
+      throw new TransferError(`the changes are larger than ${OCTETS_FOR_ONE * this.#limit} octets`);
   }
+
+  #closeStep(): void {
+    const former = this.#changes.length === 0 ? this.#current?.serial : this.#lastSerial;
+    if (this.#soa === undefined || former === undefined) return;
+    if (isAsNew(former, this.#stepSerial))
+      throw new TransferError(`a step from serial ${former} to ${this.#stepSerial}, which is not newer`);
+    this.#lastSerial = this.#stepSerial;
+    this.#octets += this.#removed.size + this.#added.size;
+    this.#changes.push({ from: former, soa: this.#soa, removed: this.#removed, added: this.#added });
+    this.#removed = new RecordLog();
+    this.#added = new RecordLog();
+  }
+}
+
+function plainOf(record: ResourceRecord): PlainRecord {
+  const { name, type } = record;
+  const ttl = record.ttl > MAX_TTL ? 0 : record.ttl;
+  return { owner: name.toLowerCase().wire, type, ttl, rdata: plainData(record) };
 }
 
 /** RFC 2181 section 8: what is above counts as 0. */

@@ -7,7 +7,7 @@ import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
 import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
 import { readFileDifference } from "./file-difference.ts";
-import type { FileDifference } from "./plain-records.ts";
+import type { ZoneChange } from "./plain-records.ts";
 import type { Zone } from "./zone.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
@@ -64,7 +64,7 @@ export class ZoneFileSource {
    * What the file says otherwise than a zone.
    * @returns as {@link readFileDifference}, and "same" where the file has this serial
    */
-  async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
+  async compare(zone: Zone, knownSerial?: number): Promise<ZoneChange | "same" | undefined> {
     const pause = () => nextImmediate<void>();
     const options = { file: this.file, origin: this.origin, knownSerial, pause };
     let isSame = true;

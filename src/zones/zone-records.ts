@@ -6,7 +6,7 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { grown, OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, grown, OctetHeap, trimmed } from "./octet-heap.ts";
 import { foldNames } from "./rdata-names.ts";
 
 export const NO_RRSET = -1;
@@ -19,6 +19,11 @@ export type AddedResult = (typeof Added)[keyof typeof Added];
 const MAX_RRSET_OCTETS = 65_535;
 /** RDATA stands behind its length. */
 const LENGTH_OCTETS = 2;
+
+/** Octets that are moved in no time. */
+const SMALL = 1024 * 1024;
+/** New nodes that a record may need; names with more new labels are rare. */
+const LABELS = 2;
 
 const int32 = (length: number): Int32Array => new Int32Array(length);
 /** Fields of an RRset, side by side as those of a node. */
@@ -80,6 +85,24 @@ export class ZoneRecords {
     copy.#free = this.#free;
     copy.#recordCount = this.#recordCount;
     return copy;
+  }
+
+  /** As {@link clone}, in portions, and with room for more. */
+  async copy(pause: () => Promise<void>): Promise<ZoneRecords> {
+    const heap = await this.heap.copy(pause);
+    const copy = new ZoneRecords(this.apex, heap, await this.names.copy(heap, pause));
+    copy.#rrsets = await copied(this.#rrsets, this.#used * FIELDS, int32, pause);
+    copy.#used = this.#used;
+    copy.#free = this.#free;
+    copy.#recordCount = this.#recordCount;
+    return copy;
+  }
+
+  /** Whether so many records of so many octets can come without anything that is large having to be moved. */
+  hasRoomFor(records: number, octets: number): boolean {
+    if (this.size < SMALL) return true;
+    const rrsets = Math.floor(this.#rrsets.length / FIELDS) - this.#used;
+    return rrsets >= records && this.names.room >= records * LABELS && this.heap.room >= octets;
   }
 
   get recordCount(): number {

@@ -11,21 +11,39 @@ import type { PluginInstance } from "../plugin/plugin-instance.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { Trace } from "../plugin/trace.ts";
-import type { TransferSource, ZoneTransfer } from "../plugin/transfer.ts";
+import type { StartOfAuthority, TransferSource, ZoneTransfer } from "../plugin/transfer.ts";
 import { isAsNew, ZoneNotLoadedError } from "../plugin/transfer.ts";
 import type { Fallthrough } from "../plugin/zones.ts";
 import { NO_NODE } from "./name-tree.ts";
-import type { FileDifference, PlainRecord } from "./plain-records.ts";
-import { RecordLog } from "./record-log.ts";
+import type { ZoneChange } from "./plain-records.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
 import { Found, type FoundResult, ZoneAnswers } from "./zone-answers.ts";
+import {
+  applyChange,
+  isMissingFrom,
+  mayBeAmendedBy,
+  requireSerial,
+  ZoneChangeError,
+} from "./zone-changes.ts";
+import type { ZoneCopies } from "./zone-copies.ts";
 import { differenceOf, journalLimit } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
 import { copyOfZone, soaRecord } from "./zone-transfer.ts";
 
+/** A copy has room for an eighth more. */
+const SPARE = 8;
+
+interface NotedChange {
+  readonly before: StartOfAuthority;
+  readonly after: StartOfAuthority;
+  readonly change: ZoneChange;
+}
+
 export class ZoneService implements TransferSource {
   readonly table: ZoneTable<ServedZone> = new ZoneTable();
+  /** Tells other data planes of what comes into force. */
+  copies: ZoneCopies | undefined;
   readonly #answers = new ZoneAnswers();
   readonly #site: Site;
   readonly #self: PluginInstance;
@@ -142,22 +160,75 @@ export class ZoneService implements TransferSource {
     served.zone = zone;
     served.isExpired = false;
     this.#tell(served);
+    await this.copies?.publishWhole(served);
   }
 
   /** Changes the records of the zone that is in force, with what changed noted as in {@link replace}. All in one turn. */
-  amend(served: ServedZone, zone: Zone, difference: FileDifference): void {
-    const before = soaRecord(zone);
-    zone.amend(difference);
-    const after = soaRecord(zone);
-    const limit = journalLimit(zone);
-    const [fromSerial, toSerial] = [before.data.serial, after.data.serial];
-    if (this.#listeners.size === 0) served.journal.clear();
-    else if (isAsNew(fromSerial, toSerial)) served.journal.clear();
-    else {
-      const [removed, added] = [logOf(difference.removed), logOf(difference.added)];
-      served.journal.add({ before, after, fromSerial, toSerial, removed, added }, limit);
+  amend(served: ServedZone, zone: Zone, change: ZoneChange): void {
+    this.#amend(served, zone, change);
+    this.#tell(served);
+  }
+
+  /**
+   * Takes a zone from state to state. In place, a state a turn, as long as that is a matter of few records; then on a copy, which comes into force in
+   * its last state.
+   * @throws ZoneChangeError where a change does not fit; the states in front of it may be in force then
+   */
+  async advance(served: ServedZone, changes: readonly ZoneChange[], limit: number): Promise<void> {
+    const { zone } = served;
+    if (zone === undefined) throw new ZoneNotLoadedError(served.spelled);
+    let done = 0;
+    try {
+      for (const change of changes) {
+        if (!mayBeAmendedBy(zone, change)) break;
+        requireSerial(zone, change);
+        const missing = isMissingFrom(zone, change);
+        if (missing !== undefined) throw missing;
+        this.#amend(served, zone, change);
+        if (++done < changes.length) await nextTurn();
+      }
+    } finally {
+      if (done > 0) this.#tell(served);
+    }
+    if (done === changes.length) return;
+    const left = changes.slice(done);
+    const { version } = zone;
+    const copy = await zone.copy(nextTurn);
+    const befores = [];
+    for (const change of left) {
+      requireSerial(copy, change);
+      befores.push(soaRecord(copy));
+      await applyChange(copy, change, nextTurn);
+    }
+    await copy.order(nextTurn);
+    if (copy.size > limit + limit / SPARE)
+      throw new ZoneChangeError(`the zone is larger than ${limit} octets`);
+    if (served.zone !== zone || zone.version !== version)
+      throw new ZoneChangeError("the zone changed otherwise meanwhile");
+    served.zone = copy;
+    served.isExpired = false;
+    befores.push(soaRecord(copy));
+    for (const [index, change] of left.entries()) {
+      const [before, after] = befores.slice(index, index + 2);
+      if (before !== undefined && after !== undefined) this.#note(served, copy, { before, after, change });
     }
     this.#tell(served);
+  }
+
+  #amend(served: ServedZone, zone: Zone, change: ZoneChange): void {
+    const before = soaRecord(zone);
+    zone.amend(change);
+    this.#note(served, zone, { before, after: soaRecord(zone), change });
+  }
+
+  #note(served: ServedZone, zone: Zone, { before, after, change }: NotedChange): void {
+    const [fromSerial, toSerial] = [before.data.serial, after.data.serial];
+    this.copies?.publishChange(served, change);
+    if (this.#listeners.size === 0 || isAsNew(fromSerial, toSerial)) served.journal.clear();
+    else {
+      const { removed, added } = change;
+      served.journal.add({ before, after, fromSerial, toSerial, removed, added }, journalLimit(zone));
+    }
   }
 
   #tell(served: ServedZone): void {
@@ -242,13 +313,6 @@ const FOUND_WORDS: Readonly<Record<number, string>> = {
   [Found.DELEGATION]: "the name is delegated",
   [Found.ALIAS]: "the name is an alias",
 };
-
-function logOf(records: readonly PlainRecord[]): RecordLog {
-  const log = new RecordLog();
-  for (const { owner, type, ttl, rdata } of records)
-    log.add(owner, owner.length, type, ttl, rdata, 0, rdata.length);
-  return log;
-}
 
 async function nextTurn(): Promise<void> {
   await nextImmediate();

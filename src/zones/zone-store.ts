@@ -43,6 +43,8 @@ export class ZoneStore {
     const temporary = `${path}.new`;
     await mkdir(this.#directory, { recursive: true });
     const file = await open(temporary, "w", 0o644);
+    // The zone stays as it is meanwhile.
+    zone.readers++;
     try {
       let text = "";
       for await (const lines of zoneLines(zone, nextTurn)) {
@@ -57,6 +59,8 @@ export class ZoneStore {
       await file.close();
       await rm(temporary, { force: true });
       throw error;
+    } finally {
+      zone.readers--;
     }
     await file.close();
     await rename(temporary, path);

@@ -1,16 +1,18 @@
 /** A zone as it is served: its records, and what proves that names do not exist. */
 import type { Name } from "../dns/name.ts";
-import { readU32 } from "../dns/octets.ts";
+import { readU16, readU32 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { AnswerTail } from "./answer-tail.ts";
 import { APEX } from "./name-tree.ts";
 import { NodeOrder } from "./node-order.ts";
-import type { FileDifference } from "./plain-records.ts";
+import type { PlainRecord, ZoneChange } from "./plain-records.ts";
 import { nameLength } from "./rdata-names.ts";
 import { Added, type AddedResult, NO_RRSET, ZoneRecords } from "./zone-records.ts";
 
 /** The share of the octets that nothing refers to any more. */
 const MOST_GARBAGE = 4;
+/** Nodes of a portion: about two milliseconds. */
+const PORTION = 2_000;
 
 export class Zone {
   readonly records: ZoneRecords;
@@ -37,6 +39,41 @@ export class Zone {
   /** The same zone in memory of its own, to be put into {@link order} once it was changed. */
   clone(): Zone {
     return new Zone(this.apex, this.records.clone(), this.hashed.clone());
+  }
+
+  /** As {@link clone}, in portions, and with room for more. What nothing refers to any more is left out where that is much. */
+  async copy(pause: () => Promise<void>): Promise<Zone> {
+    this.readers++;
+    try {
+      if (this.#isTidy)
+        return new Zone(this.apex, await this.records.copy(pause), await this.hashed.copy(pause));
+      const copy = new Zone(this.apex);
+      copy.reserveAs(this);
+      for (const records of [this.records, this.hashed]) await copy.#addAll(records, pause);
+      return copy;
+    } finally {
+      this.readers--;
+    }
+  }
+
+  async #addAll(records: ZoneRecords, pause: () => Promise<void>): Promise<void> {
+    const owner = new Uint8Array(256);
+    for (let node = APEX; node < records.names.limit; node++) {
+      if (node % PORTION === PORTION - 1) await pause();
+      if (records.first(node) < 0) continue;
+      owner.set(this.apex.wire, records.names.writeLabels(node, owner, 0));
+      const length = nameLength(owner, 0);
+      for (let rrset = records.first(node); rrset >= 0; rrset = records.next(rrset)) {
+        const { bytes } = records.heap;
+        let at = records.data(rrset);
+        for (let left = records.count(rrset); left > 0; left--) {
+          const size = readU16(bytes, at);
+          const rdata = bytes.subarray(at + 2, at + 2 + size);
+          this.add(owner, length, records.type(rrset), records.ttl(rrset), rdata, size);
+          at += 2 + size;
+        }
+      }
+    }
   }
 
   /** Makes room for what will much resemble another zone. */
@@ -92,20 +129,19 @@ export class Zone {
 
   /** Whether it may be changed while it is served: what proves denials depends on all names, and much waste is better left behind. */
   get isAmendable(): boolean {
+    return this.nsec.count === 0 && this.hashed.recordCount === 0 && this.readers === 0 && this.#isTidy;
+  }
+
+  get #isTidy(): boolean {
     const { used, garbage } = this.records.heap;
-    return (
-      this.nsec.count === 0 &&
-      this.hashed.recordCount === 0 &&
-      this.readers === 0 &&
-      garbage * MOST_GARBAGE <= used + 64 * 1024
-    );
+    return garbage * MOST_GARBAGE <= used + 64 * 1024;
   }
 
   /** Changes the zone while it is served, in one go. */
-  amend({ soa, removed, added }: FileDifference): void {
+  amend({ soa, removed, added }: ZoneChange): void {
     for (const { owner, type, rdata } of removed) this.remove(owner, owner.length, type, rdata, rdata.length);
-    for (const { owner, type, ttl, rdata } of [...added, soa])
-      this.add(owner, owner.length, type, ttl, rdata, rdata.length);
+    for (const record of added) this.addPlain(record);
+    this.addPlain(soa);
     this.tails.fill(undefined);
     this.version++;
   }
@@ -125,6 +161,10 @@ export class Zone {
       if (this.hasSoa) this.records.removeRrset(APEX, this.soa);
     }
     return this.#store(type, rdata).add(owner, ownerLength, type, ttl, rdata, length);
+  }
+
+  addPlain({ owner, type, ttl, rdata }: PlainRecord): AddedResult {
+    return this.add(owner, owner.length, type, ttl, rdata, rdata.length);
   }
 
   remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {

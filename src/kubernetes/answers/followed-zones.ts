@@ -55,7 +55,7 @@ export class FollowedZones implements TransferSource {
 
   onZoneChange(listener: (apex: Name) => void): () => void {
     this.#listeners.add(listener);
-    this.#follow();
+    if (!this.#view.store.isReplica) this.#follow();
     return () => {
       this.#listeners.delete(listener);
     };

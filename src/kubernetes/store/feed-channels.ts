@@ -41,6 +41,8 @@ export function feedChannels<Name extends string>(
         listeners.set(channel, listener);
         if (held !== undefined) holdings.set(channel, held);
       },
+      ask: () => Promise.reject(new Error("stores have no questions")),
+      answer: () => undefined,
     },
   ]);
   // Each of the names is among the keys.

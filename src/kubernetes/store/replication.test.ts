@@ -6,7 +6,7 @@ import { formatRecord } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import type { Feed } from "../../plugin/site.ts";
+import { type Feed, feedToNobody } from "../../plugin/site.ts";
 import { ClusterAnswers } from "../answers/cluster-answers.ts";
 import { addressKey } from "../objects/addresses.ts";
 import { type Identity, KINDS, type Kind } from "../objects/objects.ts";
@@ -21,6 +21,7 @@ class LocalFeed {
   published = 0;
 
   readonly leader: Feed = {
+    ...feedToNobody,
     role: "leader",
     publish: (message) => {
       this.published++;
@@ -35,6 +36,7 @@ class LocalFeed {
   /** As a follower that starts now. */
   attach(store: ClusterStore): void {
     new StoreReplica(store).follow({
+      ...feedToNobody,
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
@@ -55,6 +57,7 @@ class HeldFeed {
   snapshotMessages = 0;
 
   readonly leader: Feed = {
+    ...feedToNobody,
     role: "leader",
     publish: (message) => void this.#held.push(structuredClone(message)),
     provide: (snapshot) => {
@@ -67,6 +70,7 @@ class HeldFeed {
   attach(follower: StoreReplica, former?: HeldFeed): void {
     let held: unknown;
     follower.follow({
+      ...feedToNobody,
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,

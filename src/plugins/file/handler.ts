@@ -34,19 +34,25 @@ export class FileZones implements PluginInstance {
     this.#service = service;
     this.handle = service.handle;
     this.transferSource = service;
-    this.#zones = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
+    const all = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
       zones.zones.map(
         (origin) => new FileZone({ service, site, origin, file: site.resolvePath(file), reload, byMtime }),
       ),
     );
-    for (const { served } of this.#zones) service.table.add(served);
+    for (const { served } of all) service.table.add(served);
     this.#site = site;
     this.#updates = new ZoneUpdates(site);
+    const isLeader = site.feed.role === "leader";
+    const taking = new Set<FileZone>();
     for (const { zones, updateKeys, journal } of settings.zones) {
-      const zone = this.#zones.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
-      if (updateKeys !== undefined && zone !== undefined)
-        zone.dynamic = this.#updates.add(zone, site.resolvePath(journal), service, updateKeys);
+      const zone = all.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
+      if (updateKeys === undefined || zone === undefined) continue;
+      taking.add(zone);
+      zone.dynamic = this.#updates.add(zone, site.resolvePath(journal), service, updateKeys);
     }
+    this.#updates.receive(service);
+    // A follower reads no file of a zone that the leader changes.
+    this.#zones = isLeader ? all : all.filter((zone) => !taking.has(zone));
     this.handleUpdate = this.#updates.isEmpty ? undefined : this.#updates.handle;
     this.services = [ZONE_UPDATES.offer(this.#updates)];
   }

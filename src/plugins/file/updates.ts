@@ -1,17 +1,17 @@
 /** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
-import { type Message, type Name, Rcode, RecordType } from "../../dns/index.ts";
+import { decodeMessage, type Message, type Name, Rcode, RecordType } from "../../dns/index.ts";
 import {
   type BlockSite,
   type CounterFamily,
   type Handler,
   ServiceKey,
-  SetupError,
   type Site,
   tsigKeyNamed,
 } from "../../plugin/index.ts";
 import type { FileZone } from "../../zones/file-zone.ts";
 import type { ServedZone } from "../../zones/served-zone.ts";
 import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
+import { ZoneCopies, ZoneCopy } from "../../zones/zone-copies.ts";
 import type { ZoneService } from "../../zones/zone-service.ts";
 
 /** What the same block of the next configuration takes over. */
@@ -19,27 +19,56 @@ export const ZONE_UPDATES: ServiceKey<ZoneUpdates> = new ServiceKey("zone update
 
 interface UpdatedZone {
   readonly served: ServedZone;
-  readonly dynamic: DynamicZone;
   readonly keys: readonly Name[];
+  /** Where updates are carried out; in a follower that is the leader. */
+  readonly dynamic: DynamicZone | undefined;
+}
+
+/** What a follower asks the leader to do. */
+interface ForwardedUpdate {
+  readonly apex: string;
+  readonly message: Uint8Array;
 }
 
 export class ZoneUpdates {
   readonly #site: Site;
   readonly #zones: UpdatedZone[] = [];
   #updates: CounterFamily | undefined;
+  #copies: ZoneCopies | undefined;
 
   constructor(site: Site) {
     this.#site = site;
+    site.feed.answer((question) => this.#forwarded(question as ForwardedUpdate));
   }
 
   get isEmpty(): boolean {
     return this.#zones.length === 0;
   }
 
-  /** @param journal path of the file that updates are written to */
-  add(zone: FileZone, journal: string, service: ZoneService, keys: readonly Name[]): DynamicZone {
+  get #isLeader(): boolean {
+    return this.#site.feed.role === "leader";
+  }
+
+  /**
+   * Lets a zone take updates.
+   * @param journal path of the file that they are written to
+   * @returns `undefined` in a follower, which has the zone from the leader: it reads no file
+   */
+  add(zone: FileZone, journal: string, service: ZoneService, keys: readonly Name[]): DynamicZone | undefined {
     const { served } = zone;
-    const { log, metrics } = this.#site;
+    const { log, metrics, feed } = this.#site;
+    this.#updates ??= metrics.counter({
+      name: "portolan_zone_updates_total",
+      help: "Dynamic updates, by what was said to them.",
+      labels: ["zone", "rcode"],
+    });
+    if (!this.#isLeader) {
+      this.#zones.push({ served, keys, dynamic: undefined });
+      return undefined;
+    }
+    this.#copies ??= new ZoneCopies(feed);
+    this.#copies.add(served);
+    service.copies = this.#copies;
     const damage = metrics
       .counter({
         name: "portolan_zone_journal_damages_total",
@@ -55,19 +84,23 @@ export class ZoneUpdates {
       readFile: () => zone.readAgain(),
       onDamage: (places) => damage.add(places),
     });
-    this.#zones.push({ served, dynamic, keys });
-    this.#updates ??= this.#site.metrics.counter({
-      name: "portolan_zone_updates_total",
-      help: "Dynamic updates, by what was said to them.",
-      labels: ["zone", "rcode"],
-    });
+    this.#zones.push({ served, keys, dynamic });
     return dynamic;
   }
 
-  /** @throws SetupError for keys that there are not, and where several data planes would each have a zone of their own */
+  /** In a follower: takes the zones from the leader. To be called when all have been added. */
+  receive(service: ZoneService): void {
+    if (this.#isLeader || this.isEmpty) return;
+    const { feed, log } = this.#site;
+    ZoneCopy.receive(
+      feed,
+      this.#zones.map(({ served }) => new ZoneCopy(served, service)),
+      (error) => log.error(error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  /** @throws SetupError for keys that there are not */
   check(block: BlockSite): void {
-    if (block.settings.sockets > 1)
-      throw new SetupError("'update' needs one data plane: take 'multisocket' out of the server block");
     for (const { served, keys } of this.#zones) {
       for (const name of keys) tsigKeyNamed(name, block.plugins(), `'update' for zone ${served.spelled}`);
     }
@@ -75,22 +108,22 @@ export class ZoneUpdates {
 
   inherit(former: ZoneUpdates): void {
     for (const { dynamic } of this.#zones) {
-      const same = former.#zones.find((zone) => zone.dynamic.journal.path === dynamic.journal.path);
-      if (same !== undefined) dynamic.inherit(same.dynamic);
+      const same = former.#zones.find((zone) => zone.dynamic?.journal.path === dynamic?.journal.path);
+      if (same?.dynamic !== undefined) dynamic?.inherit(same.dynamic);
     }
   }
 
   /** Somebody else may be serving the zones: the journals are not written to. */
   onlyLook(): void {
-    for (const { dynamic } of this.#zones) dynamic.onlyLook();
+    for (const { dynamic } of this.#zones) dynamic?.onlyLook();
   }
 
   adopt(): void {
-    for (const { dynamic } of this.#zones) void dynamic.adopt();
+    for (const { dynamic } of this.#zones) void dynamic?.adopt();
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#zones.map(({ dynamic }) => dynamic.stop()));
+    await Promise.all(this.#zones.map(({ dynamic }) => dynamic?.stop()));
   }
 
   readonly handle: Handler = (query) => {
@@ -113,11 +146,30 @@ export class ZoneUpdates {
       return query.reply({ rcode: Rcode.REFUSED });
     }
     const message: Message = query.decode();
-    return zone.dynamic.update(message).then((rcode) => {
+    const rcodes = zone.dynamic?.update(message) ?? this.#ask(zone.served, query.packet.slice());
+    return rcodes.then((rcode) => {
       this.#count(zone.served, rcode);
       return query.reply({ rcode });
     });
   };
+
+  /** In a follower. */
+  async #ask({ apex, spelled }: ServedZone, message: Uint8Array): Promise<number> {
+    try {
+      const question: ForwardedUpdate = { apex: apex.toString(), message };
+      return Number(await this.#site.feed.ask(question));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#site.log.error(`Updates of zone "${spelled}" failed: ${reason}`);
+      return Rcode.SERVFAIL;
+    }
+  }
+
+  /** In the leader. The follower has looked at who asks. */
+  async #forwarded({ apex, message }: ForwardedUpdate): Promise<number> {
+    const zone = this.#zones.find(({ served }) => served.apex.toString() === apex);
+    return (await zone?.dynamic?.update(decodeMessage(message))) ?? Rcode.SERVFAIL;
+  }
 
   #count({ apex }: ServedZone, rcode: number): void {
     this.#updates?.slot(apex.toString(), RCODE_WORDS.get(rcode) ?? String(rcode)).increment();

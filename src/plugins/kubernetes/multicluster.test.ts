@@ -8,7 +8,7 @@ import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import type { Feed } from "../../plugin/index.ts";
+import { type Feed, feedToNobody } from "../../plugin/index.ts";
 import { PluginTest, type PluginTestOptions, until } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
 
@@ -381,6 +381,7 @@ class TwoEnds {
   #snapshot: (held: unknown) => Iterable<unknown> = () => [];
 
   readonly leader: Feed = {
+    ...feedToNobody,
     role: "leader",
     publish: (message) => {
       for (const listener of this.#listeners) listener(structuredClone(message));
@@ -393,6 +394,7 @@ class TwoEnds {
 
   /** One that begins as soon as it listens. */
   readonly follower: Feed = {
+    ...feedToNobody,
     role: "follower",
     publish: () => undefined,
     provide: () => undefined,

@@ -72,11 +72,15 @@ export class ZoneTransfers implements PluginInstance {
   }
 
   started(): void {
-    // Each data plane has the same zones: one of them speaks for all.
-    if (this.#site.feed.role !== "leader") return;
+    const isLeader = this.#site.feed.role === "leader";
     for (const { instance } of this.#site.block.plugins()) {
       const source = instance.transferSource;
       if (source === undefined) continue;
+      // Each data plane has the same zones, and what changed in them as long as somebody wants to know: one of them speaks for all.
+      if (!isLeader) {
+        this.#ends.push(source.onZoneChange(() => undefined));
+        continue;
+      }
       this.#ends.push(source.onZoneChange((apex) => this.#notify(apex)));
       for (const apex of source.transferZones) this.#notify(apex);
     }

@@ -11,6 +11,8 @@ function collector(): {
   return { received, sink: (messages) => received.push(...messages.map(([, message]) => message)) };
 }
 
+const askNobody = () => Promise.reject(new Error("nobody is there"));
+
 describe("the hub", () => {
   test("sends what is published to all who are attached, in order", async () => {
     const hub = new FeedHub();
@@ -59,7 +61,7 @@ describe("the hub", () => {
         told.push([key, held]);
         return [];
       });
-    const feeds = new ReceivingFeeds();
+    const feeds = new ReceivingFeeds(askNobody);
     feeds.feed("a").receive(
       () => undefined,
       () => 7,
@@ -89,7 +91,7 @@ describe("the hub", () => {
 });
 
 test("each channel delivers to its own listener, and to none where nobody listens", () => {
-  const feeds = new ReceivingFeeds();
+  const feeds = new ReceivingFeeds(askNobody);
   const heard: unknown[] = [];
   feeds.feed("a").receive((message) => heard.push(["a", message]));
   feeds.feed("b").receive((message) => heard.push(["b", message]));

@@ -17,8 +17,14 @@ export type HeldStates = ReadonlyMap<string, unknown>;
 /** Messages sent together: the event loop gets its turn between two such portions of a snapshot. */
 const PORTION = 1_000;
 
+/** A question that nobody is there to answer. */
+export class FeedError extends Error {
+  override readonly name = "FeedError";
+}
+
 export class FeedHub {
   readonly #snapshots = new Map<string, (held: unknown) => Iterable<unknown>>();
+  readonly #answerers = new Map<string, (question: unknown) => Promise<unknown>>();
   readonly #subscriptions = new Map<object, Subscription>();
   #pending: FeedMessage[] = [];
 
@@ -29,7 +35,18 @@ export class FeedHub {
       publish: (message) => this.#publish(key, message),
       provide: (snapshot) => void this.#snapshots.set(key, snapshot),
       receive: () => undefined,
+      ask: () => Promise.reject(new FeedError("the leader has nobody to ask")),
+      answer: (listener) => void this.#answerers.set(key, listener),
     };
+  }
+
+  /** Puts a follower's question to the channel's end here. Rejects with what the answerer rejects with. */
+  async ask(key: string, question: unknown): Promise<unknown> {
+    const answerer = this.#answerers.get(key);
+    if (answerer === undefined) throw new FeedError("nobody answers there");
+    const answer = await answerer(question);
+    this.flush();
+    return answer;
   }
 
   /**
@@ -107,6 +124,12 @@ class Subscription {
 export class ReceivingFeeds {
   readonly #listeners = new Map<string, (message: unknown) => void>();
   readonly #held = new Map<string, () => unknown>();
+  readonly #ask: (key: string, question: unknown) => Promise<unknown>;
+
+  /** @param ask takes a question to the leader's end of a channel */
+  constructor(ask: (key: string, question: unknown) => Promise<unknown>) {
+    this.#ask = ask;
+  }
 
   /** What the listeners hold already. */
   get held(): HeldStates {
@@ -123,6 +146,8 @@ export class ReceivingFeeds {
         this.#listeners.set(key, listener);
         if (held !== undefined) this.#held.set(key, held);
       },
+      ask: (question) => this.#ask(key, question),
+      answer: () => undefined,
     };
   }
 

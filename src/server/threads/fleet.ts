@@ -9,7 +9,7 @@ import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { programModule } from "../../lib/program-files.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../listener-pool.ts";
-import type { FeedHub, HeldStates } from "./feed.ts";
+import { FeedError, type FeedHub, type HeldStates } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
@@ -60,6 +60,8 @@ export class Fleet {
   /** How often the thread of a plane ended early, one time after the other. */
   readonly #failures = new Map<number, number>();
   #task: FleetTask | undefined;
+  /** Of the configuration in force, of the one before, in which queries may still wait, and of the one to come. */
+  readonly #hubs = new Map<number, FeedHub>();
   /** What threads that ended had counted: totals must not fall. */
   #left: readonly MetricSnapshot[] = [];
   #endSource: (() => void) | undefined;
@@ -78,6 +80,7 @@ export class Fleet {
    * @throws FollowerError where one cannot; everything is as before then
    */
   async prepare(task: FleetTask): Promise<PreparedFleet> {
+    this.#hubs.set(task.generation, task.hub);
     const fresh: FollowerThread[] = [];
     const threads: FollowerThread[] = [];
     for (let plane = 1; plane < task.planes; plane++) {
@@ -87,6 +90,7 @@ export class Fleet {
     }
     const rollBack = async (): Promise<void> => {
       task.hub.close();
+      this.#hubs.delete(task.generation);
       const old = threads.filter((thread) => !fresh.includes(thread));
       await Promise.allSettled(old.map((thread) => thread.request({ kind: "rollBack" })));
       await Promise.all(fresh.map((thread) => this.#discard(thread)));
@@ -120,6 +124,11 @@ export class Fleet {
       entry: this.#options.entry ?? programModule("server/threads/thread-main"),
       settings: { ...settings, plane },
       clock,
+      onAsk: async (generation, key, question) => {
+        const hub = this.#hubs.get(generation);
+        if (hub === undefined) throw new FeedError("the configuration is no longer in force");
+        return await hub.ask(key, question);
+      },
       onLog: (text) => {
         for (const line of text.split("\n")) if (line !== "") log.writeLine(line);
       },
@@ -141,6 +150,8 @@ export class Fleet {
   }
 
   async #commit(task: FleetTask, threads: readonly FollowerThread[]): Promise<void> {
+    const former = this.#task?.generation ?? task.generation;
+    for (const generation of this.#hubs.keys()) if (generation < former) this.#hubs.delete(generation);
     this.#task?.hub.close();
     this.#task = task;
     for (const thread of threads) thread.inForce = true;

@@ -20,6 +20,8 @@ export interface FollowerThreadOptions {
   readonly entry: URL;
   readonly settings: FollowerSettings;
   readonly clock: Clock;
+  /** A plugin of the follower asks its like in the leader. */
+  onAsk(generation: number, key: string, question: unknown): Promise<unknown>;
   onLog(text: string): void;
   onFatal(message: string): void;
   onError(error: unknown): void;
@@ -137,6 +139,9 @@ export class FollowerThread {
         else waiting?.reject(new FollowerError(this.plane, message.problem));
         return;
       }
+      case "ask":
+        void this.#reply(message);
+        return;
       case "log":
         this.#options.onLog(message.text);
         this.#send({ kind: "logged" });
@@ -144,6 +149,18 @@ export class FollowerThread {
       case "fatal":
         this.#options.onFatal(message.message);
     }
+  }
+
+  /** Never rejects. */
+  async #reply({ id, generation, key, question }: Extract<FromFollower, { kind: "ask" }>): Promise<void> {
+    let value: unknown;
+    let problem: string | undefined;
+    try {
+      value = await this.#options.onAsk(generation, key, question);
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error);
+    }
+    if (!this.#hasEnded) this.#send({ kind: "reply", id, value, problem });
   }
 
   #onExit(code: number): void {

@@ -38,6 +38,9 @@ class Follower {
   readonly #writer: LogWriter;
   /** Feeds of the generation in force and of the one that is being prepared, by number. */
   readonly #feeds = new Map<number, ReceivingFeeds>();
+  /** What plugins asked the leader, by number. */
+  readonly #questions = new Map<number, PromiseWithResolvers<unknown>>();
+  #lastQuestion = 0;
   #prepared: Prepared | undefined;
   #logged: (() => void) | undefined;
   /** Requests are done one after the other. */
@@ -79,6 +82,13 @@ class Follower {
       case "feed":
         this.#deliver(message);
         return;
+      case "reply": {
+        const question = this.#questions.get(message.id);
+        this.#questions.delete(message.id);
+        if (message.problem === undefined) question?.resolve(message.value);
+        else question?.reject(new ProtocolError(message.problem));
+        return;
+      }
       case "end":
         this.#port.close();
         return;
@@ -128,7 +138,7 @@ class Follower {
         "the files that the Corefile imports changed while it was being read: reload once more",
       );
     }
-    const feeds = new ReceivingFeeds();
+    const feeds = new ReceivingFeeds((key, question) => this.#ask(serial, key, question));
     this.#feeds.set(serial, feeds);
     try {
       const generation = await this.#plane.prepare(configuration, (key) => feeds.feed(key));
@@ -160,6 +170,14 @@ class Follower {
     const failedHooks = (await this.#plane.drain()) + (await this.#plane.retire());
     await this.#writer.flush();
     return { failedHooks, metrics: this.#metrics.snapshot() };
+  }
+
+  #ask(generation: number, key: string, question: unknown): Promise<unknown> {
+    const id = ++this.#lastQuestion;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#questions.set(id, waiting);
+    this.#send({ kind: "ask", id, generation, key, question });
+    return waiting.promise;
   }
 
   #requirePrepared(): Prepared {

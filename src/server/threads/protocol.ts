@@ -40,6 +40,13 @@ export type ToFollower =
   | { readonly kind: "feed"; readonly generation: number; readonly messages: readonly FeedMessage[] }
   /** The lines sent last are written: further ones may come. */
   | { readonly kind: "logged" }
+  /** The answer to a question that a plugin asked: `problem` says why there is none. */
+  | {
+      readonly kind: "reply";
+      readonly id: number;
+      readonly value: unknown;
+      readonly problem: string | undefined;
+    }
   /** The last words have arrived: the thread may end. Before, a port that closes could take them with it. */
   | { readonly kind: "end" };
 
@@ -52,6 +59,14 @@ export type FromFollower =
       readonly problem: string | undefined;
     }
   | { readonly kind: "log"; readonly text: string }
+  /** A plugin asks the same plugin in the leader, by the key of its channel. Answered with `reply`. */
+  | {
+      readonly kind: "ask";
+      readonly id: number;
+      readonly generation: number;
+      readonly key: string;
+      readonly question: unknown;
+    }
   /** A plugin says that the process must not go on. */
   | { readonly kind: "fatal"; readonly message: string };
 

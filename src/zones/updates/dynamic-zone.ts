@@ -3,7 +3,6 @@ import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { SOA } from "../../dns/record-table.ts";
-import { RecordType } from "../../dns/type-names.ts";
 import type { Logger } from "../../lib/log.ts";
 import { isAsNew } from "../../plugin/transfer.ts";
 import type { ServedZone } from "../served-zone.ts";
@@ -11,15 +10,18 @@ import type { Zone } from "../zone.ts";
 import { compareZones } from "../zone-journal.ts";
 import type { ZoneService } from "../zone-service.ts";
 import { soaRecord } from "../zone-transfer.ts";
-import { dataKey, EditedZone, type ZoneStep } from "./edited-zone.ts";
+import { EditedZone, RecordTooLargeError, type ZoneStep } from "./edited-zone.ts";
 import type { JournalContents, JournalDamage } from "./journal-frames.ts";
+import { changeOf, withoutDetours } from "./steps.ts";
 import { type ReadUpdates, UpdateJournal } from "./update-journal.ts";
 import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.ts";
 
 /** Updates that wait; whoever comes then is told to come again (SERVFAIL). */
 const MOST_WAITING = 1_000;
-/** Updates that are written to the disk together. */
-const BATCH = 100;
+/** Records of updates that are written to the disk together: they are worked out in one turn. */
+const BATCH_RECORDS = 300;
+/** What a record may need of the zone's memory, as far as it has to be there at once. */
+const OCTETS_OF_RECORD = 512;
 /** Octets from which on a journal is written anew, and how many times what it would have then. */
 const LEAST_TO_COMPACT = 1024 * 1024;
 
@@ -198,10 +200,17 @@ export class DynamicZone {
 
   async #work(): Promise<void> {
     try {
-      while (this.#waiting.length > 0) await this.#batch(this.#waiting.splice(0, BATCH));
+      while (this.#waiting.length > 0) await this.#batch(this.#waiting.splice(0, this.#batchLength()));
     } finally {
       this.#isWorking = false;
     }
+  }
+
+  /** At least one. */
+  #batchLength(): number {
+    let records = 0;
+    const length = this.#waiting.findIndex(({ message }) => (records += sizeOf(message)) > BATCH_RECORDS);
+    return length < 0 ? this.#waiting.length : Math.max(1, length);
   }
 
   /** Never rejects. */
@@ -224,20 +233,42 @@ export class DynamicZone {
   }
 
   async #apply(zone: Zone, batch: readonly WaitingUpdate[], verdicts: number[]): Promise<void> {
-    const edited = new EditedZone(zone.clone());
+    const records = batch.reduce((sum, { message }) => sum + sizeOf(message), 0);
+    const isInPlace = zone.isAmendable && zone.records.hasRoomFor(records, records * OCTETS_OF_RECORD);
+    const steps = this.#steps(isInPlace ? zone : await zone.copy(nextTurn), batch, verdicts);
+    if (steps.length === 0) return;
+    await this.journal.append(this.#base, steps);
+    await this.#service.advance(this.#served, [changeOf(zone, steps)], Number.POSITIVE_INFINITY);
+    if (this.journal.size > this.#compactAt) await this.#compact();
+  }
+
+  /** What updates do to a zone, which is as before in the end: until all is on the disk, nobody sees any of it. All in one turn. */
+  #steps(zone: Zone, batch: readonly WaitingUpdate[], verdicts: number[]): readonly ZoneStep[] {
+    const edited = new EditedZone(zone);
     const former = zone.serial;
     for (const [index, { message }] of batch.entries()) {
       let rcode = checkPrerequisites(message, edited);
       if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex);
-      if (rcode === Rcode.NOERROR) applyUpdate(message, edited);
+      if (rcode === Rcode.NOERROR) rcode = this.#carryOut(message, edited);
       verdicts[index] = rcode;
     }
-    if (edited.steps.length === 0) return;
-    edited.advanceSerial(former);
-    await edited.zone.order(nextTurn);
-    await this.journal.append(this.#base, edited.steps);
-    await this.#service.replace(this.#served, edited.zone);
-    if (this.journal.size > this.#compactAt) await this.#compact();
+    if (edited.steps.length > 0) edited.advanceSerial(former);
+    const steps = [...edited.steps];
+    edited.undo(0);
+    return steps;
+  }
+
+  #carryOut(message: Message, edited: EditedZone): number {
+    const before = edited.steps.length;
+    try {
+      applyUpdate(message, edited);
+      return Rcode.NOERROR;
+    } catch (error) {
+      if (!(error instanceof RecordTooLargeError)) throw error;
+      edited.undo(before);
+      this.#log.warning(`Update of zone "${this.#served.spelled}" refused: ${error.message}`);
+      return Rcode.REFUSED;
+    }
   }
 
   async #compact(): Promise<void> {
@@ -285,24 +316,8 @@ const LEAST_FRAME = 32;
 /** RFC 1982: a serial that is further away counts as older. */
 const MOST_SERIALS = 2 ** 30;
 
-/** Steps that lead to the same zone, without what came and went again, or went and came back. */
-export function withoutDetours(steps: readonly ZoneStep[]): ZoneStep[] {
-  const ends = new Map<string, { readonly first: "+" | "-"; readonly last: ZoneStep }>();
-  let soa: ZoneStep | undefined;
-  for (const step of steps) {
-    const { sign, record } = step;
-    if (record.type === RecordType.SOA) {
-      if (sign === "+") soa = step;
-      continue;
-    }
-    const key = `${record.name.toLowerCase()} ${record.type} ${record.ttl} ${dataKey(record)}`;
-    const first = ends.get(key)?.first ?? sign;
-    // The order is that of the last steps: a record goes before it comes with another TTL.
-    ends.delete(key);
-    ends.set(key, { first, last: step });
-  }
-  const left = Array.from(ends.values()).filter(({ first, last }) => first === last.sign);
-  return [...left.map(({ last }) => last), ...(soa === undefined ? [] : [soa])];
+function sizeOf({ answer, authority }: Message): number {
+  return answer.length + authority.length;
 }
 
 async function nextTurn(): Promise<void> {

@@ -4,16 +4,25 @@ import { RecordClass } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { canonicalData, plainData } from "../../dns/resource-record.ts";
-import { RecordType } from "../../dns/type-names.ts";
+import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { NO_NODE } from "../name-tree.ts";
 import type { Zone } from "../zone.ts";
-import { NO_RRSET } from "../zone-records.ts";
+import { Added, type AddedResult, NO_RRSET } from "../zone-records.ts";
 import { rrsetRecords, soaRecord } from "../zone-transfer.ts";
 
 /** A record that came (`+`) or went (`-`). */
 export interface ZoneStep {
   readonly sign: "+" | "-";
   readonly record: ResourceRecord;
+}
+
+/** An RRset would fit into no message. */
+export class RecordTooLargeError extends Error {
+  override readonly name = "RecordTooLargeError";
+
+  constructor({ name, type }: ResourceRecord) {
+    super(`${name} would have more ${recordTypeName(type)} records than fit into a message`);
+  }
 }
 
 export class EditedZone {
@@ -128,25 +137,40 @@ export class EditedZone {
 
   /** Does one of the steps of another zone here. */
   repeat({ sign, record }: ZoneStep): void {
-    if (sign === "+") this.#put(record);
-    else this.#take(record);
+    if (sign === "-") this.#take(record);
+    else if (this.#add(record) !== Added.TOO_LARGE) this.steps.push({ sign, record });
+  }
+
+  /** Takes back all steps from a number on. */
+  undo(from: number): void {
+    for (const { sign, record } of this.steps.splice(from).toReversed()) {
+      // The one before comes back, and takes its place.
+      if (record.type === RecordType.SOA && sign === "+") continue;
+      if (sign === "+") this.#remove(record);
+      else this.#add(record);
+    }
+  }
+
+  #add(record: ResourceRecord): AddedResult {
+    const data = plainData(record);
+    const { wire } = record.name;
+    return this.zone.add(wire, wire.length, record.type, record.ttl, data, data.length);
+  }
+
+  #remove(record: ResourceRecord): void {
+    const data = plainData(record);
+    const { wire } = record.name;
+    this.zone.remove(wire, wire.length, record.type, data, data.length);
   }
 
   #put(record: ResourceRecord): void {
-    const data = plainData(record);
-    this.zone.add(record.name.wire, record.name.wire.length, record.type, record.ttl, data, data.length);
+    if (this.#add(record) === Added.TOO_LARGE) throw new RecordTooLargeError(record);
     this.steps.push({ sign: "+", record: { ...record, class: RecordClass.IN } });
   }
 
   #take(record: ResourceRecord): void {
-    const { zone } = this;
-    if (record.type === RecordType.SOA) {
-      // A zone is never without: the one that follows takes its place.
-      this.steps.push({ sign: "-", record });
-      return;
-    }
-    const data = plainData(record);
-    zone.remove(record.name.wire, record.name.wire.length, record.type, data, data.length);
+    // A zone is never without SOA record: the one that follows takes its place.
+    if (record.type !== RecordType.SOA) this.#remove(record);
     this.steps.push({ sign: "-", record });
   }
 

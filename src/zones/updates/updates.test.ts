@@ -8,10 +8,11 @@ import { Name } from "../../dns/name.ts";
 import { dataFromWire, formatRecord, parseRecord, plainData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { Zone } from "../zone.ts";
+import { applyChange, isMissingFrom } from "../zone-changes.ts";
 import { copyOfZone } from "../zone-transfer.ts";
-import { withoutDetours } from "./dynamic-zone.ts";
 import { EditedZone } from "./edited-zone.ts";
 import type { JournalContents } from "./journal-frames.ts";
+import { changeOf, withoutDetours } from "./steps.ts";
 import { JournalError, UpdateJournal } from "./update-journal.ts";
 
 async function atOnce(): Promise<void> {
@@ -68,6 +69,44 @@ test("steps without detours lead to the same zone, as often as a journal is writ
         const repeated = new EditedZone(zoneOf(base));
         for (const step of compacted) repeated.repeat(step);
         assert.deepEqual(linesOf(repeated.zone), linesOf(edited.zone));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test("what steps come to is one change, made in place as on a copy, and steps that are taken back leave no trace", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(record, { maxLength: 4 }),
+      fc.array(change, { maxLength: 30 }),
+      fc.nat(30),
+      async (base, changes, mark) => {
+        const zone = zoneOf(base);
+        const before = linesOf(zone);
+        const edited = new EditedZone(zone);
+        let [half, middle] = [0, before];
+        for (const [index, { kind, line }] of changes.entries()) {
+          if (index === mark) [half, middle] = [edited.steps.length, linesOf(zone)];
+          const parsed = parseRecord(line);
+          if (kind === "add") edited.add(parsed);
+          else if (kind === "remove") edited.remove(parsed);
+          else if (kind === "removeRrset") edited.removeRrset(parsed.name, parsed.type);
+          else edited.advanceSerial(edited.serial);
+        }
+        const after = linesOf(zone);
+        const steps = [...edited.steps];
+        edited.undo(half);
+        assert.deepEqual(linesOf(zone), middle);
+        edited.undo(0);
+        assert.deepEqual(linesOf(zone), before);
+        const copy = await zone.copy(atOnce);
+        const change = changeOf(zone, steps);
+        assert.equal(isMissingFrom(zone, change), undefined);
+        zone.amend(change);
+        assert.deepEqual(linesOf(zone), after);
+        await applyChange(copy, change, atOnce);
+        assert.deepEqual(linesOf(copy), after);
       },
     ),
     { numRuns: 500 },
