@@ -209,8 +209,11 @@ export class DynamicZone {
   /** At least one. */
   #batchLength(): number {
     let records = 0;
-    const length = this.#waiting.findIndex(({ message }) => (records += sizeOf(message)) > BATCH_RECORDS);
-    return length < 0 ? this.#waiting.length : Math.max(1, length);
+    for (const [index, { message }] of this.#waiting.entries()) {
+      records += sizeOf(message);
+      if (records > BATCH_RECORDS) return Math.max(1, index);
+    }
+    return this.#waiting.length;
   }
 
   /** Never rejects. */
