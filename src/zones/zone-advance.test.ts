@@ -100,10 +100,10 @@ test("a zone comes to the same state in place and on a copy, and knows all ways 
       if (isRead) assert.deepEqual(linesOf(zone), before);
       for (const [index, lines] of sets.entries()) {
         if (index === sets.length - 1) continue;
-        const { changesSince } = service.transfer(APEX) ?? {};
+        const transfer = service.transfer(APEX);
         const here = new Set(lines);
         let [isAdding, count] = [true, 0];
-        for (const record of changesSince?.(index + 1) ?? assert.fail(`serial ${index + 1}`)) {
+        for (const record of transfer?.changesSince?.(index + 1) ?? assert.fail(`serial ${index + 1}`)) {
           const text = formatRecord(record).replaceAll("\t", " ");
           if (text.includes(" SOA ")) {
             isAdding = !isAdding;

@@ -174,7 +174,7 @@ export class ZoneCopy {
   async #replace(zone: Zone): Promise<void> {
     // Nobody waits for an answer from a zone that is not there yet: it is, when the next message comes.
     if (this.served.zone === undefined) await zone.order();
-    else await zone.order(async () => void (await nextImmediate()));
+    else await zone.order(() => nextImmediate<void>());
     await this.#service.replace(this.served, zone);
   }
 }

@@ -123,7 +123,7 @@ export class ZoneUpdates {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#zones.map(({ dynamic }) => dynamic?.stop()));
+    for (const { dynamic } of this.#zones) await dynamic?.stop();
   }
 
   readonly handle: Handler = (query) => {
