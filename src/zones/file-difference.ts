@@ -9,10 +9,10 @@ import { RecordType } from "../dns/type-names.ts";
 import type { ZoneTextRecord } from "../dns/zone-text/parser.ts";
 import { readZoneText } from "../dns/zone-text/read.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
-import type { PlainRecord, ZoneChange } from "./plain-records.ts";
-import { RecordLog } from "./record-log.ts";
+import { type PlainRecord, RecordLog } from "./record-log.ts";
 import { RecordMarks } from "./record-marks.ts";
 import type { Zone } from "./zone.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import { type ReadZoneFileOptions, SameSerial } from "./zone-file.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 

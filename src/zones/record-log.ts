@@ -5,7 +5,15 @@ import { octetAt, readU16, readU32, writeU16, writeU32 } from "../dns/octets.ts"
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { dataFromWire } from "../dns/resource-record.ts";
 import { OctetHeap } from "./octet-heap.ts";
-import type { PlainRecord } from "./plain-records.ts";
+
+/** A record as octets. */
+export interface PlainRecord {
+  /** Uncompressed. */
+  readonly owner: Uint8Array;
+  readonly type: number;
+  readonly ttl: number;
+  readonly rdata: Uint8Array;
+}
 
 /** Length of the owner, type, TTL, length of RDATA. */
 const HEAD = 9;

@@ -13,9 +13,9 @@ import { isAsNew } from "../plugin/transfer.ts";
 import type { UpstreamAddress } from "../upstream/address.ts";
 import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
 import type { StreamDialler } from "../upstream/tcp-connection.ts";
-import type { PlainRecord, ZoneChange } from "./plain-records.ts";
-import { RecordLog } from "./record-log.ts";
+import { type PlainRecord, RecordLog } from "./record-log.ts";
 import { Zone } from "./zone.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import { Added } from "./zone-records.ts";
 import { soaRecord } from "./zone-transfer.ts";
 

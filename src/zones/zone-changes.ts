@@ -2,8 +2,9 @@
 import { Name } from "../dns/name.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
 import { NO_NODE } from "./name-tree.ts";
-import type { PlainRecord, ZoneChange } from "./plain-records.ts";
+import type { PlainRecord } from "./record-log.ts";
 import type { Zone } from "./zone.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import { Added } from "./zone-records.ts";
 
 /** As much as is changed in some two milliseconds. */

@@ -7,8 +7,8 @@ import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
 import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
 import { readFileDifference } from "./file-difference.ts";
-import type { ZoneChange } from "./plain-records.ts";
 import type { Zone } from "./zone.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
 /** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */

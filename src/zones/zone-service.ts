@@ -15,10 +15,10 @@ import type { StartOfAuthority, TransferSource, ZoneTransfer } from "../plugin/t
 import { isAsNew, ZoneNotLoadedError } from "../plugin/transfer.ts";
 import type { Fallthrough } from "../plugin/zones.ts";
 import { NO_NODE } from "./name-tree.ts";
-import type { ZoneChange } from "./plain-records.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
 import { Found, type FoundResult, ZoneAnswers } from "./zone-answers.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import {
   applyChange,
   isMissingFrom,

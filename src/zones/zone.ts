@@ -5,8 +5,9 @@ import { RecordType } from "../dns/type-names.ts";
 import type { AnswerTail } from "./answer-tail.ts";
 import { APEX } from "./name-tree.ts";
 import { NodeOrder } from "./node-order.ts";
-import type { PlainRecord, ZoneChange } from "./plain-records.ts";
 import { nameLength } from "./rdata-names.ts";
+import type { PlainRecord } from "./record-log.ts";
+import type { ZoneChange } from "./zone-change.ts";
 import { Added, type AddedResult, NO_RRSET, ZoneRecords } from "./zone-records.ts";
 
 /** The share of the octets that nothing refers to any more. */

@@ -11,7 +11,8 @@ import {
 import type { FileZone } from "../../zones/file-zone.ts";
 import type { ServedZone } from "../../zones/served-zone.ts";
 import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
-import { ZoneCopies, ZoneCopy } from "../../zones/zone-copies.ts";
+import { ZoneCopies } from "../../zones/zone-copies.ts";
+import { ZoneCopy } from "../../zones/zone-copy.ts";
 import type { ZoneService } from "../../zones/zone-service.ts";
 
 /** What the same block of the next configuration takes over. */

@@ -3,9 +3,9 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { plainData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { PlainRecord, ZoneChange } from "../plain-records.ts";
-import { RecordLog } from "../record-log.ts";
+import { type PlainRecord, RecordLog } from "../record-log.ts";
 import type { Zone } from "../zone.ts";
+import type { ZoneChange } from "../zone-change.ts";
 import { soaRecord } from "../zone-transfer.ts";
 import { dataKey, type ZoneStep } from "./edited-zone.ts";
 

@@ -1,13 +1,5 @@
-/** Records of a zone as octets, outside of it: what a change takes away and adds. */
-import type { RecordLog } from "./record-log.ts";
-
-export interface PlainRecord {
-  /** Uncompressed. */
-  readonly owner: Uint8Array;
-  readonly type: number;
-  readonly ttl: number;
-  readonly rdata: Uint8Array;
-}
+/** What a change of a zone takes away and adds. */
+import type { PlainRecord, RecordLog } from "./record-log.ts";
 
 /** One step from a state of a zone to the next. */
 export interface ZoneChange {
