@@ -27,7 +27,7 @@ export function readInput(
   kind: MigrationInput["kind"] | undefined,
 ): MigrationInput {
   if (kind === "corefile") return { kind, text };
-  const value = firstDocument(text);
+  const value = firstDocument(text, kind === undefined ? undefined : file);
   if (isObject(value) && textMember(value, "kind") === "ConfigMap")
     return fromData(Object.fromEntries(textEntries(value, "data")), kind, file);
   if (
@@ -42,7 +42,8 @@ export function readInput(
     ]);
     return fromData(Object.fromEntries(data), kind, file);
   }
-  if (kind === "kube-dns") return fromData({}, kind, file);
+  if (kind === "kube-dns")
+    throw new InputError(`${file}: neither a ConfigMap nor the keys of one (${KUBE_DNS_KEYS.join(", ")})`);
   return { kind: "corefile", text };
 }
 
@@ -60,8 +61,16 @@ export function fromData(
   );
 }
 
-function firstDocument(text: string): unknown {
-  for (const document of parseDocuments(text)) return "value" in document ? document.value : undefined;
+/**
+ * @param file where the text has to be YAML or JSON; without it what is neither is no document
+ * @throws InputError
+ */
+function firstDocument(text: string, file: string | undefined): unknown {
+  for (const document of parseDocuments(text)) {
+    if ("value" in document) return document.value;
+    if (file === undefined) return undefined;
+    throw new InputError(`${file}:${document.line}: ${document.problem}`);
+  }
   return undefined;
 }
 

@@ -51,9 +51,9 @@ export class TextEditor {
     else this.#add(start, end + (rest.length - rest.trimStart().length), "");
   }
 
-  /** Puts lines behind the last one of a server block. */
+  /** Puts lines behind the last one of a server block; what a snippet brought stands elsewhere, and is not the block's alone. */
   append(block: ServerBlock, lines: readonly Line[]): void {
-    const last = block.directives.findLast((directive) => this.has(directive));
+    const last = block.directives.findLast((directive) => this.#standsIn(block, directive));
     if (last !== undefined) {
       this.insertBehind(last, lines);
       return;
@@ -104,6 +104,14 @@ export class TextEditor {
     const known = this.#edits.get(key);
     const isJoined = known !== undefined && start === end && !known.text.includes(text);
     this.#edits.set(key, { start, end, text: isJoined ? known.text + text : (known?.text ?? text) });
+  }
+
+  #standsIn({ keys, closingBrace }: ServerBlock, directive: Directive): boolean {
+    if (!this.has(directive)) return false;
+    const at = this.#offsetOf(directive.name.span);
+    const [key] = keys;
+    const begin = key === undefined || key.span.file !== this.#file ? 0 : this.#offsetOf(key.span);
+    return at > begin && (closingBrace === undefined || at < this.#offsetOf(closingBrace.span));
   }
 
   #offsetOf({ line, column }: Span): number {

@@ -92,7 +92,10 @@ function proxies(block: ServerBlock, readFile: FileReader): OldWord[] {
       block,
       directive,
       old: directive,
-      lines: place === undefined ? [] : [withExceptions(place.line, place.directive, overGrpc)],
+      lines:
+        place === undefined
+          ? []
+          : [...leftByGrpc(place, overGrpc), withExceptions(place.line, place.directive, overGrpc)],
       beside: [],
       losses,
       advice: `write '${words.map((word) => (typeof word === "string" ? word : word.text)).join(" ")}'${excepted === "" ? "" : ` with 'except ${excepted}' in its block, as it stands in front of 'grpc'`}`,
@@ -107,15 +110,44 @@ function withExceptions(own: Line, directive: Directive, overGrpc: readonly Dire
   return line(own.words, [...(own.block ?? []), line(["except", ...exceptions])]);
 }
 
+/** Names that `grpc` leaves alone are for this `forward`, which leaves the zone around them to `grpc`. */
+function leftByGrpc(
+  {
+    line: own,
+    directive,
+    labels,
+  }: { readonly line: Line; readonly directive: Directive; readonly labels: number },
+  overGrpc: readonly Directive[],
+): Line[] {
+  if (own.words[0] !== "forward") return [];
+  const inside = zonesBelow(directive, overGrpc);
+  const left = overGrpc
+    .filter(({ args: [zone] }) => zone !== undefined && inside.includes(zone))
+    .flatMap((each) => exceptionsOf(each))
+    .filter((zone) => !overGrpc.some((each) => takes(each, zone)));
+  return left
+    .filter((zone) => labelsOf(zone.text) > labels)
+    .map((zone) => line(["forward", zone, ...own.words.slice(2)], own.block));
+}
+
+function exceptionsOf({ block }: Directive): Token[] {
+  return (block ?? []).flatMap(({ name, args }) => (name.text === "except" ? args : []));
+}
+
+function takes(proxy: Directive, zone: Token): boolean {
+  return isWithin(zone, proxy.args[0]) && !exceptionsOf(proxy).some((each) => isWithin(zone, each));
+}
+
+function isWithin(zone: Token, outer: Token | undefined): boolean {
+  const inner = zoneLabels(zone.text);
+  return zoneLabels(outer?.text).every((label, index) => label === inner[index]);
+}
+
 /** The zones of other lines that lie below that of this one. */
 function zonesBelow({ args: [from] }: Directive, others: readonly Directive[]): Token[] {
-  const labels = zoneLabels(from?.text);
-  return others.flatMap(({ args: [zone] }) => {
-    if (zone === undefined) return [];
-    const inner = zoneLabels(zone.text);
-    const isBelow = inner.length > labels.length && labels.every((label, index) => label === inner[index]);
-    return isBelow ? [zone] : [];
-  });
+  return others.flatMap(({ args: [zone] }) =>
+    zone !== undefined && labelsOf(zone.text) > labelsOf(from?.text) && isWithin(zone, from) ? [zone] : [],
+  );
 }
 
 function labelsOf(zone = "."): number {
@@ -182,12 +214,24 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
     ];
   if (option === "transfer" && WITH_TRANSFER.has(plugin) && old.args[0]?.text === "to") {
     const zones = transferredZones(block, directive);
+    // One directive for all lines: of several for a zone only one counts.
+    const all = (directive.block ?? []).filter(
+      ({ name, args: [to] }) => name.text === option && to?.text === "to",
+    );
     return [
       {
         ...word,
         removed: "1.8.0",
         replacedBy: "transfer",
-        beside: [line(["transfer", ...zones], [line(old.args)])],
+        beside:
+          all[0] === old
+            ? [
+                line(
+                  ["transfer", ...zones],
+                  all.map(({ args }) => line(args)),
+                ),
+              ]
+            : [],
         advice: `write the directive 'transfer' in the server block, with '${old.args.map(({ text }) => text).join(" ")}'`,
       },
     ];

@@ -26,6 +26,7 @@ export const config = directive({
     policy: single(choice(POLICY_NAMES, { problem: (word) => `unknown policy '${word}'` }), "random"),
     fallthrough: fallthrough(),
   },
+  occurrences: "each",
 });
 
 export type GrpcConfig = typeof config extends ConfigSchema<infer T> ? T : never;

@@ -52,6 +52,22 @@ describe("grpc", () => {
       assert.ok(body.split("\n").includes(line), line);
   });
 
+  it("may stand several times, each for a zone of its own", async () => {
+    const [inner, outer] = [
+      await bench.server((call) => call.answer({ answer: [`${call.name} 60 IN A 192.0.2.1`] })),
+      await bench.server((call) => call.answer({ answer: [`${call.name} 60 IN A 192.0.2.2`] })),
+    ];
+    const test = await bench.start(
+      `grpc b.example ${inner?.text} {\n except x.b.example\n}\ngrpc example ${outer?.text}`,
+    );
+    for (const [name, address] of [
+      ["www.b.example.", "192.0.2.1"],
+      ["x.b.example.", "192.0.2.2"],
+      ["www.example.", "192.0.2.2"],
+    ] as const)
+      assert.deepEqual((await test.ask({ name })).answer, [`${name} 60 IN A ${address}`]);
+  });
+
   it("answers many queries at once, each with its own", async () => {
     const server = await bench.server((call) => {
       const number = Number(/^host-(\d+)/.exec(call.name)?.[1]);
@@ -188,7 +204,6 @@ for (const [text, message] of [
   ["grpc . 127.0.0.1 {\npolicy best\n}", /unknown policy 'best'/],
   ["grpc . 127.0.0.1 {\ntls a b c d\n}", /maximum of three arguments allowed for TLS config, found 4/],
   ["grpc . 127.0.0.1 {\nforce_tcp\n}", /unknown property 'force_tcp'/],
-  ["grpc . 127.0.0.1\ngrpc . 127.0.0.2", /this plugin can only be used once per Server Block/],
 ] as const) {
   it(`refuses ${JSON.stringify(text.slice(0, 60))}`, () =>
     assert.throws(

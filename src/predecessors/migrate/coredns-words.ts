@@ -21,9 +21,26 @@ const TODAYS: ReadonlySet<string> = new Set(
 
 /** Options that only this server has. */
 const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
-  ["kubernetes", ["manifests", "snapshot", "wildcards"]],
+  ["trace", ["errors", "slower", "client", "parent", "tls", "header", "queue"]],
+  ["log", ["slower"]],
+  ["dns64", ["translate_ptr"]],
+  ["cache", ["memory"]],
+  ["dnssec", ["compact"]],
+  ["tls", ["discovery"]],
+  ["transfer", ["key"]],
+  ["azure", ["endpoint"]],
+  ["clouddns", ["endpoint"]],
+  ["kubernetes", ["manifests", "kube_dns", "wildcards", "snapshot", "max_staleness"]],
+  ["file", ["update", "journal"]],
+  ["secondary", ["tls", "tls_servername", "key", "directory", "max_size"]],
   ["etcd", ["stubzones", "skydns_config", "read_through"]],
+  ["forward", ["bootstrap"]],
+  ["sign", ["nsec3"]],
+  ["nomad", ["token_file", "fallthrough"]],
 ]);
+
+/** Directives of CoreDNS that may stand several times in a block here alone. */
+export const ONCE_IN_COREDNS: ReadonlySet<string> = new Set(["grpc"]);
 
 /** The version of CoreDNS that brought a plugin; undefined for one that it never had. */
 export function pluginSince(name: string): string | undefined {

@@ -3,7 +3,7 @@ import { TextEditor } from "../../corefile/history/edit-text.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import { isOwnOption, pluginSince } from "./coredns-words.ts";
+import { isOwnOption, ONCE_IN_COREDNS, pluginSince } from "./coredns-words.ts";
 import { NEW_DEFAULTS } from "./new-defaults.ts";
 import type { Migrated, Notice } from "./notice.ts";
 import { isUpTo } from "./versions.ts";
@@ -38,12 +38,18 @@ export function downgrade(text: string, { file, host, to, directives }: Downgrad
     });
   }
   for (const { directives: all } of corefile.blocks) {
-    for (const directive of all) {
+    for (const [index, directive] of all.entries()) {
       const plugin = directive.name.text;
       const { span } = directive.name;
       const since = pluginSince(plugin);
       if (since === undefined || !isUpTo(since, to)) {
         const notes = since === undefined ? ["only Portolan has it"] : [`it came with ${since}`];
+        drop(directive, { severity: "unsupported", plugin, version: to, notes, span });
+        continue;
+      }
+      const isRepeated = all.findIndex(({ name }) => name.text === plugin) < index;
+      if (isRepeated && ONCE_IN_COREDNS.has(plugin)) {
+        const notes = ["CoreDNS takes one of them in a server block"];
         drop(directive, { severity: "unsupported", plugin, version: to, notes, span });
         continue;
       }

@@ -40,7 +40,9 @@ export function fromKubeDns(config: KubeDnsConfig, { domain, wildcards = false }
     line(["reload"]),
     line(["loadbalance"]),
   ];
-  const stubs = [...config.stubDomains].map(([stub, servers]) =>
+  const stubs = [...config.stubDomains].filter(([, servers]) => servers.length > 0);
+  const without = [...config.stubDomains.keys()].filter((stub) => !stubs.some(([other]) => other === stub));
+  const stubBlocks = stubs.map(([stub, servers]) =>
     block(`${stub}:53`, [
       line(["errors"]),
       line(["cache", "30"]),
@@ -48,7 +50,16 @@ export function fromKubeDns(config: KubeDnsConfig, { domain, wildcards = false }
       line(["forward", ".", ...servers], [line(["max_concurrent", "1000"])]),
     ]),
   );
-  return { text: [block(".:53", main), ...stubs].join("\n"), notices: changes(wildcards) };
+  return {
+    text: [block(".:53", main), ...stubBlocks].join("\n"),
+    notices: [...without.map((stub) => serverless(stub)), ...changes(wildcards)],
+  };
+}
+
+/** Its names go to whoever is asked for everything else, as with kube-dns. */
+function serverless(stub: string): Notice {
+  const notes = [`the stub domain ${stub} has no server and is left out`];
+  return { severity: "changed", plugin: "forward", version: TODAY, notes };
 }
 
 function federations({ federations: all }: KubeDnsConfig, domain: string): Line[] {

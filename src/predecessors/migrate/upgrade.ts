@@ -25,7 +25,10 @@ export function upgrade(text: string, options: UpgradeOptions): Migrated {
   const { file, host, from, to } = options;
   const first = readText(text, options);
   const words = findOldWords(first, reader(host));
-  const notices = words.flatMap((word) => noticesOf(word, from ?? "0.0.0", to));
+  const notices = [
+    ...words.flatMap((word) => noticesOf(word, from ?? "0.0.0", to)),
+    ...unknownPlugins(first, options),
+  ];
   const editor = new TextEditor(text, file);
   const due = words.filter((word) => isDue(word, options));
   const imported = due.filter((word) => !editor.has(word.old));
@@ -36,8 +39,30 @@ export function upgrade(text: string, options: UpgradeOptions): Migrated {
       notes: ["it stands in an imported file, which is not changed"],
     });
   const rewritten = editor.finish();
-  if (from === undefined) return { text: rewritten, notices };
-  return addDefaults(rewritten, from, options, notices);
+  const once = withoutRepetitions(notices);
+  if (from === undefined) return { text: rewritten, notices: once };
+  return addDefaults(rewritten, from, options, once);
+}
+
+/** What is imported several times is said once. */
+function withoutRepetitions(notices: readonly Notice[]): Notice[] {
+  const byPlace = new Map<string, Notice>();
+  for (const notice of notices) {
+    const { severity, version, span } = notice;
+    const place = [severity, version, span?.file, span?.line, span?.column, ...notice.notes].join(" ");
+    if (!byPlace.has(place)) byPlace.set(place, notice);
+  }
+  return [...byPlace.values()];
+}
+
+/** What nobody here knows is copied as it is. */
+function unknownPlugins({ blocks }: Corefile, { directives, to: version }: UpgradeOptions): Notice[] {
+  const known = new Set([...directives, ...OLD_DIRECTIVES]);
+  return blocks.flatMap((block) =>
+    block.directives.flatMap(({ name: { text: plugin, span } }): Notice[] =>
+      known.has(plugin) ? [] : [{ severity: "unsupported", plugin, version, notes: [], span }],
+    ),
+  );
 }
 
 /** Every change of what becomes of a word, in the versions on the way. */
@@ -92,6 +117,7 @@ function addDefault(
   notices: Notice[],
 ): string {
   const editor = new TextEditor(text, options.file);
+  const done = new Set<string>();
   for (const block of readText(text, options).blocks) {
     if (option === undefined) {
       if (!wants(block)) continue;
@@ -100,7 +126,10 @@ function addDefault(
       continue;
     }
     for (const directive of directivesWithout(block, plugin, option)) {
-      if (!editor.has(directive)) continue;
+      const { line: row, column } = directive.name.span;
+      const place = `${row}:${column}`;
+      if (!editor.has(directive) || done.has(place)) continue;
+      done.add(place);
       editor.addOption(directive, line);
       notices.push({ severity: "newdefault", plugin, option, version, notes: [] });
     }
