@@ -194,7 +194,9 @@ describe("in a Corefile: kubernetes tls", { skip }, () => {
       const input = `.:${port("dns")} {\n bind 127.0.0.1\n kubernetes cluster.local {\n ${API}\n tls ${path} ${path} ${path}\n }\n}\n`;
       await using program = portolan(["-conf", "stdin"], { cwd: folder, input, patience: PATIENCE });
       // One a kind of object, and again at each try.
-      const [found] = await program.waitForOutput(/cannot list services: the certificate authority .*$/m);
+      const [found] = await program.waitForOutput(
+        /cannot list services: cannot read the certificate authority .*$/m,
+      );
       assert.ok(found.includes(path) && reason.test(found), found);
     });
   }

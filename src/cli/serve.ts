@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { inspect } from "node:util";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
+import { fileFault } from "../lib/file-fault.ts";
 import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease } from "../lib/memory-release.ts";
@@ -143,6 +144,6 @@ async function writePidFile(path: string, log: ProcessLog): Promise<void> {
   try {
     await writeFile(path, `${process.pid}\n`, { mode: 0o644 });
   } catch (error) {
-    log.error(`Could not write pidfile ${path}: ${error instanceof Error ? error.message : String(error)}`);
+    log.error(`Could not write pidfile ${path}: ${fileFault(error)}`);
   }
 }

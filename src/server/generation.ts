@@ -15,7 +15,7 @@ import {
   type ConfiguredBlock,
   type ConfiguredPlugin,
 } from "./configuration/configuration.ts";
-import { setupFault } from "./configuration/setup-fault.ts";
+import { setupDiagnostic, setupFault } from "./configuration/setup-fault.ts";
 import { type GenerationOptions, listenerLabel, makeSite, messageOf } from "./plugin-site.ts";
 import { buildQueryChain, buildUpdateChain, type PanicObserver } from "./serving/chain.ts";
 import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
@@ -145,10 +145,12 @@ export class Generation {
 
   /**
    * Has all plugins look at the files that they will need.
-   * @returns what they would refuse the start for
+   * @param takeWarnings what was logged as a warning since the last call
+   * @returns what they would refuse the start for, and what they would warn of
    */
-  async examine(): Promise<readonly Diagnostic[]> {
+  async examine(takeWarnings: () => readonly string[]): Promise<readonly Diagnostic[]> {
     const found: Diagnostic[] = [];
+    takeWarnings();
     for (const { instance } of this.#placedInOrder()) {
       try {
         await instance.examine?.();
@@ -157,6 +159,11 @@ export class Generation {
         if (!(fault instanceof ConfigurationError)) throw fault;
         found.push(...fault.diagnostics);
       }
+      const warnings = takeWarnings();
+      const origin = this.#origins.get(instance);
+      if (origin === undefined) continue;
+      const { plugin, index } = origin;
+      found.push(...warnings.map((message) => setupDiagnostic("warning", message, plugin, index)));
     }
     return found;
   }

@@ -7,7 +7,7 @@ import { isAbsolute, join } from "node:path";
 import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { ProcessLog } from "../lib/log.ts";
+import { MemoryLog, type ProcessLog } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { version } from "../lib/version.ts";
@@ -167,15 +167,25 @@ function counterIn(metrics: MetricsRegistry): (name: string) => CounterSlot {
   return (name) => metrics.counter({ name, help: name, labels: [] }).slot();
 }
 
+/** The message of a plugin's warning, without what says that it is one. */
+function warningIn(line: string): string[] {
+  const [, message] = /^\[WARNING\] (?:plugin\/[^:]+: )?(.*)$/s.exec(line) ?? [];
+  return message === undefined ? [] : [message];
+}
+
 /**
  * Makes all plugins of a Corefile that has no fault, and has them look at their files. Nothing is started.
- * @returns what would refuse the start
+ * @returns what would refuse the start, and what the log would warn of
  */
-export async function examineFiles(options: OfflineServerOptions): Promise<readonly Diagnostic[]> {
+export async function examineFiles(
+  options: Omit<OfflineServerOptions, "log">,
+): Promise<readonly Diagnostic[]> {
   const { machine, source, registry, host, defaultPort = 53 } = options;
   const configuration = await readConfiguration(source, { host, registry, machine, defaultPort });
   try {
-    return await offlineGeneration(configuration, options).generation.examine();
+    const log = new MemoryLog({ debugEnabled: false });
+    const { generation } = offlineGeneration(configuration, { ...options, log });
+    return await generation.examine(() => log.lines.splice(0).flatMap(warningIn));
   } catch (error) {
     if (error instanceof ConfigurationError) return error.diagnostics;
     throw error;

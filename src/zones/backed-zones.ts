@@ -24,6 +24,8 @@ export interface BackedZonesOptions {
   readonly startFailure?: string;
   /** Stands around the handler: for what else has to be done with a query. */
   around?(handler: Handler): Handler;
+  /** Looks at the files that the start needs. Throwing refuses it. */
+  examine?(): Promise<void>;
   /** Opens the way to the back end, before anything is listed. Throwing refuses the start. */
   open?(): Promise<void>;
   close?(): void | Promise<void>;
@@ -66,6 +68,10 @@ export class BackedZones implements PluginInstance {
     this.#former = predecessors.flatMap(({ instance }) =>
       instance instanceof BackedZones ? instance.#zones : [],
     );
+  }
+
+  async examine(): Promise<void> {
+    await this.#options.examine?.();
   }
 
   async start(): Promise<void> {

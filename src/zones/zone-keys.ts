@@ -1,6 +1,7 @@
 /** Keys of zones from where operators keep them: the pairs of files of `dnssec-keygen`. */
 import { type KeyPair, KeyPairError, readKeyPair } from "../dns/dnssec/key-pair.ts";
 import { readTextFile } from "../lib/bounded-file.ts";
+import { fileFault } from "../lib/file-fault.ts";
 import { SetupError } from "../plugin/define-plugin.ts";
 
 /**
@@ -25,8 +26,6 @@ async function readKeyFile(path: string): Promise<string> {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT")
       throw new SetupError(`open ${path}: no such file or directory`);
-    throw new SetupError(
-      `cannot read the key ${path}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new SetupError(`cannot read the key ${path}: ${fileFault(error)}`);
   }
 }

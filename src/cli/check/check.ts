@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { SystemClock } from "../../lib/clock.ts";
-import { MemoryLog } from "../../lib/log.ts";
 import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
@@ -165,13 +164,11 @@ async function checkFile(
   let { diagnostics } = await inspectConfiguration(source, options);
   if (flags.files && diagnostics.every(({ severity }) => severity === "warning")) {
     const { examineFiles } = await import("../../server/offline-server.ts");
-    const log = new MemoryLog({ debugEnabled: false });
     const faults = await examineFiles({
       ...options,
       source,
       clock: new SystemClock(),
       random: systemRandom(),
-      log,
     });
     diagnostics = [...diagnostics, ...faults].sort(
       ({ span: one }, { span: other }) =>

@@ -1,6 +1,7 @@
 /** Asks the console of a running server, and follows its events. */
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { fileFault } from "../../lib/file-fault.ts";
 import { FlagError } from "../flag-table.ts";
 import type { LiveFlags } from "./flags.ts";
 
@@ -202,7 +203,7 @@ function readToken(file: string): string {
   try {
     token = readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw fault(`-token-file ${file}: ${error instanceof Error ? error.message : String(error)}`);
+    throw fault(`-token-file ${file}: ${fileFault(error)}`);
   }
   // A header holds nothing else.
   if (/^[ -~]{1,1024}$/.test(token)) return token;

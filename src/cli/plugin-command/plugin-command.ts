@@ -5,6 +5,7 @@ import { globSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeNoText } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { programModule } from "../../lib/program-files.ts";
 import { builtInPlugins } from "../../server/configuration/plugin-registry.ts";
 import { exitCodesLine } from "../exit-codes.ts";
@@ -41,7 +42,7 @@ async function begin(name: string): Promise<number> {
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST")
       return fail(`there is a file or folder ${name} here already: take another name, or another folder`);
-    return fail(`cannot make the folder ${name}: ${error instanceof Error ? error.message : String(error)}`);
+    return fail(`cannot create the directory ${name}: ${fileFault(error)}`);
   }
   for (const [file, text] of Object.entries(skeleton(name))) {
     writeFileSync(join(name, file), text, { flag: "wx" });

@@ -5,6 +5,7 @@ import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
 import { SystemClock } from "../../lib/clock.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { checkZone } from "../../zones/zone-checks.ts";
 import { type ReadZone, ZoneFileError } from "../../zones/zone-file.ts";
 import { ZoneFileSource } from "../../zones/zone-file-source.ts";
@@ -139,7 +140,7 @@ async function load(
       await output.print(`zone ${origin} has errors\n`);
       return EXIT.FAULTY;
     }
-    output.complain(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+    output.complain(`cannot read ${file}: ${fileFault(error)}\n`);
     return EXIT.CANNOT;
   }
 }

@@ -1,4 +1,6 @@
 /** Reading of zone files in portions, and of zone text at hand. */
+
+import { fileFault } from "../../lib/file-fault.ts";
 import { Name } from "../name.ts";
 import { copyOctets } from "../octets.ts";
 import type { ResourceRecord } from "../record-kind.ts";
@@ -88,10 +90,7 @@ async function include(parser: ZoneTextParser, files: ZoneTextFiles, open: OpenT
     feed(parser.open(opened.file, request.origin));
     open.push({ ...opened, depth: parser.depth });
   } catch (error) {
-    parser.fault(
-      1,
-      `failed to open ${request.file}: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    parser.fault(1, `failed to open ${request.file}: ${fileFault(error)}`);
   }
 }
 

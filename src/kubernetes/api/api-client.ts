@@ -1,8 +1,9 @@
 /** Requests to the API: connections, TLS, credentials, fail-over. What the answers mean is for others. */
 import type { buildConnector, Dispatcher } from "undici";
 import type { Clock } from "../../lib/clock.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import type { ClusterAccess, Material } from "./access.ts";
-import { ApiConnectionError, CredentialError, errorText } from "./api-error.ts";
+import { ApiConnectionError, CredentialError } from "./api-error.ts";
 import type { ApiMetrics } from "./api-metrics.ts";
 import { decodeFailure } from "./codec.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
@@ -268,7 +269,7 @@ async function readPem(file: CachedFile | undefined, what: string): Promise<stri
   try {
     return Buffer.from(await file.read()).toString("latin1");
   } catch (error) {
-    throw new CredentialError(`the ${what} cannot be read: ${errorText(error)}`);
+    throw new CredentialError(`cannot read the ${what} ${file.file}: ${fileFault(error)}`);
   }
 }
 

@@ -1,8 +1,9 @@
 /** Credentials from each of the sources that there are. */
 import { readBoundedFile } from "../../lib/bounded-file.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import type { CredentialSource, Material } from "./access.ts";
-import { CredentialError, errorText } from "./api-error.ts";
+import { CredentialError } from "./api-error.ts";
 import type { Credential, Credentials } from "./credential.ts";
 import { ExecCredentials } from "./exec-credentials.ts";
 import type { Environment } from "./proxy.ts";
@@ -59,7 +60,7 @@ class TokenFile implements Credentials {
     try {
       octets = await this.#cached.read();
     } catch (error) {
-      throw new CredentialError(`the token file cannot be read: ${errorText(error)}`);
+      throw new CredentialError(`cannot read the token file ${this.#file}: ${fileFault(error)}`);
     }
     const token = Buffer.from(octets).toString("latin1").trim();
     if (!/^[\x21-\x7e]+$/.test(token))
@@ -85,6 +86,11 @@ export class CachedFile {
   constructor(material: Material, clock: Clock) {
     this.#material = material;
     this.#clock = clock;
+  }
+
+  /** Empty for what is no file. */
+  get file(): string {
+    return "file" in this.#material ? this.#material.file : "";
   }
 
   /** @throws the error of the file system, as long as the file has never been read */

@@ -1,4 +1,5 @@
 import type { Timer } from "../../lib/clock.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import type {
   Fallthrough,
   Handler,
@@ -57,6 +58,11 @@ export class AutoZones implements PluginInstance {
     }
     return this.#service.answer(served, query, next);
   };
+
+  async examine(): Promise<void> {
+    await this.#scan();
+    this.stop();
+  }
 
   async start(): Promise<void> {
     await this.#scan();
@@ -166,5 +172,5 @@ export class AutoZones implements PluginInstance {
 
 function describeFolderError(error: unknown, directory: string): string {
   if (isMissing(error)) return `Directory does not exist: ${directory}`;
-  return `Directory cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return `Directory cannot be read: ${fileFault(error)}`;
 }

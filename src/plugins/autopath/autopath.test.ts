@@ -215,7 +215,7 @@ describe("autopath with a file", () => {
 
   it("does not start without its file", async () => {
     const plugin = PluginTest.of(autopath, `autopath ${join(folder, "none")}`);
-    await assert.rejects(plugin.start(), /^SetupError: failed to parse ".*none": ENOENT/);
+    await assert.rejects(plugin.start(), /^SetupError: failed to parse ".*none": no such file or directory/);
   });
 });
 

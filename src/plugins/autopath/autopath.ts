@@ -1,5 +1,6 @@
 import type { Name } from "../../dns/name.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { type PluginInstance, type SearchPathSource, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import type { AutopathConfig } from "./config.ts";
@@ -56,8 +57,6 @@ async function readSearchList(path: string): Promise<readonly Name[]> {
   try {
     return parseSearchList(await readTextFile(path));
   } catch (error) {
-    throw new SetupError(
-      `failed to parse "${path}": ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new SetupError(`failed to parse "${path}": ${fileFault(error)}`);
   }
 }

@@ -1,5 +1,6 @@
 /** Google's Cloud DNS API, as far as lists of records go, and how to sign in to it. */
 import type { GoogleAuth } from "google-auth-library";
+import { fileFault } from "../../lib/file-fault.ts";
 import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
 import { within } from "../../zones/backends/deadline.ts";
@@ -40,10 +41,16 @@ export class CloudDnsApi {
     this.#client = new JsonClient({ clock, random, environment: machine.environment });
   }
 
+  /** @throws SetupError where the file is no good */
+  async examine(): Promise<void> {
+    const { file } = this.#options;
+    if (file !== undefined) await checkCredentials(file);
+  }
+
   /** @throws SetupError */
   async open(): Promise<void> {
     const { file, project: projectId } = this.#options;
-    if (file !== undefined) await checkCredentials(file);
+    await this.examine();
     const { GoogleAuth } = await importOptional("google-auth-library", () => import("google-auth-library"));
     this.#makeAuth = () =>
       new GoogleAuth({
@@ -114,7 +121,7 @@ async function checkCredentials(file: string): Promise<void> {
   try {
     text = await readTextFile(file);
   } catch (error) {
-    refuse(reasonOf(error));
+    refuse(fileFault(error));
   }
   let type: unknown;
   try {

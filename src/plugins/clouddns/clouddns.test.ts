@@ -199,7 +199,11 @@ for (const [title, prepare, message] of [
     () => writeFileSync(join(folder, "key.json"), "x"),
     /^invalid credentials file ".*": it is no JSON$/,
   ],
-  ["no file", () => rmSync(join(folder, "key.json")), /^invalid credentials file ".*": .*ENOENT/],
+  [
+    "no file",
+    () => rmSync(join(folder, "key.json")),
+    /^invalid credentials file ".*": no such file or directory$/,
+  ],
 ] as const) {
   test(`refuses to start with ${title}`, async () => {
     prepare();

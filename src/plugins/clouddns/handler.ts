@@ -21,6 +21,7 @@ export function createCloudDns(config: CloudDnsConfig, site: Site): PluginInstan
     })),
     refresh: REFRESH,
     startFailure: "failed to initialize clouddns plugin",
+    examine: () => api.examine(),
     open: () => api.open(),
     close: () => api.close(),
   });

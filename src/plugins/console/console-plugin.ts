@@ -6,6 +6,7 @@ import { Access } from "../../console/http/access.ts";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import type { SettableLevel } from "../../lib/log.ts";
 import {
   type PlacedPlugin,
@@ -140,7 +141,7 @@ export class ConsolePlugin implements PluginInstance {
     try {
       token = (await readFile(path, "utf8")).trim();
     } catch (error) {
-      throw new SetupError(`token_file: ${error instanceof Error ? error.message : String(error)}`);
+      throw new SetupError(`token_file: ${path}: ${fileFault(error)}`);
     }
     if (token.length >= SHORTEST_TOKEN) return token;
     throw new SetupError(

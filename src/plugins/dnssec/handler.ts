@@ -54,10 +54,29 @@ export class OnlineSigning implements PluginInstance {
     this.#metrics = new DnssecMetrics(site.metrics);
   }
 
+  async examine(): Promise<void> {
+    await this.#readKeys(({ from }) => from === "file");
+  }
+
   async start(): Promise<void> {
     const { zones } = this.#config.zones;
+    const keys = await this.#readKeys(() => true);
+    if (keys.length === 0) return;
+    for (const zone of zones)
+      this.#keys.set(zone, rolesOf(keys.filter(({ owner }) => zone.isAtOrBelow(owner))));
+    const longest = Math.max(...keys.map(({ signatureOctets }) => signatureOctets));
+    const store = new SignatureStore(this.#config.cache_capacity, longest);
+    const labels = this.#site.block.listeners().map(({ label }) => label);
+    const show = () => this.#metrics.showStore(labels, store);
+    this.#signer = new Signer(store, this.#site.clock, show);
+    show();
+  }
+
+  /** @throws SetupError where one cannot be read, or belongs to none of the zones */
+  async #readKeys(isWanted: (line: DnssecConfig["key"][number]) => boolean): Promise<KeyPair[]> {
+    const { zones } = this.#config.zones;
     const keys: KeyPair[] = [];
-    for (const { from, name } of this.#config.key) {
+    for (const { from, name } of this.#config.key.filter(isWanted)) {
       for (const word of name) {
         const key = await (from === "file"
           ? readKeyFiles(this.#site.resolvePath(word))
@@ -71,15 +90,7 @@ export class OnlineSigning implements PluginInstance {
         keys.push(key);
       }
     }
-    if (keys.length === 0) return;
-    for (const zone of zones)
-      this.#keys.set(zone, rolesOf(keys.filter(({ owner }) => zone.isAtOrBelow(owner))));
-    const longest = Math.max(...keys.map(({ signatureOctets }) => signatureOctets));
-    const store = new SignatureStore(this.#config.cache_capacity, longest);
-    const labels = this.#site.block.listeners().map(({ label }) => label);
-    const show = () => this.#metrics.showStore(labels, store);
-    this.#signer = new Signer(store, this.#site.clock, show);
-    show();
+    return keys;
   }
 
   readonly handle: Handler = (query, next) => {

@@ -5,6 +5,7 @@ import type { KeyRange } from "../../etcd/client/messages.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import {
   type Handler,
   type Offer,
@@ -350,7 +351,7 @@ export class Etcd implements PluginInstance {
         return await readTextFile(this.#site.resolvePath(file));
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        throw new SetupError(`tls: ${error.message}`);
+        throw new SetupError(`tls: ${file}: ${fileFault(error)}`);
       }
     };
     const texts = await Promise.all(files.map(read));

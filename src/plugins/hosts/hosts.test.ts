@@ -284,7 +284,7 @@ describe("the file", () => {
     const plugin = PluginTest.of(hosts, `hosts ${file}/hosts`);
     await assert.rejects(plugin.start(), {
       name: "SetupError",
-      message: /^unable to access hosts file '.*': ENOTDIR.*; name a file that can be read, or none at all$/,
+      message: /^unable to access hosts file '.*': not a directory; name a readable file, or none$/,
     });
     await plugin.stop();
   });

@@ -9,6 +9,7 @@ import {
   RecordType,
   type ResourceRecord,
 } from "../../dns/index.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
 import {
   type GaugeSlot,
@@ -70,8 +71,8 @@ export class Hosts implements PluginInstance {
       .slot();
   }
 
-  examine(): Promise<void> {
-    return this.#checkAccess();
+  async examine(): Promise<void> {
+    if (!(await this.#checkAccess())) this.#site.log.warning(missingFile(this.#path));
   }
 
   async start(): Promise<void> {
@@ -203,14 +204,15 @@ export class Hosts implements PluginInstance {
     }
   }
 
-  async #checkAccess(): Promise<void> {
+  /** @returns whether there is a file: one that is missing may come later */
+  async #checkAccess(): Promise<boolean> {
     try {
       await stat(this.#path);
+      return true;
     } catch (error) {
-      if (isMissing(error)) return;
-      const reason = error instanceof Error ? error.message : String(error);
+      if (isMissing(error)) return false;
       throw new SetupError(
-        `unable to access hosts file '${this.#path}': ${reason}; name a file that can be read, or none at all`,
+        `unable to access hosts file '${this.#path}': ${fileFault(error)}; name a readable file, or none`,
       );
     }
   }
@@ -233,8 +235,12 @@ function answerEmpty(query: Query): Outcome {
 }
 
 function describeReadError(error: unknown, path: string): string {
-  if (isMissing(error)) return `File does not exist: ${path}`;
-  return `Hosts file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  if (isMissing(error)) return missingFile(path);
+  return `Hosts file cannot be read: ${fileFault(error)}`;
+}
+
+function missingFile(path: string): string {
+  return `File does not exist: ${path}`;
 }
 
 function isMissing(error: unknown): boolean {

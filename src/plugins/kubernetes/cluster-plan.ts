@@ -4,6 +4,8 @@ import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
+import { readTextFile } from "../../lib/bounded-file.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
 import type { config } from "./config.ts";
 import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
@@ -99,6 +101,10 @@ export async function examineCluster(values: KubernetesConfig, site: Site): Prom
   if (values.kubeconfig === undefined && values.endpoint === undefined) return;
   const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
   await findCluster(values, lastingSite(site));
+  if (values.kubeconfig !== undefined || values.tls === undefined) return;
+  // The server starts without them, and asks again and again.
+  for (const file of Object.values(values.tls))
+    await readTextFile(file).catch((error: unknown) => site.log.warning(`tls: ${file}: ${fileFault(error)}`));
 }
 
 function limitsOf(values: KubernetesConfig) {

@@ -282,7 +282,7 @@ describe("weighted", () => {
     await plugin.start();
     assert.match(
       plugin.log.lines[0] ?? "",
-      /^\[WARNING\] plugin\/loadbalance: weight file .*changing cannot be read: ENOENT/,
+      /^\[WARNING\] plugin\/loadbalance: weight file .*changing cannot be read: no such file or directory/,
     );
     await writeFile(path, "a\n192.0.2.1 5\n");
     plugin.clock.advance(10_000);
@@ -304,7 +304,8 @@ describe("weighted", () => {
     const plugin = PluginTest.of(loadbalance, `loadbalance weighted ${path} {\n reload 0\n}`);
     await assert.rejects(plugin.start(), {
       name: "SetupError",
-      message: /^weight file .*missing cannot be read: ENOENT.*; create it, or let reload be more than 0$/,
+      message:
+        /^weight file .*missing cannot be read: no such file or directory; create it, or let reload be more than 0$/,
     });
     assert.equal(plugin.clock.pendingTimers, 0);
   });

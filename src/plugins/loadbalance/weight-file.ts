@@ -1,4 +1,5 @@
 import { Name } from "../../dns/index.ts";
+import { fileFault } from "../../lib/file-fault.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
@@ -40,7 +41,7 @@ export class WeightFile {
       onChange: ([change]) => this.#change(change?.content),
       onError: (error) => {
         problem = error;
-        log.warning(`weight file ${this.#path} cannot be read: ${messageOf(error)}`);
+        log.warning(`weight file ${this.#path} cannot be read: ${fileFault(error)}`);
       },
     });
     const content = (await this.#watch.start()).get(this.#path);
@@ -48,7 +49,7 @@ export class WeightFile {
     if (content === undefined) {
       if (this.#reload > 0) return;
       throw new SetupError(
-        `weight file ${this.#path} cannot be read: ${messageOf(problem)}; create it, or let reload be more than 0`,
+        `weight file ${this.#path} cannot be read: ${fileFault(problem)}; create it, or let reload be more than 0`,
       );
     }
     try {
@@ -144,8 +145,4 @@ export class WeightTable {
 
 function keyOf(owner: Name): string {
   return owner.toLowerCase().toString();
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -51,6 +51,11 @@ export class ZoneFileSigning implements PluginInstance {
     this.#after = AFTER + Math.floor(site.random.fraction() * AFTER_JITTER);
   }
 
+  /** Reads the keys, and writes nothing. */
+  examine(): Promise<void> {
+    return this.start();
+  }
+
   async start(): Promise<void> {
     const zones: SignedZone[] = [];
     for (const line of this.#lines) {

@@ -17,16 +17,7 @@ export function setupFault(
 ): ConfigurationError {
   if (error instanceof ConfigurationError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const { directives } = plugin;
-  // A plugin with one instance for all of its lines may mean any of them.
-  const own = directives.length === plugin.configs.length ? directives.slice(index, index + 1) : directives;
-  const diagnostic: Diagnostic = {
-    code: "PLUGIN_SETUP",
-    severity: "error",
-    message: message.replaceAll(/\s*\n\s*/g, " "),
-    span: (mentioned(own, message) ?? own[0]?.name ?? plugin.directive.name).span,
-    notes: notesOf(error, message),
-  };
+  const diagnostic = setupDiagnostic("error", message, plugin, index, notesOf(error, message));
   return new ConfigurationError(
     [diagnostic],
     formatDiagnostic(diagnostic, textOf(diagnostic.span.file)),
@@ -34,17 +25,40 @@ export function setupFault(
   );
 }
 
+/** What a plugin says about files that it needs, at the words that it is about. */
+export function setupDiagnostic(
+  severity: Diagnostic["severity"],
+  message: string,
+  plugin: ConfiguredPlugin,
+  index: number,
+  notes = notesOf(undefined, message),
+): Diagnostic {
+  const { directives } = plugin;
+  // A plugin with one instance for all of its lines may mean any of them.
+  const own = directives.length === plugin.configs.length ? directives.slice(index, index + 1) : directives;
+  return {
+    code: "PLUGIN_SETUP",
+    severity,
+    message: message.replaceAll(/\s*\n\s*/g, " "),
+    span: (mentioned(own, message) ?? own[0]?.name ?? plugin.directive.name).span,
+    notes,
+  };
+}
+
+const MISSING_FILE = "create the file, or correct its path";
+const MISSING_DIRECTORY = "create the directory, or correct its path";
+
 function notesOf(error: unknown, message: string): readonly string[] {
   const own = error instanceof SetupError ? error.notes : [];
-  if (own.length > 0 || !/\bENOENT\b|no such file/.test(message)) return own;
-  return ["create the file, or correct its path"];
+  if (own.length > 0 || !/\bENOENT\b|no such file|does not exist:/.test(message)) return own;
+  return [/directory does not|path does not/i.test(message) ? MISSING_DIRECTORY : MISSING_FILE];
 }
 
 /** The longest argument that the message names, behind the directive or one of its options. */
 function mentioned(directives: readonly Directive[], message: string): Token | undefined {
   return directives
     .flatMap(wordsOf)
-    .filter(({ text }) => names(message, text) || names(message, withoutScheme(text)))
+    .filter(({ text }) => spellings(text).some((spelling) => names(message, spelling)))
     .sort((one, other) => other.text.length - one.text.length)[0];
 }
 
@@ -52,9 +66,9 @@ function wordsOf({ args, block = [] }: Directive): Token[] {
   return [...args, ...block.flatMap(wordsOf)];
 }
 
-/** Messages about `tls://dns.example` speak of `dns.example`. */
-function withoutScheme(word: string): string {
-  return word.replace(/^\w+:\/\//, "");
+/** Messages about `tls://dns.example` speak of `dns.example`, and those about a pair of keys of one of its files. */
+function spellings(word: string): string[] {
+  return [word, word.replace(/^\w+:\/\//, ""), `${word}.key`, `${word}.private`];
 }
 
 function names(message: string, word: string): boolean {

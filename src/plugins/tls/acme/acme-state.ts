@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { readTextFile } from "../../../lib/bounded-file.ts";
+import { fileFault } from "../../../lib/file-fault.ts";
 import { nodeTls } from "../../../lib/node-modules.ts";
 import { SetupError, type Site } from "../../../plugin/index.ts";
 import { AcmeClient, pause } from "./acme-client.ts";
@@ -131,9 +132,7 @@ export async function trustedWith(path: string): Promise<string[]> {
     if (!roots.includes("BEGIN CERTIFICATE")) throw new Error("there is no certificate in it");
     return [...nodeTls().getCACertificates("default"), roots];
   } catch (error) {
-    throw new SetupError(
-      `could not read ACME ca_root ${path}: ${error instanceof Error ? error.message : error}`,
-    );
+    throw new SetupError(`could not read ACME ca_root ${path}: ${fileFault(error)}`);
   }
 }
 
