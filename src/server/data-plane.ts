@@ -11,6 +11,7 @@ import type { ProcessLog } from "../lib/log.ts";
 import { loadMemoryRelease, type MemoryRelease } from "../lib/memory-release.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import { TurnShare, withoutRest } from "../lib/turn-share.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
 import { fastestUdp } from "../transports/fastest-udp.ts";
@@ -27,6 +28,7 @@ import { Generation } from "./generation.ts";
 import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
 import { memoryBudget } from "./memory-budget.ts";
 import { MemoryWatch } from "./memory-watch.ts";
+import type { GenerationOptions } from "./plugin-site.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { HttpEndpoints } from "./serving/http-endpoints.ts";
 
@@ -52,6 +54,9 @@ export interface DataPlaneOptions {
 export const GRACE = 5_000;
 /** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
 const MUCH_GROWTH = 1.15;
+
+/** Milliseconds of a turn of the event loop that go into a reload. */
+const RELOADED_IN_TURN = 1;
 
 export class DataPlane {
   readonly #options: DataPlaneOptions;
@@ -122,7 +127,7 @@ export class DataPlane {
   /** @throws ConfigurationError */
   read(source: CorefileSource): Promise<Configuration> {
     const { host, registry, machine, defaultPort = 53 } = this.#options;
-    return readConfiguration(source, { host, registry, machine, defaultPort });
+    return readConfiguration(source, { host, registry, machine, defaultPort, rest: this.#rest() });
   }
 
   /**
@@ -136,7 +141,8 @@ export class DataPlane {
       this.#residentBefore = (await this.#release).resident();
     }
     const http = this.#http.prepare();
-    const generation = new Generation(configuration, {
+    const rest = this.#rest();
+    const facts: GenerationOptions = {
       plane,
       feed,
       site: {
@@ -153,7 +159,8 @@ export class DataPlane {
       panics: this.#panics,
       addressOf: (label) => this.#listeners.address(label),
       joinPath: (directory, path) => (isAbsolute(path) || directory === "" ? path : join(directory, path)),
-    });
+    };
+    const generation = await Generation.make(configuration, facts, rest);
     const levelBefore = log.level;
     log.debugEnabled = generation.debug;
     let listeners: PreparedListeners | undefined;
@@ -164,8 +171,8 @@ export class DataPlane {
       await this.#http.rollBack();
     };
     try {
-      if (this.#current !== undefined) await generation.inherit(this.#current);
-      await generation.start();
+      if (this.#current !== undefined) await generation.inherit(this.#current, rest);
+      await generation.start(rest);
     } catch (error) {
       await rollBack();
       throw error;
@@ -183,6 +190,13 @@ export class DataPlane {
         this.#memory.start();
       },
     };
+  }
+
+  /** At the start nobody is kept waiting for an answer. */
+  #rest(): () => Promise<void> {
+    return this.#current === undefined
+      ? withoutRest
+      : new TurnShare(this.#options.clock, RELOADED_IN_TURN).rest;
   }
 
   /** Lame ducks: everything is answered still. @returns how many hooks of plugins failed */

@@ -4,6 +4,7 @@ import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { Scheme } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import type { Logger } from "../lib/log.ts";
+import { withoutRest } from "../lib/turn-share.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
 import type { PlacedPlugin, PluginInstance } from "../plugin/plugin-instance.ts";
@@ -46,8 +47,7 @@ interface Block {
 export class Generation {
   readonly configuration: Configuration;
   readonly inFlight: InFlight = new InFlight();
-  /** Where this data plane listens. */
-  readonly listenPoints: readonly ListenPoint[];
+  #listenPoints: readonly ListenPoint[] = [];
   /** How many data planes the configuration asks for. */
   readonly planes: number;
   readonly debug: boolean;
@@ -61,13 +61,24 @@ export class Generation {
 
   /**
    * Makes all instances, in the order of the plugins and then of the blocks.
+   * @param rest awaited between them
    * @throws ConfigurationError with the place of the directive whose `create` throws
    */
-  constructor(configuration: Configuration, options: GenerationOptions) {
+  static async make(
+    configuration: Configuration,
+    options: GenerationOptions,
+    rest: () => Promise<void> = withoutRest,
+  ): Promise<Generation> {
+    const generation = new Generation(configuration, options.site.processLog);
+    await generation.#make(options, rest);
+    return generation;
+  }
+
+  /** It has no instances yet: see {@link Generation.make}. */
+  constructor(configuration: Configuration, log: Logger) {
     this.configuration = configuration;
-    this.#log = options.site.processLog;
+    this.#log = log;
     this.debug = configuration.blocks.some(({ settings }) => settings.debug);
-    const shared = new Map<string, unknown>();
     const everywhere = pluginsForEveryBlock(configuration.blocks);
     this.#blocks = configuration.blocks.map((configured) => ({
       configured,
@@ -76,14 +87,21 @@ export class Generation {
       ),
       placed: [],
     }));
+    this.planes = Math.max(1, ...socketsByLabel(configuration.blocks).values());
+  }
+
+  async #make(options: GenerationOptions, rest: () => Promise<void>): Promise<void> {
+    const { configuration } = this;
+    const shared = new Map<string, unknown>();
+    const everywhere = pluginsForEveryBlock(configuration.blocks);
     const sockets = socketsByLabel(configuration.blocks);
-    this.planes = Math.max(1, ...sockets.values());
     const { plane } = options;
     for (const { block, plugin } of this.#inSetupOrder()) {
       const { name, leaderOnly } = plugin.definition;
       if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
       const isGuest = block.guests.includes(plugin);
       const place = `${this.#blocks.indexOf(block)}/${name}`;
+      await rest();
       const add = (index: number, feed: string, make: (site: Site) => readonly PluginInstance[]): void => {
         try {
           const site = makeSite(name, block, options, shared, options.feed(`${place}/${feed}`));
@@ -102,7 +120,12 @@ export class Generation {
       add(0, "every", (site) => plugin.definition.createForEveryBlock?.(said, site) ?? NO_INSTANCES);
     }
     const points = this.#makeListenPoints(options, sockets);
-    this.listenPoints = points.filter((point) => point.sockets > plane);
+    this.#listenPoints = points.filter((point) => point.sockets > plane);
+  }
+
+  /** Where this data plane listens. */
+  get listenPoints(): readonly ListenPoint[] {
+    return this.#listenPoints;
   }
 
   /** The clusters that its plugins serve names of. */
@@ -129,10 +152,12 @@ export class Generation {
 
   /**
    * Runs the start hooks one after the other; when one fails, those that ran are stopped again.
+   * @param rest awaited between them
    * @throws ConfigurationError with the place of the directive whose hook throws
    */
-  async start(): Promise<void> {
+  async start(rest: () => Promise<void> = withoutRest): Promise<void> {
     for (const { instance } of this.#placedInOrder()) {
+      await rest();
       this.#started.push(instance);
       try {
         await instance.start?.();
@@ -175,9 +200,10 @@ export class Generation {
   }
 
   /** Shows the plugins those of the generation that they are to replace. */
-  async inherit(old: Generation): Promise<void> {
+  async inherit(old: Generation, rest: () => Promise<void>): Promise<void> {
     const predecessors = old.#placedInOrder();
     for (const { name, instance } of this.#placedInOrder()) {
+      await rest();
       try {
         await instance.inherit?.(predecessors);
       } catch (error) {

@@ -62,7 +62,7 @@ export class OfflineServer {
   static async start(options: OfflineServerOptions): Promise<OfflineServer> {
     const { clock, machine, log, source, registry, host, defaultPort = 53 } = options;
     const configuration = await readConfiguration(source, { host, registry, machine, defaultPort });
-    const { generation, metrics } = offlineGeneration(configuration, options);
+    const { generation, metrics } = await offlineGeneration(configuration, options);
     await generation.start();
     await inTime(generation.warmUp(), options.patience, clock);
     const counter = counterIn(metrics);
@@ -128,13 +128,13 @@ async function inTime(awaited: Promise<void>, patience: number | undefined, cloc
 const noHttp: HttpService = { serve: async () => ({ host: "127.0.0.1", port: 0 }) };
 
 /** The plugins of a configuration, with nothing around them that anybody could reach. */
-function offlineGeneration(
+async function offlineGeneration(
   configuration: Configuration,
   { clock, random, machine, log }: Pick<OfflineServerOptions, "clock" | "random" | "machine" | "log">,
-): { readonly generation: Generation; readonly metrics: MetricsRegistry } {
+): Promise<{ readonly generation: Generation; readonly metrics: MetricsRegistry }> {
   const metrics = new MetricsRegistry();
   const counter = counterIn(metrics);
-  const generation = new Generation(configuration, {
+  const generation = await Generation.make(configuration, {
     site: {
       clock,
       random,
@@ -184,7 +184,7 @@ export async function examineFiles(
   const configuration = await readConfiguration(source, { host, registry, machine, defaultPort });
   try {
     const log = new MemoryLog({ debugEnabled: false });
-    const { generation } = offlineGeneration(configuration, { ...options, log });
+    const { generation } = await offlineGeneration(configuration, { ...options, log });
     return await generation.examine(() => log.lines.splice(0).flatMap(warningIn));
   } catch (error) {
     if (error instanceof ConfigurationError) return error.diagnostics;

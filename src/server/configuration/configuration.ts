@@ -13,9 +13,10 @@ import { resolveServerKeys, type ServerKey } from "../../corefile/server-key.ts"
 import type { Corefile, Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
+import { withoutRest } from "../../lib/turn-share.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
-import { lint } from "../lint/lint.ts";
+import { lintChecks } from "../lint/lint.ts";
 import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
 import { nearReplacements, replacementNotes } from "../lint/replacements.ts";
 import { explainUnknownWords } from "../lint/unknown-words.ts";
@@ -83,6 +84,8 @@ export interface ConfigurationOptions {
   readonly machine: Machine;
   /** Port of keys without one (`-dns.port`). */
   readonly defaultPort: number;
+  /** Awaited between parts of the work, for who answers queries meanwhile: see `TurnShare`. */
+  readonly rest?: () => Promise<void>;
 }
 
 /** What CoreDNS serves without a Corefile, or with one that has no block (facts 1.1). */
@@ -113,6 +116,7 @@ export async function readConfiguration(
   if (diagnostics.some(({ severity }) => severity === "error"))
     throw refusal(diagnostics, source, options.host);
   if (blocks.length === 0) return readConfiguration(defaultCorefile(options.defaultPort), options);
+  await options.rest?.();
   return {
     blocks,
     registry,
@@ -131,12 +135,14 @@ export async function inspectConfiguration(
   source: CorefileSource,
   options: ConfigurationOptions,
 ): Promise<Inspection> {
+  const { rest = withoutRest } = options;
   options.registry.refresh();
   const { corefile: written, diagnostics } = parseCorefile(source.text, {
     file: source.file,
     host: options.host,
     directives: [...options.registry.names, ...unavailableDirectives, ...OLD_DIRECTIVES],
   });
+  await rest();
   const report = new DiagnosticSink();
   const oldWords = findOldWords(written, (path) => {
     const content = options.host.readFile(path);
@@ -146,6 +152,7 @@ export async function inspectConfiguration(
   const corefile = modernise(written, oldWords);
   const registry = registryFor(corefile, options.registry, report);
   const keysOfBlocks = resolveServerKeys(corefile, report, { defaultPort: options.defaultPort });
+  await rest();
   const blocks: ConfiguredBlock[] = [];
   for (const [index, block] of corefile.blocks.entries()) {
     const keys = keysOfBlocks[index] ?? [];
@@ -156,7 +163,11 @@ export async function inspectConfiguration(
   reportObjectsOnThreads(blocks, registry, report);
   reportQuic(blocks, options.machine, report);
   const position = (name: string): number => registry.position(name);
-  lint({ globalOptions: corefile.globalOptions, blocks, position, machine: options.machine }, report);
+  const subject = { globalOptions: corefile.globalOptions, blocks, position, machine: options.machine };
+  for (const check of lintChecks(subject, report)) {
+    check();
+    await rest();
+  }
   const all = explainEnvironment(
     explainUnknownWords(
       [...diagnostics, ...report.diagnostics],
@@ -198,7 +209,7 @@ async function configureBlock(
   options: ConfigurationOptions,
   report: DiagnosticSink,
 ): Promise<ConfiguredBlock> {
-  const { registry } = options;
+  const { registry, rest = withoutRest } = options;
   const settings = defaultBlockSettings();
   const zones = keys.map((key) => Name.parse(key.zone));
   const occurrences = new Map<string, Directive[]>();
@@ -227,6 +238,7 @@ async function configureBlock(
     // Unknown names were reported by the parser.
     if (registry.position(name) === Number.POSITIVE_INFINITY) continue;
     const definition = await loadDefinition(name, directive, registry, report);
+    await rest();
     const configs = definition?.config.parse([directive, ...others], { zones, keys, report });
     if (definition === undefined || configs === undefined) continue;
     for (const config of configs) {

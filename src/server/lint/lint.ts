@@ -52,8 +52,8 @@ export interface LintSubject {
   readonly machine: LintInput["machine"];
 }
 
-/** Reports warnings alone: whatever they say, the Corefile runs. */
-export function lint(subject: LintSubject, report: DiagnosticSink): void {
+/** Each reports warnings alone: whatever they say, the Corefile runs. */
+export function lintChecks(subject: LintSubject, report: DiagnosticSink): (() => void)[] {
   const { globalOptions, blocks, machine } = subject;
   const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));
   const input: LintInput = {
@@ -63,5 +63,5 @@ export function lint(subject: LintSubject, report: DiagnosticSink): void {
     listeners: new Listeners(blocks),
     machine,
   };
-  for (const rule of lintRules) rule.check(input, report);
+  return lintRules.map((rule) => () => rule.check(input, report));
 }
