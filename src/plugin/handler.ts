@@ -1,6 +1,8 @@
 /** What a plugin does with queries. */
-import type { Outcome } from "./outcome.ts";
-import type { ChainLink, LateSteps, Query } from "./query.ts";
+import { Rcode } from "../dns/numbers.ts";
+import { LateOutcome } from "./late-outcome.ts";
+import { Failure, type Outcome } from "./outcome.ts";
+import type { Query } from "./query.ts";
 
 /**
  * Calls the rest of the chain. Behind the last plugin it fails with SERVFAIL and "no next plugin found".
@@ -28,54 +30,14 @@ export function afterNext(
   // What came from elsewhere than the rest of the chain may still reject: the chain watches over it.
   if (link === undefined || outcome !== query.pending)
     return outcome.then((settled) => after(settled, query));
-  if (query.lateSteps !== undefined) {
-    query.lateSteps.add(link, after);
-    return outcome;
-  }
-  const steps = new StepsInARow(query, new LateStep(link, after));
-  const followed = outcome.then((settled) => steps.take(settled));
-  query.pending = followed;
-  query.lateSteps = steps;
-  return followed;
+  // One for neighbouring plugins. So who calls `afterNext` for what the rest of the chain promised, and hands on what it gives, cannot tell
+  // it from what the plugins in front make of it.
+  const late = LateOutcome.of(query, outcome, neverRejected);
+  late.add(link, after);
+  query.pending = late;
+  return late;
 }
 
-/** What one plugin does with a late outcome. */
-class LateStep {
-  readonly link: ChainLink;
-  readonly after: (outcome: Outcome, query: Query) => Outcome;
-  next: LateStep | undefined;
-
-  constructor(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome) {
-    this.link = link;
-    this.after = after;
-  }
-}
-
-/**
- * What neighbouring plugins do with a late outcome, the one nearest to it first: one promise for all of them. So who calls `afterNext` for
- * what the rest of the chain promised, and hands on what it gives, cannot tell it from what the plugins in front make of it.
- */
-class StepsInARow implements LateSteps {
-  readonly #query: Query;
-  readonly #first: LateStep;
-  #last: LateStep;
-
-  constructor(query: Query, first: LateStep) {
-    this.#query = query;
-    this.#first = first;
-    this.#last = first;
-  }
-
-  add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void {
-    const step = new LateStep(link, after);
-    this.#last.next = step;
-    this.#last = step;
-  }
-
-  take(outcome: Outcome): Outcome {
-    let settled = outcome;
-    for (let step: LateStep | undefined = this.#first; step !== undefined; step = step.next)
-      settled = step.link.follow(step.after, settled, this.#query);
-    return settled;
-  }
+function neverRejected(error: unknown): Outcome {
+  return new Failure(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
 }

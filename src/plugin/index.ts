@@ -134,6 +134,7 @@ export {
 export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
 export { afterNext, type Handler, type Next } from "./handler.ts";
+export { type LateFollower, LateOutcome } from "./late-outcome.ts";
 export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
 export { COMBINED_FORMAT, COMMON_FORMAT, flagNames, flagsToSend, LineFormat } from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";

@@ -51,12 +51,15 @@ export interface Arrival {
 export interface ChainLink {
   /** Does what the plugin does after the rest of the chain; what goes wrong in it becomes a `Failure` of the plugin. */
   follow(after: (outcome: Outcome, query: Query) => Outcome, outcome: Outcome, query: Query): Outcome;
+  /** The row that begins here. */
+  readonly steps: LateSteps;
 }
 
-/** What neighbouring plugins do with one late outcome. */
+/** What plugins in a row do with a late outcome. It does not change, and is the same for all queries that go the same way. */
 export interface LateSteps {
-  /** Does that after all that is in it. */
-  add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void;
+  /** The same, and that behind it. */
+  with(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): LateSteps;
+  take(outcome: Outcome, query: Query): Outcome;
 }
 
 export class Query implements Asked {
@@ -110,8 +113,6 @@ export class Query implements Asked {
   wasRenamed = false;
   /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
-  /** What `afterNext` has to do with the outcome of {@link pending}, where it made that promise. */
-  lateSteps: LateSteps | undefined;
   /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
   link: ChainLink | undefined;
 

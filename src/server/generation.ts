@@ -19,7 +19,8 @@ import {
 import { setupDiagnostic, setupFault } from "./configuration/setup-fault.ts";
 import { type GenerationOptions, listenerLabel, makeSite, messageOf } from "./plugin-site.ts";
 import { buildQueryChain, buildUpdateChain, type PanicObserver } from "./serving/chain.ts";
-import { InFlight, type ListenerService } from "./serving/dns-listener.ts";
+import type { ListenerService } from "./serving/dns-listener.ts";
+import { InFlight } from "./serving/in-flight.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
 
 /** A listen address of a configuration, with what is served there. */

@@ -8,14 +8,14 @@ import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
-import { type Flight, FlightTable, type Landing } from "./flights.ts";
+import { type Arrival, type Flight, FlightTable, type Landing } from "./flights.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 import type { PendingQuery } from "./pending-query.ts";
 import { mayFailApart } from "./query-options.ts";
 import type { CacheSettings } from "./settings.ts";
 import { judge, type Verdict } from "./verdict.ts";
 
-export class ChainAsker {
+export class ChainAsker implements Arrival {
   readonly #settings: CacheSettings;
   readonly #store: AnswerStore;
   readonly #clock: Clock;
@@ -99,14 +99,20 @@ export class ChainAsker {
     for (const timer of this.#timers) timer.cancel();
   }
 
+  arrived(outcome: Outcome, flight: Flight): Outcome {
+    const { pending } = flight;
+    return ownOutcome(this.#arrive(outcome, pending, undefined, flight), pending);
+  }
+
   #answer(pending: PendingQuery, joins: number): Outcome | Promise<Outcome> {
     const flight = joins > 0 ? this.#joinable(pending) : undefined;
     if (flight === undefined) {
       const outcome = pending.next(pending.asked);
       if (!(outcome instanceof Promise))
         return ownOutcome(this.#land(outcome, pending, undefined, undefined), pending);
-      const begun = this.#flights.add(pending);
-      return outcome.then((settled) => ownOutcome(this.#arrive(settled, pending, undefined, begun), pending));
+      const begun = this.#flights.add(pending, this);
+      begun.settleWith(outcome);
+      return begun;
     }
     pending.asked.trace?.note("waits for the answer to an equal question that is on its way");
     return this.#waitFor<Outcome>(
@@ -135,7 +141,7 @@ export class ChainAsker {
   #ask(pending: PendingQuery, predecessor: KeptAnswer | undefined): Landing | Promise<Landing> {
     const outcome = pending.next(pending.asked);
     if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
-    const flight = this.#flights.add(pending);
+    const flight = this.#flights.add(pending, this);
     return outcome.then((settled) => this.#arrive(settled, pending, predecessor, flight));
   }
 

@@ -1,6 +1,6 @@
 /** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
 import { RecordType } from "../../dns/type-names.ts";
-import { LinkedList, type Place } from "../../lib/linked-list.ts";
+import { LateOutcome } from "../../plugin/late-outcome.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
@@ -18,44 +18,58 @@ export interface Landing {
   readonly template: Reply | undefined;
 }
 
-export class Flight {
-  readonly hash: number;
-  readonly traits: number;
-  readonly asked: Query;
+/** A question on its way, and the outcome for the client who was first to ask it. */
+export class Flight extends LateOutcome {
+  readonly pending: PendingQuery;
+  readonly #arrival: Arrival;
   /** False when what is on its way became outdated meanwhile. */
   storable = true;
   /** Queries that wait for the answer to this one. */
   waiting = 0;
-  /** The next one that can be joined whose hash falls into the same place. The table's own, as {@link place}. */
+  /** The next one that can be joined whose hash falls into the same place. The table's own, as are the next two. */
   neighbour: Flight | undefined;
-  place: Place<Flight> | undefined;
-  #landed: Promise<Landing> | undefined;
-  #resolve: (landing: Landing) => void = ignore;
+  older: Flight | undefined;
+  newer: Flight | undefined;
+  #landed: PromiseWithResolvers<Landing> | undefined;
 
-  constructor({ hash, traits, asked }: PendingQuery) {
-    this.hash = hash;
-    this.traits = traits;
-    this.asked = asked;
+  constructor(pending: PendingQuery, arrival: Arrival) {
+    super(pending.query);
+    this.pending = pending;
+    this.#arrival = arrival;
+  }
+
+  get asked(): Query {
+    return this.pending.asked;
   }
 
   /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
   get landed(): Promise<Landing> {
-    this.#landed ??= new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
-    return this.#landed;
+    this.#landed ??= Promise.withResolvers<Landing>();
+    return this.#landed.promise;
   }
 
   land(landing: Landing): void {
-    this.#resolve(landing);
+    this.#landed?.resolve(landing);
   }
+
+  /** What the rest of the chain said, of which the client gets what is its own. */
+  override settle(outcome: Outcome): void {
+    super.settle(this.#arrival.arrived(outcome, this));
+  }
+}
+
+/** What becomes of the outcome for which a flight was begun. */
+export interface Arrival {
+  /** @returns what the client gets */
+  arrived(outcome: Outcome, flight: Flight): Outcome;
 }
 
 /** The flights of one cache. There are as many as the plugins behind let wait. */
 export class FlightTable {
-  /** Those that can be joined, in chains by the low bits of their hashes: no `Map`, for the reason that {@link LinkedList} tells. */
+  /** Those that can be joined, in chains by the low bits of their hashes: no `Map`, for the reason that `lib/linked-list.ts` tells. */
   readonly #chains: (Flight | undefined)[] = new Array<Flight | undefined>(CHAINS);
-  readonly #all = new LinkedList<Flight>();
+  #oldest: Flight | undefined;
+  #newest: Flight | undefined;
   #waiting = 0;
 
   /** Queries that wait for the answers to others. */
@@ -73,20 +87,24 @@ export class FlightTable {
   joinable({ asked, hash, traits }: PendingQuery): Flight | undefined {
     if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
     const flight = this.#find(hash);
-    if (flight === undefined || flight.traits !== traits || namesClientSubnet(asked)) return undefined;
+    if (flight === undefined || flight.pending.traits !== traits || namesClientSubnet(asked))
+      return undefined;
     if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
     if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
     return flight.asked.name.equals(asked.name) ? flight : undefined;
   }
 
-  add(pending: PendingQuery): Flight {
-    const flight = new Flight(pending);
-    flight.place = this.#all.append(flight);
+  add(pending: PendingQuery, arrival: Arrival): Flight {
+    const flight = new Flight(pending, arrival);
+    flight.older = this.#newest;
+    if (this.#newest === undefined) this.#oldest = flight;
+    else this.#newest.newer = flight;
+    this.#newest = flight;
     if (namesClientSubnet(pending.asked)) return flight;
-    const known = this.#find(flight.hash);
+    const known = this.#find(pending.hash);
     if (known !== undefined && replyCapacity(known.asked) > replyCapacity(flight.asked)) return flight;
     if (known !== undefined) this.close(known);
-    const chain = flight.hash & (CHAINS - 1);
+    const chain = flight.pending.hash & (CHAINS - 1);
     flight.neighbour = this.#chains[chain];
     this.#chains[chain] = flight;
     return flight;
@@ -94,7 +112,7 @@ export class FlightTable {
 
   /** From now on nobody can join. */
   close(flight: Flight): void {
-    const chain = flight.hash & (CHAINS - 1);
+    const chain = flight.pending.hash & (CHAINS - 1);
     let before: Flight | undefined;
     for (let at = this.#chains[chain]; at !== flight; at = at.neighbour) {
       if (at === undefined) return;
@@ -106,7 +124,13 @@ export class FlightTable {
   }
 
   remove(flight: Flight): void {
-    if (flight.place !== undefined) this.#all.remove(flight.place);
+    const { older, newer } = flight;
+    if (older === undefined) this.#oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newest = older;
+    else newer.older = older;
+    flight.older = undefined;
+    flight.newer = undefined;
     this.close(flight);
   }
 
@@ -119,13 +143,14 @@ export class FlightTable {
     this.#waiting--;
   }
 
-  [Symbol.iterator](): Iterator<Flight> {
-    return this.#all[Symbol.iterator]();
+  /** Oldest first. */
+  *[Symbol.iterator](): Generator<Flight> {
+    for (let flight = this.#oldest; flight !== undefined; flight = flight.newer) yield flight;
   }
 
   #find(hash: number): Flight | undefined {
     let flight = this.#chains[hash & (CHAINS - 1)];
-    while (flight !== undefined && flight.hash !== hash) flight = flight.neighbour;
+    while (flight !== undefined && flight.pending.hash !== hash) flight = flight.neighbour;
     return flight;
   }
 }
@@ -139,8 +164,4 @@ const MAX_WAITING = 10_000;
 /** The largest reply that the asker can take; plugins behind the cache may cut what they get to it. */
 function replyCapacity(query: Query): number {
   return query.takesLongReplies ? 0xffff : query.udpSize;
-}
-
-function ignore(): void {
-  // Nobody waits.
 }

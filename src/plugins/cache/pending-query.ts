@@ -8,6 +8,8 @@ import type { EntryKey } from "./kept-answer.ts";
 import { TRAIT_DO } from "./question-hash.ts";
 
 export class PendingQuery implements EntryKey {
+  /** The client's query. */
+  readonly query: Query;
   /** What the rest of the chain is asked: octets of its own, and AD set so that a validating upstream says what it knows. */
   readonly asked: Query;
   readonly next: Next;
@@ -18,6 +20,7 @@ export class PendingQuery implements EntryKey {
   readonly counters: CacheCounters;
 
   private constructor(query: Query, asked: Query, next: Next, key: EntryKey, counters: CacheCounters) {
+    this.query = query;
     this.asked = asked;
     this.next = next;
     this.hash = key.hash;

@@ -5,6 +5,7 @@ import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import {
   type Clock,
   DROPPED,
+  LateOutcome,
   type Logger,
   type Next,
   type Outcome,
@@ -63,7 +64,8 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
   readonly #query: Query;
   readonly #next: Next;
-  #resolve: (outcome: Outcome) => void = ignore;
+  /** What those in front wait for, from {@link begin} on. */
+  #late: LateOutcome | undefined;
   #deadline = 0;
   #upstream: Upstream | undefined;
   #overStream: boolean;
@@ -116,12 +118,11 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       this.#rules.finished();
       return this.#giveUp();
     }
-    const outcome = new Promise<Outcome>((resolve) => {
-      this.#resolve = resolve;
-    });
+    const late = new LateOutcome(this.#query);
+    this.#late = late;
     root.waiter = this;
     this.#ask(upstream, now);
-    return outcome;
+    return late;
   }
 
   answered(octets: Uint8Array): void {
@@ -306,9 +307,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     // It may wait for the next `forward` by now.
     const { root } = this.#query;
     if (root.waiter === this) root.waiter = undefined;
-    // A promise can only be that of the chain, which never rejects.
-    if (outcome instanceof Promise) void outcome.then(this.#resolve);
-    else this.#resolve(outcome);
+    this.#late?.settleWith(outcome);
   }
 
   #observe(rcode: number): void {
@@ -356,8 +355,4 @@ function isNodata(reply: Reply): boolean {
 
 function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
-function ignore(): void {
-  // Until there is a promise nobody waits.
 }

@@ -4,6 +4,7 @@ import {
   type Clock,
   DROPPED,
   type Fallthrough,
+  LateOutcome,
   type Logger,
   type Next,
   type Outcome,
@@ -40,7 +41,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
   readonly #rules: GrpcRules;
   readonly #query: Query;
   readonly #next: Next;
-  #resolve: (outcome: Outcome) => void = () => undefined;
+  #late: LateOutcome | undefined;
   #deadline = 0;
   #upstream: Upstream | undefined;
   #sentAt = 0;
@@ -77,12 +78,11 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
     const now = this.#rules.clock.turnTime();
     this.#deadline = Math.min(now + TOTAL_TIME, this.#query.deadline);
     if (now >= this.#deadline) return this.#giveUp();
-    const outcome = new Promise<Outcome>((resolve) => {
-      this.#resolve = resolve;
-    });
+    const late = new LateOutcome(this.#query);
+    this.#late = late;
     root.waiter = this;
     this.#proceed();
-    return outcome;
+    return late;
   }
 
   answered(octets: Uint8Array): void {
@@ -177,8 +177,7 @@ export class GrpcQuery extends UpstreamRequest implements Waiter {
     const { root } = this.#query;
     if (root.waiter === this) root.waiter = undefined;
     // A promise can only be that of the chain, which never rejects.
-    if (outcome instanceof Promise) void outcome.then(this.#resolve);
-    else this.#resolve(outcome);
+    this.#late?.settleWith(outcome);
   }
 
   #observe(rcode: number): void {

@@ -4,6 +4,7 @@
  */
 import { Rcode } from "../../dns/numbers.ts";
 import type { Handler, Next } from "../../plugin/handler.ts";
+import { LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
 import type { ChainLink, Query } from "../../plugin/query.ts";
@@ -101,6 +102,7 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
   }
 
   const self: ChainLink = {
+    steps: StepRow.empty(),
     follow(after, outcome, query) {
       try {
         return settled(after(outcome, query), query);
@@ -124,14 +126,16 @@ function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver)
     if (!(outcome instanceof Promise)) return settled(outcome, query);
     // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
     if (outcome === query.pending) return outcome;
-    const watched = outcome.then(
-      (later) => settled(later, query),
-      (error: unknown) => panicked(error, query),
-    );
+    const watched = LateOutcome.of(query, outcome, (error) => panicked(error, query));
+    watched.add(self, unchanged);
     query.pending = watched;
-    query.lateSteps = undefined;
     return watched;
   };
+}
+
+/** What a plugin does that only answers: the link looks at it. */
+function unchanged(outcome: Outcome): Outcome {
+  return outcome;
 }
 
 function isOutcome(value: unknown): value is Outcome {

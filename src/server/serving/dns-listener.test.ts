@@ -13,7 +13,8 @@ import type { Next } from "../../plugin/handler.ts";
 import { DROPPED } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
-import { DnsListener, InFlight } from "./dns-listener.ts";
+import { DnsListener } from "./dns-listener.ts";
+import { InFlight } from "./in-flight.ts";
 import { RouteTable } from "./route-table.ts";
 
 class BrokenPort implements ReplyPort {

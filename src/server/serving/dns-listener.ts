@@ -5,6 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
 import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
+import { LateOutcome } from "../../plugin/late-outcome.ts";
 import { mendMessage } from "../../plugin/message-shape.ts";
 import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
@@ -14,10 +15,11 @@ import type { QueryStream } from "../../plugin/query-stream.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
+import type { InFlight } from "./in-flight.ts";
 import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
-import { WaitingQueries } from "./waiting-queries.ts";
+import { WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
 
 /** What a listener serves, put in place as a whole at start and reload. */
 export interface ListenerService {
@@ -34,33 +36,6 @@ export interface ListenerService {
   readonly idleTimeout?: number;
   /** Counts queries that wait; the generation drains by it. */
   readonly inFlight: InFlight;
-}
-
-/** Queries that wait for something, of one configuration. */
-export class InFlight {
-  #count = 0;
-  #idle: (() => void) | undefined;
-
-  get count(): number {
-    return this.#count;
-  }
-
-  enter(): void {
-    this.#count++;
-  }
-
-  leave(): void {
-    this.#count--;
-    if (this.#count === 0) this.#idle?.();
-  }
-
-  /** Resolves once nothing waits any more. */
-  drained(): Promise<void> {
-    if (this.#count === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#idle = resolve;
-    });
-  }
 }
 
 export interface ListenerCounters {
@@ -102,11 +77,9 @@ export class DnsListener implements Listener {
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
-    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, ({ query, port }) => {
-      this.#counters.shed.increment();
-      this.#finished.ring?.record(query, undefined, 0, true, Bit.SHED);
-      port.drop();
-      query.abandon();
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, {
+      givenUp: (waiting) => this.#giveUp(waiting),
+      settled: (waiting, outcome) => this.#answerLate(waiting, outcome),
     });
   }
 
@@ -216,23 +189,33 @@ export class DnsListener implements Listener {
       return;
     }
     const { inFlight } = this.service;
-    const waiting = this.#waiting.add(query, this.#keep(query, port));
     inFlight.enter();
-    outcome.then(
-      (settled) => {
-        const waits = this.#waiting.remove(waiting);
-        if (settled.kind === "stream") {
-          if (waits) this.#stream(query, settled, waiting.port);
-          else void endStream(settled);
-        } else if (waits) this.#send(query, settled, waiting.port, true);
-        inFlight.leave();
-      },
-      (error: unknown) => {
-        this.#onError(error);
-        if (this.#waiting.remove(waiting)) this.#send(query, new Failure(Rcode.SERVFAIL), waiting.port, true);
-        inFlight.leave();
-      },
-    );
+    const waiting = this.#waiting.add(query, this.#keep(query, port), inFlight);
+    LateOutcome.of(query, outcome, (error) => {
+      this.#onError(error);
+      return new Failure(Rcode.SERVFAIL);
+    }).follow(waiting);
+  }
+
+  #giveUp({ query, port }: WaitingQuery): void {
+    this.#counters.shed.increment();
+    this.#finished.ring?.record(query, undefined, 0, true, Bit.SHED);
+    port.drop();
+    query.abandon();
+  }
+
+  #answerLate(waiting: WaitingQuery, outcome: Outcome): void {
+    try {
+      const waits = this.#waiting.remove(waiting);
+      if (outcome.kind === "stream") {
+        if (waits) this.#stream(waiting.query, outcome, waiting.port);
+        else void endStream(outcome);
+      } else if (waits) this.#send(waiting.query, outcome, waiting.port, true);
+    } catch (error) {
+      // Who brought the outcome has others to bring.
+      this.#onError(error);
+    }
+    waiting.inFlight.leave();
   }
 
   /** The transport may use its buffer again from here on. */

@@ -4,10 +4,17 @@ import fc from "fast-check";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
-import { WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+import { InFlight } from "./in-flight.ts";
+import { type WaitingEnds, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
 
 const query = makeTestQuery({ name: "a." });
 const endpoint = new FixedEndpoint("192.0.2.1", 5, Uint8Array.of(192, 0, 2, 1));
+
+const inFlight = new InFlight();
+
+function endsInto(given: WaitingQuery[]): WaitingEnds {
+  return { givenUp: (waiting) => given.push(waiting), settled: () => assert.fail("nothing settles") };
+}
 
 function port(): ReplyPort {
   const self: ReplyPort = {
@@ -23,15 +30,17 @@ function port(): ReplyPort {
 
 test("past the bound the oldest goes", () => {
   const given: WaitingQuery[] = [];
-  const queries = new WaitingQueries(3, (waiting) => given.push(waiting));
-  const [first, second, third, fourth] = Array.from({ length: 4 }, () => queries.add(query, port()));
+  const queries = new WaitingQueries(3, endsInto(given));
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () =>
+    queries.add(query, port(), inFlight),
+  );
   assert.ok(first && second && third && fourth);
   assert.deepEqual(given, [first]);
   assert.equal(queries.remove(first), false);
   assert.equal(queries.remove(third), true);
-  queries.add(query, port());
+  queries.add(query, port(), inFlight);
   assert.equal(given.length, 1);
-  queries.add(query, port());
+  queries.add(query, port(), inFlight);
   assert.deepEqual(given, [first, second]);
 });
 
@@ -39,13 +48,13 @@ test("any order of adding and removing leaves the bound and the order whole", ()
   fc.assert(
     fc.property(fc.array(fc.option(fc.nat(20))), (steps) => {
       const given: WaitingQuery[] = [];
-      const queries = new WaitingQueries(5, (waiting) => given.push(waiting));
+      const queries = new WaitingQueries(5, endsInto(given));
       const model: WaitingQuery[] = [];
       const all: WaitingQuery[] = [];
       for (const step of steps) {
         if (step === null) {
           if (model.length === 5) model.shift();
-          const added = queries.add(query, port());
+          const added = queries.add(query, port(), inFlight);
           model.push(added);
           all.push(added);
         } else {

@@ -2,49 +2,68 @@
  * Queries that wait for something, oldest first. There is a bound: past it the oldest go without an answer, since their
  * clients are the first to have given up.
  */
+import type { LateFollower } from "../../plugin/late-outcome.ts";
+import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
+import type { InFlight } from "./in-flight.ts";
+
+/** What becomes of queries that wait. */
+export interface WaitingEnds {
+  /** It has to make room, and is none of those that wait any more. */
+  givenUp(waiting: WaitingQuery): void;
+  /** Its outcome is there, whether it still waits or not. */
+  settled(waiting: WaitingQuery, outcome: Outcome): void;
+}
 
 /** One query that waits, a link of the list. */
-export class WaitingQuery {
+export class WaitingQuery implements LateFollower {
   readonly query: Query;
   readonly port: ReplyPort;
+  /** Of the configuration in which it began. */
+  readonly inFlight: InFlight;
+  readonly #ends: WaitingEnds;
   older: WaitingQuery | undefined;
   newer: WaitingQuery | undefined;
   /** False once it was answered or given up. */
   waits = true;
 
-  constructor(query: Query, port: ReplyPort) {
+  constructor(query: Query, port: ReplyPort, inFlight: InFlight, ends: WaitingEnds) {
     this.query = query;
     this.port = port;
+    this.inFlight = inFlight;
+    this.#ends = ends;
+  }
+
+  settle(outcome: Outcome): void {
+    this.#ends.settled(this, outcome);
   }
 }
 
 export class WaitingQueries {
   /** May change at any time: the next query that comes makes room then. */
   limit: number;
-  readonly #onGivenUp: (waiting: WaitingQuery) => void;
+  readonly #ends: WaitingEnds;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
   #size = 0;
 
-  /** @param onGivenUp called for each query that has to make room */
-  constructor(limit: number, onGivenUp: (waiting: WaitingQuery) => void) {
+  constructor(limit: number, ends: WaitingEnds) {
     this.limit = limit;
-    this.#onGivenUp = onGivenUp;
+    this.#ends = ends;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  add(query: Query, port: ReplyPort): WaitingQuery {
+  add(query: Query, port: ReplyPort, inFlight: InFlight): WaitingQuery {
     while (this.#size >= this.limit && this.#oldest !== undefined) {
       const given = this.#oldest;
       this.remove(given);
-      this.#onGivenUp(given);
+      this.#ends.givenUp(given);
     }
-    const waiting = new WaitingQuery(query, port);
+    const waiting = new WaitingQuery(query, port, inFlight, this.#ends);
     waiting.older = this.#newest;
     if (this.#newest === undefined) this.#oldest = waiting;
     else this.#newest.newer = waiting;

@@ -1,0 +1,26 @@
+/** Queries that wait for something, of one configuration. */
+export class InFlight {
+  #count = 0;
+  #idle: (() => void) | undefined;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  enter(): void {
+    this.#count++;
+  }
+
+  leave(): void {
+    this.#count--;
+    if (this.#count === 0) this.#idle?.();
+  }
+
+  /** Resolves once nothing waits any more. */
+  drained(): Promise<void> {
+    if (this.#count === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle = resolve;
+    });
+  }
+}
