@@ -20,8 +20,9 @@ export class ZoneList {
     return undefined;
   }
 
-  /** As {@link match}, without making a `Name` where the list says only "everything". */
+  /** As {@link match}, without making a `Name` where the list says only "everything", or nothing. */
   matchQuery(query: Query): Name | undefined {
+    if (this.zones.length === 0) return undefined;
     if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
     return this.match(query.name);
   }

@@ -24,6 +24,7 @@ import {
 } from "../lib/linux/socket-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
+import { type AddressBuffer, addressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 import {
   type ListenTarget,
   MAX_DATAGRAM_OCTETS,
@@ -77,6 +78,11 @@ class BatchedUdpTransport implements Transport, Reader {
   readonly #failures: SendFailures;
   readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
+  /** `received.names`, by the word. */
+  readonly names: Int32Array;
+  /** One socket address, where one is needed as octets. */
+  readonly scratch: AddressBuffer = addressBuffer();
+  readonly #infos: Uint32Array[] = [];
   #large: SendBatch | undefined;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
@@ -115,6 +121,7 @@ class BatchedUdpTransport implements Transport, Reader {
     const batch = { named: true, packetInfo: this.#informed };
     this.received = new ReceiveBatch(libc, { slotOctets: RECEIVE_SLOT, ...batch });
     this.#sending = new SendBatch(libc, fd, { slotOctets: SEND_SLOT, ...batch }, this.#failures);
+    this.names = new Int32Array(this.received.names.buffer);
     this.#ports = Array.from({ length: BATCH }, (_, slot) => new SlotPort(this, slot));
   }
 
@@ -151,6 +158,18 @@ class BatchedUdpTransport implements Transport, Reader {
       this.#failures,
     );
     return this.#large.buffer();
+  }
+
+  /** Where the datagram in a slot came in. Few places are known, so that queries which wait need no copy each. */
+  infoOf(slot: number): Uint32Array {
+    const words = this.received.packetInfoLength(slot) / 4;
+    if (words === 0) return NO_INFO;
+    const { packetInfo } = this.received;
+    const at = slot * CONTROL_WORDS;
+    for (const info of this.#infos) if (info.length === words && isAt(packetInfo, at, info)) return info;
+    const info = packetInfo.slice(at, at + words);
+    if (this.#infos.length < MAX_KNOWN_INFOS) this.#infos.push(info);
+    return info;
   }
 
   /**
@@ -231,13 +250,18 @@ class BatchedUdpTransport implements Transport, Reader {
   }
 }
 
+function isAt(words: Uint32Array, at: number, wanted: Uint32Array): boolean {
+  for (let word = 0; word < wanted.length; word++) if (words[at + word] !== wanted[word]) return false;
+  return true;
+}
+
 /** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
 class SlotPort implements ReplyPort, Endpoint {
   readonly #transport: BatchedUdpTransport;
   readonly #slot: number;
   readonly #nameAt: number;
-  /** A copy of the address, for all who keep it. */
-  #kept: SocketEndpoint | undefined;
+  /** For all who keep the address, and the way back. */
+  #kept: KeptPort | undefined;
   #size = 0;
 
   constructor(transport: BatchedUdpTransport, slot: number) {
@@ -271,21 +295,12 @@ class SlotPort implements ReplyPort, Endpoint {
   }
 
   snapshot(): Endpoint {
-    return this.#copy();
+    this.#kept ??= new KeptPort(this.#transport, this.#slot);
+    return this.#kept;
   }
 
   keep(): ReplyPort {
-    const { received } = this.#transport;
-    const client = this.#copy();
-    const octets = received.packetInfoLength(this.#slot);
-    const infoAt = this.#slot * CONTROL_WORDS;
-    const info = octets === 0 ? NO_INFO : received.packetInfo.slice(infoAt, infoAt + octets / 4);
-    return new KeptPort(this.#transport, client, info);
-  }
-
-  #copy(): SocketEndpoint {
-    const { names } = this.#transport.received;
-    this.#kept ??= new SocketEndpoint(names.slice(this.#nameAt, this.#nameAt + SOCKET_ADDRESS_OCTETS));
+    this.#kept ??= new KeptPort(this.#transport, this.#slot);
     return this.#kept;
   }
 
@@ -318,47 +333,24 @@ class SlotPort implements ReplyPort, Endpoint {
 }
 
 const NO_INFO = new Uint32Array(0);
+const NAME_WORDS = NAME_STRIDE / 4;
+/** Ways that datagrams came in, of which there are as many as addresses of this machine, and interfaces. */
+const MAX_KNOWN_INFOS = 64;
 
-/** A sender's socket address, kept; its text is made for who asks. */
-class SocketEndpoint implements Endpoint {
-  readonly name: Uint8Array;
-
-  constructor(name: Uint8Array) {
-    this.name = name;
-  }
-
-  get address(): string {
-    return readAddress(this.name, 0);
-  }
-
-  get port(): number {
-    return readPort(this.name, 0);
-  }
-
-  get family(): 4 | 6 {
-    return readFamily(this.name, 0);
-  }
-
-  get octets(): Uint8Array {
-    return readAddressOctets(this.name, 0);
-  }
-
-  snapshot(): Endpoint {
-    return this;
-  }
-}
-
-/** The way back for a reply that comes later. */
-class KeptPort implements ReplyPort {
-  readonly client: SocketEndpoint;
+/** The way back for a reply that comes later, and the client there. */
+class KeptPort extends KeptEndpoint implements ReplyPort {
   readonly #transport: BatchedUdpTransport;
   readonly #info: Uint32Array;
   #size = 0;
 
-  constructor(transport: BatchedUdpTransport, client: SocketEndpoint, info: Uint32Array) {
+  constructor(transport: BatchedUdpTransport, slot: number) {
+    super(transport.names, slot * NAME_WORDS);
     this.#transport = transport;
-    this.client = client;
-    this.#info = info;
+    this.#info = transport.infoOf(slot);
+  }
+
+  get client(): Endpoint {
+    return this;
   }
 
   get local(): Endpoint {
@@ -375,8 +367,10 @@ class KeptPort implements ReplyPort {
   }
 
   send(length: number): void {
+    const { scratch } = this.#transport;
     const info = this.#info;
-    this.#transport.send(this.#size, length, this.client.name, 0, info, 0, info.byteLength);
+    this.writeTo(scratch.words);
+    this.#transport.send(this.#size, length, scratch.octets, 0, info, 0, info.byteLength);
   }
 
   drop(): void {

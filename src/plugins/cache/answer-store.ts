@@ -111,7 +111,7 @@ export class AnswerStore {
     }
     if (verdict.ttl <= 0) return;
     const { except } = verdict.denial ? this.#settings.denial : this.#settings.success;
-    if (except.contains(asked.name)) return;
+    if (except.matchQuery(asked) !== undefined) return;
     const error = verdict.type === "SERVERERROR";
     // Kept is what holds for everybody.
     if (isTailored(reply) || (error && mayBeAboutOptions(asked))) return;

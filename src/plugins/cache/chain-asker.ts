@@ -133,7 +133,7 @@ export class ChainAsker implements Arrival {
 
   #joinable(pending: PendingQuery): Flight | undefined {
     // Where answers are not to be kept, each query is to have an answer of its own.
-    if (this.#settings.success.except.contains(pending.asked.name)) return undefined;
+    if (this.#settings.success.except.matchQuery(pending.asked) !== undefined) return undefined;
     return this.#flights.joinable(pending);
   }
 
