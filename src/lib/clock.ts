@@ -9,7 +9,7 @@ export interface Clock {
   /** Milliseconds from an arbitrary origin, with fractions. Never goes back. */
   now(): number;
   /**
-   * {@link now} as it was read last in this turn of the event loop; read now where it was not. For work on single queries: reading
+   * {@link now} as it was read last in this call out of the event loop; read now where it was not. For work on single queries: reading
    * the machine's clock takes 100 ns on many virtual machines, a tenth of all that an answer costs.
    */
   turnTime(): number;
@@ -46,7 +46,8 @@ export class SystemClock implements Clock {
     if (!this.#isTurnTimed) {
       this.#turnTime = performance.now();
       this.#isTurnTimed = true;
-      setImmediate(this.#endTurn);
+      // An immediate would have the event loop look for events once more.
+      process.nextTick(this.#endTurn);
     }
     return this.#turnTime;
   }

@@ -293,7 +293,7 @@ export class QueryRing {
     this.#receivedAt = receivedAt;
     if (this.#closeScheduled) return;
     this.#closeScheduled = true;
-    setImmediate(this.#endTurn);
+    process.nextTick(this.#endTurn);
   }
 
   readonly #endTurn = (): void => {

@@ -41,6 +41,8 @@ const RECEIVE_SLOT = 4096;
 const SEND_SLOT = 4096;
 /** Datagrams taken in a turn of the event loop: a flood of UDP must not starve TCP, health and timers. */
 const DATAGRAMS_A_TURN = 16 * BATCH;
+/** Datagrams that come together where queries are many. */
+const BUSY_BATCH = 2;
 /** Datagrams taken from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
 
@@ -87,6 +89,7 @@ class BatchedUdpTransport implements Transport, Reader {
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
+  #isKept = false;
   /** The error that the socket gave last, 0 for none: one that stays is told once. */
   #lastError = 0;
   #closed = false;
@@ -134,7 +137,7 @@ class BatchedUdpTransport implements Transport, Reader {
     if (this.#closed) return;
     this.#sockets.loop.silence(this.#fd);
     // What has arrived is taken: nobody else will.
-    this.#takeBatches(LAST_DATAGRAMS);
+    this.#takeBatches(LAST_DATAGRAMS, 1);
   }
 
   async close(): Promise<void> {
@@ -144,8 +147,15 @@ class BatchedUdpTransport implements Transport, Reader {
     this.#sockets.loop.close(this.#fd);
   }
 
-  readable(): void {
-    if (!this.#closed) this.#takeBatches(DATAGRAMS_A_TURN);
+  readable(): boolean {
+    this.#isKept = false;
+    if (!this.#closed) this.#takeBatches(DATAGRAMS_A_TURN, BUSY_BATCH);
+    return this.#isKept;
+  }
+
+  /** A query is answered later: in this turn still, it may be. */
+  noteKept(): void {
+    this.#isKept = true;
   }
 
   /** Where a reply is to be written. */
@@ -211,8 +221,9 @@ class BatchedUdpTransport implements Transport, Reader {
    * Takes what has arrived, and what arrives while it is answered: under load the next queries are there when the replies to these are
    * sent.
    * @param limit datagrams after which no further batch is taken
+   * @param least a batch with fewer is the last: behind single queries there is mostly nothing, and looking costs a system call
    */
-  #takeBatches(limit: number): void {
+  #takeBatches(limit: number, least: number): void {
     this.#draining = true;
     try {
       let count: number;
@@ -222,7 +233,7 @@ class BatchedUdpTransport implements Transport, Reader {
         for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
         this.#flush();
         taken += count;
-      } while (count > 0 && taken < limit && !this.#closed);
+      } while (count >= least && taken < limit && !this.#closed);
       this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
     } finally {
       this.#draining = false;
@@ -300,6 +311,7 @@ class SlotPort implements ReplyPort, Endpoint {
   }
 
   keep(): ReplyPort {
+    this.#transport.noteKept();
     this.#kept ??= new KeptPort(this.#transport, this.#slot);
     return this.#kept;
   }

@@ -134,7 +134,7 @@ class BatchedPort implements DatagramPort, Reader {
     if (!this.#closed) this.#sending?.flush();
   }
 
-  readable(): void {
+  readable(): boolean {
     const { received } = this.#shared;
     for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
       const count = received.receive(this.#fd);
@@ -148,6 +148,7 @@ class BatchedPort implements DatagramPort, Reader {
         this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
       if (count < BATCH) break;
     }
+    return true;
   }
 
   #sendAlone(bytes: Uint8Array, length: number, id: number): void {

@@ -15,8 +15,9 @@ export interface Reader {
   /**
    * There is something to read, or an error to hear of. Called once in a turn of the loop, and again in the next while something is
    * left, so work that is bounded here is bounded in a turn.
+   * @returns whether promises carry on what it began: tasks for the end of the turn then wait for those
    */
-  readable(): void;
+  readable(): boolean;
 }
 
 /** Descriptors that one look tells of; the others come in the next turn. */
@@ -148,18 +149,22 @@ export class EventLoop {
     // What cannot be started now is tried in the next turn: its sockets are looked at all the same.
     if (status < 0 && this.#start() < 0) this.#setWord(DATA_WORD, status);
     this.#draining = true;
-    queueMicrotask(this.#behindMicrotasks);
-    if (this.#only !== undefined) this.#only.readable();
-    else this.#tellReaders();
+    const goesOn = this.#only === undefined ? this.#tellReaders() : this.#only.readable();
+    if (goesOn) queueMicrotask(this.#behindMicrotasks);
+    else this.#settle();
   };
 
-  #tellReaders(): void {
+  /** @returns whether promises carry on what one of them began */
+  #tellReaders(): boolean {
     const { OCTETS, DATA } = EVENT;
     const count = this.#libc.epollWait(this.#epoll, this.#events, EVENTS, 0);
+    let goesOn = false;
     for (let index = 0; index < count; index++) {
       // One of them may have been closed by what another one brought.
-      this.#readers.get(this.#eventsView.getInt32(index * OCTETS + DATA, true))?.readable();
+      const reader = this.#readers.get(this.#eventsView.getInt32(index * OCTETS + DATA, true));
+      if (reader?.readable() === true) goesOn = true;
     }
+    return goesOn;
   }
 
   /** Ticks come when no microtask is left. */

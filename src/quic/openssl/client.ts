@@ -139,8 +139,8 @@ class ClientSocket implements Reader {
     this.#touch();
   }
 
-  readable(): void {
-    if (this.#isClosed) return;
+  readable(): boolean {
+    if (this.#isClosed) return false;
     const { received } = this.#dialler;
     let count: number;
     let rounds = MAX_ROUNDS;
@@ -154,6 +154,7 @@ class ClientSocket implements Reader {
     } while (count === received.slots.length && --rounds > 0);
     if (count < 0) this.#refused(-count);
     this.#run();
+    return true;
   }
 
   #run(): void {

@@ -105,8 +105,8 @@ export class QuicServer implements Reader {
     for (const shard of this.#shards) if (shard !== undefined) this.#touch(shard);
   }
 
-  readable(): void {
-    if (this.#isClosed) return;
+  readable(): boolean {
+    if (this.#isClosed) return false;
     let taken = 0;
     let count: number;
     do {
@@ -116,6 +116,7 @@ export class QuicServer implements Reader {
     } while (count === BATCH && taken < DATAGRAMS_A_TURN);
     this.#note(count < 0 && count !== -Linux.EAGAIN && count !== -Linux.EINTR ? -count : 0);
     this.run();
+    return true;
   }
 
   /** Has everything looked at that was touched, and sends what comes of it. */
