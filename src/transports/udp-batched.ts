@@ -2,6 +2,7 @@
  * DNS over UDP on Linux, by the batch. The socket is ours alone: the event loop tells that something has arrived, and every datagram
  * is taken with `recvmmsg`, together with the address at which it arrived, and answered from there with `sendmmsg`.
  */
+import { isMainThread } from "node:worker_threads";
 import {
   askForPacketInfo,
   BATCH,
@@ -33,7 +34,7 @@ import {
   type Transport,
 } from "./transport.ts";
 import type { UdpOptions } from "./udp.ts";
-import { listenFailure, openUdpSocket, setReusePort } from "./udp-socket.ts";
+import { listenFailure, openUdpSocket, openWayOut, setReusePort, type UdpSocket } from "./udp-socket.ts";
 
 /** Queries are small: what stands behind so many octets is not read. */
 const RECEIVE_SLOT = 4096;
@@ -57,11 +58,14 @@ export async function listenUdpBatched(
   options: UdpOptions = {},
 ): Promise<Transport> {
   const { libc, loop } = sockets;
-  const { fd, family } = openUdpSocket(libc, target, options);
-  const transport = new BatchedUdpTransport(sockets, fd, family, receiver, options);
-  const errno = loop.watch(fd, transport);
-  if (errno === 0) return transport;
-  libc.close(fd);
+  const socket = openUdpSocket(libc, target, options);
+  const transport = new BatchedUdpTransport(sockets, socket, receiver, options);
+  const errno = loop.watch(socket.fd, transport);
+  if (errno === 0) {
+    if (options.reusePort !== true) transport.openWayOut();
+    return transport;
+  }
+  libc.close(socket.fd);
   throw listenFailure(target, errno);
 }
 
@@ -72,12 +76,15 @@ class BatchedUdpTransport implements Transport, Reader {
   readonly local: Endpoint;
   readonly received: ReceiveBatch;
   readonly #sockets: LinuxSockets;
+  readonly #socket: UdpSocket;
   readonly #fd: number;
+  readonly #name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
   readonly #nameLength: number;
   readonly #receiver: MessageReceiver;
   readonly #options: UdpOptions;
   readonly #sending: SendBatch;
   readonly #failures: SendFailures;
+  readonly #isWildcard: boolean;
   readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
   /** `received.names`, by the word. */
@@ -94,23 +101,20 @@ class BatchedUdpTransport implements Transport, Reader {
   #lastError = 0;
   #closed = false;
 
-  constructor(
-    sockets: LinuxSockets,
-    fd: number,
-    family: 4 | 6,
-    receiver: MessageReceiver,
-    options: UdpOptions,
-  ) {
+  constructor(sockets: LinuxSockets, socket: UdpSocket, receiver: MessageReceiver, options: UdpOptions) {
     const { libc } = sockets;
-    const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+    const { fd, family } = socket;
+    const name = this.#name;
     readLocalName(libc, fd, name);
     this.host = readAddress(name, 0);
     this.port = readPort(name, 0);
     const wildcard = this.host === "::" || this.host === "0.0.0.0";
+    this.#isWildcard = wildcard;
     this.local = wildcard ? unspecifiedEndpoint(this.port) : new ReportedEndpoint(this.host, this.port);
     // A socket that is bound to one address answers from nowhere else.
     this.#informed = wildcard && askForPacketInfo(libc, fd, family) === 0;
     this.#sockets = sockets;
+    this.#socket = socket;
     this.#fd = fd;
     this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
     this.#receiver = receiver;
@@ -130,26 +134,53 @@ class BatchedUdpTransport implements Transport, Reader {
 
   share(on = true): boolean {
     // A descriptor that was closed may be somebody else's by now.
-    return !this.#closed && setReusePort(this.#sockets.libc, this.#fd, on);
+    if (this.#closed) return false;
+    // Sockets that share a port must all do so: one more would be in the way.
+    this.#closeWayOut();
+    const isDone = setReusePort(this.#sockets.libc, this.#fd, on);
+    if (!on) this.openWayOut();
+    return isDone;
+  }
+
+  /** Has replies leave through a socket that nobody watches, where the system allows it. Not for a port that others share. */
+  openWayOut(): void {
+    // The thread's end would leave it open.
+    if (!isMainThread || this.#sending.wayOut !== this.#fd) return;
+    // From the wildcard each reply has to say where it leaves.
+    if (this.#isWildcard && !this.#informed) return;
+    const { libc } = this.#sockets;
+    const wayOut = openWayOut(libc, this.#socket, this.#name, this.#nameLength);
+    if (wayOut < 0) return;
+    this.#takeBatches(wayOut, LAST_DATAGRAMS, 1);
+    this.#sending.wayOut = wayOut;
+  }
+
+  #closeWayOut(): void {
+    const { wayOut } = this.#sending;
+    if (wayOut === this.#fd) return;
+    this.#flush();
+    this.#sending.wayOut = this.#fd;
+    this.#sockets.libc.close(wayOut);
   }
 
   pause(): void {
     if (this.#closed) return;
     this.#sockets.loop.silence(this.#fd);
     // What has arrived is taken: nobody else will.
-    this.#takeBatches(LAST_DATAGRAMS, 1);
+    this.#takeBatches(this.#fd, LAST_DATAGRAMS, 1);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#flush();
+    this.#closeWayOut();
     this.#closed = true;
     this.#sockets.loop.close(this.#fd);
   }
 
   readable(): boolean {
     this.#isKept = false;
-    if (!this.#closed) this.#takeBatches(DATAGRAMS_A_TURN, BUSY_BATCH);
+    if (!this.#closed) this.#takeBatches(this.#fd, DATAGRAMS_A_TURN, BUSY_BATCH);
     return this.#isKept;
   }
 
@@ -167,6 +198,7 @@ class BatchedUdpTransport implements Transport, Reader {
       { slotOctets: MAX_DATAGRAM_OCTETS, named: true, packetInfo: this.#informed, slots: 1 },
       this.#failures,
     );
+    this.#large.wayOut = this.#sending.wayOut;
     return this.#large.buffer();
   }
 
@@ -223,13 +255,13 @@ class BatchedUdpTransport implements Transport, Reader {
    * @param limit datagrams after which no further batch is taken
    * @param least a batch with fewer is the last: behind single queries there is mostly nothing, and looking costs a system call
    */
-  #takeBatches(limit: number, least: number): void {
+  #takeBatches(fd: number, limit: number, least: number): void {
     this.#draining = true;
     try {
       let count: number;
       let taken = 0;
       do {
-        count = this.received.receive(this.#fd);
+        count = this.received.receive(fd);
         for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
         this.#flush();
         taken += count;

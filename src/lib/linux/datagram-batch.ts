@@ -169,16 +169,24 @@ export interface SendFailures {
 
 export class SendBatch {
   readonly slotOctets: number;
+  /**
+   * Through which socket datagrams leave that say from which address, or all where none has to: one at the same address as the batch's own,
+   * which is that unless another is given.
+   */
+  wayOut: number;
   readonly #libc: Libc;
   readonly #fd: number;
   readonly #memory: BatchMemory;
   readonly #slots: readonly Uint8Array[];
   readonly #failures: SendFailures;
   #count = 0;
+  /** One of those that were taken leaves the choice of its address to the kernel. */
+  #leavesChoice = false;
 
   constructor(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures) {
     this.#libc = libc;
     this.#fd = fd;
+    this.wayOut = fd;
     this.#failures = failures;
     this.slotOctets = options.slotOctets;
     this.#memory = allocate(libc, options, 0);
@@ -219,6 +227,7 @@ export class SendBatch {
     else if (octets === PacketInfo6.SPACE && !isLinkLocal(controls, start * 4 + PacketInfo6.ADDRESS))
       controlWords[start + PacketInfo6.INTERFACE / 4] = 0;
     headerWords[this.#count * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
+    if (octets === 0) this.#leavesChoice = true;
   }
 
   /** Takes the datagram in the buffer given last, for the peer of a connected socket. */
@@ -232,9 +241,12 @@ export class SendBatch {
     const { headers, headerWords } = this.#memory;
     let done = 0;
     let retries = 0;
+    // A socket that is connected has an address that it leaves from unless told otherwise: mostly the wrong one.
+    let wayOut = this.#leavesChoice ? this.#fd : this.wayOut;
+    this.#leavesChoice = false;
     while (done < this.#count) {
       const sent = this.#libc.sendmmsg(
-        this.#fd,
+        wayOut,
         done === 0 ? headers : headers.subarray(done * HEADER),
         this.#count - done,
         Linux.MSG_DONTWAIT,
@@ -255,6 +267,7 @@ export class SendBatch {
       if (headerWords[controlLength] !== 0) {
         // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
         headerWords[controlLength] = 0;
+        wayOut = this.#fd;
         continue;
       }
       // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.
