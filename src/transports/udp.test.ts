@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
+import { SendBatch } from "../lib/linux/datagram-batch.ts";
 import { Linux } from "../lib/linux/layouts.ts";
-import { type Libc, NoForeignFunctions } from "../lib/linux/libc.ts";
+import { NoForeignFunctions } from "../lib/linux/libc.ts";
 import { linuxSockets } from "../lib/linux/linux-sockets.ts";
 import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
 import {
@@ -296,47 +295,6 @@ for (const [name, listen] of ways) {
   });
 }
 
-/** A socket that Node knows nothing of, so that it sends at once. */
-class PlainClient {
-  readonly #libc: Libc;
-  readonly #fd: number;
-  readonly #sending: SendBatch;
-  readonly #received: ReceiveBatch;
-
-  constructor(libc: Libc) {
-    this.#libc = libc;
-    this.#fd = libc.socket(Linux.AF_INET, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
-    const options = { slotOctets: 64, named: true, slots: 1 };
-    this.#sending = new SendBatch(libc, this.#fd, options, {
-      full: () => assert.fail("full"),
-      refused: (errno) => assert.fail(`errno ${errno}`),
-    });
-    this.#received = new ReceiveBatch(libc, options);
-  }
-
-  ask(name: Uint8Array, length: number): void {
-    this.#sending.buffer()[0] = 1;
-    this.#sending.commitTo(1, name, 0, length);
-    this.#sending.flush();
-  }
-
-  isAnswered(): boolean {
-    return this.#received.receive(this.#fd) === 1;
-  }
-
-  close(): void {
-    this.#libc.close(this.#fd);
-  }
-}
-
-/** How many UDP sockets there are at a port. */
-function socketsAt(port: number): number {
-  const hexadecimal = port.toString(16).toUpperCase().padStart(4, "0");
-  return ["/proc/self/net/udp", "/proc/self/net/udp6"]
-    .flatMap((file) => readFileSync(file, "utf8").split("\n"))
-    .filter((line) => line.trim().split(/\s+/)[1]?.endsWith(`:${hexadecimal}`)).length;
-}
-
 /** Sends datagrams whose header says port 0, which no socket of UDP does. */
 function rawUdpSocket(): { send(port: number): void; close(): void } | undefined {
   if (sockets === undefined) return undefined;
@@ -398,78 +356,4 @@ describe("a UDP socket that is shared after it was opened alone", {
       await Promise.all([alone, second, third].map((transport) => transport.close()));
     });
   }
-});
-
-describe("the socket that replies leave through", {
-  skip: sockets === undefined ? "koffi is not to be had here" : false,
-}, () => {
-  for (const [name, host, family] of [
-    ["one address", "127.0.0.1", 4],
-    ["one address of IPv6", "::1", 6],
-    ["the wildcard of IPv4", "0.0.0.0", 4],
-    ["all addresses", "", 4],
-    ["all addresses, over IPv6", "", 6],
-  ] as const) {
-    test(`is there while the port is not shared: ${name}`, async () => {
-      assert.ok(sockets !== undefined);
-      const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
-      const socket = await client(family);
-      const answered = async (): Promise<void> => {
-        const reply = once(socket, "message");
-        socket.send(Uint8Array.of(1), transport.port, family === 4 ? "127.0.0.1" : "::1");
-        await reply;
-      };
-      for (const [isShared, expected] of [
-        [undefined, 2],
-        [true, 1],
-        [false, 2],
-      ] as const) {
-        if (isShared !== undefined) assert.equal(transport.share?.(isShared), true);
-        assert.equal(socketsAt(transport.port), expected);
-        await answered();
-      }
-      await transport.close();
-      assert.equal(socketsAt(transport.port), 0);
-      socket.close();
-    });
-  }
-
-  test("answers what arrives at it before it is connected", async () => {
-    assert.ok(sockets !== undefined);
-    const { libc } = sockets;
-    // Which of the two sockets the kernel gives a datagram to depends on where that comes from.
-    const clients = Array.from({ length: 32 }, () => new PlainClient(libc));
-    const asking = (fd: number, name: Uint8Array, length: number): number => {
-      for (const each of clients) each.ask(name, length);
-      return libc.connect(fd, name, length);
-    };
-    const transport = await listenUdpBatched(
-      { ...sockets, libc: { ...libc, connect: asking } },
-      { host: "127.0.0.1", port: 0 },
-      echo,
-    );
-    const deadline = performance.now() + 20_000;
-    let waiting = clients;
-    while (waiting.length > 0 && performance.now() < deadline) {
-      waiting = waiting.filter((each) => !each.isAnswered());
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    assert.equal(waiting.length, 0);
-    await transport.close();
-    for (const each of clients) each.close();
-  });
-
-  test("is done without where the system does not allow it", async () => {
-    assert.ok(sockets !== undefined);
-    const { libc } = sockets;
-    const refusing = { ...sockets, libc: { ...libc, connect: () => -1 } };
-    const transport = await listenUdpBatched(refusing, { host: "", port: 0 }, echo);
-    assert.equal(socketsAt(transport.port), 1);
-    const socket = await client();
-    const reply = once(socket, "message");
-    socket.send(Uint8Array.of(1), transport.port, "127.0.0.1");
-    await reply;
-    await transport.close();
-    socket.close();
-  });
 });
