@@ -116,7 +116,7 @@ const top = object(
     key: text,
     workload: text,
     queries: number,
-    error: number,
+    more: number,
     nxdomain: number,
     servfail: number,
     of: list(object({ key: text, workload: text, queries: number }, ["workload"])),
@@ -180,7 +180,13 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     ),
   }),
   "/api/v1/queries": object({ queries: list(query) }),
-  "/api/v1/who": object({ queries: number, clients: list(top), names: list(top), namespaces: list(top) }),
+  "/api/v1/who": object({
+    queries: number,
+    clients: list(top),
+    names: list(top),
+    namespaces: list(top),
+    others: object({ clients: number, names: number, namespaces: number }),
+  }),
   "/api/v1/names": object({
     clusters: list(object({ domain: text, namespaces: list(object({ name: text, services: integer })) })),
     services: list(service),

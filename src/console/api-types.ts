@@ -144,9 +144,10 @@ export interface MachineView {
 export interface TopRow {
   readonly key: string;
   readonly workload?: string;
+  /** As many at least: what was counted. */
   readonly queries: number;
-  /** How much too large `queries` may be. */
-  readonly error: number;
+  /** As many more there may have been before they were counted; never more than `queries`. */
+  readonly more: number;
   readonly nxdomain: number;
   readonly servfail: number;
   /** Of a client its names, of a name its clients; the most frequent first. */
@@ -160,6 +161,8 @@ export interface WhoView {
   readonly names: readonly TopRow[];
   /** By namespace of the client, where that is known. */
   readonly namespaces: readonly TopRow[];
+  /** Queries that the rows do not tell of: those of clients and names that are too rare to be counted each. */
+  readonly others: { readonly clients: number; readonly names: number; readonly namespaces: number };
 }
 
 export interface NamesView {

@@ -3,7 +3,7 @@ import { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { TopRow, WhoView } from "./api-types.ts";
-import { type TopEntry, TopSketch } from "./top-sketch.ts";
+import { leastOf, TopSketch } from "./top-sketch.ts";
 import type { Workloads } from "./workloads.ts";
 
 const KEYS = 512;
@@ -53,32 +53,45 @@ export class TopLists {
   }
 
   view(most: number): WhoView {
-    const client = (entry: TopEntry): TopRow => this.#row(entry, true, false);
-    const name = (entry: TopEntry): TopRow => this.#row(entry, false, true);
+    const clients = this.#rows(this.#clients, most, true, false);
+    const names = this.#rows(this.#names, most, false, true);
+    const namespaces = this.#rows(this.#namespaces, most, false, false);
     return {
       queries: Math.round(this.#clients.total),
-      clients: this.#clients.top(most).map(client),
-      names: this.#names.top(most).map(name),
-      namespaces: this.#namespaces.top(most).map((entry) => this.#row(entry, false, false)),
+      clients,
+      names,
+      namespaces,
+      others: {
+        clients: othersThan(clients, this.#clients),
+        names: othersThan(names, this.#names),
+        namespaces: othersThan(namespaces, this.#namespaces),
+      },
     };
   }
 
-  #row(entry: TopEntry, isClient: boolean, ofClients: boolean): TopRow {
-    const inner = entry.inner?.top(INNER_KEYS) ?? [];
-    return {
+  #rows(sketch: TopSketch, most: number, isClient: boolean, ofClients: boolean): TopRow[] {
+    return sketch.known(most).map((entry) => ({
       ...this.#named(entry.key, isClient),
-      queries: Math.round(entry.count),
-      error: Math.round(entry.error),
+      queries: Math.round(leastOf(entry)),
+      more: Math.round(entry.error),
       nxdomain: Math.round(entry.nxdomain),
       servfail: Math.round(entry.servfail),
-      of: inner.map(({ key, count }) => ({ ...this.#named(key, ofClients), queries: Math.round(count) })),
-    };
+      of: (entry.inner?.known(INNER_KEYS) ?? []).map((inner) => ({
+        ...this.#named(inner.key, ofClients),
+        queries: Math.round(leastOf(inner)),
+      })),
+    }));
   }
 
   #named(key: string, isClient: boolean): { readonly key: string; readonly workload?: string } {
     const workload = isClient ? this.workloads.of(key) : undefined;
     return workload === undefined ? { key } : { key, workload };
   }
+}
+
+/** Queries in a sketch that none of the rows tells of. */
+function othersThan(rows: readonly TopRow[], { total }: TopSketch): number {
+  return Math.max(0, Math.round(total) - rows.reduce((sum, { queries }) => sum + queries, 0));
 }
 
 export function nameOf({ octets, nameStart, nameEnd }: FinishedQuery): Name {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { TopSketch } from "./top-sketch.ts";
+import { leastOf, TopSketch } from "./top-sketch.ts";
 
 const CAPACITY = 8;
 
@@ -73,6 +73,36 @@ describe("the most frequent of a stream", () => {
       ],
     );
     assert.equal(sketch.top(2)[1]?.inner?.size, 0);
+  });
+
+  test("of keys that are all rare none is known, and one that is frequent among them is", () => {
+    const sketch = new TopSketch(CAPACITY);
+    for (let n = 0; n < 1_000; n++) sketch.add(`random-${n}`, 1);
+    assert.deepEqual(sketch.known(CAPACITY), []);
+    for (let n = 0; n < 4_000; n++) sketch.add(n % 2 === 0 ? "frequent" : `more-${n}`, 1);
+    assert.deepEqual(
+      sketch.known(CAPACITY).map((entry) => [entry.key, leastOf(entry)]),
+      [["frequent", 2_000]],
+    );
+  });
+
+  test("what is known is no more than what was", () => {
+    fc.assert(
+      fc.property(stream, (keys) => {
+        const sketch = new TopSketch(CAPACITY);
+        const truth = new Map<string, number>();
+        for (const [number, weight] of keys) {
+          truth.set(String(number), (truth.get(String(number)) ?? 0) + weight);
+          sketch.add(String(number), weight);
+        }
+        const known = sketch.known(CAPACITY);
+        for (const [at, entry] of known.entries()) {
+          const exact = truth.get(entry.key) ?? 0;
+          assert.ok(leastOf(entry) <= exact && exact <= leastOf(entry) + entry.error);
+          assert.ok(at === 0 || leastOf(entry) <= leastOf(known[at - 1] ?? entry));
+        }
+      }),
+    );
   });
 
   test("fades by the half, until it is gone", () => {

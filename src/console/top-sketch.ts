@@ -14,6 +14,13 @@ export interface TopEntry {
   readonly inner: TopSketch | undefined;
 }
 
+/** What was counted for the key for certain. */
+export function leastOf({ count, error }: TopEntry): number {
+  return count - error;
+}
+
+/** Queries, of which half may have faded. */
+const LEAST_KNOWN = 0.5;
 /** Candidates for the next eviction that one look at the table finds. */
 const VICTIMS = 16;
 
@@ -48,6 +55,17 @@ export class TopSketch {
   /** The most frequent first. */
   top(most: number): TopEntry[] {
     return [...this.#entries.values()].sort((one, other) => other.count - one.count).slice(0, most);
+  }
+
+  /**
+   * Those of which is known how frequent they are, the most frequent first: the more is error, the less of a count belongs to its key, and
+   * where nearly all keys are rare, chance fills the table.
+   */
+  known(most: number): TopEntry[] {
+    return [...this.#entries.values()]
+      .filter((entry) => leastOf(entry) >= Math.max(entry.error, LEAST_KNOWN))
+      .sort((one, other) => leastOf(other) - leastOf(one))
+      .slice(0, most);
   }
 
   get size(): number {

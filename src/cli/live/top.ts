@@ -46,20 +46,29 @@ export function topText(now: NowView, who: WhoView): string {
       `half within ${time(minute.p50)}, 99 % within ${time(minute.p99)}`,
     `             ${rcodes.join(", ") || "no queries"}${sampling.interval > 1 ? ` (one of ${sampling.interval} looked at)` : ""}`,
     "",
-    ...table("NAME", who.names),
+    ...table("NAME", who.names, who.others.names),
     "",
-    ...table("CLIENT", who.clients),
+    ...table("CLIENT", who.clients, who.others.clients),
   ].join("\n");
 }
 
-function table(title: string, rows: readonly TopRow[]): string[] {
+function table(title: string, rows: readonly TopRow[], others: number): string[] {
   return [
-    `${"QUERIES".padStart(9)} ${"NXDOMAIN".padStart(9)} ${"SERVFAIL".padStart(9)}  ${title}`,
-    ...rows.map(({ key, workload, queries, nxdomain, servfail }) => {
-      const numbers = [queries, nxdomain, servfail].map((number) => String(number).padStart(9)).join(" ");
-      return escapeControls(`${numbers}  ${workload === undefined ? key : `${workload} (${key})`}`);
-    }),
+    tableLine("QUERIES", "NXDOMAIN", "SERVFAIL", title),
+    ...rows.map(({ key, workload, queries, more, nxdomain, servfail }) =>
+      tableLine(
+        `${queries}${more > 0 ? "+" : ""}`,
+        String(nxdomain),
+        String(servfail),
+        escapeControls(workload === undefined ? key : `${workload} (${key})`),
+      ),
+    ),
+    ...(others > 0 ? [tableLine(String(others), "", "", "(all others)")] : []),
   ];
+}
+
+function tableLine(queries: string, nxdomain: string, servfail: string, title: string): string {
+  return `${queries.padStart(9)} ${nxdomain.padStart(9)} ${servfail.padStart(9)}  ${title}`;
 }
 
 function percent(share: number): string {
@@ -78,5 +87,7 @@ function isNow(value: unknown): value is NowView {
 }
 
 function isWho(value: unknown): value is WhoView {
-  return isObject(value) && Array.isArray(value.names) && Array.isArray(value.clients);
+  return (
+    isObject(value) && Array.isArray(value.names) && Array.isArray(value.clients) && isObject(value.others)
+  );
 }

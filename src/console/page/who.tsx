@@ -9,19 +9,34 @@ export function WhoPage() {
     <>
       <h1>Who</h1>
       <p class="note">
-        The most frequent of the last minutes. Counts fade by half every ten minutes; those with ± may be too
-        large by so much.
+        The most frequent of the last minutes. Counts fade by half every ten minutes; those with + were
+        counted from some moment on, and may be higher.
       </p>
       <Problem text={problem} />
       {answer !== undefined && (
         <div class="columns wide">
-          <Top title="Clients" parameter="client" rows={answer.clients} total={answer.queries} inner="name" />
-          <Top title="Names" parameter="name" rows={answer.names} total={answer.queries} inner="client" />
+          <Top
+            title="Clients"
+            parameter="client"
+            rows={answer.clients}
+            others={answer.others.clients}
+            total={answer.queries}
+            inner="name"
+          />
+          <Top
+            title="Names"
+            parameter="name"
+            rows={answer.names}
+            others={answer.others.names}
+            total={answer.queries}
+            inner="client"
+          />
           {answer.namespaces.length > 0 && (
             <Top
               title="Namespaces of clients"
               parameter="namespace"
               rows={answer.namespaces}
+              others={answer.others.namespaces}
               total={answer.queries}
               inner="name"
             />
@@ -37,12 +52,14 @@ type Parameter = "client" | "name" | "namespace";
 function Top({
   title,
   rows,
+  others,
   total,
   parameter,
   inner,
 }: {
   readonly title: string;
   readonly rows: readonly TopRow[];
+  readonly others: number;
   readonly total: number;
   readonly parameter: Parameter;
   readonly inner: Parameter;
@@ -51,7 +68,7 @@ function Top({
   return (
     <section class="card">
       <h2 id={id}>{title}</h2>
-      {rows.length === 0 && <p>No queries yet.</p>}
+      {rows.length === 0 && others === 0 && <p>No queries yet.</p>}
       <ul class="top" aria-labelledby={id}>
         {rows.map((row) => (
           <li key={row.key}>
@@ -63,8 +80,7 @@ function Top({
                 </span>
                 <span class="number">
                   {count(row.queries)}
-                  {row.error > 0 ? ` ±${count(row.error)}` : ""}{" "}
-                  <small>{share(total === 0 ? 0 : row.queries / total)}</small>
+                  {row.more > 0 ? "+" : ""} <small>{share(total === 0 ? 0 : row.queries / total)}</small>
                 </span>
               </summary>
               <p>
@@ -88,6 +104,11 @@ function Top({
           </li>
         ))}
       </ul>
+      {others > 0 && (
+        <p class="note others">
+          All others: {count(others)} <small>{share(total === 0 ? 0 : others / total)}</small>, each rarer
+        </p>
+      )}
     </section>
   );
 }
