@@ -41,6 +41,7 @@ type Answer = (
 const EXPLAIN_TIMEOUT = 8_000;
 const MAX_EXPLAINING = 4;
 const MAX_ROWS = 1_000;
+const STREAMS: readonly string[] = ["now", "queries"];
 
 export class ConsoleApi {
   readonly #options: ConsoleApiOptions;
@@ -137,7 +138,10 @@ export class ConsoleApi {
 
   #follow(parameters: URLSearchParams, response: ServerResponse): undefined {
     const { console } = this.#options;
-    const wants = (parameters.get("streams") ?? "now,queries").split(",");
+    const wants = (parameters.get("streams") ?? STREAMS.join(",")).split(",");
+    const unknown = wants.find((word) => !STREAMS.includes(word));
+    if (unknown !== undefined)
+      throw new RequestError(400, `streams: ${unknown.slice(0, 40)} is none of ${STREAMS.join(", ")}`);
     const filter = wants.includes("queries") ? console.filter(parameters) : undefined;
     console.follow(() => new EventStream(response), filter, wants.includes("now"));
     return undefined;

@@ -13,6 +13,8 @@ import type { Workloads } from "./workloads.ts";
 
 const NO_OCTETS = new Uint8Array(0);
 const MICROSECOND = 1_000;
+/** Of a filter: a name has 255 octets, each written as \DDD at most. */
+const LONGEST_VALUE = 1_024;
 
 export function queryRow(query: FinishedQuery, workloads: Workloads): QueryRow {
   const { client, rcode, ttl, duration } = query;
@@ -61,6 +63,8 @@ export class QueryFilter {
     this.#workloads = workloads;
     for (const parameter of FILTER_PARAMETERS) {
       const value = parameters.get(parameter)?.trim() ?? "";
+      if (value.length > LONGEST_VALUE)
+        throw new RequestError(400, `${parameter}: at most ${LONGEST_VALUE} characters`);
       if (value !== "") this.#tests.push(this.#test(parameter, value));
     }
   }
@@ -99,7 +103,7 @@ export class QueryFilter {
       }
       case "slower": {
         const least = /^\d+(\.\d+)?$/.test(value) ? Number(value) : parseGoDuration(value);
-        if (least === undefined) throw bad(`slower: ${value} is no duration such as 20ms`);
+        if (least === undefined || least < 0) throw bad(`slower: ${value} is no duration such as 20ms`);
         return ({ duration }) => duration >= least;
       }
       case "by":

@@ -26,13 +26,17 @@ export function top(argv: readonly string[]): Promise<number> {
           2,
           false,
         );
-      const clear = process.stdout.isTTY === true ? "\u001b[H\u001b[2J" : "";
-      process.stdout.write(
-        flags.json ? `${JSON.stringify({ now, who })}\n` : `${clear}${topText(now, who)}\n`,
-      );
+      const { isTTY, columns } = process.stdout;
+      const text = isTTY ? `\u001b[H\u001b[2J${cut(topText(now, who), columns)}` : topText(now, who);
+      process.stdout.write(`${flags.json ? JSON.stringify({ now, who }) : text}\n`);
       if (++printed === flags.count) return;
     }
   });
+}
+
+/** Lines that a terminal would break would push others out of sight. */
+function cut(text: string, columns: number): string {
+  return text.replace(/[^\n]+/g, (line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line));
 }
 
 export function topText(now: NowView, who: WhoView): string {

@@ -41,6 +41,13 @@ export class Access {
     this.#options = options;
   }
 
+  /** Who is signed in stays so in another configuration with the same token; who guesses, too, is known there. */
+  inherit(predecessor: Access): void {
+    for (const [client, times] of predecessor.#failures) this.#failures.set(client, times);
+    if (this.#options.token() === undefined || this.#options.token() !== predecessor.#options.token()) return;
+    for (const [id, session] of predecessor.#sessions) this.#sessions.set(id, session);
+  }
+
   /**
    * Lets a request pass that only reads.
    * @throws RequestError

@@ -4,10 +4,13 @@ import { SECURITY_HEADERS } from "./answer.ts";
 
 /** Octets that may wait for a client. */
 const MAX_WAITING = 256 * 1024;
+/** Events in a row that a client may lose: who reads nothing for so long holds a place that others want. */
+const MAX_LOST = 120;
 
 export class EventStream {
   readonly #response: ServerResponse;
-  lost = 0;
+  /** Events in a row. */
+  #lost = 0;
   /** Something was sent since {@link beat} last looked. */
   #isFresh = true;
 
@@ -26,9 +29,10 @@ export class EventStream {
   /** @returns false where the client is behind, and got nothing */
   send(event: string, data: object): boolean {
     if (this.#response.destroyed || this.#response.writableLength > MAX_WAITING) {
-      this.lost++;
+      if (++this.#lost > MAX_LOST) this.#response.destroy();
       return false;
     }
+    this.#lost = 0;
     this.#isFresh = true;
     this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return true;
@@ -36,8 +40,8 @@ export class EventStream {
 
   /** Tells a client that gets nothing that the server is there: so it, and proxies in between, keep the connection. */
   beat(): void {
-    if (!this.#isFresh && !this.#response.destroyed && this.#response.writableLength === 0)
-      this.#response.write(":\n\n");
+    const { destroyed, writableLength } = this.#response;
+    if (!this.#isFresh && !destroyed && writableLength <= MAX_WAITING) this.#response.write(":\n\n");
     this.#isFresh = false;
   }
 

@@ -43,6 +43,9 @@ export class ConsolePlugin implements PluginInstance {
   readonly #shared: SharedState;
   readonly #console: Console;
   #token: string | undefined;
+  #access: Access | undefined;
+  /** Who knows who is signed in. */
+  #accessBefore: Access | undefined;
   #stopWriting: (() => void) | undefined;
 
   constructor(settings: ConsoleSettings, site: Site) {
@@ -69,8 +72,10 @@ export class ConsolePlugin implements PluginInstance {
   inherit(predecessors: readonly PlacedPlugin[]): void {
     if (!this.#serves) return;
     for (const { instance } of predecessors)
-      if (instance instanceof ConsolePlugin && instance.#serves)
+      if (instance instanceof ConsolePlugin && instance.#serves) {
         this.#console.inherit(instance.#console.memory);
+        this.#accessBefore = instance.#access;
+      }
   }
 
   async start(): Promise<void> {
@@ -85,6 +90,9 @@ export class ConsolePlugin implements PluginInstance {
       isLoopback: isLoopbackHost(host),
       now: () => clock.now(),
     });
+    this.#access = access;
+    if (this.#accessBefore !== undefined) access.inherit(this.#accessBefore);
+    this.#accessBefore = undefined;
     let shown = address;
     const fleet = new FleetWatch({
       sources: this.#settings.fleet,
