@@ -119,3 +119,19 @@ test("an answer with the zone's serial holds for that serial alone", () => {
   assert.equal(memo.find(query, 4_000_000_001), undefined);
   assert.equal(memo.find(makeTestQuery({ name: "a.example.", class: 3 }), 4_000_000_000), undefined);
 });
+
+test("one that gave its memory back remembers nothing, and begins anew where it is asked all the same", () => {
+  const memo = new AnswerMemo();
+  const query = makeTestQuery({ name: "a." });
+  memo.remember(query, query.reply());
+  const released: number[] = [];
+  memo.release((octets) => released.push(octets.length));
+  memo.release((octets) => released.push(octets.length));
+  assert.deepEqual(released, [MEMO_OCTETS]);
+  assert.equal(memo.octets, 0);
+  assert.equal(memo.find(query), undefined);
+  memo.remember(query, query.reply());
+  assert.notEqual(memo.find(query), undefined);
+  memo.release(undefined);
+  assert.equal(memo.find(query), undefined);
+});

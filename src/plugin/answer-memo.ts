@@ -3,7 +3,8 @@
  * instead of a synthesis. This is not a cache in the sense of DNS: nothing in it grows old. `clear` forgets all of it at once, `forget`
  * what rests on one part of the data.
  *
- * Answers lie as octets in a ring of {@link MEMO_OCTETS}: what is new is written over what is oldest, whoever asked for it.
+ * Answers lie as octets in a ring of {@link MEMO_OCTETS}: what is new is written over what is oldest, whoever asked for it. It is shared memory
+ * although no other thread has it: V8 counts other buffers as heap that has grown, and each reload would be followed by a full collection.
  */
 import { hashName } from "../dns/name.ts";
 import { FOLD } from "../dns/octets.ts";
@@ -40,8 +41,8 @@ export class AnswerMemo {
   /** How often what is in each scope has changed. */
   readonly #changes = new Uint32Array(SCOPES);
   readonly #frames = new FramePool();
-  #words = NO_WORDS;
-  #octets = NO_OCTETS;
+  #words: Int32Array = NO_WORDS;
+  #octets: Uint8Array = NO_OCTETS;
   /** Words written since the beginning, and left out at the end of the ring. Slots say what it was before their entry, plus 1. */
   #written = 0;
   #generation = 0;
@@ -103,10 +104,22 @@ export class AnswerMemo {
     this.#generation = (this.#generation + 1) | 0;
   }
 
+  /**
+   * Gives its memory back, for who asks no more.
+   * @param releasePages see `loadPageRelease`; without it the memory goes when V8 next looks for what nobody holds
+   */
+  release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
+    if (this.#octets.length > 0) releasePages?.(this.#octets);
+    this.#words = NO_WORDS;
+    this.#octets = NO_OCTETS;
+    this.#written = 0;
+    this.#slots.fill(0);
+  }
+
   /** Room for so many words in one piece. @returns where it begins in the ring */
   #claim(size: number): number {
     if (this.#words.length === 0) {
-      this.#words = new Int32Array(WORDS);
+      this.#words = new Int32Array(new SharedArrayBuffer(MEMO_OCTETS));
       this.#octets = new Uint8Array(this.#words.buffer);
     }
     const rest = WORDS - (this.#written % WORDS);

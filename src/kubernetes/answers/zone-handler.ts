@@ -38,6 +38,11 @@ export abstract class ZoneHandler<Zone, Found> {
     return this.memo.octets;
   }
 
+  /** Gives the memory of remembered answers back, once nobody asks any more: see `AnswerMemo`. */
+  release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
+    this.memo.release(releasePages);
+  }
+
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (query.trace === undefined) {
       const known = this.memo.find(query, this.serial);

@@ -6,6 +6,7 @@ import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
 import { fileFault } from "../../lib/file-fault.ts";
+import { loadPageRelease } from "../../lib/memory-release.ts";
 import {
   type Handler,
   type Offer,
@@ -220,7 +221,7 @@ export class Etcd implements PluginInstance {
     }
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#round?.cancel();
     this.#synced.resolve();
     this.#metrics.stop();
@@ -232,6 +233,7 @@ export class Etcd implements PluginInstance {
       keys.client.close();
     }
     this.#stubs?.stop();
+    this.#handler.release(await loadPageRelease());
   }
 
   get #isKept(): boolean {

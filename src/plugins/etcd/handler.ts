@@ -66,6 +66,11 @@ export class EtcdHandler {
     return new Answering(this, this.#options, query, zone, next).run();
   }
 
+  /** Gives the memory of remembered answers back, once nobody asks any more: see `AnswerMemo`. */
+  release(releasePages: ((octets: Uint8Array) => void) | undefined): void {
+    this.#memo.release(releasePages);
+  }
+
   /** Keys changed: no answer given so far may be given again. */
   forgetAnswers(): void {
     this.#memo.clear();

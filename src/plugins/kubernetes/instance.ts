@@ -106,7 +106,7 @@ export class KubernetesInstance implements PluginInstance {
     if (!this.#isHolding) return;
     this.#isHolding = false;
     const { cluster } = this.#shown;
-    this.#shown.stop();
+    await this.#shown.stop();
     await cluster.release(this.#source);
   }
 

@@ -9,6 +9,7 @@ import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/replication.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
+import { loadPageRelease } from "../../lib/memory-release.ts";
 import type { ClusterClients, Offer, Query, Site, TransferSource } from "../../plugin/index.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
@@ -131,11 +132,14 @@ export class ShownCluster {
     }
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     for (const end of this.#ends.splice(0)) end();
     this.#touched.stop();
     for (const zones of this.#transferred) zones.stop();
     this.#multicluster?.stop();
+    const releasePages = await loadPageRelease();
+    this.#handler.release(releasePages);
+    this.#multicluster?.handler.release(releasePages);
   }
 
   /** Takes the query, not its name: making a `Name` costs as much as finding a remembered answer. */
