@@ -20,7 +20,7 @@ const ENTRIES = [
 /** What is loaded together, in `chunks/`; the rest goes where it is needed. */
 const CHUNKS = [
   // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
-  { name: "dns", holds: /^(dns\/|lib\/(ip-address|nearest-word|node-modules)\.)/ },
+  { name: "dns", holds: /^(dns\/|lib\/(file-fault|ip-address|nearest-word|node-modules)\.)/ },
   {
     name: "core",
     holds:
