@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createServer } from "../src/index.ts";
 import { ask } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
-import { addressOf, sampleOf, untilSerial, withFolder, zoneText } from "./support/zone-copies.ts";
+import { addressOf, sampleOf, serialOf, untilSerial, withFolder, zoneText } from "./support/zone-copies.ts";
 import { skipWithoutZonePeer, ZONE_PEERS, zoneFile, zonePeerNames } from "./support/zone-peers.ts";
 
 const transfers = (way: "in" | "out", result: string): string =>
@@ -90,4 +90,47 @@ example.org:${third} {
     writeFileSync(file, zoneText(2, "192.0.2.2").join("\n"));
     await untilSerial(third, 2, () => lines.join("\n"));
     assert.deepEqual(await addressOf(third), { address: "192.0.2.2" });
+  }));
+
+test("all threads of a secondary follow a NOTIFY that one of them gets", () =>
+  withFolder(async (folder) => {
+    const [first, second] = [await freePort(), await freePort()];
+    const file = join(folder, "zone");
+    const write = (serial: number) => writeFileSync(file, zoneText(serial, "192.0.2.1").join("\n"));
+    write(1);
+    const corefile = `
+example.org:${first} {
+  bind 127.0.0.1
+  file ${file} {
+    reload 100ms
+  }
+  transfer {
+    to 127.0.0.1:${second}
+  }
+}
+example.org:${second} {
+  bind 127.0.0.1
+  multisocket 3
+  secondary {
+    transfer from 127.0.0.1:${first}
+  }
+}
+`;
+    await using server = await createServer({ corefile, file: join(folder, "Corefile") });
+    await server.start();
+    await untilSerial(second, 1, () => "the first state");
+    const deadline = performance.now() + 60_000;
+    // NOTIFY comes to some thread; all have to hear of it, whichever that is.
+    for (let serial = 2; serial <= 6; serial++) {
+      write(serial);
+      // Each query has a port of its own, and so a thread of its own.
+      let round = 0;
+      while (round < 30) {
+        const before = await serialOf(second);
+        if (before !== serial)
+          await untilSerial(second, serial, () => `after ${round} answers with ${serial}`);
+        round = before === serial ? round + 1 : 0;
+        assert.ok(performance.now() < deadline, `the threads do not agree on ${serial}`);
+      }
+    }
   }));

@@ -37,6 +37,8 @@ export interface SecondaryZoneOptions {
   readonly store: ZoneStore | undefined;
   readonly transfers: CounterFamily;
   readonly gate: TransferGate;
+  /** For other data planes that serve the zone: a primary said that it has a newer state, or this end took one over. */
+  readonly tellOthers: (apex: Name, news: "notified" | "transferred") => void;
   /** Looks at each state before it is served, and throws where it must not be; what it returns is called once it is. */
   readonly examine?: ((zone: Zone) => Promise<() => void>) | undefined;
 }
@@ -147,6 +149,11 @@ export class SecondaryZone {
     }
   }
 
+  /** Asks the primaries at once. */
+  ask(): void {
+    if (!this.#abort.signal.aborted) void this.#check();
+  }
+
   /** Asks one primary after the other. Never rejects. */
   async #check(): Promise<void> {
     if (this.#isChecking) {
@@ -209,6 +216,7 @@ export class SecondaryZone {
     if (result.way !== "same") {
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
       this.#mustKeep = true;
+      this.#options.tellOthers(apex, "transferred");
     }
     if (store === undefined) return;
     if (this.#mustKeep) await this.#keep(store, zone);
@@ -317,6 +325,7 @@ export class SecondaryZone {
     }
     log.info(`Notify from ${address} for ${this.served.spelled}: checking transfer`);
     void this.#check();
+    this.#options.tellOthers(this.served.apex, "notified");
     return query.reply({ authoritative: true });
   }
 }

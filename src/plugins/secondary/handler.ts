@@ -14,7 +14,7 @@ import {
 import type { StreamDialler } from "../../upstream/tcp-connection.ts";
 import { readTlsFiles } from "../../upstream/tls-files.ts";
 import type { Primary } from "../../zones/primary.ts";
-import { SecondaryZone } from "../../zones/secondary-zone.ts";
+import { SecondaryZone, type SecondaryZoneOptions } from "../../zones/secondary-zone.ts";
 import { TransferGate } from "../../zones/transfer-gate.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { ZoneStore } from "../../zones/zone-store.ts";
@@ -63,6 +63,17 @@ export class SecondaryZones implements PluginInstance {
     this.handle = service.handle;
     this.transferSource = service;
     const gate = new TransferGate();
+    const { feed } = site;
+    const tellOthers: SecondaryZoneOptions["tellOthers"] = (apex, news) => {
+      if (feed.role === "follower") {
+        if (news === "notified") feed.ask(apex.toString()).catch(() => undefined);
+      } else if (news === "transferred") feed.publish(apex.toString());
+    };
+    feed.receive((apex) => this.#ask(apex));
+    feed.answer((apex) => {
+      this.#ask(apex);
+      return Promise.resolve();
+    });
     this.#catalogs = new Catalogs({
       site,
       isServed: (apex) => service.table.get(apex) !== undefined,
@@ -78,7 +89,7 @@ export class SecondaryZones implements PluginInstance {
       // One data plane writes what all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
-      const common = { service, site, primaries, key, limit: size * MIB, store, transfers, gate };
+      const common = { service, site, primaries, key, limit: size * MIB, store, transfers, gate, tellOthers };
       const make = (apex: Name): SecondaryZone => new SecondaryZone({ ...common, apex });
       if (catalog.length === 0) return zones.zones.map(make);
       const accepted = new ZoneList(
@@ -123,6 +134,11 @@ export class SecondaryZones implements PluginInstance {
     for (const zone of this.#zones) zone.stop();
     this.#catalogs.stop();
     this.#service.stop();
+  }
+
+  /** Another data plane has heard of a newer state of a zone. */
+  #ask(apex: unknown): void {
+    this.#all.find(({ served }) => served.apex.toString() === apex)?.ask();
   }
 
   #keyOf({ key, served }: SecondaryZone): TsigKey | undefined {
