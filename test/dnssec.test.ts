@@ -166,3 +166,48 @@ suite("validators believe", {
     });
   }
 });
+
+suite("compact denial", { skip: skipWithoutPeers("dig", "dnssec-keygen") }, () => {
+  test("who sets CO gets NXDOMAIN, all others NOERROR, out of the cache as well", async () => {
+    await withKeys([["-a", "ED25519", "-f", "KSK"]], async (folder, names) => {
+      const text = corefile(folder, names, "compact");
+      await using server = await Portolan.start(
+        (port) => text(port).replace("dnssec {", "cache 30\n    dnssec {"),
+        {
+          files: { db: ZONE },
+        },
+      );
+      const ask = async (...words: string[]) => {
+        const { output } = await run("dig", ["@127.0.0.1", "-p", String(server.port), "+nocookie", ...words]);
+        const [, rcode] = /status: (\w+)/.exec(output) ?? [];
+        const [, flags] = /EDNS: version: 0, flags:([ a-z]*);/.exec(output) ?? [];
+        return { said: `${rcode}${flags}`, output };
+      };
+      // Twice, as the second answer comes out of the cache.
+      for (const round of ["asked", "cached"]) {
+        for (const [words, expected] of [
+          ["nope.example.org +dnssec", "NOERROR do"],
+          ["nope.example.org +dnssec +coflag", "NXDOMAIN do co"],
+          ["nope.example.org +coflag", "NXDOMAIN"],
+          ["nope.example.org", "NXDOMAIN"],
+          ["cnx.example.org +dnssec", "NOERROR do"],
+          ["cnx.example.org +dnssec +coflag", "NXDOMAIN do co"],
+          ["www.example.org +dnssec +coflag", "NOERROR do co"],
+          ["www.example.org AAAA +dnssec +coflag", "NOERROR do co"],
+          ["a.example.org +dnssec +coflag", "NOERROR do co"],
+        ] as const) {
+          const { said, output } = await ask(...words.split(" "));
+          assert.equal(said, expected, `${words}, ${round}`);
+          if (words.startsWith("nope") && words.includes("dnssec"))
+            assert.match(
+              output,
+              /nope\.example\.org\.\s+\d+\s+IN\s+NSEC\s+\\000\.nope\.example\.org\. RRSIG NSEC (NXNAME|TYPE128)/,
+            );
+        }
+      }
+      const { said, output } = await ask("www.example.org", "TYPE128");
+      assert.match(said, /^FORMERR/);
+      assert.match(output, /EDE: 30/);
+    });
+  });
+});

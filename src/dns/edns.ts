@@ -37,10 +37,13 @@ export interface Edns {
   readonly version: number;
   /** RFC 3225. */
   readonly dnssecOk: boolean;
+  /** The sender takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1); set in replies of who knows of it. */
+  readonly compactOk?: boolean;
   readonly options: readonly EdnsOption[];
 }
 
 const DO_BIT = 0x8000;
+export const CO_BIT = 0x4000;
 
 /** The octets of an OPT record without its options. */
 export const OPT_FIXED_OCTETS = 11;
@@ -52,7 +55,7 @@ export function writeOpt(writer: WireWriter, edns: Edns, extendedRcode: number):
   writer.u16(edns.udpSize);
   writer.u8(extendedRcode >>> 4);
   writer.u8(edns.version);
-  writer.u16(edns.dnssecOk ? DO_BIT : 0);
+  writer.u16((edns.dnssecOk ? DO_BIT : 0) | (edns.compactOk === true ? CO_BIT : 0));
   const start = writer.openLength();
   for (const option of edns.options) {
     writer.u16(option.code);
@@ -72,7 +75,9 @@ export function readOpt(reader: WireReader): { edns: Edns; extendedRcodeBits: nu
   const version = reader.u8();
   const flags = reader.u16();
   const options = readOptions(reader, reader.u16());
-  return { edns: { udpSize, version, dnssecOk: (flags & DO_BIT) !== 0, options }, extendedRcodeBits };
+  const dnssecOk = (flags & DO_BIT) !== 0;
+  const compact = (flags & CO_BIT) === 0 ? undefined : { compactOk: true };
+  return { edns: { udpSize, version, dnssecOk, ...compact, options }, extendedRcodeBits };
 }
 
 /** Reads options that take `length` octets in all. */

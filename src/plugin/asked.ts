@@ -10,6 +10,7 @@ export interface Asked {
   readonly flags: number;
   readonly opcode: number;
   readonly dnssecOk: boolean;
+  readonly compactOk: boolean;
   /** The message; the question stands from octet 12 to `questionEnd`. */
   readonly bytes: Uint8Array;
   /** End of the question's name, root octet included. */

@@ -81,7 +81,7 @@ function patch(
   if (edns !== undefined) {
     writeU16(octets, optOffset + 2, edns.udpSize);
     octets[optOffset + 5] = edns.version;
-    octets[optOffset + 6] = edns.dnssecOk ? 0x80 : 0;
+    octets[optOffset + 6] = (edns.dnssecOk ? 0x80 : 0) | (edns.compactOk === true ? 0x40 : 0);
   }
   return octets;
 }

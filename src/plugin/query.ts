@@ -32,6 +32,8 @@ export interface Listener {
   readonly label: string;
   /** Codes of EDNS options that are sent back to a client of this listener as they came, unless the reply has an OPT of its own. */
   readonly echoedOptions: ReadonlySet<number>;
+  /** Whether it denies names as RFC 9824 has it. */
+  readonly deniesCompactly?: boolean;
   /** Milliseconds for which a connection of DNS over TCP or TLS may be silent. */
   readonly idleTimeout?: number | undefined;
   /** Runs a query through zone choice and chain once more (CoreDNS facts 1.18). */
@@ -223,6 +225,11 @@ export class Query implements Asked {
     return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0x80) !== 0;
   }
 
+  /** With DO: the client takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1). */
+  get compactOk(): boolean {
+    return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0xc0) === 0xc0;
+  }
+
   get ednsVersion(): number {
     return this.optOffset < 0 ? 0 : octetAt(this.bytes, this.optOffset + 5);
   }
@@ -256,6 +263,7 @@ export class Query implements Asked {
       udpSize: readU16(this.bytes, this.optOffset + 2),
       version: this.ednsVersion,
       dnssecOk: this.dnssecOk,
+      ...((octetAt(this.bytes, this.optOffset + 6) & 0x40) !== 0 && { compactOk: true }),
       options: this.#options(),
     };
     return this.#edns;

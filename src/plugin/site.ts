@@ -88,6 +88,8 @@ export interface BlockSettings {
   echoedOptions: number[];
   /** Dynamic updates go to this block's plugins (`file`); elsewhere they are NOTIMP. */
   takesUpdates: boolean;
+  /** Names that do not exist are denied as RFC 9824 has it: clients that set CO see it in replies. */
+  deniesCompactly: boolean;
   /** What proxies say in front of messages, on every transport of the block's listeners (`proxyproto`). */
   greeting: Greeting | undefined;
   /** Who the server is towards TLS clients; without it what would be encrypted is plain (`tls`). */
@@ -120,6 +122,7 @@ export function defaultBlockSettings(): BlockSettings {
     maxTcpQueries: -1,
     echoedOptions: [],
     takesUpdates: false,
+    deniesCompactly: false,
     greeting: undefined,
     identity: undefined,
     maxHttpsConnections: 200,

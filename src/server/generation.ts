@@ -329,6 +329,7 @@ export class Generation {
       routes: new RouteTable(members.map(({ route }) => route)),
       allClasses,
       takesUpdates: members.some(({ block }) => block.configured.settings.takesUpdates),
+      deniesCompactly: members.some(({ block }) => block.configured.settings.deniesCompactly),
       observer: placed.find(({ instance }) => instance.unrouted !== undefined)?.instance,
       inFlight: this.inFlight,
       echoedOptions: new Set([

@@ -71,12 +71,13 @@ function readEdns(
   // A query without OPT was given one for its padding: the one in the reply is no business of the client.
   if (optOffset < 0 || (isPadded && !query.hasEdns)) return undefined;
   const length = readU16(octets, optOffset + 8);
-  if (length === 0 && query.root.hasEdns) return PLAIN_EDNS;
+  if (length === 0 && query.root.hasEdns && !query.root.compactOk) return PLAIN_EDNS;
   const options = readOptions(new WireReader(octets, optOffset + 10), length);
   return {
     udpSize: readU16(octets, optOffset + 2),
     version: octetAt(octets, optOffset + 5),
     dnssecOk: (octetAt(octets, optOffset + 6) & 0x80) !== 0,
+    ...((octetAt(octets, optOffset + 6) & 0x40) !== 0 && { compactOk: true }),
     options: isPadded ? options.filter(({ code }) => code !== EdnsOptionCode.PADDING) : options,
   };
 }

@@ -6,13 +6,16 @@ export const TRAIT_DO = 1;
 export const TRAIT_CD = 2;
 /** Recursion is not desired: an upstream then says no more than what it has at hand. */
 export const TRAIT_NO_RD = 4;
+/** A name that does not exist may be NXDOMAIN for one client and NOERROR for the other (RFC 9824 section 5.1). */
+export const TRAIT_COMPACT = 8;
 
-/** What besides the question decides which answer a query gets: DO, CD and the absence of RD, as three bits. */
+/** What besides the question decides which answer a query gets: DO, CD, the absence of RD, and CO, as four bits. */
 export function answerTraits(query: Query): number {
   return (
     (query.dnssecOk ? TRAIT_DO : 0) |
     (query.checkingDisabled ? TRAIT_CD : 0) |
-    (query.recursionDesired ? 0 : TRAIT_NO_RD)
+    (query.recursionDesired ? 0 : TRAIT_NO_RD) |
+    (query.compactOk ? TRAIT_COMPACT : 0)
   );
 }
 

@@ -2,7 +2,7 @@
 import { Name, NSEC, RecordType, type ResourceRecord } from "../../dns/index.ts";
 
 /** Stands in the bit map of a name that does not exist (RFC 9824 section 3.5). */
-const NXNAME = 128;
+export const NXNAME = 128;
 
 const T = RecordType;
 const AT_A_NAME = [

@@ -1,6 +1,9 @@
 import {
   CNAME,
   DNSKEY,
+  type Edns,
+  ExtendedErrorCode,
+  extendedError,
   type KeyPair,
   type Name,
   Opcode,
@@ -23,7 +26,7 @@ import {
 import { readKeyFiles } from "../../zones/zone-keys.ts";
 import { type ModuleLoader, readSecretKey } from "./aws-secrets.ts";
 import type { DnssecConfig } from "./config.ts";
-import { blackLie, compactDenial, unsignedDelegation } from "./denial.ts";
+import { blackLie, compactDenial, NXNAME, unsignedDelegation } from "./denial.ts";
 import { DnssecMetrics } from "./metrics.ts";
 import { SignatureStore } from "./signature-store.ts";
 import { Signer } from "./signer.ts";
@@ -34,6 +37,13 @@ interface ZoneKeys {
   readonly keySigning: readonly KeyPair[];
   readonly zoneSigning: readonly KeyPair[];
 }
+
+const NO_SUCH_TYPE: Edns = Object.freeze({
+  udpSize: 1232,
+  version: 0,
+  dnssecOk: false,
+  options: [extendedError(ExtendedErrorCode.INVALID_QUERY_TYPE, "NXNAME is no type of records")],
+});
 
 /** A record, or the promise of a signature. */
 type Piece = ResourceRecord | Promise<ResourceRecord>;
@@ -99,6 +109,9 @@ export class OnlineSigning implements PluginInstance {
     const zone = this.#config.zones.matchQuery(query);
     if (zone === undefined || query.type === RecordType.AXFR || query.type === RecordType.IXFR)
       return next(query);
+    // It stands in denials alone (RFC 9824 section 3.5).
+    if (this.#config.compact && query.type === NXNAME)
+      return query.reply({ rcode: Rcode.FORMERR, ...(query.hasEdns && { edns: NO_SUCH_TYPE }) });
     if (query.type === RecordType.DNSKEY && zone.equals(query.name))
       return this.#publicKeys(query, zone, signer);
     if (!query.dnssecOk) return next(query);
@@ -138,12 +151,12 @@ export class OnlineSigning implements PluginInstance {
         authority: work.signed(authority),
         additional: work.signed(additional),
       });
-    const isMissing = rcode === Rcode.NXDOMAIN;
-    outcome.rcode = Rcode.NOERROR;
-    const proof =
-      this.#config.compact && isMissing
-        ? compactDenial(denied, soa.ttl)
-        : blackLie(denied, zone.equals(denied), query.type, soa.ttl);
+    const isCompact = this.#config.compact && rcode === Rcode.NXDOMAIN;
+    // Who sets CO knows what a compact denial is (section 5.1); others would not believe it beside NXDOMAIN.
+    if (!isCompact || !query.compactOk) outcome.rcode = Rcode.NOERROR;
+    const proof = isCompact
+      ? compactDenial(denied, soa.ttl)
+      : blackLie(denied, zone.equals(denied), query.type, soa.ttl);
     query.trace?.note(`denies ${denied} with an NSEC record of its own`);
     // CoreDNS has the signature in front, here and at a delegation.
     const signedProof = [...work.signatures([proof]), proof];

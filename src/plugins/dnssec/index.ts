@@ -7,5 +7,8 @@ export default definePlugin({
   name: "dnssec",
   summary: "Signs responses on the fly (DNSSEC), including NSEC records for denials.",
   config: dnssecConfig,
+  configure({ compact }, settings) {
+    if (compact) settings.deniesCompactly = true;
+  },
   create: (config, site) => new OnlineSigning(config, site),
 });

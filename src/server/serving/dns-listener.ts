@@ -28,6 +28,8 @@ export interface ListenerService {
   readonly allClasses: boolean;
   /** Whether a block takes dynamic updates; elsewhere the opcode is NOTIMP before any plugin. */
   readonly takesUpdates?: boolean;
+  /** Whether a block denies names as RFC 9824 has it. */
+  readonly deniesCompactly?: boolean;
   /** Hears of queries that no block takes (`prometheus`). */
   readonly observer: PluginInstance | undefined;
   /** Codes of EDNS options that clients get back as they came; what CoreDNS sends back unless given. */
@@ -90,6 +92,10 @@ export class DnsListener implements Listener {
 
   set maxWaiting(limit: number) {
     this.#waiting.limit = limit;
+  }
+
+  get deniesCompactly(): boolean {
+    return this.service.deniesCompactly === true;
   }
 
   get echoedOptions(): ReadonlySet<number> {

@@ -4,7 +4,7 @@
  */
 
 import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
-import { type EdnsOption, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
+import { CO_BIT, type EdnsOption, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
@@ -173,7 +173,8 @@ function writeOpt(
   writeU16(out, start + 3, udpSize);
   out[start + 5] = reply.rcode >>> 4;
   out[start + 6] = 0;
-  writeU16(out, start + 7, dnssecOk ? 0x8000 : 0);
+  const compactOk = query.compactOk && (query.listener.deniesCompactly === true || own?.compactOk === true);
+  writeU16(out, start + 7, (dnssecOk ? 0x8000 : 0) | (compactOk ? CO_BIT : 0));
   let at = start + OPT_FIXED_OCTETS;
   for (const option of options) {
     writeU16(out, at, option.code);
