@@ -60,10 +60,12 @@ describe("the OPT record", () => {
     assert.deepEqual(readOpt(new WireReader(writer.finish(), 3)), { edns, extendedRcodeBits: 0xab });
   });
 
-  it("has flags of which DO is the only one", () => {
+  it("has two flags, DO and CO", () => {
     const read = (flags: string) => readOpt(new WireReader(hex(`0200 00 01 ${flags} 0000`))).edns;
-    assert.deepEqual(read("7fff"), { udpSize: 512, version: 1, dnssecOk: false, options: [] });
-    assert.equal(read("8000").dnssecOk, true);
+    const none = { udpSize: 512, version: 1, dnssecOk: false, options: [] };
+    assert.deepEqual(read("3fff"), none);
+    assert.deepEqual(read("8000"), { ...none, dnssecOk: true });
+    assert.deepEqual(read("4000"), { ...none, compactOk: true });
   });
 
   it("is refused when its options do not fill it", () => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { KeyPairError, readKeyPair } from "../../dns/index.ts";
+import { EdnsOptionCode, KeyPairError, readKeyPair } from "../../dns/index.ts";
 import { SetupError } from "../../plugin/index.ts";
 import { answering, ConfigRefused, FakeClock, PluginTest, records } from "../../plugin/testing.ts";
 import { readSecretKey } from "./aws-secrets.ts";
@@ -116,6 +116,22 @@ test("a name that does not exist is denied with one record, compactly where that
     assert.equal(denial.rcode, 0);
     assert.equal(denial.authority.length, 4);
     assert.equal(denial.authority[3], `nope.example.org. 300 IN NSEC \\000.nope.example.org. ${types}`);
+  }
+});
+
+test("nobody asks for NXNAME itself", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n compact\n}`);
+  await running.start();
+  for (const [question, codes] of [
+    [{ name: "www.example.org.", type: "TYPE128" }, undefined],
+    [{ name: "www.example.org.", type: "TYPE128", ...DO }, [EdnsOptionCode.EXTENDED_ERROR]],
+  ] as const) {
+    const { rcode, reply } = await running.ask({ ...question, next: answering(www) });
+    assert.equal(rcode, 1);
+    assert.deepEqual(
+      reply.edns?.options.map(({ code }) => code),
+      codes,
+    );
   }
 });
 
