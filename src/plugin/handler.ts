@@ -16,6 +16,32 @@ export type Next = (query: Query) => Outcome | Promise<Outcome>;
  */
 export type Handler = (query: Query, next: Next) => Outcome | Promise<Outcome>;
 
+/** What a plugin makes of what the rest of the chain said. */
+export type Review = (outcome: Outcome, query: Query) => Outcome;
+
+/** A handler that hands every query on, and looks at what comes back: see {@link afterwards}. */
+export interface Reviewer extends Handler {
+  readonly review: Review;
+  readonly reviewLate: Review;
+}
+
+/**
+ * The handler of a plugin that does no more than look at what the rest of the chain says, and may change it. The chain knows such handlers,
+ * and calls those that follow each other in a loop.
+ * @param reviewLate for what comes in a later turn of the event loop than the query
+ */
+export function afterwards(review: Review, reviewLate: Review = review): Reviewer {
+  const handle: Handler = (query, next) => {
+    const outcome = next(query);
+    return afterNext(outcome, query, outcome instanceof Promise ? reviewLate : review);
+  };
+  return Object.assign(handle, { review, reviewLate });
+}
+
+export function isReviewer(handle: Handler): handle is Reviewer {
+  return "review" in handle;
+}
+
 /**
  * Applies `after` to what the rest of the chain said, now or when it is known. `after` should be one function made at
  * set-up, not a closure a query.

@@ -133,7 +133,7 @@ export {
 } from "./explanation.ts";
 export { followAlias } from "./follow-alias.ts";
 export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
-export { afterNext, type Handler, type Next } from "./handler.ts";
+export { afterNext, afterwards, type Handler, type Next, type Review, type Reviewer } from "./handler.ts";
 export { type LateFollower, LateOutcome } from "./late-outcome.ts";
 export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
 export { COMBINED_FORMAT, COMMON_FORMAT, flagNames, flagsToSend, LineFormat } from "./line-format.ts";

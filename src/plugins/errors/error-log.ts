@@ -2,7 +2,7 @@ import { recordTypeName } from "../../dns/index.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import type { Pattern } from "../../lib/pattern.ts";
 import {
-  afterNext,
+  afterwards,
   type Clock,
   type Handler,
   type Logger,
@@ -31,8 +31,6 @@ export class ErrorLog {
     this.#log = log;
   }
 
-  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#report);
-
   /** Prints what is still being counted. */
   stop(): void {
     for (const consolidation of this.#consolidations) consolidation.flush();
@@ -48,6 +46,8 @@ export class ErrorLog {
       this.#log[consolidation.rule.level](describe(outcome.rcode, query, reason));
     return outcome;
   };
+
+  readonly handle: Handler = afterwards(this.#report);
 }
 
 /** Counts errors of one kind, and says how many there were once a period after the first of them. */

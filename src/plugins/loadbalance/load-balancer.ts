@@ -1,6 +1,6 @@
 import { Rcode, RecordType } from "../../dns/index.ts";
 import {
-  afterNext,
+  afterwards,
   type Handler,
   type Outcome,
   type PluginInstance,
@@ -51,8 +51,6 @@ export class LoadBalancer implements PluginInstance {
     this.#weights?.stop();
   }
 
-  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#balance);
-
   readonly #balance = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (query.type === RecordType.AXFR || query.type === RecordType.IXFR) return outcome;
@@ -62,6 +60,8 @@ export class LoadBalancer implements PluginInstance {
     else this.#policy.balance(outcome);
     return outcome;
   };
+
+  readonly handle: Handler = afterwards(this.#balance);
 
   #balanceWithPreference(reply: Reply): void {
     this.#policy.balanceRecords(reply);

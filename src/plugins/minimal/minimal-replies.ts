@@ -1,6 +1,6 @@
 import { Rcode } from "../../dns/index.ts";
 import {
-  afterNext,
+  afterwards,
   type Clock,
   type Handler,
   type Outcome,
@@ -16,8 +16,6 @@ export class MinimalReplies {
     this.#clock = clock;
   }
 
-  readonly handle: Handler = (query, next) => afterNext(next(query), query, this.#reduce);
-
   readonly #reduce = (outcome: Outcome, query: Query): Outcome => {
     if (outcome.kind !== "reply" || outcome.rcode !== Rcode.NOERROR) return outcome;
     if (responseType(outcome, this.#clock.wallTime()) !== "NOERROR") return outcome;
@@ -26,4 +24,6 @@ export class MinimalReplies {
     outcome.edns = undefined;
     return outcome;
   };
+
+  readonly handle: Handler = afterwards(this.#reduce);
 }

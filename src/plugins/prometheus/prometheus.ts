@@ -1,5 +1,5 @@
 import {
-  afterNext,
+  afterwards,
   type Failure,
   type Handler,
   type Outcome,
@@ -104,14 +104,6 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
     this.#web?.stop();
   }
 
-  readonly handle: Handler = (query, next) => {
-    if (query.trace?.leavesNoMark === true) return next(query);
-    const outcome = next(query);
-    return afterNext(outcome, query, outcome instanceof Promise ? this.#measureLate : this.#measure);
-  };
-
-  readonly handleUpdate: Handler = this.handle;
-
   keep(query: Query, duration: number, traceId: string): void {
     const recorder = this.#recorderOf(query);
     const wallTime = this.#site.clock.wallTime();
@@ -131,16 +123,22 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   }
 
   readonly #measure = (outcome: Outcome, query: Query): Outcome => {
+    if (query.trace?.leavesNoMark === true) return outcome;
     if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#answeredTogether.add(this.#count(outcome, query), query.receivedAt);
     return outcome;
   };
 
   readonly #measureLate = (outcome: Outcome, query: Query): Outcome => {
+    if (query.trace?.leavesNoMark === true) return outcome;
     if (outcome.kind === "stream") return this.#measureStream(outcome, query);
     this.#count(outcome, query).recordDuration(this.#site.clock.turnTime() - query.receivedAt);
     return outcome;
   };
+
+  readonly handle: Handler = afterwards(this.#measure, this.#measureLate);
+
+  readonly handleUpdate: Handler = this.handle;
 
   /** A zone transfer is counted when its last message has left. */
   #measureStream(stream: ReplyStream, query: Query): ReplyStream {

@@ -3,7 +3,14 @@
  * with its name on it, and no query waits with borrowed octets.
  */
 import { Rcode } from "../../dns/numbers.ts";
-import type { Handler, Next } from "../../plugin/handler.ts";
+import {
+  afterNext,
+  type Handler,
+  isReviewer,
+  type Next,
+  type Review,
+  type Reviewer,
+} from "../../plugin/handler.ts";
 import { LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
@@ -23,7 +30,15 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
   const last = plugins.at(-1);
   if (last === undefined) return undefined;
   let next: Next = noNextPlugin(last.name);
-  for (const plugin of [...plugins].reverse()) next = link(plugin, next, onPanic);
+  let row: ReviewRow | undefined;
+  for (const { name, handle } of [...plugins].reverse()) {
+    const link = new Link(name, onPanic);
+    const nested = linked(link, handle, next);
+    row = isReviewer(handle)
+      ? { inner: row?.inner ?? next, nested, steps: [...(row?.steps ?? []), { link, handle }] }
+      : undefined;
+    next = row === undefined ? nested : reviewed(row);
+  }
   return next;
 }
 
@@ -59,77 +74,125 @@ function noNextPlugin(name: string): Next {
   return () => new Failure(Rcode.SERVFAIL, error);
 }
 
-function link({ name, handle }: ChainPlugin, next: Next, onPanic: PanicObserver): Next {
-  function panicked(cause: unknown, query: Query): Failure {
-    const panic = new PluginPanic(name, cause);
-    onPanic(name, panic, query);
+/** A plugin's place in the chain. */
+class Link implements ChainLink {
+  readonly name: string;
+  readonly steps = StepRow.empty();
+  readonly #onPanic: PanicObserver;
+
+  constructor(name: string, onPanic: PanicObserver) {
+    this.name = name;
+    this.#onPanic = onPanic;
+  }
+
+  follow(after: Review, outcome: Outcome, query: Query): Outcome {
+    try {
+      return this.settled(after(outcome, query), query);
+    } catch (error) {
+      return this.panicked(error, query);
+    }
+  }
+
+  /** As {@link follow}, of what the link behind this one gave at once: who hands it on as it is needs no second look. */
+  review(review: Review, outcome: Outcome, query: Query): Outcome {
+    try {
+      const made = review(outcome, query);
+      return made === outcome ? made : this.settled(made, query);
+    } catch (error) {
+      return this.panicked(error, query);
+    }
+  }
+
+  settled(outcome: Outcome, query: Query): Outcome {
+    if (!isOutcome(outcome)) return this.panicked(new TypeError("handler returned no outcome"), query);
+    if (outcome.kind !== "dropped" && outcome.plugin === undefined) outcome.plugin = this.name;
+    return query.wasRenamed && outcome.kind === "reply" ? this.#readdressed(outcome, query) : outcome;
+  }
+
+  panicked(cause: unknown, query: Query): Failure {
+    const panic = new PluginPanic(this.name, cause);
+    this.#onPanic(this.name, panic, query);
     const failure = new Failure(Rcode.SERVFAIL, panic);
-    failure.plugin = name;
+    failure.plugin = this.name;
     return failure;
   }
 
-  function settled(outcome: Outcome, query: Query): Outcome {
-    if (!isOutcome(outcome)) return panicked(new TypeError("handler returned no outcome"), query);
-    if (outcome.kind !== "dropped" && outcome.plugin === undefined) outcome.plugin = name;
-    return query.wasRenamed && outcome.kind === "reply" ? readdressed(outcome, query) : outcome;
-  }
-
   /** The plugin asked something else on the query's behalf: from here on its question is the query's again. */
-  function readdressed(reply: Reply, query: Query): Outcome {
+  #readdressed(reply: Reply, query: Query): Outcome {
     try {
       reply.answerFor(query);
       return reply;
     } catch (error) {
-      return panicked(error, query);
+      return this.panicked(error, query);
     }
   }
+}
 
+function linked(link: Link, handle: Handler, next: Next): Next {
   function traced(query: Query): Outcome | Promise<Outcome> {
     const { trace, spans } = query;
-    trace?.enter(name, query);
-    const span = spans?.enter(name) ?? 0;
+    trace?.enter(link.name, query);
+    const span = spans?.enter(link.name) ?? 0;
     const outcome = handle(query, next);
     if (!(outcome instanceof Promise)) {
-      trace?.leave(name, describeOutcome(outcome));
+      trace?.leave(link.name, describeOutcome(outcome));
       spans?.leave(span, outcome);
       return outcome;
     }
     return outcome.then((later) => {
-      trace?.leave(name, describeOutcome(later));
+      trace?.leave(link.name, describeOutcome(later));
       spans?.leave(span, later);
       return later;
     });
   }
 
-  const self: ChainLink = {
-    steps: StepRow.empty(),
-    follow(after, outcome, query) {
-      try {
-        return settled(after(outcome, query), query);
-      } catch (error) {
-        return panicked(error, query);
-      }
-    },
-  };
-
   return (query) => {
     const outer = query.link;
-    query.link = self;
+    query.link = link;
     let outcome: Outcome | Promise<Outcome>;
     try {
       outcome = query.trace === undefined && query.spans === undefined ? handle(query, next) : traced(query);
     } catch (error) {
       query.link = outer;
-      return panicked(error, query);
+      return link.panicked(error, query);
     }
     query.link = outer;
-    if (!(outcome instanceof Promise)) return settled(outcome, query);
+    if (!(outcome instanceof Promise)) return link.settled(outcome, query);
     // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
     if (outcome === query.pending) return outcome;
-    const watched = LateOutcome.of(query, outcome, (error) => panicked(error, query));
-    watched.add(self, unchanged);
+    const watched = LateOutcome.of(query, outcome, (error) => link.panicked(error, query));
+    watched.add(link, unchanged);
     query.pending = watched;
     return watched;
+  };
+}
+
+/** Plugins in a row that only look at outcomes. */
+interface ReviewRow {
+  /** What stands behind the last of them. */
+  readonly inner: Next;
+  /** The same row, one inside of the other, for who wants to know which plugin a query is in. */
+  readonly nested: Next;
+  /** The one nearest to `inner` first. */
+  readonly steps: readonly { readonly link: Link; readonly handle: Reviewer }[];
+}
+
+/** One call in place of one inside of the other: the plugins of the usual Corefile in front of `cache` only look at answers. */
+function reviewed({ inner, nested, steps }: ReviewRow): Next {
+  return (query) => {
+    if (query.trace !== undefined || query.spans !== undefined) return nested(query);
+    let outcome = inner(query);
+    for (const { link, handle } of steps) {
+      if (!(outcome instanceof Promise)) {
+        outcome = link.review(handle.review, outcome, query);
+        continue;
+      }
+      const outer = query.link;
+      query.link = link;
+      outcome = afterNext(outcome, query, handle.reviewLate);
+      query.link = outer;
+    }
+    return outcome;
   };
 }
 
