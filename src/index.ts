@@ -115,7 +115,10 @@ async function requireSoundCorefile(source: CorefileSource, options: Configurati
   await readConfiguration(source, options);
   const { corefile, diagnostics } = await inspectConfiguration(source, options);
   if (corefile.blocks.length > 0) return;
-  throw new ConfigurationError(diagnostics, `${source.file}: there is no server block, so nothing to serve`);
+  throw new ConfigurationError(
+    diagnostics,
+    `${source.file}: there is no server block, so there is nothing to serve`,
+  );
 }
 
 async function registryOf(options: CreateServerOptions, folder: string): Promise<PluginRegistry> {

@@ -138,7 +138,7 @@ test("the server logs the same warnings, one line each, at start and reload", as
   const corefile = (port: PortOf) => `.:${port("dns")} {\n bind 127.0.0.1\n erratic\n whoami\n}\n`;
   await using server = await Portolan.start(corefile);
   const expected =
-    /^\[WARNING\] Corefile:4:2: warning: 'whoami' is never reached: 'erratic' \(Corefile:3:2\) answers every query that could come here$/m;
+    /^\[WARNING\] Corefile:4:2: warning: 'whoami' is never reached: 'erratic' \(Corefile:3:2\) answers every query that gets this far$/m;
   assert.match(server.log, expected);
   assert.match(await server.reload(), expected);
 });
@@ -251,7 +251,7 @@ test("the Corefile of a chart's values is checked where they have it", async (t)
   );
   assert.match(
     places[0][4],
-    /^'hosts' has no fallthrough, so 'forward' \(values\.yaml:11:15\) behind it is never asked$/,
+    /^'hosts' has no fallthrough, so 'forward' \(values\.yaml:11:15\) after it never gets a query$/,
   );
   const people = await runPortolan(["check", "values.yaml"], { cwd });
   assert.match(

@@ -111,7 +111,7 @@ describe("createServer", () => {
 
   test("a Corefile that cannot run, or serves nothing, is an error at once", async () => {
     for (const [corefile, message] of [
-      ["", /^Corefile: there is no server block, so nothing to serve$/],
+      ["", /^Corefile: there is no server block, so there is nothing to serve$/],
       ["# nothing\n(snippet) {\n whoami\n}\n", /there is no server block/],
       [". {\n whoima\n}\n", /^Corefile:2:2: error: Unknown directive 'whoima'/],
     ] as const)

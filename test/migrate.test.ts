@@ -58,7 +58,7 @@ test("a Corefile of 2018 starts, serves, and names what to write today", {
   assert.deepEqual(
     warnings.map((line) => line.replace(/^.*warning: /, "")),
     [
-      "'upstream' in 'kubernetes' was removed in CoreDNS 1.7.0: leave it out, names that lead outside are always looked up through this server",
+      "'upstream' in 'kubernetes' was removed in CoreDNS 1.7.0: delete it, external names are always resolved through this server",
       "'resyncperiod' in 'kubernetes' was removed in CoreDNS 1.7.0: leave it out, changes of the cluster are watched",
       `'proxy' was removed in CoreDNS 1.5.0: write 'forward . ${address}'`,
       "'proxy' was removed in CoreDNS 1.5.0: write 'forward global 127.0.0.1:1'",

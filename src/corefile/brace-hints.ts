@@ -26,7 +26,7 @@ export class BraceHints {
   notes(): string[] {
     const notes = this.#suspects.map(
       (token) =>
-        `${quoteText(token.text)} at ${formatPlace(token.span)} is one word: a brace counts only if it stands alone`,
+        `${quoteText(token.text)} at ${formatPlace(token.span)} is one word: a brace counts only as a separate word`,
     );
     if (this.#misaligned !== undefined) notes.push(this.#misaligned);
     return notes;

@@ -1,15 +1,14 @@
 /** Codes of this folder's diagnostics, each with what it says. A code is never given another meaning. */
 export const corefileDiagnosticCodes = {
-  COREFILE_BRACE_ON_NEXT_LINE:
-    "an opening brace stands at the start of a line, apart from what it belongs to",
+  COREFILE_BRACE_ON_NEXT_LINE: "an opening brace is at the start of a line instead of after its directive",
   COREFILE_CLOSING_BRACE_NOT_ON_OWN_LINE: "a closing brace shares its line with a directive",
-  COREFILE_DIRECTIVE_OUTSIDE_BLOCK: "a directive stands outside of a server block",
+  COREFILE_DIRECTIVE_OUTSIDE_BLOCK: "a directive is outside a server block",
   COREFILE_DUPLICATE_KEY: "two server blocks, or one twice, have the same scheme, zone and port",
   COREFILE_EMPTY_KEY: "a key of a server block is empty",
   COREFILE_ENVIRONMENT_ENDLESS: "environment variables refer to each other without end",
   COREFILE_ENVIRONMENT_UNSET: "an environment variable is not set and counts as empty",
   COREFILE_EXTRA_COMMA: "a brace follows the comma after a key",
-  COREFILE_GLOBAL_OPTIONS_PLACE: "global options stand behind a server block",
+  COREFILE_GLOBAL_OPTIONS_PLACE: "global options come after a server block",
   COREFILE_IMPORT_ARGUMENT: "an imported text asks for an argument that its import does not give",
   COREFILE_IMPORT_GLOB: "an import pattern has more wildcards than allowed",
   COREFILE_IMPORT_LIMIT: "imports go on without end, or are too many",
@@ -17,7 +16,7 @@ export const corefileDiagnosticCodes = {
   COREFILE_IMPORT_NOT_FOUND: "a file or snippet to import does not exist",
   COREFILE_IMPORT_SYNTAX: "an import has no argument, an empty one, or one that nothing uses",
   COREFILE_IMPORT_UNREADABLE: "a file to import exists but cannot be read",
-  COREFILE_INVALID_PORT: "the port of a key is no port, or a range of ports is no range",
+  COREFILE_INVALID_PORT: "the port or port range of a key is invalid",
   COREFILE_INVALID_ZONE: "the zone of a key is not a domain name, or not a network",
   COREFILE_KEY_IS_DIRECTIVE_NAME: "a zone has the name of a directive",
   COREFILE_MISSING_CLOSING_BRACE: "a block is not closed",
@@ -37,7 +36,7 @@ export const corefileDiagnosticCodes = {
   COREFILE_UNKNOWN_DIRECTIVE: "a directive does not exist",
   COREFILE_UNKNOWN_SCHEME: "the scheme of a key does not exist",
   COREFILE_UNTERMINATED_QUOTE: "a quotation mark is not closed",
-  COREFILE_UNUSUAL_ZONE: "the zone of a key is possible, but hardly what was meant",
+  COREFILE_UNUSUAL_ZONE: "the zone of a key is valid but probably not intended",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type CorefileDiagnosticCode = keyof typeof corefileDiagnosticCodes;

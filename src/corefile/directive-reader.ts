@@ -200,15 +200,15 @@ export class DirectiveReader {
       this.#error(
         "COREFILE_CLOSING_BRACE_NOT_ON_OWN_LINE",
         brace.span,
-        `${UNEXPECTED_CLOSING_BRACE}: on this line it counts to ${name}, not to the server block`,
-        { expected: "the brace that closes a server block on a line of its own", notes: this.hints.notes() },
+        `${UNEXPECTED_CLOSING_BRACE}: on this line it belongs to ${name}, not to the server block`,
+        { expected: "the brace that closes a server block on its own line", notes: this.hints.notes() },
       );
     } else {
       this.#options.sink.warning(
         "COREFILE_CLOSING_BRACE_NOT_ON_OWN_LINE",
         brace.span,
         `CoreDNS takes this brace for an argument of ${name} in most directives and refuses the file`,
-        { expected: "each option and each closing brace on a line of its own" },
+        { expected: "each option and each closing brace on its own line" },
       );
     }
   }
@@ -231,7 +231,7 @@ export class DirectiveReader {
     this.#error("COREFILE_UNKNOWN_DIRECTIVE", name.span, `Unknown directive ${quoteText(name.text)}`, {
       expected:
         suggestion === undefined && notes.length === 0
-          ? "the name of a directive; options of a directive stand between braces behind it"
+          ? "the name of a directive; its options go in braces after it"
           : undefined,
       suggestion,
       notes,
@@ -243,7 +243,7 @@ export class DirectiveReader {
     const block = `the server block of ${quoteText(open.heading.text)} at ${formatPlace(open.heading.span)}`;
     if (open.brace === undefined) {
       return [
-        `${quoteText(name.text)} looks like the key of a server block, but ${block} has no braces and so takes in all that follows`,
+        `${quoteText(name.text)} looks like the key of a server block, but ${block} has no braces, so it includes everything that follows`,
         "keys on several lines need a comma at the end of every line but the last",
       ];
     }
@@ -285,7 +285,7 @@ export class DirectiveReader {
   }
 
   #reportBraceOnNextLine(brace: Token, name: Token): void {
-    const message = `the brace belongs to ${quoteText(name.text)} but stands on a line of its own`;
+    const message = `the brace belongs to ${quoteText(name.text)} but is on its own line`;
     this.#error("COREFILE_BRACE_ON_NEXT_LINE", brace.span, message, {
       expected: `the brace on the same line: ${quoteText(`${name.raw} ... {`)}`,
     });

@@ -102,7 +102,7 @@ describe("snippets", () => {
     assert.deepEqual(messages, ["COREFILE_IMPORT_NOT_FOUND: File to import not found: a"]);
     assert.deepEqual(diagnostics[0]?.notes, [
       "looked for 'etc/a'",
-      "snippet 'a' is declared at etc/Corefile:4:1: it must stand before its imports",
+      "snippet 'a' is declared at etc/Corefile:4:1: it must come before its imports",
     ]);
   });
 
@@ -410,11 +410,11 @@ describe("import arguments", () => {
         "etc/Corefile": "(s) {\n log {args[1]} {args[x]} {args.-1}\n}\n. {\n import s a b\n import s a\n}",
       }).messages,
       [
-        "COREFILE_IMPORT_ARGUMENT: '{args[x]}' is no import argument",
-        "COREFILE_IMPORT_ARGUMENT: '{args.-1}' is no import argument",
+        "COREFILE_IMPORT_ARGUMENT: '{args[x]}' is not an import argument",
+        "COREFILE_IMPORT_ARGUMENT: '{args.-1}' is not an import argument",
         "COREFILE_IMPORT_ARGUMENT: '{args[1]}' has no value: the import at etc/Corefile:6:2 gives 1 argument(s)",
-        "COREFILE_IMPORT_ARGUMENT: '{args[x]}' is no import argument",
-        "COREFILE_IMPORT_ARGUMENT: '{args.-1}' is no import argument",
+        "COREFILE_IMPORT_ARGUMENT: '{args[x]}' is not an import argument",
+        "COREFILE_IMPORT_ARGUMENT: '{args.-1}' is not an import argument",
       ],
     );
   });

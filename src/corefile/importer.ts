@@ -66,7 +66,7 @@ export class Importer {
         heading.span,
         `redeclaration of previously declared snippet ${name}`,
         {
-          expected: "each snippet to have a name of its own",
+          expected: "a different name for each snippet",
           notes: [`the snippet is first declared at ${formatPlace(before.heading.span)}`],
         },
       );
@@ -239,7 +239,7 @@ export class Importer {
     const heading = this.#headings.get(name);
     if (heading === undefined) return [];
     return [
-      `snippet ${quoteText(name)} is declared at ${formatPlace(heading.span)}: it must stand before its imports`,
+      `snippet ${quoteText(name)} is declared at ${formatPlace(heading.span)}: it must come before its imports`,
     ];
   }
 

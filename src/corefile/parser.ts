@@ -123,7 +123,7 @@ class Parser {
     }
     const { tooFaultyAt } = this.#stream;
     if (tooFaultyAt !== undefined) {
-      this.#error("COREFILE_TOO_MANY_ERRORS", tooFaultyAt, "after so many errors the rest is not read");
+      this.#error("COREFILE_TOO_MANY_ERRORS", tooFaultyAt, "too many errors: the rest is not checked");
     }
     return {
       corefile: { globalOptions: this.#globalOptions, blocks: this.#blocks, files: this.#importer.files },
@@ -220,7 +220,7 @@ class Parser {
     this.#sink.warning(
       "COREFILE_BRACE_ON_NEXT_LINE",
       token.span,
-      `the brace belongs to ${quoteText(key.text)} but stands on a line of its own`,
+      `the brace belongs to ${quoteText(key.text)} but is on its own line`,
       { expected: `the brace on the same line: ${quoteText(`${key.raw} {`)}` },
     );
     return token;
@@ -266,8 +266,8 @@ class Parser {
   /** What the options add is a directive from here on. */
   #readGlobalOptions(brace: Token): void {
     if (this.#blocks.length > 0) {
-      this.#error("COREFILE_GLOBAL_OPTIONS_PLACE", brace.span, "global options stand behind a server block", {
-        expected: "this block at the top of the file",
+      this.#error("COREFILE_GLOBAL_OPTIONS_PLACE", brace.span, "global options come after a server block", {
+        expected: "this block at the beginning of the file",
       });
     }
     const { directives } = this.#reader.readBody({ brace, heading: brace, level: 1 });
@@ -357,7 +357,7 @@ class Parser {
     this.#error(
       "COREFILE_DIRECTIVE_OUTSIDE_BLOCK",
       first.span,
-      `directive ${quoteText(first.text)} stands outside of a server block`,
+      `directive ${quoteText(first.text)} is outside a server block`,
       {
         expected: "the directive between the braces of a server block, as in '. {'",
         notes: [...notes, ...this.#reader.hints.notes()],

@@ -242,9 +242,9 @@ describe("unusual zones", () => {
   const unusual: [key: string, text: string, message: RegExp, suggestion?: string][] = [
     ["127.0.0.1:53", "dns://127.0.0.1.:53", /^127\.0\.0\.1 is taken for a domain name, not for an address$/],
     ["tls://fe80::1", "tls://fe80:.:1", /^fe80::1 is taken for a domain name, not for an address$/],
-    ["10.0.0.0/33", "dns://10.0.0.0/33.:53", /because it is no network$/],
-    ["10.0.0/8", "dns://10.0.0/8.:53", /because it is no network$/],
-    ["2001:db8::/129", "dns://2001:db8::/129.:53", /because it is no network$/],
+    ["10.0.0.0/33", "dns://10.0.0.0/33.:53", /because it is not a network$/],
+    ["10.0.0/8", "dns://10.0.0/8.:53", /because it is not a network$/],
+    ["2001:db8::/129", "dns://2001:db8::/129.:53", /because it is not a network$/],
     ["example.org::53", "dns://example.org:.:53", /the character ':' is part of the zone's name/],
     ["example.org:dns", "dns://example.org:dns.:53", /the character ':' is part of the zone's name/],
     ["a.org,b.org", "dns://a.org,b.org.:53", /the character ',' is part/],

@@ -154,8 +154,7 @@ class KeyResolver {
     }
     const message = `cannot serve ${text} - it is already defined`;
     this.#sink.error("COREFILE_DUPLICATE_KEY", key.span, message, {
-      expected:
-        "each zone and port once; server blocks may share one if each has a 'bind' or a 'view' of its own",
+      expected: "each zone and port once; server blocks may share one if each has its own 'bind' or 'view'",
       notes: [`it is first defined at ${formatPlace(before)}`],
     });
     return false;

@@ -164,7 +164,7 @@ export class TokenStream {
       const where = frame.importedAt === undefined ? "" : ` at ${formatPlace(frame.importedAt)}`;
       const message =
         index === undefined
-          ? `${quoteText(placeholder)} is no import argument`
+          ? `${quoteText(placeholder)} is not an import argument`
           : `${quoteText(placeholder)} has no value: the import${where} gives ${frame.args.length} argument(s)`;
       this.#options.sink.error("COREFILE_IMPORT_ARGUMENT", span, message, {
         expected: "{args[0]} for the first argument after the name, {args[1]} for the second, and so on",
@@ -190,7 +190,7 @@ export class TokenStream {
       if (this.#reportedUnset.has(place)) continue;
       this.#reportedUnset.add(place);
       const notes = name.includes(":")
-        ? ["there is no syntax for a default: all of it is the variable's name"]
+        ? ["defaults are not supported: the whole text is the variable's name"]
         : [];
       const message = `environment variable ${quoteText(name)} is not set and counts as empty`;
       this.#options.sink.warning("COREFILE_ENVIRONMENT_UNSET", span, message, { notes });

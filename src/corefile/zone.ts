@@ -38,7 +38,7 @@ export function unusualZone(
     };
   }
   if (/^[\d.]+\/\d*$|^[\da-f:.]*:[\da-f:.]*\/\d*$/i.test(text)) {
-    return { message: `${text} is taken for a domain name, because it is no network`, note: NETWORK_NOTE };
+    return { message: `${text} is read as a domain name because it is not a network`, note: NETWORK_NOTE };
   }
   if (!isAscii(text)) {
     const punycode = domainToASCII(text.replace(/\.$/, ""));

@@ -210,7 +210,7 @@ export class Compiler<F> implements PartCompiler<F> {
 
   #pointer(node: Of<"pointer">): Part<F> {
     const { frame } = this.scope;
-    if (frame === undefined) return this.fail("# stands outside of a predicate", node);
+    if (frame === undefined) return this.fail("# is outside a predicate", node);
     const part = (type: Type, slot: number): Part<F> => ({
       node,
       type,

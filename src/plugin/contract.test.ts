@@ -174,10 +174,7 @@ test("of a directive that may stand several times, the last one counts where it 
   });
   const plugin = PluginTest.of(last, "sample 1\nsample 2");
   assert.deepEqual(plugin.configs, [{ size: 2 }]);
-  assert.match(
-    plugin.warnings.join(),
-    /2:1: warning: 'sample' stands again in line 3: only the last one counts/,
-  );
+  assert.match(plugin.warnings.join(), /2:1: warning: 'sample' is repeated on line 3: only the last counts/);
   assert.throws(() => PluginTest.of(last, "sample x\nsample 2"), ConfigRefused);
 });
 

@@ -161,7 +161,7 @@ export type Bootstrap = ReadonlyMap<string, readonly string[]>;
 export async function resolveTargets(
   targets: readonly Target[],
   lookup: HostLookup,
-  bootstrap: Bootstrap = new Map(),
+  bootstrap?: Bootstrap,
 ): Promise<Place[]> {
   const resolved = await Promise.all(targets.map((word) => placesOf(word, lookup, bootstrap)));
   const places = new Map<string, Place>();
@@ -186,7 +186,7 @@ export async function examineTargets(targets: readonly Target[]): Promise<void> 
   for (const file of files) await resolveTargets([file], nobody);
 }
 
-async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap): Promise<Place[]> {
+async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap): Promise<Place[]> {
   const { scheme, serverName, path } = word;
   const at = (address: UpstreamAddress): Place => ({
     address,
@@ -220,13 +220,17 @@ async function placesOf(word: Target, lookup: HostLookup, bootstrap: Bootstrap):
       ],
     });
   const { name, spelled, port } = host;
-  let found = bootstrap.get(name.toLowerCase().toString());
+  let found = bootstrap?.get(name.toLowerCase().toString());
   try {
     found ??= await lookup(name);
   } catch (error) {
     throw new SetupError(
       `failed to resolve "${text}": ${error instanceof Error ? error.message : String(error)}${asFile}`,
-      { notes: ["name its IP address, or say with 'resolver' who knows the name"] },
+      {
+        notes: [
+          `write its IP address${bootstrap === undefined ? "" : ", or name a server that knows it with 'resolver'"}`,
+        ],
+      },
     );
   }
   return found

@@ -195,7 +195,7 @@ function oldOption(block: ServerBlock, directive: Directive, old: Directive): Ol
             `targets of CNAME records are looked up through this server, and no more through ${old.args.map(({ text }) => text).join(" ")}`,
           ]
         : [];
-    const advice = "leave it out, names that lead outside are always looked up through this server";
+    const advice = "delete it, external names are always resolved through this server";
     return [{ ...word, deprecated: "1.4.0", ignored: "1.5.0", removed: "1.7.0", losses, advice }];
   }
   if (option === "resyncperiod" && plugin === "kubernetes") {

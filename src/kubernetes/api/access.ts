@@ -78,7 +78,7 @@ export function inClusterAccess(environment: Environment, folder = SERVICE_ACCOU
   if (host === "" || port === "") {
     throw new ClusterAccessError(
       "in-cluster configuration",
-      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is no pod of a cluster; " +
+      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this process does not run in a pod; " +
         "name a cluster with 'kubeconfig FILE' or 'endpoint URL', or files with 'manifests PATH'",
     );
   }

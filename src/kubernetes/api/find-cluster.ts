@@ -39,7 +39,7 @@ async function readKubeconfig(file: string): Promise<string> {
     return await readTextFile(file);
   } catch (error) {
     throw new SetupError(`kubeconfig ${file}: ${fileFault(error)}`, {
-      notes: ["leave 'kubeconfig' out for the cluster that this is a pod of"],
+      notes: ["omit 'kubeconfig' to use the cluster that this pod runs in"],
     });
   }
 }

@@ -21,6 +21,8 @@ export async function orSetupError(task: () => Promise<void>): Promise<void> {
     await task();
   } catch (error) {
     if (!(error instanceof ManifestPathError)) throw error;
-    throw new SetupError(error.message, { notes: ["'manifests' takes files and folders with YAML or JSON"] });
+    throw new SetupError(error.message, {
+      notes: ["'manifests' takes YAML or JSON files, and directories of them"],
+    });
   }
 }

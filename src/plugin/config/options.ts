@@ -55,7 +55,7 @@ export function option<A extends ArgumentTable>(args: A): Option<ArgumentsOf<A> 
       const [first] = occurrences;
       const last = occurrences.at(-1);
       if (first !== undefined && last !== undefined && first !== last) {
-        const text = `'${first.name.text}' stands again in line ${last.name.span.line}: only the last one counts`;
+        const text = `'${first.name.text}' is repeated on line ${last.name.span.line}: only the last counts`;
         context.report.warning("PLUGIN_OPTION_REPEATED", first.name.span, text);
       }
       return all.at(-1);

@@ -109,7 +109,7 @@ export function directive<A extends ArgumentTable = EmptyTable, O extends Option
             "this plugin can only be used once per Server Block",
             {
               notes: [
-                `the first "${occurrence.name.text}" stands in line ${occurrences[0]?.name.span.line ?? 0}; join the two`,
+                `the first '${occurrence.name.text}' is on line ${occurrences[0]?.name.span.line ?? 0}: merge the two`,
               ],
             },
           );
@@ -170,7 +170,7 @@ function readArguments(
 function warnOfOthers(occurrences: readonly Directive[], report: DiagnosticSink): void {
   const last = occurrences.at(-1)?.name;
   for (const { name } of occurrences.slice(0, -1)) {
-    const text = `'${name.text}' stands again in line ${last?.span.line}: only the last one counts`;
+    const text = `'${name.text}' is repeated on line ${last?.span.line}: only the last counts`;
     report.warning("PLUGIN_REPEATED", name.span, text);
   }
 }

@@ -32,7 +32,7 @@ test("warns when every address is excepted: the block listens nowhere", () => {
   const { settings, warnings } = PluginTest.of(bind, "bind lo {\n except lo\n}");
   assert.deepEqual(settings.listenHosts, []);
   assert.equal(settings.listensNowhere, true);
-  assert.match(warnings.join("\n"), /2:1: warning: no address is left: this server block listens nowhere/);
+  assert.match(warnings.join("\n"), /2:1: warning: no address is left, so this server block listens nowhere/);
 });
 
 for (const [text, code, message] of [

@@ -33,8 +33,8 @@ export default definePlugin({
     settings.listenHosts = hosts;
     settings.listensNowhere = hosts.length === 0;
     if (settings.listensNowhere) {
-      report.warning("BIND_NO_ADDRESS", span, "no address is left: this server block listens nowhere", {
-        notes: ["'except' takes away all that 'bind' gives, or the interface has no address"],
+      report.warning("BIND_NO_ADDRESS", span, "no address is left, so this server block listens nowhere", {
+        notes: ["'except' removes every address of 'bind', or the interface has no address"],
       });
     }
   },

@@ -65,7 +65,7 @@ test("a lookup of the server's own does not limit the reply to the client", asyn
 test("warns of a second line", () => {
   assert.match(
     PluginTest.of(bufsize, "bufsize 1400\nbufsize 600").warnings.join("\n"),
-    /'bufsize' stands 2 times: only the first one counts/,
+    /'bufsize' appears 2 times: only the first counts/,
   );
 });
 

@@ -13,7 +13,7 @@ export default definePlugin({
   config: merged(directive({ args: { size: optional(size, DEFAULT_SIZE) }, occurrences: "each" })),
   configure(lines, _settings, { report, span }) {
     if (lines.length < 2) return;
-    const message = `'bufsize' stands ${lines.length} times: only the first one counts`;
+    const message = `'bufsize' appears ${lines.length} times: only the first counts`;
     report.warning("PLUGIN_REPEATED", span, message);
   },
   create: ([first]) => ({ handle: limitUdpSize(first?.size ?? DEFAULT_SIZE) }),

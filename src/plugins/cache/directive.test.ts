@@ -129,7 +129,7 @@ test("without zones the cache is for the zones of its block", () => {
 test("of repeated lines the last one counts, and a warning tells", () => {
   const { settings, warnings } = read("cache {\n success 2000\n success 3000\n}");
   assert.equal(settings.success.capacity, 2816);
-  assert.match(warnings.join("\n"), /'success' stands again in line 4: only the last one counts/);
+  assert.match(warnings.join("\n"), /'success' is repeated on line 4: only the last counts/);
 });
 
 test("a TTL that no record has is no bound", () => {

@@ -44,7 +44,7 @@ test("leaves an earlier deadline alone, and gives its own to derived queries", (
 test("warns of a second line", () => {
   assert.match(
     PluginTest.of(cancel, "cancel 1h\ncancel 1s").warnings.join("\n"),
-    /2:1: warning: 'cancel' stands again in line 3: only the last one counts/,
+    /2:1: warning: 'cancel' is repeated on line 3: only the last counts/,
   );
 });
 

@@ -87,7 +87,7 @@ test("opens all classes for its listener", () => {
 test("warns of a second line", () => {
   assert.match(
     PluginTest.of(chaos, "chaos v1\nchaos v2").warnings.join("\n"),
-    /2:1: warning: 'chaos' stands 2 times: only the first one counts/,
+    /2:1: warning: 'chaos' appears 2 times: only the first counts/,
   );
 });
 

@@ -13,7 +13,7 @@ export default definePlugin({
   allClasses: true,
   configure(lines, _settings, { report, span }) {
     if (lines.length < 2) return;
-    const message = `'chaos' stands ${lines.length} times: only the first one counts`;
+    const message = `'chaos' appears ${lines.length} times: only the first counts`;
     report.warning("PLUGIN_REPEATED", span, message);
   },
   create([first], { version, machine, random }) {

@@ -7,9 +7,9 @@ for (const [text, code, message] of [
   [
     "console :8184",
     "CONSOLE_WITHOUT_TOKEN",
-    /open to every address of the machine, and the console asks for no password/,
+    /makes the console reachable on every address of this machine without a password/,
   ],
-  ["console 10.0.0.1:8184", "CONSOLE_WITHOUT_TOKEN", /open to 10\.0\.0\.1/],
+  ["console 10.0.0.1:8184", "CONSOLE_WITHOUT_TOKEN", /reachable on 10\.0\.0\.1 without a password/],
   ["console 8184", "PLUGIN_BAD_VALUE", /'8184' is not an address with a port/],
   ["console {\n fleet a\n}", "PLUGIN_BAD_VALUE", /'a' is not a host with a port/],
 ] as const) {

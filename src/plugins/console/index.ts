@@ -38,10 +38,10 @@ export default definePlugin({
       report.error(
         "CONSOLE_WITHOUT_TOKEN",
         at(),
-        `'${address}' is open to ${host === "" ? "every address of the machine" : host}, and the console asks for no password`,
+        `'${address}' makes the console reachable on ${host === "" ? "every address of this machine" : host} without a password`,
         {
-          expected: "a loopback address, or 'token_file FILE' with a token that readers have to know",
-          notes: ["a console on 127.0.0.1 is reached with 'kubectl port-forward pod/NAME 8184'"],
+          expected: "a loopback address, or 'token_file FILE' with a token that clients must send",
+          notes: ["to reach a console on 127.0.0.1, run 'kubectl port-forward pod/NAME 8184'"],
         },
       );
     },

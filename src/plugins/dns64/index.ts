@@ -31,7 +31,7 @@ export default definePlugin({
     occurrences: "last",
     check({ given, prefix: other }, report, at) {
       if (given === undefined || other === undefined) return;
-      const message = `the prefix stands on the line of 'dns64' as well: '${other}' counts`;
+      const message = `the line of 'dns64' has a prefix too: '${other}' counts`;
       report.warning("PLUGIN_OPTION_REPEATED", at("prefix"), message);
     },
   }),

@@ -43,11 +43,7 @@ export default definePlugin({
       if (target.listens && target.isTls && tls === undefined)
         report.error("PLUGIN_BAD_VALUE", at(), "'dnstap listen tls://…' needs 'tls CERT KEY'");
       if (skipverify && !target.isTls)
-        report.warning(
-          "DNSTAP_SKIPVERIFY",
-          at("skipverify"),
-          "'skipverify' says nothing where there is no tls://",
-        );
+        report.warning("DNSTAP_SKIPVERIFY", at("skipverify"), "'skipverify' has no effect without tls://");
     },
   }),
   create: ({ words, ...rest }, site) => {

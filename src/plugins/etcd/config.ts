@@ -74,7 +74,7 @@ const declared = directive({
       report.error("PLUGIN_BAD_VALUE", at("min-lease-ttl"), message);
     }
     if (values.upstream.length > 0) {
-      const message = "'upstream' has no effect: names that lead outside are looked up through this server";
+      const message = "'upstream' has no effect: external names are resolved through this server";
       report.warning("PLUGIN_OPTION_IGNORED", at("upstream"), message);
     }
     if (values.read_through && values.skydns_config) {

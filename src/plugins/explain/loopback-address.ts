@@ -19,9 +19,9 @@ export function loopbackAddress(): Value<string> {
 }
 
 function problem(word: string, host: string): string {
-  const whom = host === "" ? "every address of the machine" : `${host}, which is no loopback address`;
+  const whom = host === "" ? "every address of this machine" : `${host}, which is not a loopback address`;
   return (
-    `'${word}' would be open to ${whom}: explain asks for no password, tells how the server is configured, and has it ` +
-    "ask others, so it answers its own machine alone"
+    `'${word}' would make explain reachable on ${whom}: it has no password, shows the configuration and sends queries, ` +
+    "so it answers only on loopback addresses"
   );
 }

@@ -59,13 +59,23 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
     occurrences: "each",
     check(config, report, at) {
       if (config.update !== undefined && config.zones.zones.length !== 1)
-        report.error("FILE_UPDATE_ZONES", at("update"), "a file that takes updates serves one zone", {
-          expected: "one zone behind the file",
-        });
+        report.error(
+          "FILE_UPDATE_ZONES",
+          at("update"),
+          "a file that accepts updates can serve only one zone",
+          {
+            expected: "one zone after the file",
+          },
+        );
       if (config.update === undefined && config.journal !== undefined)
-        report.error("FILE_JOURNAL_UNUSED", at("journal"), "'journal' is for zones that take updates", {
-          expected: "'update' with the keys that may change the zone",
-        });
+        report.error(
+          "FILE_JOURNAL_UNUSED",
+          at("journal"),
+          "'journal' is only for zones that accept updates",
+          {
+            expected: "'update' with the keys that can change the zone",
+          },
+        );
     },
   }),
 );

@@ -67,7 +67,7 @@ test("of several directives the first that has rules counts", async () => {
   const text = "header {\n}\nheader {\n response set ra\n}\nheader {\n response set aa\n}";
   const running = PluginTest.of(header, text);
   assert.equal((await running.ask({ name: "a.", next: answering({}) })).reply.flags, RA);
-  assert.match(running.warnings.join("\n"), /'header' stands 2 times: only the first one counts/);
+  assert.match(running.warnings.join("\n"), /'header' appears 2 times: only the first counts/);
 });
 
 test("warns that rd is not changed in a response", () => {

@@ -65,7 +65,7 @@ export default definePlugin({
         expected: "a line such as: response set ra",
       });
     } else if (withRules > 1) {
-      const message = `'header' stands ${withRules} times: only the first one counts`;
+      const message = `'header' appears ${withRules} times: only the first counts`;
       report.warning("PLUGIN_REPEATED", span, message);
     }
   },

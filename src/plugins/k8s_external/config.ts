@@ -39,14 +39,14 @@ export const config = directive({
   check(values, report, at) {
     const apex = values.apex.toLowerCase();
     if (apex.isRoot || values.zones.zones.some((zone) => !fits(zone, apex))) {
-      report.error("K8S_EXTERNAL_BAD_APEX", at("apex"), `'${apex}' cannot stand in front of each zone`, {
+      report.error("K8S_EXTERNAL_BAD_APEX", at("apex"), `'${apex}' cannot be prepended to every zone`, {
         expected: "a name relative to the zones, such as dns",
       });
     } else if (values.zones.zones.every((zone) => isReverseZone(zone))) {
       report.warning(
         "K8S_EXTERNAL_NO_FORWARD_ZONE",
         at(),
-        "all zones are reverse zones, and the names of services would have to stand in one of them",
+        "all zones are reverse zones, so there is no zone for the names of Services",
         { expected: "at least one zone such as example.org" },
       );
     }

@@ -251,9 +251,9 @@ test("nothing in a query or a label can end the line", async () => {
 for (const [text, warning, lines] of [
   ['log "{type} {name}"', /2:5: warning: a single argument is a name[\s\S]*log \. "\{type\} \{name\}"/, 0],
   ["log {common}", /warning: a single argument is a name, not a format/, 0],
-  ['log . "x {json}"', /2:7: warning: '\{json\}' is a format of its own/, 1],
-  ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: no query belongs to it/, 1],
-  [`log ${"a".repeat(64)}`, /is not a name: no query belongs to it/, 0],
+  ['log . "x {json}"', /2:7: warning: '\{json\}' is a complete format/, 1],
+  ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: it matches no query/, 1],
+  [`log ${"a".repeat(64)}`, /is not a name: it matches no query/, 0],
 ] as const) {
   test(`warns of ${text.slice(0, 30)}, and starts`, async () => {
     assert.match(PluginTest.of(log, text).warnings.join("\n"), warning);

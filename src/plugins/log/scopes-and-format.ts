@@ -28,18 +28,14 @@ export function scopesAndFormat(): Argument<ScopesAndFormat> {
       const scopes = names.flatMap((token) => {
         const scope = Name.tryParse(token.text);
         if (scope !== undefined) return [scope];
-        report.warning(
-          "PLUGIN_BAD_ZONE",
-          token.span,
-          `'${token.text}' is not a name: no query belongs to it`,
-        );
+        report.warning("PLUGIN_BAD_ZONE", token.span, `'${token.text}' is not a name: it matches no query`);
         return [];
       });
       if (hasFormat && last.text !== JSON_FORMAT && last.text.includes(JSON_FORMAT))
         report.warning(
           "LOG_JSON_IN_FORMAT",
           last.span,
-          "'{json}' is a format of its own, and no part of one",
+          "'{json}' is a complete format and cannot be part of one",
           {
             expected: `the word alone: log . ${JSON_FORMAT}`,
           },

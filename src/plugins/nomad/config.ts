@@ -41,7 +41,7 @@ const declared = directive({
   occurrences: "each",
   check(config, report, at) {
     if (config.token !== undefined && config.token_file !== undefined)
-      report.error("PLUGIN_BAD_VALUE", at("token_file"), "'token' and 'token_file' exclude each other");
+      report.error("PLUGIN_BAD_VALUE", at("token_file"), "'token' and 'token_file' cannot be used together");
   },
 });
 

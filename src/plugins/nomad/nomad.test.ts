@@ -256,7 +256,7 @@ for (const [text, message] of [
   ["nomad {\naddress\n}", /unexpected line ending/],
   ["nomad {\naddress ftp://x\n}", /'ftp:\/\/x' is not the URL of a Nomad agent/],
   ["nomad {\nttl 3601\n}", /'3601' is not a whole number from 0 to 3600/],
-  ["nomad {\ntoken a\ntoken_file b\n}", /'token' and 'token_file' exclude each other/],
+  ["nomad {\ntoken a\ntoken_file b\n}", /'token' and 'token_file' cannot be used together/],
   ["nomad {\nfoo\n}", /unknown property 'foo'/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

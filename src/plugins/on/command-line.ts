@@ -19,8 +19,8 @@ export function commandLine(): Argument<Command> {
       const words = splitCommandLine(line);
       const { report } = cursor.context;
       if (words === undefined) {
-        report.error("ON_UNTERMINATED_QUOTE", first.span, `a quote of the command does not end: ${line}`, {
-          expected: "each ' and \" twice, or behind a backslash",
+        report.error("ON_UNTERMINATED_QUOTE", first.span, `unterminated quote in the command: ${line}`, {
+          expected: "each ' and \" in pairs, or escaped with a backslash",
         });
         return INVALID;
       }

@@ -23,7 +23,7 @@ export default definePlugin({
     occurrences: "each",
     check({ event }, report, at) {
       if (event === "certrenew")
-        report.warning("ON_EVENT_NEVER", at(), "'certrenew' never happens here: the command will not run");
+        report.warning("ON_EVENT_NEVER", at(), "'certrenew' never occurs: the command does not run");
     },
   }),
   create: ({ event, command }, site) =>

@@ -148,7 +148,7 @@ describe("configuration", () => {
   test("an event that never happens is a warning", () => {
     assert.match(
       PluginTest.of(on, "on certrenew true").warnings.join(),
-      /2:1: warning: 'certrenew' never happens here: the command will not run/,
+      /2:1: warning: 'certrenew' never occurs: the command does not run/,
     );
   });
 
@@ -156,7 +156,7 @@ describe("configuration", () => {
     ["on", "PLUGIN_ARGUMENT_MISSING", /Wrong argument count or unexpected line ending after 'on'/],
     ["on startup", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending after 'startup'/],
     ["on start true", "PLUGIN_BAD_VALUE", /2:4: error: Wrong event name or event not supported: 'start'/],
-    ["on startup sh -c 'true", "ON_UNTERMINATED_QUOTE", /a quote of the command does not end: sh -c 'true/],
+    ["on startup sh -c 'true", "ON_UNTERMINATED_QUOTE", /unterminated quote in the command: sh -c 'true/],
     ["on startup &", "ON_NO_COMMAND", /no command contained in '&'/],
     ['on startup ""', "ON_NO_COMMAND", /no command contained in ''/],
     ["on startup true {\n now\n}", "PLUGIN_UNKNOWN_PROPERTY", /unknown property 'now'/],

@@ -66,13 +66,13 @@ async function readIdentity(
   const prefix = "tls_server_config.";
   refuseOthers(path, prefix, options, [...TLS_OPTIONS, ...WITHOUT_EFFECT, "client_allowed_sans"]);
   if (list(options.client_allowed_sans).length > 0)
-    throw new Error(`${path}: '${prefix}client_allowed_sans' is not in this version of Portolan`);
+    throw new Error(`${path}: '${prefix}client_allowed_sans' is not supported by this version of Portolan`);
   const files: string[] = [];
   const text = async (option: "cert" | "key" | "client_ca"): Promise<string | undefined> => {
     const file = string(options[`${option}_file`]);
     if (file === "") return string(options[option]) || undefined;
     if (string(options[option]) !== "")
-      throw new Error(`${path}: '${prefix}${option}' and '${prefix}${option}_file' exclude each other`);
+      throw new Error(`${path}: '${prefix}${option}' and '${prefix}${option}_file' cannot be used together`);
     const found = resolve(dirname(path), file);
     files.push(found);
     return readTextFile(found);
@@ -123,7 +123,7 @@ function refuseOthers(
   if (other === undefined) return;
   if (prefix === "" && other === "basic_auth_users")
     throw new Error(
-      `${path}: 'basic_auth_users' is not in this version of Portolan; client_auth_type lets clients in by certificate`,
+      `${path}: 'basic_auth_users' is not supported by this version of Portolan; client_auth_type lets clients in by certificate`,
     );
   throw new Error(`${path}: unknown option '${prefix}${other}'`);
 }

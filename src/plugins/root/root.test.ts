@@ -19,7 +19,7 @@ test("of several lines the last one counts, and a warning says so", () => {
   assert.equal(instances.length, 1);
   assert.match(
     warnings.join("\n"),
-    /Corefile:2:1: warning: 'root' stands again in line 3: only the last one counts/,
+    /Corefile:2:1: warning: 'root' is repeated on line 3: only the last counts/,
   );
 });
 

@@ -68,13 +68,13 @@ const declared = directive({
       report.warning(
         "PLUGIN_OPTION_IGNORED",
         at("aws_access_key"),
-        "'aws_access_key' puts a secret into the Corefile: a role, the environment or a file serve as well",
+        "'aws_access_key' puts a secret in the Corefile: use a role, the environment or a credentials file instead",
       );
     if (key !== undefined && credentials !== undefined)
       report.error(
         "PLUGIN_BAD_VALUE",
         at("credentials"),
-        "'credentials' and 'aws_access_key' exclude each other",
+        "'credentials' and 'aws_access_key' cannot be used together",
       );
   },
 });

@@ -66,7 +66,7 @@ export default definePlugin({
       const place = readCollector(words);
       if (typeof place !== "string") {
         if (tls !== undefined && place.url.protocol !== "https:")
-          report.warning("TRACE_TLS", at("tls"), "'tls' says nothing where the endpoint is no https://");
+          report.warning("TRACE_TLS", at("tls"), "'tls' has no effect: the endpoint is not https://");
         return;
       }
       report.error("PLUGIN_BAD_VALUE", at(), place, {

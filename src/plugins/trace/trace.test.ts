@@ -54,7 +54,7 @@ for (const [text, message] of [
 
 test("warns of 'tls' where nothing is encrypted", () => {
   const running = PluginTest.of(trace, "trace otlp http://tracer:4318 {\n tls ca.pem\n}");
-  assert.match(running.warnings.join(), /3:2: warning: 'tls' says nothing where the endpoint is no https/);
+  assert.match(running.warnings.join(), /3:2: warning: 'tls' has no effect: the endpoint is not https/);
 });
 
 /** A plugin under test whose traces are seen where they become exemplars. */

@@ -228,9 +228,9 @@ async function configureBlock(
       report.error(
         "PLUGIN_UNAVAILABLE",
         directive.name.span,
-        `directive '${name}' is not in this version of Portolan`,
+        `directive '${name}' is not supported by this version of Portolan`,
         {
-          notes: ["docs/compatibility.md lists what is there"],
+          notes: ["docs/compatibility.md lists what is supported"],
         },
       );
       continue;
@@ -274,7 +274,7 @@ function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
   report.error(
     "SCHEME_UNAVAILABLE",
     key.span,
-    `${key.scheme}:// listeners are not in this version of Portolan`,
+    `${key.scheme}:// listeners are not supported by this version of Portolan`,
     {
       expected: `a key without scheme, or with one of ${servedSchemes.map((scheme) => `${scheme}://`).join(", ")}`,
     },
@@ -299,7 +299,7 @@ function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSi
         const message = `cannot serve ${text} - zone overlap listener capacity with ${text}`;
         report.error("KEY_OVERLAP", key.span, message, {
           notes: [
-            "one block listens on all addresses, the other on addresses of its own: give both a bind, or neither",
+            "one block listens on all addresses, the other on some of them: give both a bind, or neither",
           ],
         });
       }

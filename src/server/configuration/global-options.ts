@@ -62,7 +62,7 @@ function readOption(
   const entry = { name: name.text, module: module.text, external };
   if (relation === undefined || neighbour === undefined) return { name, entry, place: undefined };
   if (relation.text !== "before" && relation.text !== "after")
-    return refuse(relation, `'${relation.text}' is no place`);
+    return refuse(relation, `'${relation.text}' is not a position`);
   return { name, entry, place: { relation: relation.text, name: neighbour.text } };
 }
 

@@ -29,7 +29,7 @@ export function reportQuic(
         key.span,
         `'proxyproto' does nothing for ${key.scheme}:// listeners`,
         {
-          notes: ["what a proxy puts in front of QUIC datagrams is not read: they are lost"],
+          notes: ["a datagram with a proxy's header is not valid QUIC and is lost"],
         },
       );
     if (certified.has(place(key))) continue;

@@ -16,8 +16,8 @@ export const aclAllowsNothing: LintRule = {
       report.warning(
         aclAllowsNothing.code,
         denial.name.span,
-        `'${denial.name.text}' is for every query of this server block: nothing behind it answers`,
-        { expected: "an 'allow' line in front of it, or 'type' or 'net' on this line" },
+        `'${denial.name.text}' matches every query of this server block: nothing after it answers`,
+        { expected: "an 'allow' line before it, or 'type' or 'net' on this line" },
       );
     }
   },

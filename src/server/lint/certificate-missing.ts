@@ -25,7 +25,7 @@ export const certificateMissing: LintRule = {
         if (spoken === undefined || places.every((at) => encrypted.has(at))) continue;
         const text = `${scheme}:// on port ${port} is ${spoken}: no server block there has a 'tls'`;
         report.warning(certificateMissing.code, span, text, {
-          expected: "a 'tls' with certificate and key, unless a proxy in front ends TLS",
+          expected: "'tls' with a certificate and key, unless a proxy terminates TLS",
         });
       }
     }

@@ -13,15 +13,20 @@ export const clusterMissing: LintRule = {
       for (const { name, args } of directives) {
         if (name.text === "k8s_external" && clusters.length === 0) {
           const text = "'k8s_external' finds no 'kubernetes' in its server block: the server will not start";
-          report.warning(clusterMissing.code, name.span, text, { expected: "a 'kubernetes' beside it" });
+          report.warning(clusterMissing.code, name.span, text, {
+            expected: "a 'kubernetes' in the same server block",
+          });
         }
         const source = args.at(-1);
         if (name.text !== "autopath" || source?.text !== "@kubernetes") continue;
         if (clusters.length === 0) {
           const text = "'autopath' finds no 'kubernetes' in its server block: it does nothing";
-          report.warning(clusterMissing.code, source.span, text, { expected: "a 'kubernetes' beside it" });
+          report.warning(clusterMissing.code, source.span, text, {
+            expected: "a 'kubernetes' in the same server block",
+          });
         } else if (!clusters.some(knowsPods)) {
-          const text = "'autopath' does nothing: 'kubernetes' does not know the pods that ask";
+          const text =
+            "'autopath' does nothing: without 'pods verified', 'kubernetes' does not know which pod sends a query";
           const expected = "the line 'pods verified' in the block of 'kubernetes'";
           report.warning(clusterMissing.code, source.span, text, { expected });
         }

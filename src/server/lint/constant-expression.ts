@@ -25,7 +25,7 @@ export const constantExpression: LintRule = {
             constantExpression.code,
             args[0]?.span ?? name.span,
             value === true
-              ? "this expression is true for every query, so it says nothing"
+              ? "this expression is true for every query, so it has no effect"
               : `this expression is never true: ${consequence(directive)}`,
             { expected: "a condition about the query, such as incidr(client_ip(), '10.0.0.0/8')" },
           );

@@ -1,40 +1,34 @@
 /** Plugins for CoreDNS that live outside of it: who uses one is told what it is, and what takes its place here. */
 
-const OWN = "nothing here does the same, so write a plugin of your own (docs/plugins.md)";
-const RESOLVER = "run a resolver such as Unbound beside this server, and forward to it";
+const OWN = "no built-in plugin does the same; write your own (docs/plugins.md)";
+const RESOLVER = "run a resolver such as Unbound and forward to it";
 const BLOCK_LISTS = "'acl' blocks clients, 'hosts' and 'template' answer for single names and whole zones";
 const ZONE_FILES = "'file' and 'auto' serve zone files, 'etcd' serves keys of etcd";
-const LIMITS = "'forward' has max_concurrent; limits for clients need a plugin of your own (docs/plugins.md)";
+const LIMITS = "'forward' has max_concurrent; limits for each client need your own plugin (docs/plugins.md)";
 
 /** What to do instead, by name. */
 const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ["ads", BLOCK_LISTS],
   ["alias", "'template' and 'rewrite' answer under another name"],
-  [
-    "alternate",
-    "'forward' goes on to another upstream with 'failover', and to another 'forward' with 'next'",
-  ],
+  ["alternate", "'failover' in 'forward' tries another upstream, and 'next' another 'forward'"],
   ["amazondns", "'forward' to the resolver of the VPC"],
   ["blocklist", BLOCK_LISTS],
   ["dnsredir", "a server block for each set of zones, with a 'forward' of its own"],
   ["dockerdiscovery", OWN],
   ["ens", OWN],
-  ["fanout", "'forward' asks several upstreams one after the other, by 'policy'"],
+  ["fanout", "'forward' queries several upstreams one after another, in the order of 'policy'"],
   ["filter", BLOCK_LISTS],
   ["finalize", "'rewrite' changes names in replies"],
-  ["git", "'auto' reads zone files from a folder: have git-sync keep it"],
-  ["gslb", "'loadbalance' with weights chooses among addresses"],
-  ["ipecho", "'template' makes answers from patterns of names"],
-  ["ipin", "'template' makes answers from patterns of names"],
+  ["git", "'auto' reads zone files from a directory that git-sync can update"],
+  ["gslb", "'loadbalance weighted' chooses among addresses"],
+  ["ipecho", "'template' builds answers from name patterns"],
+  ["ipin", "'template' builds answers from name patterns"],
   ["k8s_event", OWN],
   [
     "k8s_gateway",
-    "'k8s_external' answers for Services that have external addresses; not for Ingress or Gateway",
+    "'k8s_external' answers for Services with external addresses, but not for Ingress or Gateway",
   ],
-  [
-    "kubenodes",
-    "'kubernetes' answers for services and pods; nodes need a plugin of your own (docs/plugins.md)",
-  ],
+  ["kubenodes", "'kubernetes' answers for services and pods; nodes need your own plugin (docs/plugins.md)"],
   ["kubernetai", "a server block with 'kubernetes' for the zone of each cluster"],
   ["lighthouse", "'kubernetes' with 'multicluster' answers for imported services"],
   ["mdns", OWN],
@@ -43,15 +37,15 @@ const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
   ["netbox", OWN],
   ["pdsql", ZONE_FILES],
   ["ratelimit", LIMITS],
-  ["records", "'file' takes the same records from a zone file, 'hosts' takes addresses on the spot"],
+  ["records", "put the records in a zone file for 'file', or addresses in 'hosts'"],
   ["recursor", RESOLVER],
   ["redis", ZONE_FILES],
   ["redisc", "'cache' keeps answers in memory"],
   ["rrl", LIMITS],
-  ["split", "'view' chooses server blocks by what the client is"],
+  ["split", "'view' selects a server block by the client's address"],
   ["tailscale", OWN],
   ["unbound", RESOLVER],
-  ["warnlist", "'log' with a format of your own shows who asks for what"],
+  ["warnlist", "'log' with a custom format shows which client asks for what"],
   ["wgsd", OWN],
 ]);
 
@@ -59,6 +53,6 @@ const REPLACEMENTS: ReadonlyMap<string, string> = new Map([
 export const externalPlugins: ReadonlyMap<string, string> = new Map(
   [...REPLACEMENTS].map(([name, instead]) => [
     name,
-    `'${name}' is an external plugin of CoreDNS, which is not built in; ${instead}`,
+    `'${name}' is an external CoreDNS plugin that is not built in: ${instead}`,
   ]),
 );

@@ -21,7 +21,7 @@ export const fallthroughMissing: LintRule = {
         report.warning(
           fallthroughMissing.code,
           barrier.directive.name.span,
-          `'${barrier.name}' has no fallthrough, so ${mention(hidden)} behind it is never asked`,
+          `'${barrier.name}' has no fallthrough, so ${mention(hidden)} after it never gets a query`,
           { expected: `the line 'fallthrough' in the block of '${barrier.name}'` },
         );
       }
@@ -39,7 +39,7 @@ export const fallthroughMissing: LintRule = {
         report.warning(
           fallthroughMissing.code,
           keeper.directive.name.span,
-          `'kubernetes' denies every address of ${zones} that is not the cluster's: ${mention(first.asked)} is never asked`,
+          `'kubernetes' denies every address in ${zones} outside the cluster: ${mention(first.asked)} never gets a query for them`,
           { expected: `the line 'fallthrough ${zones}' in the block of 'kubernetes'` },
         );
       }

@@ -20,7 +20,7 @@ export const forwardLoop: LintRule = {
         report.warning(
           forwardLoop.code,
           edge.token.span,
-          `'${edge.token.text}' is this server itself, which forwards '${edge.zone}' there again: a loop`,
+          `'${edge.token.text}' is this server itself: forwarding '${edge.zone}' to it is a loop`,
           { expected: "the address of another server" },
         );
       }

@@ -36,14 +36,14 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "whoami behind forward",
       corefile: ". {\n whoami\n forward . 192.0.2.53\n}",
       warnings: [
-        "LINT_UNREACHABLE Corefile:2:2: warning: 'whoami' is never reached: 'forward' (Corefile:3:2) answers every query that could come here",
+        "LINT_UNREACHABLE Corefile:2:2: warning: 'whoami' is never reached: 'forward' (Corefile:3:2) answers every query that gets this far",
       ],
     },
     {
       title: "the narrow forward behind the wide one",
       corefile: ". {\n forward . 192.0.2.53\n forward example.org 192.0.2.54\n}",
       warnings: [
-        "LINT_UNREACHABLE Corefile:3:2: warning: 'forward' is never reached: 'forward' (Corefile:2:2) answers every query that could come here",
+        "LINT_UNREACHABLE Corefile:3:2: warning: 'forward' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
       ],
     },
     {
@@ -60,7 +60,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "next goes on to a forward, and to nothing else",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n forward . 192.0.2.54\n whoami\n}",
       warnings: [
-        "LINT_UNREACHABLE Corefile:6:2: warning: 'whoami' is never reached: 'forward' (Corefile:2:2) answers every query that could come here",
+        "LINT_UNREACHABLE Corefile:6:2: warning: 'whoami' is never reached: 'forward' (Corefile:2:2) answers every query that gets this far",
       ],
     },
     {
@@ -72,7 +72,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "whoami behind erratic",
       corefile: ". {\n erratic\n whoami\n}",
       warnings: [
-        "LINT_UNREACHABLE Corefile:3:2: warning: 'whoami' is never reached: 'erratic' (Corefile:2:2) answers every query that could come here",
+        "LINT_UNREACHABLE Corefile:3:2: warning: 'whoami' is never reached: 'erratic' (Corefile:2:2) answers every query that gets this far",
       ],
     },
   ],
@@ -81,7 +81,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "k8s_external keeps the names of its zones",
       corefile: "example.org {\n k8s_external\n kubernetes cluster.local\n forward . 192.0.2.1\n}",
       warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'k8s_external' has no fallthrough, so 'forward' (Corefile:4:2) behind it is never asked",
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'k8s_external' has no fallthrough, so 'forward' (Corefile:4:2) after it never gets a query",
       ],
     },
     {
@@ -93,14 +93,14 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "hosts before forward",
       corefile: ". {\n hosts {\n  192.0.2.1 a.example\n }\n forward . 192.0.2.53\n}",
       warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:5:2) behind it is never asked",
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:5:2) after it never gets a query",
       ],
     },
     {
       title: "hosts written behind forward runs before it all the same",
       corefile: ". {\n forward . 192.0.2.53\n hosts\n}",
       warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) behind it is never asked",
+        "LINT_FALLTHROUGH_MISSING Corefile:3:2: warning: 'hosts' has no fallthrough, so 'forward' (Corefile:2:2) after it never gets a query",
       ],
     },
     {
@@ -117,7 +117,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "a cluster that keeps all reverse names",
       corefile: ". {\n kubernetes cluster.local in-addr.arpa ip6.arpa\n forward . 192.0.2.53\n}",
       warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'kubernetes' denies every address of in-addr.arpa. ip6.arpa. that is not the cluster's: 'forward' (Corefile:3:2) is never asked",
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'kubernetes' denies every address in in-addr.arpa. ip6.arpa. outside the cluster: 'forward' (Corefile:3:2) never gets a query for them",
       ],
     },
     {
@@ -130,7 +130,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       corefile:
         '. {\n template IN ANY {\n  answer "{{ .Name }} 60 IN A 192.0.2.1"\n }\n forward . 192.0.2.53\n}',
       warnings: [
-        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'template' has no fallthrough, so 'forward' (Corefile:5:2) behind it is never asked",
+        "LINT_FALLTHROUGH_MISSING Corefile:2:2: warning: 'template' has no fallthrough, so 'forward' (Corefile:5:2) after it never gets a query",
       ],
     },
     {
@@ -146,7 +146,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       corefile:
         ". {\n kubernetes cluster.local {\n  fallthrough\n }\n hosts /etc/hosts cluster.local {\n  fallthrough\n }\n}",
       warnings: [
-        "LINT_RUN_ORDER Corefile:2:2: warning: 'hosts' (Corefile:5:2) runs before 'kubernetes', though it is written behind it: its answers win",
+        "LINT_RUN_ORDER Corefile:2:2: warning: 'hosts' (Corefile:5:2) runs before 'kubernetes', although it is listed after it: its answers win",
       ],
     },
     {
@@ -166,7 +166,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "a block of its own takes the cluster's zone",
       corefile: ". {\n kubernetes cluster.local\n forward . 192.0.2.53\n}\ncluster.local {\n whoami\n}",
       warnings: [
-        "LINT_ZONE_SHADOWED Corefile:2:13: warning: names in 'cluster.local.' never come to this 'kubernetes': the server block of 'cluster.local.' takes them",
+        "LINT_ZONE_SHADOWED Corefile:2:13: warning: names in 'cluster.local.' never reach this 'kubernetes': the server block of 'cluster.local.' gets them",
       ],
     },
     {
@@ -190,15 +190,15 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "forward for a zone of other blocks",
       corefile: "example.org {\n forward example.net 192.0.2.53\n}",
       warnings: [
-        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:10: warning: 'forward' never answers: no query of this server block is for 'example.net.'",
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:10: warning: 'forward' never answers: this server block gets no queries for 'example.net.'",
       ],
     },
     {
       title: "one of several zones",
       corefile: "example.org {\n hosts /etc/hosts example.net example.org 192.0.2.0/24\n}",
       warnings: [
-        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:19: warning: 'hosts' never answers for this zone: no query of this server block is for 'example.net.'",
-        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:43: warning: 'hosts' never answers for this zone: no query of this server block is for '2.0.192.in-addr.arpa.'",
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:19: warning: 'hosts' never answers for this zone: this server block gets no queries for 'example.net.'",
+        "LINT_ZONE_OUTSIDE_BLOCK Corefile:2:43: warning: 'hosts' never answers for this zone: this server block gets no queries for '2.0.192.in-addr.arpa.'",
       ],
     },
     { title: "a wider zone", corefile: "example.org {\n forward . 192.0.2.53\n}", warnings: [] },
@@ -234,7 +234,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "next with nothing to go on to",
       corefile: ". {\n forward . 192.0.2.53 {\n  next NXDOMAIN\n }\n}",
       warnings: [
-        "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'next' has no effect: no other 'forward' stands behind this one",
+        "LINT_OPTION_WITHOUT_EFFECT Corefile:3:3: warning: 'next' has no effect: no other 'forward' follows",
       ],
     },
   ],
@@ -243,7 +243,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "to loopback, where the block itself listens",
       corefile: ". {\n forward . 127.0.0.1\n}",
       warnings: [
-        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1' is this server itself, which forwards '.' there again: a loop",
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1' is this server itself: forwarding '.' to it is a loop",
       ],
     },
     {
@@ -251,16 +251,16 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       corefile:
         "a.example:1053 {\n forward . dns://192.0.2.10:1053\n}\nb.example:1054 {\n bind 198.51.100.1\n forward . 198.51.100.1:1054\n}",
       warnings: [
-        "LINT_FORWARD_LOOP Corefile:2:12: warning: 'dns://192.0.2.10:1053' is this server itself, which forwards 'a.example.' there again: a loop",
-        "LINT_FORWARD_LOOP Corefile:6:12: warning: '198.51.100.1:1054' is this server itself, which forwards 'b.example.' there again: a loop",
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: 'dns://192.0.2.10:1053' is this server itself: forwarding 'a.example.' to it is a loop",
+        "LINT_FORWARD_LOOP Corefile:6:12: warning: '198.51.100.1:1054' is this server itself: forwarding 'b.example.' to it is a loop",
       ],
     },
     {
       title: "through two blocks",
       corefile: ".:1053 {\n forward . 127.0.0.1:1054\n}\n.:1054 {\n forward . [::1]:1053\n}",
       warnings: [
-        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1:1054' is this server itself, which forwards '.' there again: a loop",
-        "LINT_FORWARD_LOOP Corefile:5:12: warning: '[::1]:1053' is this server itself, which forwards '.' there again: a loop",
+        "LINT_FORWARD_LOOP Corefile:2:12: warning: '127.0.0.1:1054' is this server itself: forwarding '.' to it is a loop",
+        "LINT_FORWARD_LOOP Corefile:5:12: warning: '[::1]:1053' is this server itself: forwarding '.' to it is a loop",
       ],
     },
     {
@@ -293,7 +293,7 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "pods are not known",
       corefile: ". {\n autopath example.org @kubernetes\n kubernetes cluster.local {\n  pods insecure\n }\n}",
       warnings: [
-        "LINT_CLUSTER_MISSING Corefile:2:23: warning: 'autopath' does nothing: 'kubernetes' does not know the pods that ask",
+        "LINT_CLUSTER_MISSING Corefile:2:23: warning: 'autopath' does nothing: without 'pods verified', 'kubernetes' does not know which pod sends a query",
       ],
     },
     {
@@ -313,9 +313,9 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       title: "durations and options",
       corefile: ". {\n cache 1h\n whoami\n}\nexample.org {\n cache 30 denial\n log all\n whoami\n}",
       warnings: [
-        "LINT_ZONE_NOT_MEANT Corefile:2:8: warning: '1h' is a zone here: 'cache' is for its names",
-        "LINT_ZONE_NOT_MEANT Corefile:6:11: warning: 'denial' is a zone here: 'cache' is for its names",
-        "LINT_ZONE_NOT_MEANT Corefile:7:6: warning: 'all' is a zone here: 'log' is for its names",
+        "LINT_ZONE_NOT_MEANT Corefile:2:8: warning: '1h' is read as a zone: 'cache' applies only to names in it",
+        "LINT_ZONE_NOT_MEANT Corefile:6:11: warning: 'denial' is read as a zone: 'cache' applies only to names in it",
+        "LINT_ZONE_NOT_MEANT Corefile:7:6: warning: 'all' is read as a zone: 'log' applies only to names in it",
       ],
     },
     {

@@ -34,6 +34,6 @@ export function misplacedOptionNotes(blocks: readonly BlockWithOptions[]): Map<s
 }
 
 function misplaced({ name }: Directive, { name: owner, block }: Directive): string {
-  const where = block === undefined ? "between braces behind it" : "into its block";
+  const where = block === undefined ? "in braces after it" : "in its block";
   return `'${name.text}' is an option of '${owner.text}' (${formatPlace(owner.span)}): it belongs ${where}`;
 }

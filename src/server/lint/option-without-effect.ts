@@ -31,7 +31,7 @@ function checkForward(backEnd: BackEnd, behind: readonly BackEnd[], report: Diag
   if (behind.some(({ name }) => name === "forward")) return;
   for (const option of ["next", "next_on_nodata"]) {
     for (const { name } of optionLines(backEnd.directive, option)) {
-      const message = `'${option}' has no effect: no other 'forward' stands behind this one`;
+      const message = `'${option}' has no effect: no other 'forward' follows`;
       report.warning(optionWithoutEffect.code, name.span, message);
     }
   }

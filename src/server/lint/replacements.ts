@@ -5,13 +5,13 @@ import { externalPlugins } from "./external-plugins.ts";
 import type { NearWord } from "./near-word.ts";
 import { placeOf } from "./unknown-words.ts";
 
-const KUBERNETES_TRANSFER = "zone transfers are now a directive of their own: transfer, in the server block";
-const UPSTREAM = "'upstream' was removed: names that lead outside are always looked up through this server";
+const KUBERNETES_TRANSFER = "zone transfers now have their own directive: 'transfer' in the server block";
+const UPSTREAM = "'upstream' was removed: external names are always resolved through this server";
 
 /** What to do instead, by name. */
 export const removedDirectives: ReadonlyMap<string, string> = new Map([
   ["upstream", UPSTREAM],
-  ["reverse", "'reverse' was removed: use 'template', which makes answers from patterns"],
+  ["reverse", "'reverse' was removed: use 'template', which builds answers from patterns"],
 ]);
 
 /** By directive and option. */
@@ -29,7 +29,10 @@ export const removedOptions: ReadonlyMap<string, ReadonlyMap<string, string>> = 
   ],
   ["file", new Map([["transfer", KUBERNETES_TRANSFER]])],
   ["auto", new Map([["transfer", KUBERNETES_TRANSFER]])],
-  ["forward", new Map([["protocol", "'protocol' belonged to 'proxy': use 'force_tcp' or 'prefer_udp'"]])],
+  [
+    "forward",
+    new Map([["protocol", "'protocol' was an option of 'proxy': use 'force_tcp' or 'prefer_udp'"]]),
+  ],
 ]);
 
 /** What to say of each word that has a replacement, by its place. */

@@ -18,9 +18,11 @@ export const runOrder: LintRule = {
         report.warning(
           runOrder.code,
           late.directive.name.span,
-          `${mention(early)} runs before '${late.name}', though it is written behind it: its answers win`,
+          `${mention(early)} runs before '${late.name}', although it is listed after it: its answers win`,
           {
-            notes: ["the order of plugin.cfg counts; write the lines in that order to show that it is meant"],
+            notes: [
+              "plugins run in the order of plugin.cfg: list them in that order if that is what you want",
+            ],
           },
         );
       }

@@ -24,7 +24,7 @@ export const shadowedZone: LintRule = {
           report.warning(
             shadowedZone.code,
             token.span,
-            `names in '${zone}' never come to this '${name}': the server block of '${key.zone}' takes them`,
+            `names in '${zone}' never reach this '${name}': the server block of '${key.zone}' gets them`,
             {
               expected: `the directive in the server block at ${formatPlace(key.span)}, or one server block for both`,
             },

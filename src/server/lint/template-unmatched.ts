@@ -22,8 +22,8 @@ export const templateUnmatched: LintRule = {
           report.warning(
             templateUnmatched.code,
             template.name.span,
-            `this template is never reached: the one at ${formatPlace(barrier.name.span)} lets none of its queries go on`,
-            { expected: "'fallthrough' in the template in front, or this one in front of it" },
+            `this template is never reached: the one at ${formatPlace(barrier.name.span)} passes none of its queries on`,
+            { expected: "'fallthrough' in the earlier template, or this template before it" },
           );
         }
         for (const token of optionLines(template, "match").flatMap(({ args }) => args)) {
@@ -68,7 +68,7 @@ function whyNever(pattern: string): { readonly text: string; readonly expected: 
   if (/(?:^|[^\\])[A-Za-z0-9]\$$/.test(pattern))
     return {
       text: "names end with a dot",
-      expected: String.raw`a dot in front of the $, as in ^www\.example\.org\.$`,
+      expected: String.raw`a dot before the $, as in ^www\.example\.org\.$`,
     };
   const literal = pattern
     .replaceAll(/\\[pP]\{[^}]*\}|\\./g, "")

@@ -4,7 +4,7 @@ import type { LintRule } from "./rule.ts";
 /** A back end behind one that answers everything and lets nothing go. */
 export const unreachable: LintRule = {
   code: "LINT_UNREACHABLE",
-  about: "a plugin stands behind one that answers every query",
+  about: "a plugin comes after one that answers every query",
 
   check(input, report) {
     for (const block of input.blocks) {
@@ -16,12 +16,14 @@ export const unreachable: LintRule = {
         if (barrier.name === hidden.name && barrier.name !== "forward") continue;
         const notes =
           barrier.written > hidden.written && barrier.name !== hidden.name
-            ? [`'${barrier.name}' always runs before '${hidden.name}', whatever their order in the Corefile`]
+            ? [
+                `'${barrier.name}' always runs before '${hidden.name}', regardless of their order in the Corefile`,
+              ]
             : [];
         report.warning(
           unreachable.code,
           hidden.directive.name.span,
-          `'${hidden.name}' is never reached: ${mention(barrier)} answers every query that could come here`,
+          `'${hidden.name}' is never reached: ${mention(barrier)} answers every query that gets this far`,
           { expected: remedy(hidden, barrier), notes },
         );
       }
@@ -44,5 +46,5 @@ export function barrierBefore(hidden: BackEnd, chain: readonly BackEnd[]): BackE
 function remedy(hidden: BackEnd, barrier: BackEnd): string {
   return hidden.name === barrier.name
     ? "the narrower zone first: the first line that fits a name takes it"
-    : `only one of the two, or a zone of its own for '${hidden.name}'`;
+    : `only one of the two, or a separate zone for '${hidden.name}'`;
 }

@@ -3,7 +3,7 @@ import type { LintRule } from "./rule.ts";
 /** Plugins that the global options add, and that stand in no server block: they are not even loaded. */
 export const unusedPlugin: LintRule = {
   code: "LINT_PLUGIN_UNUSED",
-  about: "an added plugin stands in no server block",
+  about: "an added plugin is used in no server block",
 
   check({ blocks, globalOptions }, report) {
     const used = new Set(blocks.flatMap(({ directives }) => directives.map(({ name }) => name.text)));
@@ -17,7 +17,7 @@ export const unusedPlugin: LintRule = {
       reported.add(name.text);
       const message = `no server block uses the plugin '${name.text}': '${module.text}' is not loaded`;
       report.warning(unusedPlugin.code, name.span, message, {
-        expected: `a line '${name.text}' in the server blocks that it is for, or no plugin`,
+        expected: `a line '${name.text}' in the server blocks that need it, or no 'plugin' line`,
       });
     }
   },

@@ -23,8 +23,8 @@ export const viewShadowed: LintRule = {
       report.warning(
         viewShadowed.code,
         own,
-        `no query comes here: the server block at ${formatPlace(place)} takes them all before`,
-        { expected: "blocks with narrower views in front, and the block that takes everything at the end" },
+        `no query gets here: the server block at ${formatPlace(place)} gets them all first`,
+        { expected: "server blocks with narrower views first, and the one that takes everything last" },
       );
     }
   },

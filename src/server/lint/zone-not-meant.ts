@@ -14,7 +14,7 @@ export const zoneNotMeant: LintRule = {
           report.warning(
             zoneNotMeant.code,
             span,
-            `'${text}' is a zone here: '${name.text}' is for its names`,
+            `'${text}' is read as a zone: '${name.text}' applies only to names in it`,
             {
               expected,
             },
@@ -43,10 +43,10 @@ function meantForCache(word: string): string | undefined {
   const seconds = SECONDS.get(unit);
   if (seconds !== undefined) return `a number of seconds: cache ${Number(digits) * seconds}`;
   const isOption = ["success", "denial", "prefetch", "serve_stale", "servfail", "disable"].includes(word);
-  return isOption ? `'${word}' on a line of its own between braces behind 'cache'` : undefined;
+  return isOption ? `'${word}' on its own line in a block after 'cache'` : undefined;
 }
 
 function meantForLog(word: string): string | undefined {
   const isClass = ["success", "denial", "error", "all"].includes(word);
-  return isClass ? `the line 'class ${word}' between braces behind 'log'` : undefined;
+  return isClass ? `the line 'class ${word}' in a block after 'log'` : undefined;
 }

@@ -24,7 +24,7 @@ export const zoneOutsideBlock: LintRule = {
           if (token === undefined || told.has(token) || isPartlyInside(token, claims, outside)) continue;
           told.add(token);
           const consequence = zones.length === 0 ? "never answers" : "never answers for this zone";
-          const message = `'${name}' ${consequence}: no query of this server block is for '${zone}'`;
+          const message = `'${name}' ${consequence}: this server block gets no queries for '${zone}'`;
           report.warning(zoneOutsideBlock.code, token.span, message, { expected });
         }
       }
