@@ -71,7 +71,8 @@ export const conntrack: Rule = (capture) => {
   const filled = entries !== null && most !== null && most > 0 ? entries / most : undefined;
   const since = (name: "dropped" | "droppedEarly" | "notInserted"): number =>
     before === undefined ? 0 : table[name] - before[name];
-  const lost = since("dropped") + since("droppedEarly") + since("notInserted");
+  // The kernel counts the loser of a race as dropped as well (net/netfilter/nf_conntrack_core.c, nf_ct_resolve_clash).
+  const lost = Math.max(since("dropped"), since("notInserted")) + since("droppedEarly");
   const isFull = filled !== undefined && filled >= NEARLY_FULL;
   if (!isFull && lost === 0) return [];
   const isRace = since("notInserted") > 0 && !isFull;
