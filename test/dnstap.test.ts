@@ -105,6 +105,27 @@ test("a certificate that nobody vouches for is refused, and the log says so", { 
   await server.waitForLog(/plugin\/dnstap: No connection to dnstap endpoint: .*certificate/);
 });
 
+test("what is no collector is told of, and answers go on", async () => {
+  await using stack = new AsyncDisposableStack();
+  // A server of something else, such as a web server.
+  const port = await listening(
+    stack,
+    createServer((socket) => socket.on("error", () => undefined).end("HTTP/1.1 400 Bad Request\r\n\r\n")),
+  );
+  await using server = await Portolan.start(
+    (portOf) => `.:${portOf("dns")} {
+    bind 127.0.0.1
+    dnstap tcp://127.0.0.1:${port} full
+    whoami
+}
+`,
+  );
+  await server.waitForLog(
+    /plugin\/dnstap: No connection to dnstap endpoint: it does not speak Frame Streams\n/,
+  );
+  assert.equal((await ask(server, "still.example.")).rcode, 0);
+});
+
 /** The query with an OPT record that takes replies of so many octets. */
 function withEdns(query: Uint8Array, size: number): Uint8Array {
   const opt = Buffer.from([0, 0, 41, size >> 8, size & 255, 0, 0, 0, 0, 0, 0]);

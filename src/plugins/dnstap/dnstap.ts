@@ -239,14 +239,17 @@ export class Dnstap implements PluginInstance, QueryTap {
     socket.once("close", () => {
       if (this.#connecting !== socket) return;
       this.#connecting = undefined;
-      if (this.#isRunning)
-        this.#site.log.error(`No connection to dnstap endpoint: ${failed?.message ?? "it was closed"}`);
+      if (this.#isRunning) this.#complain(failed?.message ?? "it was closed");
     });
     socket.once(isTls ? "secureConnect" : "connect", () => {
       this.#connecting = undefined;
       socket.setTimeout(0);
       this.#adopt(socket);
     });
+  }
+
+  #complain(reason: string): void {
+    this.#site.log.error(`No connection to dnstap endpoint: ${reason}`);
   }
 
   #adopt(socket: Socket): void {
@@ -256,6 +259,7 @@ export class Dnstap implements PluginInstance, QueryTap {
       clock: this.#site.clock,
       onEnd: () => {
         this.#collectors.delete(stream);
+        if (this.#isRunning && !(stream.age >= 0)) this.#complain(stream.failure);
         // One that was there is there again at once, as a rule; else the next tick tries.
         if (this.#isRunning && stream.age >= FLUSH_INTERVAL) this.#connect();
       },

@@ -32,13 +32,14 @@ function octets(hex: string): Buffer {
   return Buffer.from(hex.replaceAll(" ", ""), "hex");
 }
 
-for (const [title, said, isTaken] of [
-  ["without a type", ACCEPT, true],
-  ["with dnstap's type", ACCEPT_DNSTAP, true],
-  ["with another type", ACCEPT_OTHER, false],
-  ["with what is no control frame", "00000005 4711471147", false],
-  ["with a control frame of a megabyte", "00000000 00100000 00000001", false],
+for (const [title, said, failure] of [
+  ["without a type", ACCEPT, ""],
+  ["with dnstap's type", ACCEPT_DNSTAP, ""],
+  ["with another type", ACCEPT_OTHER, "it does not take protobuf:dnstap.Dnstap"],
+  ["with what is no control frame", "00000005 4711471147", "it does not speak Frame Streams"],
+  ["with a control frame of a megabyte", "00000000 00100000 00000001", "it does not speak Frame Streams"],
 ] as const) {
+  const isTaken = failure === "";
   test(`a peer that accepts ${title} is ${isTaken ? "sent data" : "let go"}`, async () => {
     await using stack = new AsyncDisposableStack();
     const clock = new FakeClock();
@@ -52,6 +53,7 @@ for (const [title, said, isTaken] of [
     if (answered === undefined) {
       peer.resume();
       await ended;
+      assert.equal(stream.failure, failure);
     } else {
       const [start] = await answered;
       assert.equal(start.toString("hex", 8, 12), START_TYPE);
@@ -75,7 +77,7 @@ test("a peer that says nothing is let go", async () => {
   assert.equal(socket.destroyed, false);
   clock.advance(1);
   await ended;
-  assert.equal(stream.isOpen, false);
+  assert.deepEqual([stream.isOpen, stream.failure], [false, "it does not answer within 5 s"]);
 });
 
 test("the end waits until the other side has heard of it", async () => {

@@ -24,13 +24,16 @@ export class FrameStream {
   #isOpen = false;
   #openedAt = Number.POSITIVE_INFINITY;
   #isEnding = false;
+  #failure = "it closed the connection before it took data";
 
   /** @param socket connected */
   constructor(socket: Socket, options: FrameStreamOptions) {
     this.#socket = socket;
     this.#options = options;
     // Who connects and says nothing has a place that others want.
-    this.#timer = options.clock.after(HANDSHAKE_PATIENCE, () => socket.destroy());
+    this.#timer = options.clock.after(HANDSHAKE_PATIENCE, () =>
+      this.#fail(`it does not answer within ${HANDSHAKE_PATIENCE / 1000} s`),
+    );
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", () => socket.destroy());
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -51,6 +54,11 @@ export class FrameStream {
 
   get isOpen(): boolean {
     return this.#isOpen;
+  }
+
+  /** Why the other side was never sent data, once the connection is no more. */
+  get failure(): string {
+    return this.#failure;
   }
 
   /** Milliseconds since the other side has first taken data; negative where it never has. */
@@ -75,13 +83,18 @@ export class FrameStream {
     return this.#closed;
   }
 
+  #fail(reason: string): void {
+    this.#failure = reason;
+    this.#socket.destroy();
+  }
+
   #receive(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk]);
     while (this.#received.length >= 8) {
       const length = this.#received.readUInt32BE(4);
       // The other side sends no data, so a frame is a control frame: no length, then its own.
       if (this.#received.readUInt32BE(0) !== 0 || length < 4 || length > MAX_CONTROL) {
-        this.#socket.destroy();
+        this.#fail("it does not speak Frame Streams");
         return;
       }
       if (this.#received.length < 8 + length) return;
@@ -90,7 +103,7 @@ export class FrameStream {
       this.#received = this.#received.subarray(8 + length);
       if (kind === Kind.ACCEPT && !this.#isOpen) {
         if (!acceptsType(fields)) {
-          this.#socket.destroy();
+          this.#fail(`it does not take ${CONTENT_TYPE.toString()}`);
           return;
         }
         this.#timer.cancel();

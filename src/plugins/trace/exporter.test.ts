@@ -173,6 +173,17 @@ test("the oldest spans go when no more may wait, and are counted", async () => {
   assert.deepEqual(bench.bodies.slice(-6), ["a,b,c", "t95", "t96", "t97", "t98", "t99"]);
 });
 
+test("what waits of several server blocks is added up", async () => {
+  const bench = new Bench();
+  const other = new Bench({ metrics: bench.metrics });
+  for (const { exporter } of [bench, other]) exporter.add(trace("a"));
+  const ofBoth = await bench.count("waiting_bytes");
+  await other.exporter.stop();
+  const ofOne = await bench.count("waiting_bytes");
+  assert.ok(ofOne > 0);
+  assert.equal(ofBoth, 2 * ofOne);
+});
+
 test("a stop sends what waits, and waits for no collector that is away", async () => {
   const bench = new Bench();
   bench.exporter.add(trace("a"));

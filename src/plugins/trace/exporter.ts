@@ -44,6 +44,7 @@ export class Exporter {
   #isWaiting = false;
   #hasStopped = false;
   #lastProblem = "";
+  #toldOctets = 0;
 
   constructor(options: ExporterOptions) {
     const { maxOctets, maxSpans, random, metrics } = options;
@@ -51,7 +52,7 @@ export class Exporter {
     this.#queue = new SpanQueue(maxOctets, maxSpans);
     this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, random });
     this.#counters = new ExportCounters(metrics);
-    this.#forgetCollector = metrics.onCollect(() => this.#counters.waiting.set(this.#queue.octets));
+    this.#forgetCollector = metrics.onCollect(() => this.#tellWaiting(this.#queue.octets));
   }
 
   /** @throws SetupError */
@@ -80,7 +81,13 @@ export class Exporter {
     collector.close();
     this.#forgetCollector();
     this.#counters.unsent.add(this.#queue.spans + (this.#unsent?.spans ?? 0));
-    this.#counters.waiting.set(0);
+    this.#tellWaiting(0);
+  }
+
+  /** Every server block that traces has a part of the gauge. */
+  #tellWaiting(octets: number): void {
+    this.#counters.waiting.add(octets - this.#toldOctets);
+    this.#toldOctets = octets;
   }
 
   async #sendRest(): Promise<void> {
@@ -165,7 +172,7 @@ class ExportCounters {
   readonly full: CounterSlot;
   readonly refused: CounterSlot;
   readonly unsent: CounterSlot;
-  readonly waiting: { set(value: number): void };
+  readonly waiting: { add(amount: number): void };
 
   constructor(metrics: MetricsRegistry) {
     this.sent = metrics
