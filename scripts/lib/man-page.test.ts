@@ -17,6 +17,7 @@ function bodyOf(markdown: string): string[] {
 const CASES: readonly [what: string, markdown: string, roff: readonly string[]][] = [
   ["a heading and a paragraph", "## Bad input\n\nOne\ntwo.\n", [".SH BAD INPUT", "One two."]],
   ["words", "`-a` **B** *c* [d](e.md) <f>\n", [".PP", "\\fB\\-a\\fR \\fIB\\fR \\fIc\\fR d <f>"]],
+  ["a code span with a backtick", "``a `b' c`` `d`\n", [".PP", "\\fBa \\(gab\\(aq c\\fR \\fBd\\fR"]],
   ["an address", "[d](https://e.example/f-g)\n", [".PP", "d (https://e.example/f\\-g)"]],
   ["what roff would take for a request", ".a it's\n'b \\c\n", [".PP", "\\&.a it\\(aqs \\(aqb \\ec"]],
   [

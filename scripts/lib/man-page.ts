@@ -2,7 +2,7 @@
  * Manual pages out of the Markdown of this project. A converter of somebody else's would bring a parser for all of Markdown, and takes
  * the first heading for a name without summary, which `man -k` cannot find; our pages have few forms, and each has one here.
  */
-import { type MarkdownBlock, parseMarkdown } from "../../src/cli/help/markdown-blocks.ts";
+import { codeSpanText, type MarkdownBlock, parseMarkdown } from "../../src/cli/help/markdown-blocks.ts";
 
 export interface ManPage {
   /** `portolan-cache`. */
@@ -102,7 +102,9 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
 }
 
 function inline(text: string): string {
-  const parts = text.split(/(`[^`]+`|\*\*[^*]+\*\*|(?<![\w*])\*[^*\s][^*]*\*|!?\[[^\]]*\]\([^)]*\))/);
+  const parts = text.split(
+    /(``.+?``(?!`)|`[^`]+`|\*\*[^*]+\*\*|(?<![\w*])\*[^*\s][^*]*\*|!?\[[^\]]*\]\([^)]*\))/,
+  );
   return parts
     .map((part) => {
       const link = /^!?\[([^\]]*)\]\(([^)]*)\)$/.exec(part);
@@ -110,7 +112,8 @@ function inline(text: string): string {
         const [, words = "", target = ""] = link;
         return /^https?:/.test(target) ? `${inline(words)} (${escapeCode(target)})` : inline(words);
       }
-      if (/^`.+`$/.test(part)) return `\\fB${escapeCode(part.slice(1, -1))}\\fR`;
+      const code = codeSpanText(part);
+      if (code !== undefined) return `\\fB${escapeCode(code)}\\fR`;
       if (/^\*\*.+\*\*$/.test(part)) return `\\fI${escapeText(plain(part.slice(2, -2)))}\\fR`;
       if (/^\*.+\*$/.test(part)) return `\\fI${escapeText(part.slice(1, -1))}\\fR`;
       return escapeText(part);

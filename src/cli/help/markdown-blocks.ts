@@ -89,3 +89,8 @@ function cells(line: string): string[] {
   const inner = line.trim().replace(/^\|/, "").replace(/\|$/, "");
   return inner.split(/(?<!\\)\|/).map((cell) => cell.replaceAll("\\|", "|").trim());
 }
+
+/** @returns what a code span contains; two backticks around it allow single ones inside. Undefined for other text */
+export function codeSpanText(text: string): string | undefined {
+  return /^``(.+)``$/.exec(text)?.[1] ?? /^`([^`]+)`$/.exec(text)?.[1];
+}

@@ -49,6 +49,10 @@ a     b
   );
 });
 
+test("a code span between two backticks may have single ones", () => {
+  assert.equal(renderMarkdown("``a `b' c`` and `d`\n", false, 50), "a `b' c and d\n");
+});
+
 test("a table that does not fit is a list of terms", () => {
   assert.equal(
     renderMarkdown(PAGE.slice(PAGE.indexOf("|")).replace("b", "some long words"), false, 12),

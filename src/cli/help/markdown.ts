@@ -1,7 +1,7 @@
 /** Markdown for a terminal. */
 import { stripVTControlCharacters } from "node:util";
 import { paint, wrapText } from "../terminal.ts";
-import { type MarkdownBlock, parseMarkdown } from "./markdown-blocks.ts";
+import { codeSpanText, type MarkdownBlock, parseMarkdown } from "./markdown-blocks.ts";
 
 /**
  * Headings and bold words stand out, code is indented, paragraphs are broken into lines, and marks of Markdown that only say so are gone.
@@ -88,9 +88,10 @@ function visibleLength(text: string): number {
 
 function inline(text: string, colour: boolean): string {
   return text
-    .split(/(`[^`]+`)/)
+    .split(/(``.+?``(?!`)|`[^`]+`)/)
     .map((part) => {
-      if (/^`.+`$/.test(part)) return colour ? paint(part.slice(1, -1), "cyan") : part.slice(1, -1);
+      const code = codeSpanText(part);
+      if (code !== undefined) return colour ? paint(code, "cyan") : code;
       return part
         .replaceAll(/!?\[([^\]]*)\]\((https?:[^)]+)\)/g, "$1 ($2)")
         .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
