@@ -296,7 +296,8 @@ describe("over HTTP/2", () => {
     const streams = Array.from({ length: 20 }, async () => {
       const stream = session
         .request({ ":method": "POST", ":path": "/dns-query" })
-        .on("error", () => undefined);
+        .on("error", () => undefined)
+        .resume();
       const answered = once(stream, "response") as Promise<[{ readonly ":status"?: number }]>;
       for (let count = 0; count < 40 && !stream.destroyed; count++)
         if (!stream.write(Buffer.alloc(64 * 1024)))

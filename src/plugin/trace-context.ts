@@ -13,6 +13,14 @@ export interface TraceContext {
 /** Headers that a client may name a trace in. */
 export const TRACE_HEADERS: readonly string[] = ["traceparent", "b3", "x-b3-traceid"];
 
+/** All headers that {@link readTraceContext} looks at. */
+export const TRACE_CONTEXT_HEADERS: readonly string[] = [
+  ...TRACE_HEADERS,
+  "x-b3-spanid",
+  "x-b3-sampled",
+  "x-b3-flags",
+];
+
 /** @returns `undefined` where the headers name no trace, or are malformed: a stranger may send anything */
 export function readTraceContext(headers: TraceHeaders): TraceContext | undefined {
   return (

@@ -2,7 +2,6 @@
  * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (CoreDNS facts 1.16), over TLS or with prior knowledge of HTTP/2 in
  * the clear.
  */
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import {
   GrpcProblem,
   GrpcStatus,
@@ -14,8 +13,13 @@ import {
   writePacketHead,
 } from "../lib/grpc-message.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
-import { type ByteStream, type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
-import { Http2Connection, type HttpObserver, type HttpTimeouts } from "./http2-connection.ts";
+import { type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
+import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
+import { encodeFields } from "./http2/hpack-encoder.ts";
+import { Http2Sessions } from "./http2/http2-session.ts";
+import { Http2Stream, type StreamHome } from "./http2/http2-stream.ts";
+import type { RequestHead } from "./http2/request-head.ts";
+import { withTraceHeaders } from "./traced-endpoint.ts";
 import type { ListenTarget, MessageReceiver, Rejection, ReplyPort, Transport } from "./transport.ts";
 
 export interface GrpcOptions
@@ -39,71 +43,65 @@ export async function listenGrpc(
   receiver: MessageReceiver,
   options: GrpcOptions,
 ): Promise<Transport> {
-  const { clock, timeouts, onFault, onTimeout } = options;
+  const sessions = new Http2Sessions({
+    ...options,
+    maxStreams: () => options.maxStreams() || UNBOUNDED_STREAMS,
+    // Clients keep their connections: they go when others need room.
+    timeouts: () => ({ ...options.timeouts(), idle: Number.POSITIVE_INFINITY }),
+    open: (home, id) => new Call(home, id, receiver),
+  });
   return listenForStreams(target, {
     ...options,
     name: "grpc",
-    handshakeTimeout: () => timeouts().read,
-    serve: (stream, heardFrom) =>
-      new Http2Connection(
-        stream,
-        {
-          clock,
-          onFault,
-          onTimeout,
-          maxStreams: () => options.maxStreams() || UNBOUNDED_STREAMS,
-          // Clients keep their connections: they go when others need room.
-          timeouts: () => ({ ...timeouts(), idle: Number.POSITIVE_INFINITY }),
-          onStream: (opened, headers, connection) => {
-            new Call(opened, stream, connection).begin(headers, receiver);
-          },
-        },
-        heardFrom,
-      ),
+    handshakeTimeout: () => options.timeouts().read,
+    serve: (stream, heardFrom) => sessions.serve(stream, heardFrom),
   });
 }
 
+const CONTENT_TYPE = ["content-type", "application/grpc"] as const;
+const OK_BLOCK = encodeFields([[":status", 200], CONTENT_TYPE]);
+const OK_TRAILERS = encodeFields([
+  ["grpc-status", GrpcStatus.OK],
+  ["grpc-message", ""],
+]);
+/** Octets of a header list that clients take in any case. */
+const MAX_STATUS_TEXT = 4096;
+
 /** One call, and the way back to who made it. */
-class Call implements ReplyPort {
-  readonly client: Endpoint;
-  readonly local: Endpoint;
-  readonly #stream: ServerHttp2Stream;
-  readonly #connection: Http2Connection;
+class Call extends Http2Stream implements ReplyPort {
+  protected readonly maxBody = MAX_PACKET;
+  readonly #receiver: MessageReceiver;
+  #client: Endpoint;
   #query: Uint8Array = NO_OCTETS;
   #octets: Uint8Array = NO_OCTETS;
 
-  constructor(stream: ServerHttp2Stream, { client, local }: ByteStream, connection: Http2Connection) {
-    this.client = client;
-    this.local = local;
-    this.#stream = stream;
-    this.#connection = connection;
+  constructor(home: StreamHome, id: number, receiver: MessageReceiver) {
+    super(home, id);
+    this.#receiver = receiver;
+    this.#client = home.stream.client;
   }
 
-  begin(headers: IncomingHttpHeaders, receiver: MessageReceiver): void {
-    const refusal = httpRefusal(headers);
+  get client(): Endpoint {
+    return this.#client;
+  }
+
+  get local(): Endpoint {
+    return this.home.stream.local;
+  }
+
+  begin(head: RequestHead): void {
+    const refusal = httpRefusal(head);
     if (refusal !== undefined) {
-      this.#stream.respond({ ":status": refusal }, { endStream: true });
-      this.#stream.resume();
+      this.home.respond(this, encodeFields([[":status", refusal]]), NO_OCTETS);
       return;
     }
-    const path = String(headers[":path"]);
+    const path = head.pathText;
     if (path !== METHOD) {
       this.#fail(unknownMethod(path));
-      this.#stream.resume();
       return;
     }
-    this.#read((octets) => {
-      this.#connection.requestIsWhole(this.#stream);
-      const message = octets instanceof GrpcProblem ? octets : readPacket(octets);
-      if (message instanceof GrpcProblem) this.#fail(message);
-      else if (message.length < 12)
-        this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns: buffer size too small"));
-      else if (((message[2] as number) & 0x80) !== 0) this.reject("malformed");
-      else {
-        this.#query = message;
-        receiver.receive(message, message.length, this);
-      }
-    });
+    if (head.trace !== undefined) this.#client = withTraceHeaders(this.#client, head.trace);
+    if (this.isWhole) this.whole(NO_OCTETS);
   }
 
   keep(): ReplyPort {
@@ -125,68 +123,58 @@ class Call implements ReplyPort {
   }
 
   reject(_rejection: Rejection): void {
-    this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns request rejected"));
+    if (this.home.settled(this)) this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns request rejected"));
+  }
+
+  protected whole(body: Uint8Array): void {
+    const message = readPacket(body);
+    if (message instanceof GrpcProblem) this.#fail(message);
+    else if (message.length < 12)
+      this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns: buffer size too small"));
+    else if (((message[2] as number) & 0x80) !== 0)
+      this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns request rejected"));
+    else {
+      // What is lent is copied: it is the answer to a query that is dropped.
+      this.#query = message.slice();
+      this.home.asked(this);
+      this.#receiver.receive(message, message.length, this);
+    }
+  }
+
+  protected tooLong(beginning: Uint8Array): void {
+    const length = beginning.length < PREFIX_OCTETS ? MAX_PACKET + 1 : lengthOf(beginning);
+    this.#fail(
+      new GrpcProblem(
+        GrpcStatus.RESOURCE_EXHAUSTED,
+        `grpc: received message larger than max (${length} vs. ${MAX_PACKET})`,
+      ),
+    );
   }
 
   #respond(message: Uint8Array): void {
-    if (!this.#isOpen) return;
-    this.#connection.responseIsSent(this.#stream);
-    this.#stream.on("wantTrailers", () =>
-      this.#stream.sendTrailers({ "grpc-status": "0", "grpc-message": "" }),
-    );
-    this.#stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
-    this.#stream.end(Buffer.concat([writePacketHead(message.length), message]));
+    if (!this.home.settled(this)) return;
+    const packet = Buffer.concat([writePacketHead(message.length), message]);
+    this.home.respond(this, OK_BLOCK, packet, OK_TRAILERS);
   }
 
   #fail({ status, message }: GrpcProblem): void {
-    if (!this.#isOpen) return;
-    this.#connection.responseIsSent(this.#stream);
-    const headers = {
-      ":status": 200,
-      "content-type": "application/grpc",
-      "grpc-status": String(status),
-      "grpc-message": statusText(message),
-    };
-    this.#stream.respond(headers, { endStream: true });
-  }
-
-  get #isOpen(): boolean {
-    return !this.#stream.destroyed && !this.#stream.closed && !this.#stream.headersSent;
-  }
-
-  #read(done: (octets: Uint8Array | GrpcProblem) => void): void {
-    const chunks: Buffer[] = [];
-    let octets = 0;
-    let isDone = false;
-    this.#stream.on("data", (chunk: Buffer) => {
-      octets += chunk.length;
-      if (isDone) return;
-      chunks.push(chunk);
-      if (octets <= MAX_PACKET) return;
-      isDone = true;
-      const message = Buffer.concat(chunks);
-      const length = message.length < PREFIX_OCTETS ? octets : lengthOf(message);
-      done(
-        new GrpcProblem(
-          GrpcStatus.RESOURCE_EXHAUSTED,
-          `grpc: received message larger than max (${length} vs. ${MAX_PACKET})`,
-        ),
-      );
-    });
-    this.#stream.on("end", () => {
-      if (isDone) return;
-      isDone = true;
-      done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    });
+    const block = encodeFields([
+      [":status", 200],
+      CONTENT_TYPE,
+      ["grpc-status", status],
+      ["grpc-message", statusText(message).slice(0, MAX_STATUS_TEXT)],
+    ]);
+    this.home.respond(this, block, NO_OCTETS);
   }
 }
 
 const NO_OCTETS = new Uint8Array(0);
 
 /** The status of HTTP for what is no call of gRPC. */
-function httpRefusal(headers: IncomingHttpHeaders): number | undefined {
-  if (headers[":method"] !== "POST") return 405;
-  return /^application\/grpc($|[+;])/.test(headers["content-type"] ?? "") ? undefined : 415;
+function httpRefusal(head: RequestHead): number | undefined {
+  if (head.isTooLarge) return 431;
+  if (head.method !== "POST") return 405;
+  return /^application\/grpc($|[+;])/.test(head.contentType) ? undefined : 415;
 }
 
 function unknownMethod(path: string): GrpcProblem {

@@ -51,8 +51,7 @@ export class HttpQueries {
   }
 
   ask(message: Uint8Array, client: Endpoint, local: Endpoint, response: HttpResponse): void {
-    // Too short for a header, or a reply: other transports say nothing to these.
-    if (message.length < 12 || ((message[2] as number) & 0x80) !== 0) this.refuse(400, response);
+    if (!isMessage(message, message.length)) this.refuse(400, response);
     else
       this.options.receiver.receive(
         message,
@@ -62,8 +61,7 @@ export class HttpQueries {
   }
 
   refuse(status: number, response: HttpResponse): void {
-    const body = REFUSALS[status] ?? INVALID;
-    const headers = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
+    const { headers, body } = refusal(status);
     this.respond(status, headers, body, response);
   }
 
@@ -79,6 +77,25 @@ export class HttpQueries {
   }
 }
 
+/** Whether a message is worth a look: it has a header, and is no reply. Other transports say nothing to others. */
+export function isMessage(message: Uint8Array, length: number): boolean {
+  return length >= 12 && ((message[2] as number) & 0x80) === 0;
+}
+
+/** For how many seconds a response may be used (RFC 8484 section 5.1). @param wallTime milliseconds since 1970 */
+export function maxAge(reply: Reply, wallTime: number): number {
+  return minimalTtl(reply, responseType(reply, wallTime));
+}
+
+/** What a status that is no success comes with. */
+export function refusal(status: number): {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+} {
+  return { headers: REFUSAL_HEADERS, body: REFUSALS[status] ?? INVALID };
+}
+
+const REFUSAL_HEADERS = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
 const INVALID = Buffer.from("invalid request\n");
 const REFUSALS: Readonly<Record<number, Uint8Array>> = {
   404: Buffer.from("\n"),
@@ -110,7 +127,7 @@ class HttpReplyPort implements ReplyPort {
   }
 
   describe(reply: Reply): void {
-    this.#maxAge = minimalTtl(reply, responseType(reply, this.#queries.options.wallTime()));
+    this.#maxAge = maxAge(reply, this.#queries.options.wallTime());
   }
 
   send(length: number): void {

@@ -3,7 +3,6 @@
  * has a proxy in front.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../lib/clock.ts";
 import { nodeHttp } from "../lib/node-modules.ts";
@@ -13,8 +12,10 @@ import {
   listenForStreams,
   type StreamUser,
 } from "./byte-stream-server.ts";
+import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
 import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
-import { Http2Connection, type HttpObserver, type HttpTimeouts } from "./http2-connection.ts";
+import { DohRequests, DohStream } from "./http2/doh-stream.ts";
+import { Http2Sessions } from "./http2/http2-session.ts";
 import { withTraceHeaders } from "./traced-endpoint.ts";
 import { errorCode, type ListenTarget, type MessageReceiver, type Transport } from "./transport.ts";
 
@@ -40,72 +41,25 @@ export async function listenHttps(
   receiver: MessageReceiver,
   options: HttpsOptions,
 ): Promise<Transport> {
-  const { clock, timeouts, onResponse, onFault, onTimeout } = options;
-  const queries = new HttpQueries({
-    receiver,
-    wallTime: () => clock.wallTime(),
-    onResponse,
-  });
+  const { clock, timeouts, onResponse } = options;
+  const wallTime = (): number => clock.wallTime();
+  const queries = new HttpQueries({ receiver, wallTime, onResponse });
   const http1 = new Http1Server(queries, options);
+  const requests = new DohRequests({ receiver, wallTime, onResponse });
+  const http2 = new Http2Sessions({
+    ...options,
+    maxStreams: () => MAX_STREAMS,
+    open: (home, id) => new DohStream(home, id, requests),
+  });
   return listenForStreams(target, {
     ...options,
     name: "https",
     handshakeTimeout: () => timeouts().read,
     serve(stream, heardFrom) {
-      if (!("alpnProtocol" in stream.socket) || stream.socket.alpnProtocol !== "h2")
-        return http1.serve(stream, heardFrom);
-      return new Http2Connection(
-        stream,
-        {
-          clock,
-          maxStreams: () => MAX_STREAMS,
-          timeouts,
-          onFault,
-          onTimeout,
-          onStream: (opened, headers, connection) => {
-            const response = new Http2Response(opened, connection);
-            const wanted = readTarget(headers[":method"] as string, headers[":path"] as string);
-            const { local } = stream;
-            const client = withTraceHeaders(stream.client, headers);
-            if (wanted.kind === "body") {
-              readBody(opened, (body) => {
-                connection.requestIsWhole(opened);
-                if (body === undefined) queries.refuse(400, response);
-                else queries.ask(body, client, local, response);
-              });
-              return;
-            }
-            connection.requestIsWhole(opened);
-            opened.resume();
-            if (wanted.kind === "refused") queries.refuse(wanted.status, response);
-            else queries.ask(wanted.message, client, local, response);
-          },
-        },
-        heardFrom,
-      );
+      const isHttp2 = "alpnProtocol" in stream.socket && stream.socket.alpnProtocol === "h2";
+      return isHttp2 ? http2.serve(stream, heardFrom) : http1.serve(stream, heardFrom);
     },
   });
-}
-
-class Http2Response implements HttpResponse {
-  readonly #stream: ServerHttp2Stream;
-  readonly #connection: Http2Connection;
-
-  constructor(stream: ServerHttp2Stream, connection: Http2Connection) {
-    this.#stream = stream;
-    this.#connection = connection;
-  }
-
-  get isOpen(): boolean {
-    return !this.#stream.destroyed && !this.#stream.closed && !this.#stream.headersSent;
-  }
-
-  write(status: number, headers: Readonly<Record<string, string | number>>, body: Uint8Array): void {
-    this.#connection.responseIsSent(this.#stream);
-    this.#stream.respond({ ":status": status, ...headers });
-    // What a request without interest in the rest still sends is not waited for.
-    this.#stream.end(body);
-  }
 }
 
 type Http1Options = HttpObserver & { readonly clock: Clock; readonly timeouts: () => HttpTimeouts };
@@ -228,10 +182,7 @@ class Http1Connection implements StreamUser {
 }
 
 /** @param done gets the body, or nothing where it is longer than any message; not called where the client gives up */
-function readBody(
-  request: IncomingMessage | ServerHttp2Stream,
-  done: (body: Uint8Array | undefined) => void,
-): void {
+function readBody(request: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
   const chunks: Buffer[] = [];
   let octets = 0;
   let isDone = false;

@@ -1,10 +1,9 @@
 /** Clients that say which trace their query belongs to. */
-import type { IncomingHttpHeaders } from "node:http";
 import type { Endpoint, TraceHeaders } from "../plugin/endpoint.ts";
 import { TRACE_HEADERS } from "../plugin/trace-context.ts";
 
 /** The client, and what a request of it says of its trace; the very same endpoint where it says nothing. */
-export function withTraceHeaders(client: Endpoint, headers: IncomingHttpHeaders): Endpoint {
+export function withTraceHeaders(client: Endpoint, headers: TraceHeaders): Endpoint {
   for (const name of TRACE_HEADERS)
     if (headers[name] !== undefined) return new TracedEndpoint(client, headers);
   return client;

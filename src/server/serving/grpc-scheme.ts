@@ -22,6 +22,7 @@ export const grpcScheme: SchemeServer = {
       maxStreams: () => settings().maxGrpcStreams,
       timeouts: () => ({ read: settings().readTimeout, write: settings().writeTimeout }),
       reusePort,
+      onUnread: () => counters.unread.increment(),
       openSocket: await place.tcpSockets(),
       onTurnedAway: () => {
         counters.turnedAway.increment();

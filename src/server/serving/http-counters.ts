@@ -1,5 +1,5 @@
 /** What listeners of HTTP count of clients that do not keep to it. */
-import type { HttpObserver } from "../../transports/http2-connection.ts";
+import type { HttpObserver } from "../../transports/http-options.ts";
 import type { ListenerPlace } from "./scheme-server.ts";
 
 export function httpCounters({ metrics, label }: ListenerPlace): HttpObserver {

@@ -16,6 +16,7 @@ export const httpsScheme: SchemeServer = {
       help: "Responses of DNS over HTTPS, by status.",
       labels: ["server", "status"],
     });
+    const answered = responses.slot(label, "200");
     return listenHttps({ host, port }, place.receiver(name), {
       clock,
       ...httpCounters(place),
@@ -34,7 +35,8 @@ export const httpsScheme: SchemeServer = {
         counters.turnedAway.increment();
         place.onCrowded();
       },
-      onResponse: (status) => responses.slot(label, String(status)).increment(),
+      onUnread: () => counters.unread.increment(),
+      onResponse: (status) => (status === 200 ? answered : responses.slot(label, String(status))).increment(),
     });
   },
 };

@@ -2,7 +2,7 @@
  * Header fields of HTTP/3 (QPACK, RFC 9204) with the static table alone: we allow the other side no dynamic one, and use none. Of what
  * comes only what a request line says is kept.
  */
-import { decodeHuffman } from "./huffman.ts";
+import { decodeHuffman } from "../huffman.ts";
 
 /** What does not follow the protocol: the connection ends. */
 export class QpackError extends Error {

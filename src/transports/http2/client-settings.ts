@@ -1,0 +1,34 @@
+/** What a client says in a SETTINGS frame (RFC 9113 section 6.5). */
+import { readU16, readU32 } from "../../dns/octets.ts";
+import { ErrorCode, type ErrorCodeNumber, MAX_WINDOW, SETTING_OCTETS, Setting } from "./http2-frames.ts";
+
+/** There are six; a frame may name each of them several times. */
+const MAX_SETTINGS = 64;
+
+/**
+ * Of all that a client may say one thing matters here: what it takes on each stream.
+ * @param window what it said before
+ */
+export function readStreamWindow(
+  payload: Uint8Array,
+  window: number,
+): { readonly window: number } | { readonly fault: ErrorCodeNumber } {
+  if (payload.length % SETTING_OCTETS !== 0) return { fault: ErrorCode.FRAME_SIZE_ERROR };
+  if (payload.length > MAX_SETTINGS * SETTING_OCTETS) return { fault: ErrorCode.ENHANCE_YOUR_CALM };
+  let said = window;
+  for (let at = 0; at < payload.length; at += SETTING_OCTETS) {
+    const value = readU32(payload, at + 2);
+    switch (readU16(payload, at)) {
+      case Setting.ENABLE_PUSH:
+        if (value > 1) return { fault: ErrorCode.PROTOCOL_ERROR };
+        break;
+      case Setting.INITIAL_WINDOW_SIZE:
+        if (value > MAX_WINDOW) return { fault: ErrorCode.FLOW_CONTROL_ERROR };
+        said = value;
+        break;
+      case Setting.MAX_FRAME_SIZE:
+        if (value < 0x4000 || value > 0xff_ffff) return { fault: ErrorCode.PROTOCOL_ERROR };
+    }
+  }
+  return { window: said };
+}

@@ -1,0 +1,146 @@
+/** Takes what a client of HTTP/2 sends apart: the preface, frames in whatever pieces they come, header blocks of several frames (RFC 9113 section 4). */
+import { readU32 } from "../../dns/octets.ts";
+import { MAX_BLOCK } from "./hpack-decoder.ts";
+import {
+  ErrorCode,
+  type ErrorCodeNumber,
+  FRAME_HEAD,
+  FrameFlag,
+  FrameType,
+  MAX_FRAME,
+  MAX_WINDOW,
+  PREFACE,
+} from "./http2-frames.ts";
+
+/** What frames bring. All octets are lent. */
+export interface FrameUser {
+  /** Nothing more is taken for now. */
+  readonly isBusy: boolean;
+  /** @param octets header block, from `start` to `end` */
+  header(id: number, isLast: boolean, octets: Uint8Array, start: number, end: number): void;
+  /** @param length of the frame, padding included */
+  data(id: number, isLast: boolean, octets: Uint8Array, length: number): void;
+  /** Any other frame. */
+  control(type: number, flags: number, id: number, payload: Uint8Array): void;
+  /** These are no frames, or not in the order that they have to be in. */
+  fail(code: ErrorCodeNumber): void;
+}
+
+const MAX_BLOCK_FRAMES = 16;
+const NO_OCTETS = new Uint8Array(0);
+
+export class FrameIntake {
+  readonly #user: FrameUser;
+  /** What is not whole yet. */
+  #pending: Uint8Array = NO_OCTETS;
+  #hasPreface = false;
+  #hasSettings = false;
+  #isBroken = false;
+  /** A header that goes on in the next frame: the stream, 0 for none. */
+  #blockStream = 0;
+  #blockIsLast = false;
+  #block: Uint8Array[] = [];
+  #blockOctets = 0;
+
+  constructor(user: FrameUser) {
+    this.#user = user;
+  }
+
+  /** Takes what has come, and what was left because the user was busy. */
+  take(data: Uint8Array): void {
+    const octets = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
+    let at = 0;
+    if (!this.#hasPreface) {
+      if (!beginsWithPreface(octets)) {
+        this.#fail(ErrorCode.PROTOCOL_ERROR);
+        return;
+      }
+      if (octets.length < PREFACE.length) {
+        this.#pending = octets.slice();
+        return;
+      }
+      this.#hasPreface = true;
+      at = PREFACE.length;
+    }
+    while (octets.length - at >= FRAME_HEAD && !this.#user.isBusy && !this.#isBroken) {
+      const length = readU32(octets, at) >>> 8;
+      if (length > MAX_FRAME) {
+        this.#fail(ErrorCode.FRAME_SIZE_ERROR);
+        break;
+      }
+      const start = at + FRAME_HEAD;
+      if (octets.length < start + length) break;
+      const id = readU32(octets, at + 5) & MAX_WINDOW;
+      this.#frame(octets[at + 3] as number, octets[at + 4] as number, id, octets, start, start + length);
+      at = start + length;
+    }
+    // What is left is copied, so that a few octets do not hold on to a large chunk.
+    if (this.#isBroken || at === octets.length) this.#pending = NO_OCTETS;
+    else this.#pending = at === 0 && data !== octets ? octets : octets.slice(at);
+  }
+
+  #frame(type: number, flags: number, id: number, octets: Uint8Array, start: number, end: number): void {
+    if (this.#blockStream !== 0 && (type !== FrameType.CONTINUATION || id !== this.#blockStream)) {
+      this.#fail(ErrorCode.PROTOCOL_ERROR);
+      return;
+    }
+    const isLast = (flags & FrameFlag.END_STREAM) !== 0;
+    let from = start;
+    let to = end;
+    if ((type === FrameType.DATA || type === FrameType.HEADERS) && (flags & FrameFlag.PADDED) !== 0) {
+      // A frame without the octet that says how much has none of it either.
+      to -= start === end ? 1 : (octets[start] as number);
+      from++;
+    }
+    if (type === FrameType.HEADERS && (flags & FrameFlag.PRIORITY) !== 0) from += 5;
+    const isSettings = type === FrameType.SETTINGS && (flags & FrameFlag.ACK) === 0;
+    if (from > to || (!this.#hasSettings && !isSettings)) {
+      this.#fail(ErrorCode.PROTOCOL_ERROR);
+      return;
+    }
+    this.#hasSettings = true;
+    if (type === FrameType.DATA) this.#user.data(id, isLast, octets.subarray(from, to), end - start);
+    else if (type === FrameType.HEADERS && (flags & FrameFlag.END_HEADERS) !== 0 && id !== 0)
+      this.#user.header(id, isLast, octets, from, to);
+    else if (type === FrameType.HEADERS) {
+      this.#blockStream = id;
+      this.#blockIsLast = isLast;
+      this.#continueBlock(octets.slice(from, to), false);
+    } else if (type === FrameType.CONTINUATION)
+      this.#continueBlock(octets.slice(from, to), (flags & FrameFlag.END_HEADERS) !== 0);
+    else this.#user.control(type, flags, id, octets.subarray(start, end));
+  }
+
+  #continueBlock(octets: Uint8Array, isWhole: boolean): void {
+    const id = this.#blockStream;
+    if (id === 0) {
+      this.#fail(ErrorCode.PROTOCOL_ERROR);
+      return;
+    }
+    this.#block.push(octets);
+    this.#blockOctets += octets.length;
+    if (this.#blockOctets > MAX_BLOCK || this.#block.length > MAX_BLOCK_FRAMES) {
+      this.#fail(ErrorCode.ENHANCE_YOUR_CALM);
+      return;
+    }
+    if (!isWhole) return;
+    const block = Buffer.concat(this.#block);
+    this.#block = [];
+    this.#blockOctets = 0;
+    this.#blockStream = 0;
+    this.#user.header(id, this.#blockIsLast, block, 0, block.length);
+  }
+
+  #fail(code: ErrorCodeNumber): void {
+    this.#isBroken = true;
+    this.#block = [];
+    this.#pending = NO_OCTETS;
+    this.#user.fail(code);
+  }
+}
+
+function beginsWithPreface(octets: Uint8Array): boolean {
+  const length = Math.min(octets.length, PREFACE.length);
+  for (let at = 0; at < length; at++) if (octets[at] !== PREFACE[at]) return false;
+  return true;
+}

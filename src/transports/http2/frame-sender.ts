@@ -1,0 +1,273 @@
+/** What leaves on one connection of HTTP/2: frames, gathered into few writes, within the windows of the client (RFC 9113 section 5.2). */
+import type { Socket } from "node:net";
+import { writeU32 } from "../../dns/octets.ts";
+import type { ConnectionBudget } from "../connection-budget.ts";
+import { GatheredOutput, type OutputSlab, PORTION, SMALL_PORTION } from "./gathered-output.ts";
+import { NO_TABLE } from "./hpack-encoder.ts";
+import {
+  DEFAULT_WINDOW,
+  FRAME_HEAD,
+  FrameFlag,
+  FrameType,
+  MAX_FRAME,
+  MAX_WINDOW,
+  writeFrameHead,
+} from "./http2-frames.ts";
+
+/** A stream, as far as sending goes. */
+export interface SendingStream {
+  readonly id: number;
+  /** What the client still takes on it. */
+  sendWindow: number;
+  /** What of a response waits for the client's windows, and the trailers that come last. */
+  unsent: Uint8Array | undefined;
+  trailers: Uint8Array | undefined;
+}
+
+export interface SenderUser<Stream> {
+  /** The last of a response is on its way. */
+  finished(stream: Stream): void;
+  /** The client leaves more unread than it may. */
+  unread(): void;
+}
+
+export class FrameSender<Stream extends SendingStream> {
+  readonly output: GatheredOutput;
+  readonly #socket: Socket;
+  readonly #budget: ConnectionBudget;
+  readonly #user: SenderUser<Stream>;
+  /** What the client takes on the connection. */
+  #window = DEFAULT_WINDOW;
+  #hasSaidNoTable = false;
+  /** Octets of bodies that wait for the client's windows. */
+  #waiting = 0;
+  /** Octets of requests that are not whole. */
+  #kept = 0;
+  /** Octets that the budget knows of. */
+  #noted = 0;
+  /** The client is behind with reading; how much had left when that was looked at last, and when it was less. */
+  #isBehind = false;
+  #left = 0;
+  #leftAt = 0;
+  #isHeld = false;
+  #isScheduled = false;
+  readonly #flush = (): void => {
+    this.#isScheduled = false;
+    this.output.flush();
+  };
+
+  constructor(socket: Socket, budget: ConnectionBudget, slab: OutputSlab, user: SenderUser<Stream>) {
+    this.#socket = socket;
+    this.#budget = budget;
+    this.#user = user;
+    this.output = new GatheredOutput(slab, (octets) => this.#write(octets));
+  }
+
+  /** Whether the client has to read before more is taken from it. */
+  get isFull(): boolean {
+    return this.#isBehind && this.#socket.writableLength > this.#budget.unsentLimit;
+  }
+
+  /** Whether so much waits for the client's windows that nothing more should be begun. */
+  get isCrowded(): boolean {
+    return this.#waiting > this.#budget.unsentLimit / 2;
+  }
+
+  /** Octets in front of the next header block of a response, which {@link writeBeginning} writes. */
+  get beginning(): 0 | 1 {
+    return this.#hasSaidNoTable ? 0 : 1;
+  }
+
+  /** The first block of a connection says that there is no dynamic table. @returns where the block goes on */
+  writeBeginning(out: Uint8Array, at: number): number {
+    if (this.#hasSaidNoTable) return at;
+    this.#hasSaidNoTable = true;
+    out[at] = NO_TABLE;
+    return at + 1;
+  }
+
+  /** Whether a body of so many octets may leave at once, as one frame. */
+  hasWindow(stream: Stream, octets: number): boolean {
+    return octets <= MAX_FRAME && octets <= this.#window && octets <= stream.sendWindow;
+  }
+
+  /** A whole response was written to the output, where {@link hasWindow} said so. */
+  wrote(stream: Stream, end: number, body: number): void {
+    this.output.length = end;
+    this.#window -= body;
+    this.#user.finished(stream);
+    this.flushSoon();
+  }
+
+  /**
+   * Sends a response; what the client's windows have no room for waits in the stream.
+   * @param block header block
+   * @param body may be lent
+   * @param trailers a header block, too
+   */
+  respond(stream: Stream, block: Uint8Array, body: Uint8Array, trailers: Uint8Array | undefined): void {
+    if (this.#waiting > 0 && !this.#mayKeep(body.length)) {
+      this.#user.unread();
+      return;
+    }
+    const isEmpty = body.length === 0 && trailers === undefined;
+    this.#writeBlock(stream.id, block, isEmpty);
+    this.flushSoon();
+    if (isEmpty) {
+      this.#user.finished(stream);
+      return;
+    }
+    stream.unsent = body;
+    stream.trailers = trailers;
+    this.#waiting += body.length;
+    this.sendBody(stream);
+    // What is lent is copied.
+    if (stream.unsent !== undefined) stream.unsent = stream.unsent.slice();
+    this.#note();
+  }
+
+  /** Sends what the client's windows have room for. */
+  sendBody(stream: Stream): void {
+    const { unsent, trailers } = stream;
+    if (unsent === undefined) return;
+    let sent = 0;
+    while (sent < unsent.length) {
+      const left = unsent.length - sent;
+      const octets = Math.min(left, MAX_FRAME, this.#window, stream.sendWindow);
+      if (octets <= 0) break;
+      const isEnd = octets === left && trailers === undefined;
+      const flags = isEnd ? FrameFlag.END_STREAM : 0;
+      this.writeFrame(FrameType.DATA, flags, stream.id, unsent.subarray(sent, sent + octets));
+      sent += octets;
+      this.#window -= octets;
+      stream.sendWindow -= octets;
+    }
+    this.#waiting -= sent;
+    stream.unsent = unsent.subarray(sent);
+    if (sent < unsent.length) return;
+    stream.unsent = undefined;
+    if (trailers !== undefined) this.#writeBlock(stream.id, trailers, true);
+    this.#user.finished(stream);
+  }
+
+  /** Nothing more is sent of a response. */
+  forget(stream: Stream): void {
+    if (stream.unsent === undefined) return;
+    this.#waiting -= stream.unsent.length;
+    stream.unsent = undefined;
+    this.#note();
+  }
+
+  /**
+   * So many octets of requests are kept in addition, or fewer. They come out of the budget for what is unread.
+   * @returns false where there is no room for them
+   */
+  keep(octets: number): boolean {
+    if (octets > 0 && !this.#mayKeep(octets)) return false;
+    this.#kept += octets;
+    this.#note();
+    return true;
+  }
+
+  /** @returns false where that is more than a window may be */
+  widen(octets: number): boolean {
+    this.#window += octets;
+    return this.#window <= MAX_WINDOW;
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  writeFrame(type: number, flags: number, stream: number, payload: Uint8Array): void {
+    const { output } = this;
+    const at = output.room(FRAME_HEAD + payload.length);
+    const start = writeFrameHead(output.octets, at, payload.length, type, flags, stream);
+    output.octets.set(payload, start);
+    output.length = start + payload.length;
+  }
+
+  /** A frame with 32 bits in it. */
+  writeNumber(type: number, stream: number, value: number): void {
+    const { output } = this;
+    const start = output.room(FRAME_HEAD + 4);
+    const at = writeFrameHead(output.octets, start, 4, type, 0, stream);
+    writeU32(output.octets, at, value);
+    output.length = at + 4;
+  }
+
+  /** Until {@link letGo} all that is written is gathered. */
+  hold(): void {
+    this.#isHeld = true;
+    this.output.portion = PORTION;
+  }
+
+  letGo(): void {
+    this.#isHeld = false;
+    this.output.flush();
+    this.output.portion = SMALL_PORTION;
+  }
+
+  /** What was written leaves at the end of this turn at the latest. */
+  flushSoon(): void {
+    if (this.#isHeld || this.#isScheduled) return;
+    this.#isScheduled = true;
+    process.nextTick(this.#flush);
+  }
+
+  drained(): void {
+    this.#isBehind = false;
+    this.#note();
+  }
+
+  closed(): void {
+    this.#isBehind = false;
+    this.#waiting = 0;
+    this.#note();
+  }
+
+  /** Whether the client has been behind for so long and has taken nothing meanwhile. */
+  isStuck(now: number, patience: number): boolean {
+    const left = this.#socket.bytesWritten - this.#socket.writableLength;
+    if (!this.#isBehind || left !== this.#left) {
+      this.#left = left;
+      this.#leftAt = now;
+    }
+    return this.#isBehind && now - this.#leftAt >= patience;
+  }
+
+  #writeBlock(stream: number, block: Uint8Array, isEnd: boolean): void {
+    const { output } = this;
+    const length = this.beginning + block.length;
+    const at = output.room(FRAME_HEAD + length);
+    const flags = FrameFlag.END_HEADERS | (isEnd ? FrameFlag.END_STREAM : 0);
+    const head = writeFrameHead(output.octets, at, length, FrameType.HEADERS, flags, stream);
+    const start = this.writeBeginning(output.octets, head);
+    output.octets.set(block, start);
+    output.length = start + block.length;
+  }
+
+  #write(octets: Uint8Array): void {
+    const socket = this.#socket;
+    if (socket.destroyed || socket.writableEnded) return;
+    // A reply to a client that takes none is not kept for it: it may ask again when it reads.
+    const unread = socket.writableLength;
+    if (unread > 0 && (unread > this.#budget.unsentLimit || !this.#budget.hasRoomFor(octets.length))) {
+      this.#user.unread();
+      return;
+    }
+    if (!socket.write(octets)) this.#isBehind = true;
+    this.#note();
+  }
+
+  #mayKeep(octets: number): boolean {
+    return this.#waiting + this.#kept + octets <= this.#budget.unsentLimit && this.#budget.hasRoomFor(octets);
+  }
+
+  #note(): void {
+    const unread = this.#waiting + this.#kept + (this.#isBehind ? this.#socket.writableLength : 0);
+    if (unread === this.#noted) return;
+    this.#budget.noteUnsent(this.#noted, unread);
+    this.#noted = unread;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Writes header blocks of responses (HPACK, RFC 7541), with the static table alone. The first block of a connection has to begin with
+ * {@link NO_TABLE}, whatever table the client allows.
+ */
+import { STATIC_TABLE } from "./hpack-fields.ts";
+
+/** The dynamic table has no room: it is never spoken of again (RFC 7541 section 6.3). */
+export const NO_TABLE = 0x20;
+
+/** @param fields names in lower case, `:status` first */
+export function encodeFields(
+  fields: readonly (readonly [name: string, value: string | number])[],
+): Uint8Array {
+  const out: number[] = [];
+  for (const [name, value] of fields) {
+    const text = String(value);
+    const whole = STATIC_TABLE.findIndex((entry) => entry[0] === name && entry[1] === text && text !== "");
+    if (whole >= 0) {
+      out.push(0x80 | (whole + 1));
+      continue;
+    }
+    const named = STATIC_TABLE.findIndex((entry) => entry[0] === name);
+    // A literal that is kept nowhere.
+    pushInteger(out, 4, named + 1);
+    if (named < 0) pushText(out, name);
+    pushText(out, text);
+  }
+  return Uint8Array.from(out);
+}
+
+function pushText(out: number[], text: string): void {
+  pushInteger(out, 7, text.length);
+  out.push(...Buffer.from(text, "latin1"));
+}
+
+function pushInteger(out: number[], prefix: number, value: number): void {
+  const most = (1 << prefix) - 1;
+  if (value < most) {
+    out.push(value);
+    return;
+  }
+  out.push(most);
+  let rest = value - most;
+  for (; rest >= 0x80; rest >>>= 7) out.push((rest & 0x7f) | 0x80);
+  out.push(rest);
+}
+
+/** Decimal digits of a number. */
+export function digitsOf(value: number): number {
+  let digits = 1;
+  for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) digits++;
+  return digits;
+}
+
+/** Writes a number in decimal. @returns where it ends */
+export function writeDigits(out: Uint8Array, at: number, value: number, digits: number): number {
+  let rest = value;
+  for (let place = at + digits - 1; place >= at; place--) {
+    const whole = Math.floor(rest / 10);
+    out[place] = 0x30 + rest - whole * 10;
+    rest = whole;
+  }
+  return at + digits;
+}

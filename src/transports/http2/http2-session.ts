@@ -1,0 +1,462 @@
+/**
+ * HTTP/2 on a byte stream (RFC 9113), the server's side, as far as DNS over HTTPS and over gRPC need it: requests come in on streams,
+ * and responses leave in the order in which they are ready. No push, no priorities. What a client can make grow is bounded, and frames
+ * that bring no request further are counted against it.
+ */
+import { readU32 } from "../../dns/octets.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
+import type { ConnectionBudget } from "../connection-budget.ts";
+import type { HttpObserver, HttpTimeouts } from "../http-options.ts";
+import { readStreamWindow } from "./client-settings.ts";
+import { FrameIntake, type FrameUser } from "./frame-intake.ts";
+import { FrameSender, type SenderUser } from "./frame-sender.ts";
+import { OutputSlab } from "./gathered-output.ts";
+import { HpackDecoder, HpackError, hpackScratch } from "./hpack-decoder.ts";
+import {
+  DEFAULT_WINDOW,
+  ErrorCode,
+  type ErrorCodeNumber,
+  FrameFlag,
+  FrameType,
+  MAX_WINDOW,
+  Setting,
+  settingsPayload,
+} from "./http2-frames.ts";
+import { type Http2Stream, STREAM_WINDOW, type StreamHome } from "./http2-stream.ts";
+import { MAX_HEADER_LIST, RequestHead } from "./request-head.ts";
+import { StreamTable } from "./stream-table.ts";
+
+export interface Http2Options extends HttpObserver {
+  readonly clock: Clock;
+  readonly budget: ConnectionBudget;
+  /** Asked anew for each connection. */
+  readonly maxStreams: () => number;
+  readonly timeouts: () => HttpTimeouts;
+  /** Makes what answers one request. */
+  readonly open: (home: StreamHome, id: number) => Http2Stream;
+}
+
+/** What all sessions of a listener share: memory that is of use only for as long as one of them does something. */
+export class Http2Sessions {
+  readonly options: Http2Options;
+  readonly slab = new OutputSlab();
+  readonly scratch = hpackScratch();
+  readonly head = new RequestHead();
+
+  constructor(options: Http2Options) {
+    this.options = options;
+  }
+
+  serve(stream: ByteStream, heardFrom: () => void): StreamUser {
+    return new Http2Session(stream, this, heardFrom);
+  }
+}
+
+/** Octets of bodies that a client may send before it is heard. */
+const CONNECTION_WINDOW = 256 * 1024;
+/**
+ * Frames that bring no request further (pings, settings, resets, windows, crumbs of a body) that a client may send in so many milliseconds.
+ * Each response to a whole request is worth some more of them.
+ */
+const PATIENCE = 1000;
+const PATIENCE_PERIOD = 10_000;
+const PATIENCE_A_RESPONSE = 4;
+/** A part of a body below this is a crumb. */
+const CRUMB = 256;
+const NO_OCTETS = new Uint8Array(0);
+
+export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stream>, StreamHome {
+  readonly stream: ByteStream;
+  readonly sender: FrameSender<Http2Stream>;
+  /** What a client takes on a new stream before it says otherwise. */
+  streamSendWindow = DEFAULT_WINDOW;
+  readonly #sessions: Http2Sessions;
+  readonly #options: Http2Options;
+  readonly #heardFrom: () => void;
+  readonly #intake: FrameIntake;
+  readonly #decoder: HpackDecoder;
+  readonly #streams = new StreamTable();
+  readonly #maxStreams: number;
+  /** Messages with the receiver, and those among them whose client gave up: these still count as streams. */
+  #asked = 0;
+  #orphans = 0;
+  #lastStream = 0;
+  /** What the client may still send, and octets taken that it has not been told of. */
+  #receiveWindow = CONNECTION_WINDOW;
+  #unreturned = 0;
+  #patience = PATIENCE;
+  #patienceSince: number;
+  /** No further requests. */
+  #isEnding = false;
+  /** Nothing at all is heard any more. */
+  #isOver = false;
+  /** It should have been closed when the timer came by last. */
+  #isLate = false;
+  #readTimeout = 0;
+  #timer: Timer | undefined;
+  #idleSince: number;
+
+  constructor(stream: ByteStream, sessions: Http2Sessions, heardFrom: () => void) {
+    const { options, slab, scratch } = sessions;
+    const { socket } = stream;
+    this.stream = stream;
+    this.#sessions = sessions;
+    this.#options = options;
+    this.#heardFrom = heardFrom;
+    this.#decoder = new HpackDecoder(scratch);
+    this.#intake = new FrameIntake(this);
+    this.sender = new FrameSender(socket, options.budget, slab, this);
+    this.#maxStreams = options.maxStreams();
+    this.#idleSince = options.clock.now();
+    this.#patienceSince = this.#idleSince;
+    socket.on("data", (data: Buffer) => this.#take(data));
+    socket.on("end", () => this.#clientIsDone());
+    socket.on("drain", () => {
+      this.sender.drained();
+      this.#resume();
+    });
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => this.#closed());
+    this.#greet();
+    this.#watch();
+  }
+
+  get awaitsAnswers(): boolean {
+    return this.#asked > this.#orphans;
+  }
+
+  /** Says goodbye; requests under way are still answered. */
+  stopReading(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.#writeGoodbye(ErrorCode.NO_ERROR);
+    this.#finishIfDone();
+  }
+
+  // What streams ask of it.
+
+  get requestDeadline(): number {
+    return this.#now + this.#readTimeout;
+  }
+
+  /** The message of a stream goes to the receiver: the query may take its time. */
+  asked(stream: Http2Stream): void {
+    stream.isAsked = true;
+    stream.deadline = Number.POSITIVE_INFINITY;
+    this.#asked++;
+    this.#heardFrom();
+  }
+
+  /** The receiver has settled the message of a stream. @returns whether there is anybody to answer */
+  settled(stream: Http2Stream): boolean {
+    if (!stream.isAsked) return stream.isOpen;
+    stream.isAsked = false;
+    this.#asked--;
+    if (!stream.isOpen) this.#orphans--;
+    return stream.isOpen;
+  }
+
+  respond(stream: Http2Stream, block: Uint8Array, body: Uint8Array, trailers?: Uint8Array): void {
+    if (!stream.isOpen) return;
+    stream.deadline = this.#now + this.#options.timeouts().write;
+    this.sender.respond(stream, block, body, trailers);
+  }
+
+  // What the sender tells.
+
+  finished(stream: Http2Stream): void {
+    if (stream.isWhole) this.#patience = Math.min(PATIENCE, this.#patience + PATIENCE_A_RESPONSE);
+    // What the client still sends of a request that is answered is not waited for (RFC 9113 section 8.1).
+    else this.sender.writeNumber(FrameType.RST_STREAM, stream.id, ErrorCode.NO_ERROR);
+    this.#remove(stream);
+  }
+
+  unread(): void {
+    this.#options.onUnread?.();
+    this.stream.socket.destroy();
+  }
+
+  // What the intake hands on.
+
+  get isBusy(): boolean {
+    return this.#isOver || this.sender.isFull;
+  }
+
+  fail(code: ErrorCodeNumber): void {
+    if (this.#isOver) return;
+    this.#options.onFault?.();
+    this.#isOver = true;
+    this.#writeGoodbye(code);
+    this.#forgetStreams();
+    this.sender.output.flush();
+    this.stream.socket.destroySoon();
+  }
+
+  header(id: number, isLast: boolean, octets: Uint8Array, start: number, end: number): void {
+    const { head } = this.#sessions;
+    head.reset();
+    try {
+      this.#decoder.decode(octets, start, end, head);
+    } catch (error) {
+      if (!(error instanceof HpackError)) throw error;
+      this.fail(ErrorCode.COMPRESSION_ERROR);
+      return;
+    }
+    if (id % 2 === 0) this.fail(ErrorCode.PROTOCOL_ERROR);
+    else if (id <= this.#lastStream) this.#trailers(id, isLast);
+    else if (!this.#isEnding) {
+      // After a goodbye the client asks elsewhere.
+      this.#lastStream = id;
+      this.#request(id, head, isLast);
+    }
+  }
+
+  data(id: number, isLast: boolean, octets: Uint8Array, length: number): void {
+    const stream = this.#streams.find(id);
+    this.#receiveWindow -= length;
+    if (stream === undefined && this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+    else if (this.#receiveWindow < 0) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
+    if (stream === undefined || (!isLast && octets.length < CRUMB)) this.#spendPatience();
+    if (this.#isOver) return;
+    this.#returnWindow(length);
+    if (stream === undefined) return;
+    stream.receiveWindow -= length;
+    if (stream.isWhole) this.#reset(stream, ErrorCode.STREAM_CLOSED);
+    else if (stream.receiveWindow < 0) this.#reset(stream, ErrorCode.FLOW_CONTROL_ERROR);
+    else if (!stream.take(octets, isLast)) this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
+  }
+
+  control(type: number, flags: number, id: number, payload: Uint8Array): void {
+    this.#spendPatience();
+    if (this.#isOver) return;
+    const isOfConnection =
+      type === FrameType.SETTINGS || type === FrameType.PING || type === FrameType.GOAWAY;
+    const isOfStream = type === FrameType.RST_STREAM || type === FrameType.PRIORITY;
+    if ((isOfConnection && id !== 0) || (isOfStream && id === 0)) {
+      this.fail(ErrorCode.PROTOCOL_ERROR);
+      return;
+    }
+    const isAnswer = (flags & FrameFlag.ACK) !== 0;
+    switch (type) {
+      case FrameType.SETTINGS:
+        if (!isAnswer) this.#settings(payload);
+        else if (payload.length > 0) this.fail(ErrorCode.FRAME_SIZE_ERROR);
+        return;
+      case FrameType.WINDOW_UPDATE:
+        if (payload.length !== 4) this.fail(ErrorCode.FRAME_SIZE_ERROR);
+        else this.#windowUpdate(id, readU32(payload, 0) & MAX_WINDOW);
+        return;
+      case FrameType.RST_STREAM:
+        if (payload.length !== 4) this.fail(ErrorCode.FRAME_SIZE_ERROR);
+        else if (this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+        else this.#remove(this.#streams.find(id));
+        return;
+      case FrameType.PING:
+        if (payload.length !== 8) this.fail(ErrorCode.FRAME_SIZE_ERROR);
+        else if (!isAnswer) this.sender.writeFrame(FrameType.PING, FrameFlag.ACK, 0, payload);
+        return;
+      case FrameType.PRIORITY:
+        if (payload.length !== 5) this.fail(ErrorCode.FRAME_SIZE_ERROR);
+        return;
+      case FrameType.PUSH_PROMISE:
+        this.fail(ErrorCode.PROTOCOL_ERROR);
+    }
+  }
+
+  #greet(): void {
+    const { sender } = this;
+    const settings = settingsPayload([
+      [Setting.MAX_CONCURRENT_STREAMS, this.#maxStreams],
+      [Setting.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
+      [Setting.MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST],
+    ]);
+    sender.writeFrame(FrameType.SETTINGS, 0, 0, settings);
+    sender.writeNumber(FrameType.WINDOW_UPDATE, 0, CONNECTION_WINDOW - DEFAULT_WINDOW);
+    sender.flushSoon();
+  }
+
+  #take(data: Uint8Array): void {
+    if (this.#isOver) return;
+    this.sender.hold();
+    this.#intake.take(data);
+    this.sender.letGo();
+    this.#finishIfDone();
+    if (!this.#isOver && this.sender.isFull) this.stream.socket.pause();
+  }
+
+  #resume(): void {
+    const { socket } = this.stream;
+    if (!socket.isPaused() || this.sender.isFull) return;
+    socket.resume();
+    // Frames that had already arrived bring no further event.
+    setImmediate(() => this.#take(NO_OCTETS));
+  }
+
+  #request(id: number, head: RequestHead, isWhole: boolean): void {
+    const isCrowded = this.#streams.size + this.#orphans >= this.#maxStreams || this.sender.isCrowded;
+    if (isCrowded || !head.isWellFormed || (isWhole && head.contentLength > 0)) {
+      this.#spendPatience();
+      if (this.#isOver) return;
+      const code = isCrowded ? ErrorCode.REFUSED_STREAM : ErrorCode.PROTOCOL_ERROR;
+      this.sender.writeNumber(FrameType.RST_STREAM, id, code);
+      return;
+    }
+    const stream = this.#options.open(this, id);
+    stream.expect(head.contentLength);
+    stream.isWhole = isWhole;
+    this.#streams.add(stream);
+    stream.begin(head);
+  }
+
+  /** Those of a request say nothing here; others come after the request was settled. */
+  #trailers(id: number, isLast: boolean): void {
+    this.#spendPatience();
+    const stream = this.#streams.find(id);
+    if (stream === undefined || this.#isOver) return;
+    if (!isLast || stream.isWhole || !stream.take(NO_OCTETS, true))
+      this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
+  }
+
+  #settings(payload: Uint8Array): void {
+    const said = readStreamWindow(payload, this.streamSendWindow);
+    if ("fault" in said) this.fail(said.fault);
+    else this.#setStreamWindow(said.window);
+    if (!this.#isOver) this.sender.writeFrame(FrameType.SETTINGS, FrameFlag.ACK, 0, NO_OCTETS);
+  }
+
+  /** A change is one to the streams that are open as well (RFC 9113 section 6.9.2). */
+  #setStreamWindow(window: number): void {
+    const change = window - this.streamSendWindow;
+    this.streamSendWindow = window;
+    if (change === 0) return;
+    for (const stream of this.#streams.those(isAny)) {
+      stream.sendWindow += change;
+      if (stream.sendWindow > MAX_WINDOW) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
+      if (stream.isOpen) this.sender.sendBody(stream);
+    }
+  }
+
+  #windowUpdate(id: number, octets: number): void {
+    if (id === 0) {
+      if (octets === 0) this.fail(ErrorCode.PROTOCOL_ERROR);
+      else if (!this.sender.widen(octets)) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
+      else if (this.sender.hasWaiting)
+        for (const stream of this.#streams.those(hasUnsent)) this.sender.sendBody(stream);
+      return;
+    }
+    if (this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+    const stream = this.#streams.find(id);
+    if (stream === undefined) return;
+    stream.sendWindow += octets;
+    if (octets === 0) this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
+    else if (stream.sendWindow > MAX_WINDOW) this.#reset(stream, ErrorCode.FLOW_CONTROL_ERROR);
+    else this.sender.sendBody(stream);
+  }
+
+  get #now(): number {
+    return this.#options.clock.turnTime();
+  }
+
+  /** What is kept has a bound of its own: here the client is only told that it may go on. */
+  #returnWindow(octets: number): void {
+    this.#unreturned += octets;
+    if (this.#unreturned < CONNECTION_WINDOW / 2) return;
+    this.#receiveWindow += this.#unreturned;
+    this.sender.writeNumber(FrameType.WINDOW_UPDATE, 0, this.#unreturned);
+    this.#unreturned = 0;
+  }
+
+  #isIdle(id: number): boolean {
+    return id > this.#lastStream || id % 2 === 0;
+  }
+
+  /** A frame that brings no request further. */
+  #spendPatience(): void {
+    if (--this.#patience >= 0) return;
+    const now = this.#now;
+    if (now - this.#patienceSince < PATIENCE_PERIOD) {
+      this.fail(ErrorCode.ENHANCE_YOUR_CALM);
+      return;
+    }
+    this.#patience = PATIENCE;
+    this.#patienceSince = now;
+  }
+
+  #reset(stream: Http2Stream, code: ErrorCodeNumber): void {
+    this.sender.writeNumber(FrameType.RST_STREAM, stream.id, code);
+    this.sender.flushSoon();
+    this.#remove(stream);
+  }
+
+  #remove(stream: Http2Stream | undefined): void {
+    if (stream === undefined || !this.#streams.remove(stream)) return;
+    stream.isOpen = false;
+    if (stream.isAsked) this.#orphans++;
+    this.sender.forget(stream);
+    stream.dropBody();
+    this.#idleSince = this.#now;
+    if (this.#isEnding) this.#finishIfDone();
+  }
+
+  #writeGoodbye(code: ErrorCodeNumber): void {
+    const payload = new Uint8Array(8);
+    new DataView(payload.buffer).setUint32(0, this.#lastStream);
+    payload[7] = code;
+    this.sender.writeFrame(FrameType.GOAWAY, 0, 0, payload);
+    this.sender.flushSoon();
+  }
+
+  #clientIsDone(): void {
+    this.#isEnding = true;
+    // What is not whole will never be.
+    for (const stream of this.#streams.those(isUnfinished)) this.#remove(stream);
+    this.#finishIfDone();
+  }
+
+  #finishIfDone(): void {
+    if (!this.#isEnding || this.#isOver || this.#streams.size > 0) return;
+    this.#isOver = true;
+    this.sender.output.flush();
+    this.stream.socket.end();
+  }
+
+  #forgetStreams(): void {
+    for (const stream of this.#streams.those(isAny)) this.#remove(stream);
+  }
+
+  #closed(): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    this.#forgetStreams();
+    this.sender.closed();
+  }
+
+  /** One timer looks after all streams: a deadline may be late by a quarter of the shortest time. */
+  #watch(): void {
+    const { read, write, idle } = this.#options.timeouts();
+    this.#readTimeout = read;
+    this.#timer = this.#options.clock.after(Math.min(read, write, idle) / 4, this.#look);
+  }
+
+  readonly #look = (): void => {
+    const { clock, onTimeout } = this.#options;
+    const { write, idle } = this.#options.timeouts();
+    const now = clock.now();
+    for (const stream of this.#streams.those(({ deadline }) => deadline <= now)) {
+      onTimeout?.(stream.unsent === undefined ? "request" : "response");
+      this.#reset(stream, ErrorCode.CANCEL);
+    }
+    const isStuck = this.sender.isStuck(now, write);
+    if (isStuck) onTimeout?.("response");
+    // Who was told goodbye and has not hung up by the next time is hung up on.
+    if (isStuck || (this.#isOver && this.#isLate)) this.stream.socket.destroy();
+    this.#isLate = this.#isOver;
+    if (!this.awaitsAnswers && this.#streams.size === 0 && now - this.#idleSince >= idle) this.stopReading();
+    if (!this.stream.socket.destroyed) this.#watch();
+  };
+}
+
+const isAny = (): boolean => true;
+const hasUnsent = ({ unsent }: Http2Stream): boolean => unsent !== undefined;
+const isUnfinished = ({ isWhole }: Http2Stream): boolean => !isWhole;
