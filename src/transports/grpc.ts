@@ -2,6 +2,7 @@
  * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (CoreDNS facts 1.16), over TLS or with prior knowledge of HTTP/2 in
  * the clear.
  */
+import { copyOctets } from "../dns/octets.ts";
 import {
   GrpcProblem,
   GrpcStatus,
@@ -135,7 +136,7 @@ class Call extends Http2Stream implements ReplyPort {
       this.#fail(new GrpcProblem(GrpcStatus.UNKNOWN, "dns request rejected"));
     else {
       // What is lent is copied: it is the answer to a query that is dropped.
-      this.#query = message.slice();
+      this.#query = copyOctets(message, 0, message.length);
       this.home.asked(this);
       this.#receiver.receive(message, message.length, this);
     }

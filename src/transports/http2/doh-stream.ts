@@ -1,4 +1,5 @@
 /** DNS over HTTP/2 (RFC 8484): one request, and the way back for its answer. */
+import { copyOctets } from "../../dns/octets.ts";
 import type { Endpoint } from "../../plugin/endpoint.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import {
@@ -136,7 +137,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
     const block = new Uint8Array(OK_OCTETS + digitsOf(length) + digitsOf(this.#maxAge));
     this.#writeHeader(block, 0, length);
     // The output is written to before the body is: that lies in it.
-    home.respond(this, block, octets.slice(0, length));
+    home.respond(this, block, copyOctets(octets, 0, length));
   }
 
   drop(): void {

@@ -1,5 +1,5 @@
 /** Takes what a client of HTTP/2 sends apart: the preface, frames in whatever pieces they come, header blocks of several frames (RFC 9113 section 4). */
-import { readU32 } from "../../dns/octets.ts";
+import { copyOctets, readU32 } from "../../dns/octets.ts";
 import { MAX_BLOCK } from "./hpack-decoder.ts";
 import {
   ErrorCode,
@@ -56,7 +56,7 @@ export class FrameIntake {
         return;
       }
       if (octets.length < PREFACE.length) {
-        this.#pending = octets.slice();
+        this.#pending = copyOctets(octets, 0, octets.length);
         return;
       }
       this.#hasPreface = true;
@@ -76,7 +76,7 @@ export class FrameIntake {
     }
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     if (this.#isBroken || at === octets.length) this.#pending = NO_OCTETS;
-    else this.#pending = at === 0 && data !== octets ? octets : octets.slice(at);
+    else this.#pending = at === 0 && data !== octets ? octets : copyOctets(octets, at, octets.length);
   }
 
   #frame(type: number, flags: number, id: number, octets: Uint8Array, start: number, end: number): void {
@@ -105,9 +105,9 @@ export class FrameIntake {
     else if (type === FrameType.HEADERS) {
       this.#blockStream = id;
       this.#blockIsLast = isLast;
-      this.#continueBlock(octets.slice(from, to), false);
+      this.#continueBlock(copyOctets(octets, from, to), false);
     } else if (type === FrameType.CONTINUATION)
-      this.#continueBlock(octets.slice(from, to), (flags & FrameFlag.END_HEADERS) !== 0);
+      this.#continueBlock(copyOctets(octets, from, to), (flags & FrameFlag.END_HEADERS) !== 0);
     else this.#user.control(type, flags, id, octets.subarray(start, end));
   }
 

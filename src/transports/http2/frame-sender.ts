@@ -1,8 +1,8 @@
 /** What leaves on one connection of HTTP/2: frames, gathered into few writes, within the windows of the client (RFC 9113 section 5.2). */
 import type { Socket } from "node:net";
-import { writeU32 } from "../../dns/octets.ts";
+import { copyOctets, writeU32 } from "../../dns/octets.ts";
 import type { ConnectionBudget } from "../connection-budget.ts";
-import { GatheredOutput, type OutputSlab, PORTION, SMALL_PORTION } from "./gathered-output.ts";
+import { GatheredOutput, type OutputSlab, PORTION, SLAB_OCTETS, SMALL_PORTION } from "./gathered-output.ts";
 import { NO_TABLE } from "./hpack-encoder.ts";
 import {
   DEFAULT_WINDOW,
@@ -122,7 +122,8 @@ export class FrameSender<Stream extends SendingStream> {
     this.#waiting += body.length;
     this.sendBody(stream);
     // What is lent is copied.
-    if (stream.unsent !== undefined) stream.unsent = stream.unsent.slice();
+    const { unsent } = stream;
+    if (unsent !== undefined) stream.unsent = copyOctets(unsent, 0, unsent.length);
     this.#note();
   }
 
@@ -250,9 +251,10 @@ export class FrameSender<Stream extends SendingStream> {
   #write(octets: Uint8Array): void {
     const socket = this.#socket;
     if (socket.destroyed || socket.writableEnded) return;
-    // A reply to a client that takes none is not kept for it: it may ask again when it reads.
+    // A reply to a client that takes none is not kept for it: it may ask again when it reads. What was gathered before that was known is.
     const unread = socket.writableLength;
-    if (unread > 0 && (unread > this.#budget.unsentLimit || !this.#budget.hasRoomFor(octets.length))) {
+    const limit = this.#budget.unsentLimit + SLAB_OCTETS;
+    if (unread > 0 && (unread > limit || !this.#budget.hasRoomFor(octets.length))) {
       this.#user.unread();
       return;
     }

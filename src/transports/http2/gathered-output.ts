@@ -1,6 +1,6 @@
 /** Octets of many frames on their way into one write, which is one system call and few records of TLS. */
 
-const SLAB_OCTETS = 64 * 1024;
+export const SLAB_OCTETS = 64 * 1024;
 /** Room that a connection takes while it answers many: what is gathered leaves in such pieces, each the size of a record of TLS. */
 export const PORTION = 16 * 1024;
 /** And for what comes later, of many connections in one turn. */

@@ -2,6 +2,7 @@
  * Reads header blocks of HTTP/2 (HPACK, RFC 7541). Values are handed on where they lie, and only those that mean something here are kept
  * in the dynamic table: of the others it holds the size.
  */
+import { copyOctets } from "../../dns/octets.ts";
 import { decodeHuffmanInto, mostDecoded } from "../huffman.ts";
 import { FieldName, fieldNumber, STATIC_TABLE } from "./hpack-fields.ts";
 
@@ -114,7 +115,7 @@ export class HpackDecoder {
     sink.field(name, this.#text, start, end, size);
     if (!isKept) return;
     // A copy, as what the text lies in is lent.
-    const value = name === FieldName.OTHER ? NO_OCTETS : this.#text.slice(start, end);
+    const value = name === FieldName.OTHER ? NO_OCTETS : copyOctets(this.#text, start, end);
     this.#add({ name, nameLength, value, size });
   }
 

@@ -1,5 +1,6 @@
 /** One request of HTTP/2 and its response: the part that does not depend on what is asked. */
 
+import { copyOctets } from "../../dns/octets.ts";
 import type { ByteStream } from "../byte-stream-server.ts";
 import type { FrameSender, SendingStream } from "./frame-sender.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -108,7 +109,7 @@ export abstract class Http2Stream implements SendingStream {
   #keep(octets: Uint8Array): boolean {
     if (octets.length === 0) return true;
     if (!this.home.sender.keep(octets.length)) return false;
-    this.#parts.push(octets.slice());
+    this.#parts.push(copyOctets(octets, 0, octets.length));
     this.#held += octets.length;
     return true;
   }
