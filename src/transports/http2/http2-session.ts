@@ -24,6 +24,7 @@ import {
   settingsPayload,
 } from "./http2-frames.ts";
 import { type Http2Stream, STREAM_WINDOW, type StreamHome } from "./http2-stream.ts";
+import { Patience } from "./patience.ts";
 import { MAX_HEADER_LIST, RequestHead } from "./request-head.ts";
 import { StreamTable } from "./stream-table.ts";
 
@@ -55,13 +56,6 @@ export class Http2Sessions {
 
 /** Octets of bodies that a client may send before it is heard. */
 const CONNECTION_WINDOW = 256 * 1024;
-/**
- * Frames that bring no request further (pings, settings, resets, windows, crumbs of a body) that a client may send in so many milliseconds.
- * Each response to a whole request is worth some more of them.
- */
-const PATIENCE = 1000;
-const PATIENCE_PERIOD = 10_000;
-const PATIENCE_A_RESPONSE = 4;
 /** A part of a body below this is a crumb. */
 const CRUMB = 256;
 const NO_OCTETS = new Uint8Array(0);
@@ -85,8 +79,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   /** What the client may still send, and octets taken that it has not been told of. */
   #receiveWindow = CONNECTION_WINDOW;
   #unreturned = 0;
-  #patience = PATIENCE;
-  #patienceSince: number;
+  readonly #patience: Patience;
   /** No further requests. */
   #isEnding = false;
   /** Nothing at all is heard any more. */
@@ -109,7 +102,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.sender = new FrameSender(socket, options.budget, slab, this);
     this.#maxStreams = options.maxStreams();
     this.#idleSince = options.clock.now();
-    this.#patienceSince = this.#idleSince;
+    this.#patience = new Patience(this.#idleSince);
     socket.on("data", (data: Buffer) => this.#take(data));
     socket.on("end", () => this.#clientIsDone());
     socket.on("drain", () => {
@@ -166,7 +159,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   // What the sender tells.
 
   finished(stream: Http2Stream): void {
-    if (stream.isWhole) this.#patience = Math.min(PATIENCE, this.#patience + PATIENCE_A_RESPONSE);
+    if (stream.isWhole) this.#patience.restore();
     // What the client still sends of a request that is answered is not waited for (RFC 9113 section 8.1).
     else this.sender.writeNumber(FrameType.RST_STREAM, stream.id, ErrorCode.NO_ERROR);
     this.#remove(stream);
@@ -373,14 +366,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   /** A frame that brings no request further. */
   #spendPatience(): void {
-    if (--this.#patience >= 0) return;
-    const now = this.#now;
-    if (now - this.#patienceSince < PATIENCE_PERIOD) {
-      this.fail(ErrorCode.ENHANCE_YOUR_CALM);
-      return;
-    }
-    this.#patience = PATIENCE;
-    this.#patienceSince = now;
+    if (!this.#patience.spend(this.#now)) this.fail(ErrorCode.ENHANCE_YOUR_CALM);
   }
 
   #reset(stream: Http2Stream, code: ErrorCodeNumber): void {
