@@ -320,7 +320,7 @@ describe("the directive", () => {
   it("takes the last of several, and warns of words that are no zones", () => {
     const repeated = PluginTest.of(autopath, "autopath a\nautopath @kubernetes");
     assert.deepEqual(repeated.configs[0]?.path.source, { plugin: "kubernetes" });
-    assert.match(repeated.warnings.join(), /only the last one counts/);
+    assert.match(repeated.warnings.join(), /only the last counts/);
     const odd = PluginTest.of(autopath, "autopath a..b example.org resolv.conf");
     assert.equal(odd.configs[0]?.path.zones.toString(), "example.org.");
     assert.match(odd.warnings.join(), /'a\.\.b' is not a zone: it is ignored/);

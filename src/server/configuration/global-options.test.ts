@@ -61,7 +61,7 @@ describe("global options", () => {
       "Wrong argument count or unexpected line ending after 'after'",
       1,
     ],
-    ["plugin a a.ts beside log", "GLOBAL_OPTION_SYNTAX", "'beside' is no place", 15],
+    ["plugin a a.ts beside log", "GLOBAL_OPTION_SYNTAX", "'beside' is not a position", 15],
     ["plugin a:b a.ts", "GLOBAL_OPTION_SYNTAX", "'a:b' cannot be the name of a plugin", 8],
     ['plugin a ""', "GLOBAL_OPTION_SYNTAX", "the module has no name", 10],
     ["plugin a a.ts {\n x\n}", "GLOBAL_OPTION_SYNTAX", "the global option 'plugin' has no block", 1],
