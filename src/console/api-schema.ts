@@ -57,7 +57,23 @@ const cluster = object({
   state: list(text),
 });
 
-const replicaNow = {
+const replicaNow = object({
+  time: number,
+  version: text,
+  hostname: text,
+  startedAt: number,
+  threads: integer,
+  rate: number,
+  minute: object({
+    queries: number,
+    hitRatio: orNull(number),
+    p50: orNull(number),
+    p99: orNull(number),
+  }),
+  memory: object({ resident: number, limit: orNull(number) }),
+});
+
+const now = object({
   time: number,
   version: text,
   hostname: text,
@@ -78,10 +94,6 @@ const replicaNow = {
   pauses: object({ p99: number, longest: number }),
   shed: number,
   sampling: object({ interval: integer, missed: number }),
-};
-
-const now = object({
-  ...replicaNow,
   upstreams: list(
     object({
       plugin: text,
@@ -227,7 +239,7 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
   }),
   "/api/v1/fleet": object({
     sources: list(text),
-    replicas: list(object({ address: text, now: orNull(object(replicaNow)), sha512: text, problem: text })),
+    replicas: list(object({ address: text, now: orNull(replicaNow), sha512: text, problem: text })),
   }),
   "/api/v1/session": object({ readNeedsToken: flag, hasToken: flag, signedIn: flag, csrf: text }),
   "/api/v1/settings": settings,

@@ -256,11 +256,18 @@ export interface FleetView {
   readonly replicas: readonly ReplicaRow[];
 }
 
+/** What the fleet shows of a replica: parts of {@link NowView}. */
+export interface ReplicaNow
+  extends Pick<NowView, "time" | "version" | "hostname" | "startedAt" | "threads" | "rate"> {
+  readonly minute: Pick<NowView["minute"], "queries" | "hitRatio" | "p50" | "p99">;
+  readonly memory: Pick<NowView["memory"], "resident" | "limit">;
+}
+
 export interface ReplicaRow {
   /** `10.1.0.7:8053`. */
   readonly address: string;
   /** What it says of itself; `null` for one that is away. */
-  readonly now: Omit<NowView, "history" | "upstreams"> | null;
+  readonly now: ReplicaNow | null;
   readonly sha512: string;
   /** Why it is away. */
   readonly problem: string;

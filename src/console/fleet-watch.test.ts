@@ -7,10 +7,16 @@ import { FleetWatch } from "./fleet-watch.ts";
 
 const MINUTE = 60_000;
 
+const OWN: NowView = {
+  ...{ time: 0, version: "1", hostname: "own", startedAt: 0, threads: 1, rate: 0 },
+  minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
+  ...{ upstreams: [], clusters: [], memory: { resident: 0, heap: 0, limit: null } },
+  ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
+  history: { step: 5, points: [] },
+};
+
 /** A replica that says as much as the fleet looks at. */
-async function startReplica(
-  answer: string = JSON.stringify({ rate: 1, minute: {}, sampling: {}, sha512: "abc" }),
-) {
+async function startReplica(answer: string = JSON.stringify({ ...OWN, sha512: "abc" })) {
   const authorizations: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     authorizations.push(request.headers.authorization);
@@ -38,14 +44,6 @@ function makeWatch(sources: readonly string[], lookUp: (host: string) => readonl
   });
   return { watch, pass: (milliseconds: number) => (now += milliseconds) };
 }
-
-const OWN: NowView = {
-  ...{ time: 0, version: "1", hostname: "own", startedAt: 0, threads: 1, rate: 0 },
-  minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
-  ...{ upstreams: [], clusters: [], memory: { resident: 0, heap: 0, limit: null } },
-  ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
-  history: { step: 5, points: [] },
-};
 
 test("without a list a replica knows itself alone", async () => {
   const { replicas } = await makeWatch([]).watch.view();
@@ -94,11 +92,22 @@ test("one that nobody names any more is mourned for ten minutes", async () => {
 
 test("what is no console, or says too much, is away", async () => {
   const other = await startReplica('{"hello":1}');
-  const verbose = await startReplica(`{"rate":1,"minute":{},"sampling":{},"more":"${"x".repeat(300_000)}"}`);
-  const { replicas } = await makeWatch([other.address, verbose.address]).watch.view();
+  const verbose = await startReplica(JSON.stringify({ ...OWN, more: "x".repeat(300_000) }));
+  const odd = await Promise.all(
+    [
+      { rate: "<img src=x>" },
+      { minute: { ...OWN.minute, queries: [1] } },
+      { memory: null },
+      { hostname: { a: 1 } },
+      { version: "x".repeat(1_000) },
+    ].map((part) => startReplica(JSON.stringify({ ...OWN, ...part }))),
+  );
+  const addresses = [other, verbose, ...odd].map(({ address }) => address);
+  const { replicas } = await makeWatch(addresses).watch.view();
   const problemOf = (wanted: string): string =>
     replicas.find(({ address }) => address === wanted)?.problem ?? "";
-  assert.match(problemOf(other.address), /no console of Portolan/);
+  for (const { address } of [other, ...odd])
+    assert.match(problemOf(address), /no console of this version of Portolan/);
   assert.match(problemOf(verbose.address), /too much/);
-  await Promise.all([other.stop(), verbose.stop()]);
+  await Promise.all([other, verbose, ...odd].map(({ stop }) => stop()));
 });

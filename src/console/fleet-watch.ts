@@ -1,8 +1,10 @@
 /** The other replicas: found under the names in the Corefile, asked over their own consoles. */
 import { lookup } from "node:dns/promises";
+import { textMember } from "../kubernetes/objects/json.ts";
 import { nodeHttp } from "../lib/node-modules.ts";
 import type { FleetView, NowView, ReplicaRow } from "./api-types.ts";
 import { isLoopbackHost } from "./http/loopback.ts";
+import { replicaNow } from "./replica-facts.ts";
 
 export interface FleetOptions {
   /** `HOST:PORT`: the headless Service, or single replicas. */
@@ -48,7 +50,7 @@ export class FleetWatch {
     const { sources } = this.#options;
     if (sources.length === 0) {
       const { address, now, sha512 } = this.#options.own();
-      return { sources, replicas: [{ address, now: trimmed(now), sha512, problem: "" }] };
+      return { sources, replicas: [{ address, now: replicaNow(now) ?? null, sha512, problem: "" }] };
     }
     const found = await Promise.all(sources.map((source) => this.#addressesOf(source)));
     const problems = found.flatMap(({ problem, source }) => (problem === "" ? [] : [away(source, problem)]));
@@ -92,8 +94,9 @@ export class FleetWatch {
         this.#get(address, "/api/v1/now"),
         this.#get(address, "/api/v1/configuration"),
       ]);
-      if (!isNow(now)) return away(address, "answers, and is no console of Portolan");
-      return { address, now: trimmed(now), sha512: textOf(configuration, "sha512"), problem: "" };
+      const known = replicaNow(now);
+      if (known === undefined) return away(address, "answers, and is no console of this version of Portolan");
+      return { address, now: known, sha512: textMember(configuration, "sha512"), problem: "" };
     } catch (error) {
       return away(address, reasonOf(error));
     }
@@ -160,30 +163,10 @@ function away(address: string, problem: string): ReplicaRow {
   return { address, now: null, sha512: "", problem };
 }
 
-function trimmed({
-  history: _history,
-  upstreams: _upstreams,
-  ...now
-}: NowView): Omit<NowView, "history" | "upstreams"> {
-  return now;
-}
-
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function isNow(value: unknown): value is NowView {
-  return (
-    typeof value === "object" && value !== null && "rate" in value && "minute" in value && "sampling" in value
-  );
-}
-
-function textOf(value: unknown, member: string): string {
-  if (typeof value !== "object" || value === null || !(member in value)) return "";
-  const found: unknown = Object.entries(value).find(([key]) => key === member)?.[1];
-  return typeof found === "string" ? found : "";
 }
