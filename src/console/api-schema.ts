@@ -1,6 +1,19 @@
 /** What the API answers, as a JSON schema (draft 2020-12): `GET /api/v1/schema`. A test holds answers against it. */
 
-type Schema = Readonly<Record<string, unknown>>;
+/** As much of JSON Schema as is used here. */
+export interface Schema {
+  readonly $schema?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: "string" | "number" | "integer" | "boolean" | "null" | "array" | "object";
+  readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly string[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  /** Of members without a schema of their own; `false` where there are none. */
+  readonly additionalProperties?: Schema | false;
+}
 
 const text: Schema = { type: "string" };
 const number: Schema = { type: "number" };
@@ -73,7 +86,7 @@ const replicaNow = object({
   memory: object({ resident: number, limit: orNull(number) }),
 });
 
-const now = object({
+const nowWithoutHistory = {
   time: number,
   version: text,
   hostname: text,
@@ -106,6 +119,10 @@ const now = object({
       discarded: number,
     }),
   ),
+};
+
+const now = object({
+  ...nowWithoutHistory,
   history: object({
     step: number,
     points: list(
@@ -167,30 +184,44 @@ const settings = object({
   traced: orNull(object({ client: text, until: number })),
 });
 
+const blocks = list(
+  object({
+    keys: list(text),
+    file: text,
+    line: integer,
+    listeners: list(text),
+    chain: list(object({ name: text, handles: flag })),
+  }),
+);
+
+const caches = list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer }));
+
+const machine = object({
+  finished: number,
+  memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
+  udp: orNull(
+    object({
+      received: number,
+      receiveBufferErrors: number,
+      sendBufferErrors: number,
+      socketDrops: number,
+    }),
+  ),
+  conntrack: orNull(
+    object({
+      entries: orNull(number),
+      most: orNull(number),
+      dropped: number,
+      droppedEarly: number,
+      notInserted: number,
+    }),
+  ),
+});
+
 /** Answers by path; those to `POST` have the method in front. */
 const ANSWERS: Readonly<Record<string, Schema>> = {
   "/api/v1/now": now,
-  "/api/v1/machine": object({
-    finished: number,
-    memory: object({ resident: orNull(number), peak: orNull(number), limit: orNull(number) }),
-    udp: orNull(
-      object({
-        received: number,
-        receiveBufferErrors: number,
-        sendBufferErrors: number,
-        socketDrops: number,
-      }),
-    ),
-    conntrack: orNull(
-      object({
-        entries: orNull(number),
-        most: orNull(number),
-        dropped: number,
-        droppedEarly: number,
-        notInserted: number,
-      }),
-    ),
-  }),
+  "/api/v1/machine": machine,
   "/api/v1/queries": object({ queries: list(query) }),
   "/api/v1/who": object({
     queries: number,
@@ -211,18 +242,10 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     inForceSince: number,
     diagnostics: list(diagnostic),
     refused: orNull(object({ at: number, reason: text, diagnostics: list(diagnostic) })),
-    blocks: list(
-      object({
-        keys: list(text),
-        file: text,
-        line: integer,
-        listeners: list(text),
-        chain: list(object({ name: text, handles: flag })),
-      }),
-    ),
+    blocks,
   }),
   "/api/v1/cache": object({
-    caches: list(object({ zones: list(text), entries: integer, octets: integer, maxOctets: integer })),
+    caches,
     answers: list(
       object({
         name: text,
@@ -257,3 +280,34 @@ export const API_SCHEMA: Schema = {
   type: "object",
   properties: ANSWERS,
 };
+
+/** What a capture has of a server: parts of its answers. */
+export const FACTS_SCHEMA: Schema = object({
+  now: object(nowWithoutHistory),
+  machine,
+  caches,
+  configuration: object({ file: text, text, blocks }),
+});
+
+const probe = object({ path: text, period: number, failures: number, timeout: number });
+
+export const POD_SCHEMA: Schema = object(
+  {
+    owner: text,
+    namespace: text,
+    gracePeriod: number,
+    preStopSleep: number,
+    container: text,
+    readiness: probe,
+    liveness: probe,
+    memoryLimit: number,
+  },
+  ["readiness", "liveness", "memoryLimit"],
+);
+
+export const IMPOSSIBLE_NAME_SCHEMA: Schema = object({
+  name: text,
+  rcode: text,
+  answer: list(text),
+  plugin: text,
+});

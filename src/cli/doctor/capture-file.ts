@@ -1,9 +1,11 @@
 /** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
 import { closeSync, openSync, statSync } from "node:fs";
+import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
 import type { QueryRow } from "../../console/api-types.ts";
 import type { Capture, ImpossibleName, PodTemplate, ServerFacts } from "../../console/doctor/capture.ts";
 import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
-import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
+import { hasShape } from "../../console/json-shape.ts";
+import { member } from "../../kubernetes/objects/json.ts";
 import { writeAllSync } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
@@ -152,26 +154,15 @@ export function isSameFile(one: string, other: string): boolean {
 
 /** Whether all is there that the rules look at. */
 export function isFacts(value: unknown): value is ServerFacts {
-  const now = member(value, "now");
-  return (
-    textMember(now, "hostname") !== "" &&
-    Array.isArray(member(now, "upstreams")) &&
-    listMember(now, "clusters").every((cluster) => Array.isArray(member(cluster, "families"))) &&
-    isObject(member(now, "memory")) &&
-    isObject(member(member(value, "machine"), "memory")) &&
-    typeof member(member(value, "machine"), "finished") === "number" &&
-    Array.isArray(member(value, "caches")) &&
-    typeof member(member(value, "configuration"), "text") === "string" &&
-    Array.isArray(member(member(value, "configuration"), "blocks"))
-  );
+  return hasShape(FACTS_SCHEMA, value);
 }
 
 function isImpossible(value: unknown): value is ImpossibleName {
-  return textMember(value, "rcode") !== "" && Array.isArray(member(value, "answer"));
+  return hasShape(IMPOSSIBLE_NAME_SCHEMA, value);
 }
 
 function isPod(value: unknown): value is PodTemplate {
-  return textMember(value, "owner") !== "" && typeof member(value, "gracePeriod") === "number";
+  return hasShape(POD_SCHEMA, value);
 }
 
 function parsed(line: string): unknown {
