@@ -1,10 +1,11 @@
 /** Nodes that have an RRset of a type, or any RRset, in canonical order (RFC 4034 section 6.1): which of them stands in front of a name. */
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { sortInPortions } from "./portioned-sort.ts";
 import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
 
 export const ANY_TYPE = 255;
 
-/** Comparisons of a portion: about two milliseconds. */
+/** Nodes of a portion: about two milliseconds. */
 const PORTION = 20_000;
 
 export class NodeOrder {
@@ -70,36 +71,13 @@ export class NodeOrder {
       last = node;
     }
     const found = nodes.slice(0, count);
-    this.#nodes = isSorted ? found : await this.#sort(found, pause);
+    this.#nodes = isSorted
+      ? found
+      : await sortInPortions(found, (one, other) => names.compare(one, other), pause);
   }
 
   #belongs(node: number): boolean {
     if (this.#type === ANY_TYPE) return this.#records.first(node) >= 0;
     return this.#records.names.exists(node) && this.#records.rrset(node, this.#type) !== NO_RRSET;
-  }
-
-  /** Merges runs of growing length, as a sort that can pause. */
-  async #sort(nodes: Int32Array<ArrayBuffer>, pause?: () => Promise<void>): Promise<Int32Array<ArrayBuffer>> {
-    const { names } = this.#records;
-    let from = nodes;
-    let to = new Int32Array(nodes.length);
-    let work = 0;
-    for (let width = 1; width < nodes.length; width *= 2) {
-      for (let start = 0; start < nodes.length; start += 2 * width) {
-        const middle = Math.min(start + width, nodes.length);
-        const end = Math.min(start + 2 * width, nodes.length);
-        let left = start;
-        let right = middle;
-        for (let at = start; at < end; at++) {
-          if (++work % PORTION === 0) await pause?.();
-          const takeLeft =
-            left < middle &&
-            (right >= end || names.compare(from[left] as number, from[right] as number) <= 0);
-          to[at] = from[takeLeft ? left++ : right++] as number;
-        }
-      }
-      [from, to] = [to, from];
-    }
-    return from;
   }
 }

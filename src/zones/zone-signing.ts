@@ -8,6 +8,7 @@ import { CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, SOA } from "../dns/recor
 import { canonicalData, formatRecord } from "../dns/resource-record.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { nodeCrypto } from "../lib/node-modules.ts";
+import { HashedNames } from "./hashed-names.ts";
 import { APEX } from "./name-tree.ts";
 import { ANY_TYPE, NodeOrder } from "./node-order.ts";
 import type { Zone } from "./zone.ts";
@@ -36,7 +37,11 @@ const MADE_HERE: ReadonlySet<number> = new Set([
 ]);
 
 /** Names that are signed at one time: as many as keep the threads of libuv busy. */
-const TOGETHER = 32;
+const TOGETHER = 16;
+
+/** Names below delegations that are written in one turn, and names that are hashed: about two milliseconds. */
+const PLAIN = 200;
+const HASHES = 500;
 
 /** @returns the lines of the signed zone, with their ends */
 export async function* signedZoneLines(zone: Zone, options: ZoneSigningOptions): AsyncGenerator<string> {
@@ -48,7 +53,6 @@ class ZoneSigning {
   readonly #zone: Zone;
   readonly #options: ZoneSigningOptions;
   readonly #soa: ReturnType<typeof soaRecord>;
-  readonly #hashes: { readonly hash: Buffer; readonly types: readonly number[] }[] = [];
 
   constructor(zone: Zone, options: ZoneSigningOptions) {
     this.#zone = zone;
@@ -72,7 +76,10 @@ class ZoneSigning {
       batch = [];
     }
     yield (await Promise.all(batch)).join("");
-    for (const node of nodes.others) yield this.#plainLines(node);
+    for (const [index, node] of nodes.others.entries()) {
+      if (index % PLAIN === PLAIN - 1) await pause();
+      yield this.#plainLines(node);
+    }
     if (this.#options.nsec3) yield* this.#hashedLines(nodes.signed);
   }
 
@@ -141,15 +148,9 @@ class ZoneSigning {
     const name = records.nodeName(node);
     const sets = this.#rrsetsAt(node, name);
     const isDelegation = node !== APEX && records.rrset(node, RecordType.NS) >= 0;
-    const mustSign = (type: number) => !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
-    // Of a delegation this zone has NS and DS; whatever else stands there is below the cut.
-    const types = sets
-      .map(([first]) => first?.type ?? 0)
-      .filter((type) => !isDelegation || type === RecordType.NS || type === RecordType.DS);
-    if (this.#options.nsec3) {
-      const signs = types.some(mustSign);
-      this.#hashes.push({ hash: hashOf(name), types: signs ? [...types, RecordType.RRSIG] : types });
-    } else {
+    const mustSign = (type: number) => mayBeSigned(type, isDelegation);
+    const types = deniedTypes(sets, isDelegation);
+    if (!this.#options.nsec3) {
       const denied = [...types, RecordType.RRSIG, RecordType.NSEC];
       sets.push([NSEC.create(name, this.#denialTtl, { nextName: next, types: denied })]);
     }
@@ -191,39 +192,65 @@ class ZoneSigning {
   }
 
   async *#hashedLines(signed: readonly number[]): AsyncGenerator<string> {
-    this.#addEmptyNonTerminals(signed);
-    const hashes = this.#hashes;
-    hashes.sort((one, other) => Buffer.compare(one.hash, other.hash));
-    for (const [index, { hash, types }] of hashes.entries()) {
-      const next = hashes[(index + 1) % hashes.length]?.hash ?? hash;
-      const owner = Name.fromLabels([toBase32Hex(hash).toLowerCase()], this.#zone.apex);
-      const set = [
-        NSEC3.create(owner, this.#denialTtl, {
-          hashAlgorithm: 1,
-          flags: 0,
-          iterations: 0,
-          salt: new Uint8Array(0),
-          nextHash: next,
-          types,
-        }),
-      ];
-      yield `${[...set.map(formatRecord), ...(await this.#signatures(set))].join("\n")}\n`;
+    const { pause } = this.#options;
+    const names = await this.#hashedNames(signed);
+    const order = await names.sorted(pause);
+    let batch: Promise<string>[] = [];
+    for (const [index, number] of order.entries()) {
+      const next = order[(index + 1) % order.length] ?? number;
+      batch.push(this.#hashLines(names.hash(number), names.hash(next), names.node(number)));
+      if (batch.length < TOGETHER) continue;
+      yield (await Promise.all(batch)).join("");
+      batch = [];
     }
+    yield (await Promise.all(batch)).join("");
   }
 
-  /** Names without records, but with names below them (RFC 5155 section 7.1). */
-  #addEmptyNonTerminals(signed: readonly number[]): void {
+  async #hashLines(hash: Uint8Array, nextHash: Uint8Array, node: number): Promise<string> {
+    const owner = Name.fromLabels([toBase32Hex(hash).toLowerCase()], this.#zone.apex);
+    const fields = { hashAlgorithm: 1, flags: 0, iterations: 0, salt: new Uint8Array(0), nextHash };
+    const record = NSEC3.create(owner, this.#denialTtl, { ...fields, types: this.#hashedTypes(node) });
+    return `${[formatRecord(record), ...(await this.#signatures([record]))].join("\n")}\n`;
+  }
+
+  /** What a name has: nothing, where only names below it have something. */
+  #hashedTypes(node: number): number[] {
     const { records } = this.#zone;
-    const known = new Set(signed);
-    for (const node of signed) {
+    const isDelegation = node !== APEX && records.rrset(node, RecordType.NS) >= 0;
+    const types = deniedTypes(this.#rrsetsAt(node, records.nodeName(node)), isDelegation);
+    return types.some((type) => mayBeSigned(type, isDelegation)) ? [...types, RecordType.RRSIG] : types;
+  }
+
+  /** The names that are signed, and those without records that have such names below them (RFC 5155 section 7.1). */
+  async #hashedNames(signed: readonly number[]): Promise<HashedNames> {
+    const { records } = this.#zone;
+    const { pause } = this.#options;
+    const hashed = new HashedNames(signed.length + (signed.length >>> 3));
+    const isKnown = new Uint8Array(records.names.limit);
+    for (const node of signed) isKnown[node] = 1;
+    for (const [index, node] of signed.entries()) {
+      if (index % HASHES === HASHES - 1) await pause();
+      hashed.add(records.nodeName(node), node);
       for (let parent = node; parent !== APEX; ) {
         parent = records.names.parent(parent);
-        if (known.has(parent)) break;
-        known.add(parent);
-        this.#hashes.push({ hash: hashOf(records.nodeName(parent)), types: [] });
+        if (isKnown[parent] === 1) break;
+        isKnown[parent] = 1;
+        hashed.add(records.nodeName(parent), parent);
       }
     }
+    return hashed;
   }
+}
+
+/** Types that a denial lists: of a delegation this zone has NS and DS, and whatever else stands there is below the cut. */
+function deniedTypes(sets: readonly (readonly ResourceRecord[])[], isDelegation: boolean): number[] {
+  return sets
+    .flatMap(([first]) => (first === undefined ? [] : [first.type]))
+    .filter((type) => !isDelegation || type === RecordType.NS || type === RecordType.DS);
+}
+
+function mayBeSigned(type: number, isDelegation: boolean): boolean {
+  return !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
 }
 
 /** Digests of both kinds, as CoreDNS writes them (facts 2.58). */
@@ -242,8 +269,4 @@ function delegationSigners(name: Name, ttl: number, { record, tag, algorithm }: 
       digest: digest.digest(),
     });
   });
-}
-
-function hashOf(name: Name): Buffer {
-  return nodeCrypto().createHash("sha1").update(name.folded).digest();
 }
