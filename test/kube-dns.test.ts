@@ -10,6 +10,7 @@ import { dig } from "./support/dig.ts";
 import { queryOctets, UdpClient } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
+import { kubeconfigText } from "./support/kubernetes-api/credentials-folder.ts";
 import { Peer, skipWithoutPeers } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
 import { untilTrue } from "./support/until-true.ts";
@@ -205,6 +206,8 @@ test("kube-dns follows its folder", {
     /former one stays: stubDomains: '\$\$\$\$' is not a domain/.test(program.errors),
   );
   assert.equal((await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length, 1);
+  writeFileSync(join(folder, "stubDomains"), Buffer.of(0x7b, 0x7d, 0xff));
+  await untilTrue(async () => /stubDomains is not UTF-8/.test(program.errors));
   rmSync(folder, { recursive: true });
   await untilTrue(async () => /configuration: ENOENT/.test(program.errors));
   assert.equal((await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length, 1);
@@ -239,6 +242,17 @@ for (const [words, code, message] of [
     assert.match(ending.errors, message);
   });
 }
+
+test("kube-dns finds the API by --kube-master-url, whatever the kubeconfig says", async (t) => {
+  await using api = await ApiSimulator.start();
+  api.put("services", web);
+  const server = `http://127.0.0.1:${await freePort()}`;
+  const folder = makeTree(t, { config: kubeconfigText({ server }, {}) });
+  const kube = await start([`--kubecfg-file=${folder}/config`, `--kube-master-url=${api.url}`]);
+  await using program = kube.program;
+  await untilTrue(kube.isReady);
+  assert.equal((await kube.lines("web.default.svc.cluster.local")).length, 1, program.describe());
+});
 
 test("kube-dns gives up on a cluster that does not come", async () => {
   const [port, health] = [await freePort(), await freePort()];

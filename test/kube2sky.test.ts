@@ -12,6 +12,7 @@ import { freePort } from "./support/free-ports.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
 import { CredentialsFolder, kubeconfigText } from "./support/kubernetes-api/credentials-folder.ts";
 import { Portolan, portolan, runPortolan } from "./support/portolan.ts";
+import { untilTrue } from "./support/until-true.ts";
 
 const service = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: "v1", kind: "Service", metadata: { name, namespace: "shop" }, spec });
@@ -195,6 +196,17 @@ test("kube2sky follows a live API that goes and comes", {
   await untilWritten(/^\{"host":"10\.0\.0\.3",[^\n]*\n+\{"host":"10\.0\.0\.2",[^\n]*$/);
   api.delete("services", "shop", "web");
   await untilWritten(/^\{"host":"10\.0\.0\.3",[^\n]*$/);
+});
+
+test("kube2sky ends at once while it waits for etcd", async (t) => {
+  await using kube2sky = portolan([
+    "kube2sky",
+    `--etcd-server=http://127.0.0.1:${await freePort()}`,
+    `--manifests=${makeTree(t, CLUSTER)}`,
+    `--healthz-port=${await freePort()}`,
+  ]);
+  await untilTrue(async () => /etcd is away/.test(kube2sky.errors));
+  assert.deepEqual(await kube2sky.stop(), { code: 0, signal: null });
 });
 
 for (const [words, code, message] of [

@@ -57,6 +57,29 @@ test("the sidecar shows dnsmasq's statistics and probes it", {
   assert.deepEqual(await sidecar.stop(), { code: 0, signal: null });
 });
 
+test("the sidecar goes on where the name of a server has no address", async () => {
+  const port = await freePort();
+  await using sidecar = portolan([
+    "sidecar",
+    "--dnsmasq-addr=nobody.invalid",
+    "--dnsmasq-poll-interval-ms=20",
+    "--prometheus-addr=127.0.0.1",
+    `--prometheus-port=${port}`,
+    "--prometheus-path=numbers",
+  ]);
+  const { body } = await page(`http://127.0.0.1:${port}/numbers`, (_status, text) =>
+    /^kubedns_dnsmasq_errors [2-9]/m.test(text),
+  );
+  assert.match(body, /^kubedns_dnsmasq_errors [2-9]/m);
+  assert.deepEqual(await sidecar.stop(), { code: 0, signal: null });
+});
+
+test("the sidecar refuses a prefix that no metric can have", async () => {
+  const ending = await runPortolan(["sidecar", "--prometheus-namespace=a-b"]);
+  assert.equal(ending.code, 2);
+  assert.match(ending.errors, /^invalid argument "a-b" for "--prometheus-namespace" flag: names of metrics/);
+});
+
 test("exechealthz runs its commands, and says how they went", async () => {
   const port = await freePort();
   await using program = portolan([

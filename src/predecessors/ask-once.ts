@@ -15,15 +15,20 @@ export function askOnceWith(clock: Clock): AskOnce {
   return ({ host, port }, query, milliseconds) =>
     new Promise((resolve, reject) => {
       const socket = createSocket(host.includes(":") ? "udp6" : "udp4");
+      let isOver = false;
       const finish = (settle: () => void): void => {
+        if (isOver) return;
+        isOver = true;
         timer.cancel();
         socket.close();
         settle();
       };
+      const fail = (error: Error): void => finish(() => reject(error));
       const timer = clock.after(milliseconds, () =>
-        finish(() => reject(new Error(`no answer from ${host}:${port} within ${milliseconds} ms`))),
+        fail(new Error(`no answer from ${host}:${port} within ${milliseconds} ms`)),
       );
-      socket.once("error", (error) => finish(() => reject(error)));
+      // For as long as the socket lives: nobody else hears of it.
+      socket.on("error", fail);
       socket.on("message", (octets) => {
         if (octets[0] !== query[0] || octets[1] !== query[1]) return;
         finish(() => {
@@ -35,6 +40,11 @@ export function askOnceWith(clock: Clock): AskOnce {
           }
         });
       });
-      socket.connect(port, host, () => socket.send(query, () => undefined));
+      // A name may be looked up for longer than there is time.
+      socket.connect(port, host, (error?: Error) => {
+        if (isOver) return;
+        if (error !== undefined) fail(error);
+        else socket.send(query, (failure) => (failure === null ? undefined : fail(failure)));
+      });
     });
 }

@@ -43,7 +43,17 @@ export async function findCluster(options: Omit<ClusterClientOptions, "clock">):
     const access = parseKubeconfig(text, kubeconfig, undefined, environment);
     return server === "" ? access : { ...access, servers: [server] };
   }
-  return server === "" ? inClusterAccess(environment) : endpointAccess([server], undefined, environment);
+  if (server !== "") return endpointAccess([server], undefined, environment);
+  try {
+    return inClusterAccess(environment);
+  } catch (error) {
+    if (!(error instanceof ClusterAccessError)) throw error;
+    // Commands name a cluster by flags, and not by options of a Corefile.
+    throw new ClusterAccessError(
+      error.origin,
+      error.reason.replace(/;.*/s, "; name a cluster with a flag: see -help"),
+    );
+  }
 }
 
 /** @throws ClusterAccessError */

@@ -20,8 +20,10 @@ export function splitServer(text: string): { readonly address: string; readonly 
   if (parseIpAddress(text) !== undefined) return { address: text, port: "" };
   const [, bracketed, plain, port = ""] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const address = bracketed ?? plain ?? "";
-  return parseIpAddress(address) === undefined ? undefined : { address, port };
+  return parseIpAddress(address) === undefined || Number(port) > MAX_PORT ? undefined : { address, port };
 }
+
+const MAX_PORT = 65_535;
 
 /** As `forward` takes it: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`. */
 export function forwardAddress({

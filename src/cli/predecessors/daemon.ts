@@ -124,9 +124,11 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
   const others = Object.entries({ SIGUSR1: () => undefined, ...daemon.signals });
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   for (const [signal, listener] of others) process.on(signal, listener);
+  // What a start waits for may never come: a signal ends it as well.
+  const running = daemon.start().then(() => ended);
+  running.catch(() => undefined);
   try {
-    await daemon.start();
-    return await Promise.race([promise, ended]);
+    return await Promise.race([promise, ended, running]);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     log.write("fatal", error.message);

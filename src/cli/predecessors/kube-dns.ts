@@ -7,7 +7,7 @@ import { findNodePlace } from "../../kubernetes/api/node-place.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import { version } from "../../lib/version.ts";
-import { makeClusterClient } from "../../predecessors/cluster-client.ts";
+import { findCluster, makeClusterClient } from "../../predecessors/cluster-client.ts";
 import { ConfigDirectory } from "../../predecessors/kube-dns/config-directory.ts";
 import {
   type KubeDnsConfig,
@@ -187,11 +187,6 @@ export function kubeDns(argv: readonly string[]): Promise<number> {
   return daemonCommand(COMMAND, words, async (flags) => {
     if (flags.configMap !== "" && flags.configDir !== "")
       throw new FatalError("cannot use both ConfigMap and ConfigDir", GLOG_FATAL);
-    if (flags.kubeconfig !== "" && flags.server !== "")
-      throw new FatalError(
-        "cannot use both --kubecfg-file and --kube-master-url: put the URL into the file",
-        GLOG_FATAL,
-      );
     return await run(flags);
   });
 }
@@ -223,6 +218,8 @@ async function run(flags: KubeDnsFlags): Promise<number> {
   });
   const start = async (): Promise<void> => {
     try {
+      // Said here, where the flags are known: the server knows a Corefile alone.
+      if (flags.manifests.length === 0) await findCluster({ ...flags, environment });
       await server.start(await makeSource());
     } catch (error) {
       throw new FatalError(error instanceof Error ? error.message : String(error), GLOG_FATAL);
@@ -248,8 +245,10 @@ async function run(flags: KubeDnsFlags): Promise<number> {
 
 function clusterLines({ manifests, kubeconfig, server }: KubeDnsFlags): string[] {
   if (manifests.length > 0) return [`manifests ${manifests.map(quoted).join(" ")}`];
-  if (kubeconfig !== "") return [`kubeconfig ${quoted(resolve(kubeconfig))}`];
-  return server === "" ? [] : [`endpoint ${server}`];
+  return [
+    ...(kubeconfig === "" ? [] : [`kubeconfig ${quoted(resolve(kubeconfig))}`]),
+    ...(server === "" ? [] : [`endpoint ${quoted(server)}`]),
+  ];
 }
 
 /** The flags as a configuration, which never changes. */

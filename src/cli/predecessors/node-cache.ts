@@ -224,8 +224,11 @@ async function run(
   try {
     await cache.prepare();
   } catch (error) {
+    await log.flush();
     throw new FlagError(`node-cache: ${error instanceof Error ? error.message : String(error)}`, 1, false);
   }
+  // Why there is no Corefile stands in front of that there is none.
+  await log.flush();
   let hasWaited = false;
   const start = clock.now();
   return await serve({ ...flags, conf: corefile }, registry, {

@@ -70,9 +70,15 @@ export const SIDECAR_FLAGS: readonly FlagRow<SidecarFlags>[] = [
     flags.port = parsePort("prometheus-port", value);
   }),
   valueRow("prometheus-path", "PATH", "path of the metrics (default /metrics)", (flags, value) => {
-    flags.path = value;
+    flags.path = value.startsWith("/") ? value : `/${value}`;
   }),
   valueRow("prometheus-namespace", "NAME", "prefix of metric names (default kubedns)", (flags, value) => {
+    if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(value))
+      throw new FlagError(
+        `invalid argument "${value}" for "--prometheus-namespace" flag: names of metrics are letters, digits and underscores`,
+        2,
+        true,
+      );
     flags.namespace = value;
   }),
   ...commonRows<SidecarFlags>(),

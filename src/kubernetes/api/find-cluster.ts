@@ -10,20 +10,23 @@ export interface AccessOptions {
   readonly endpoint: { readonly url: readonly string[] } | undefined;
   readonly tls: { readonly cert: string; readonly key: string; readonly cacert: string } | undefined;
   readonly kubeconfig: { readonly file: string; readonly context: string | undefined } | undefined;
+  /** As with the flags of kube-dns, `endpoint` takes the place of the server in the kubeconfig. */
+  readonly kube_dns?: boolean;
 }
 
 /**
- * `kubeconfig` before `endpoint`, and neither for the cluster that this is a pod of.
+ * `kubeconfig` before `endpoint`, but with `kube_dns`, and neither for the cluster that this is a pod of.
  * @throws SetupError where that leads to no cluster
  */
 export async function findCluster(
-  { kubeconfig, endpoint, tls }: AccessOptions,
+  { kubeconfig, endpoint, tls, kube_dns: isKubeDns = false }: AccessOptions,
   { machine: { environment } }: Pick<Site, "machine">,
 ): Promise<ClusterAccess> {
   try {
     if (kubeconfig !== undefined) {
       const text = await readKubeconfig(kubeconfig.file);
-      return parseKubeconfig(text, kubeconfig.file, kubeconfig.context, environment);
+      const access = parseKubeconfig(text, kubeconfig.file, kubeconfig.context, environment);
+      return isKubeDns && endpoint !== undefined ? { ...access, servers: endpoint.url } : access;
     }
     if (endpoint === undefined) return inClusterAccess(environment);
     const files = tls && { certificate: tls.cert, key: tls.key, authority: tls.cacert };

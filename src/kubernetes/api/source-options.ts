@@ -67,6 +67,7 @@ interface SourceOptions {
   readonly tls: unknown;
   readonly kubeconfig: unknown;
   readonly snapshot?: unknown;
+  readonly kube_dns?: boolean;
 }
 
 /** Of manifests, kubeconfig, endpoint and the cluster around this pod, the first that is there counts. */
@@ -88,6 +89,7 @@ export function checkSource(
   for (const name of API_OPTIONS) {
     if (values[name] === undefined || winner === undefined || name === winner) continue;
     if (name === "snapshot" && winner !== "manifests") continue;
+    if (name === "endpoint" && winner === "kubeconfig" && values.kube_dns === true) continue;
     report.warning("KUBERNETES_API_UNUSED", at(name), `'${name}' has no effect beside '${winner}'`);
   }
   if (winner === undefined && values.tls !== undefined && values.endpoint === undefined) {

@@ -1,8 +1,9 @@
 /** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (kube-dns facts 2.4). */
+import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { readTextFile } from "../../lib/bounded-file.ts";
+import { readBoundedFile } from "../../lib/bounded-file.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { ConfigData, ConfigSource, ConfigUpdates } from "./config-updates.ts";
 
@@ -72,7 +73,9 @@ export async function readConfigDirectory(path: string): Promise<DirectoryState>
     const found = await lstat(file);
     // A link leads to the file of a mounted ConfigMap; where it leads is looked at.
     if (found.isSymbolicLink() ? (await stat(file)).isDirectory() : found.isDirectory()) continue;
-    const text = await readTextFile(file);
+    const content = await readBoundedFile(file);
+    if (!isUtf8(content)) throw new Error(`${file} is not UTF-8`);
+    const text = content.toString();
     hash.update(`${name}\0${text}\0`);
     data[name] = text;
     isEmpty = false;
