@@ -135,6 +135,22 @@ test("copies of a query stand alone, also where its octets are a Buffer", () => 
   assert.equal(`${name} ${derived.name} ${derived.type}`, "www.example.org. www.example.org. 28");
 });
 
+test("a query that is asked on with other flags keeps its own, though both have the same octets", () => {
+  const model = makeTestQuery({ name: "WWW.example.org.", edns: { udpSize: 4096 } });
+  const received = Buffer.from(model.packet);
+  const query = Query.read(received, received.length, model);
+  assert.ok(query !== undefined);
+  const derived = query.derive({ flags: query.flags | Flag.AD });
+  query.detach();
+  received.fill(0xff);
+  assert.deepEqual(new Uint8Array(query.packet), new Uint8Array(model.packet));
+  assert.deepEqual([derived.flags, derived.decode().flags], [model.flags | Flag.AD, model.flags | Flag.AD]);
+  for (const later of [{ type: RecordType.AAAA }, { name: Name.parse("b.") }, { edns: undefined }])
+    assert.equal(query.derive(later).decode().flags, model.flags);
+  query.shrink();
+  assert.equal(`${query.name} ${derived.name} ${query.udpSize}`, "WWW.example.org. WWW.example.org. 4096");
+});
+
 test("a reply made of octets is the one that the constructor makes", () => {
   const query = makeTestQuery({ name: "a." });
   const { encoded } = query.reply({ answer: records("a. 300 IN A 192.0.2.1") });

@@ -36,13 +36,13 @@ export function patchedOctets(query: OriginalQuery, changes: QueryChanges): Uint
   const cut = changes.unsigned === true && query.isSigned;
   const octets = passingCopy(query.bytes, 0, cut ? query.tsigOffset : query.length);
   if (cut) writeU16(octets, 10, readU16(octets, 10) - 1);
-  return patch(octets, query.nameEnd, query.optOffset, changes);
+  return patch(octets, query, 0, changes);
 }
 
 /** A copy with another name, octet by octet where {@link isPlain}. */
 export function renamedOctets(query: OriginalQuery, name: Name, changes: QueryChanges): Uint8Array {
   if (!isPlain(query)) return rebuiltOctets(query, changes);
-  const { bytes, nameEnd, length, optOffset } = query;
+  const { bytes, nameEnd, length } = query;
   const { wire } = name;
   const moved = 12 + wire.length - nameEnd;
   // Out of Node's pool: memory of its own takes as long as all the rest.
@@ -50,7 +50,7 @@ export function renamedOctets(query: OriginalQuery, name: Name, changes: QueryCh
   for (let at = 0; at < 12; at++) octets[at] = octetAt(bytes, at);
   for (let at = 0; at < wire.length; at++) octets[12 + at] = octetAt(wire, at);
   for (let at = nameEnd; at < length; at++) octets[at + moved] = octetAt(bytes, at);
-  return patch(octets, nameEnd + moved, optOffset + moved, changes);
+  return patch(octets, query, moved, changes);
 }
 
 /** Header, question and OPT written anew: all else that stood behind the question is gone. */
@@ -69,16 +69,31 @@ export function rebuiltOctets(query: OriginalQuery, changes: QueryChanges): Uint
   return writer.finish().slice();
 }
 
+/** Whether nothing but the second header word is to differ. */
+export function onlyFlags(changes: QueryChanges): boolean {
+  return (
+    changes.name === undefined &&
+    changes.type === undefined &&
+    changes.class === undefined &&
+    changes.unsigned === undefined &&
+    !("edns" in changes)
+  );
+}
+
+/** @param moved octets by which what stands behind the name has moved */
 function patch(
   octets: Uint8Array,
-  nameEnd: number,
-  optOffset: number,
+  query: OriginalQuery,
+  moved: number,
   { flags, type, class: recordClass, edns }: QueryChanges,
 ): Uint8Array {
-  if (flags !== undefined) writeU16(octets, 2, flags);
+  const nameEnd = query.nameEnd + moved;
+  // Its octets may be those of a query that was derived from it, with other flags.
+  writeU16(octets, 2, flags ?? query.flags);
   if (type !== undefined) writeU16(octets, nameEnd, type);
   if (recordClass !== undefined) writeU16(octets, nameEnd + 2, recordClass);
   if (edns !== undefined) {
+    const optOffset = query.optOffset + moved;
     writeU16(octets, optOffset + 2, edns.udpSize);
     octets[optOffset + 5] = edns.version;
     octets[optOffset + 6] = (edns.dnssecOk ? 0x80 : 0) | (edns.compactOk === true ? 0x40 : 0);

@@ -5,24 +5,32 @@
 import { type Edns, type EdnsOption, readOptions } from "../dns/edns.ts";
 import { decodeMessage, type Message, type Question } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
-import { Flag, opcodeOf, Rcode, RecordClass } from "../dns/numbers.ts";
-import { copyOctets, octetAt, passingCopy, readU16 } from "../dns/octets.ts";
+import { Rcode, RecordClass } from "../dns/numbers.ts";
+import { copyOctets, octetAt, passingCopy, readU16, writeU16 } from "../dns/octets.ts";
 import { WireReader } from "../dns/wire-reader.ts";
 import type { Asked } from "./asked.ts";
-import { isPlain, patchedOctets, type QueryChanges, rebuiltOctets, renamedOctets } from "./derived-octets.ts";
+import {
+  isPlain,
+  onlyFlags,
+  patchedOctets,
+  type QueryChanges,
+  rebuiltOctets,
+  renamedOctets,
+} from "./derived-octets.ts";
 import type { Endpoint, TransportName } from "./endpoint.ts";
+import { LookupDepthError, MAX_LOOKUP_DEPTH } from "./lookup-depth.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import {
   hasSoundSubnets,
-  isSigned,
   lastRecordOffset,
   type MessageShape,
-  nameEndOf,
   optOffsetOf,
   readShape,
   shapeOf,
 } from "./message-shape.ts";
 import { Failure, type Outcome } from "./outcome.ts";
+import { QueryHead } from "./query-head.ts";
+import { RareFacts } from "./rare-facts.ts";
 import { Reply, type ReplyContent } from "./reply.ts";
 import type { SpanSink, Trace } from "./trace.ts";
 
@@ -64,55 +72,20 @@ export interface LateSteps {
   take(outcome: Outcome, query: Query): Outcome;
 }
 
-export class Query implements Asked {
-  /** The message; only the first `length` octets count. Valid until the handler returns, or as long as it likes after {@link detach}. */
-  bytes: Uint8Array;
-  readonly length: number;
-  readonly id: number;
-  /** The second header word: QR, opcode, flags, rcode. */
-  readonly flags: number;
-  readonly type: number;
-  readonly class: number;
-  /** End of the question's name, root octet included; it begins at octet 12. */
-  readonly nameEnd: number;
-  /** Where the type of OPT stands, -1 when the client sent none. */
-  readonly optOffset: number;
-  /** Whether the message ends with TSIG; {@link tsigOffset} says where. */
-  readonly isSigned: boolean;
-
-  readonly listener: Listener;
-  readonly transport: TransportName;
-  readonly receivedAt: number;
+/**
+ * Thousands of queries may wait, and each hit makes one. So small numbers share a field, and what few queries have is an object of its own.
+ */
+export class Query extends QueryHead implements Asked {
+  /** Length, {@link depth} and {@link Mark}s. */
+  #marks: number;
 
   /** The query as the client sent it: this one, unless it was derived. */
   readonly root: Query;
   /** The query whose question this one has: itself, unless it was derived without changing the name's spelling. */
   readonly questionOwner: Query;
-  /** How many internal lookups led here. */
-  readonly depth: number;
 
-  /** Largest reply in octets that may be sent over UDP; plugins may lower it on `root` (bufsize). */
-  replyLimit: number = 0xffff;
-  /** `Clock.now()` after which nobody waits for an answer any more (cancel). */
-  deadline: number = Number.POSITIVE_INFINITY;
-  /** Name of the view that accepted the query, else empty. */
-  view = "";
-  /** Present when somebody wants to know the way of this query. */
-  trace: Trace | undefined;
-  /** Present when somebody measures how long it stays in which plugin (`trace`). */
-  spans: SpanSink | undefined;
-  /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
-  metadata: Map<string, string | (() => string)> | undefined;
   /** What waits for somebody else so that the client gets its answer. Of use on `root`. */
   waiter: Waiter | undefined;
-  /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
-  isAbandoned = false;
-  /** The key that signed it, once its signature has been found good (`tsig`). Of use on `root`. */
-  signer: Name | undefined;
-  /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
-  seals: MessageSeal[] | undefined;
-  /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
-  wasRenamed = false;
   /** The promise of the plugin that waits, which never rejects. The chain's own: see server/chain. */
   pending: Promise<Outcome> | undefined;
   /** The link whose handler runs now. The chain's own as well: it spares a promise for each plugin that looks at late answers. */
@@ -121,8 +94,8 @@ export class Query implements Asked {
   #name: Name | undefined;
   #edns: Edns | undefined;
   /** Of use on `root`: see {@link client}. */
-  #client: Endpoint;
-  #local: Endpoint;
+  #arrival: Arrival;
+  #rare: RareFacts | undefined;
 
   private constructor(
     bytes: Uint8Array,
@@ -133,30 +106,13 @@ export class Query implements Asked {
     sameName: boolean,
     deeper: number,
   ) {
-    this.bytes = bytes;
-    this.length = length;
-    this.id = readU16(bytes, 0);
-    this.flags = readU16(bytes, 2);
-    const nameEnd = nameEndOf(shape);
-    this.nameEnd = nameEnd;
-    this.type = readU16(bytes, nameEnd);
-    this.class = readU16(bytes, nameEnd + 2);
-    this.optOffset = optOffsetOf(shape);
-    this.isSigned = isSigned(shape);
-    this.listener = arrival.listener;
-    this.transport = arrival.transport;
-    this.#client = arrival.client;
-    this.#local = arrival.local;
-    this.receivedAt = arrival.receivedAt;
+    super(bytes, shape);
+    this.#arrival = arrival;
+    this.#marks = length | (((parent === undefined ? 0 : parent.depth) + deeper) << DEPTH_SHIFT);
     this.root = parent === undefined ? this : parent.root;
     this.questionOwner = parent !== undefined && sameName ? parent.questionOwner : this;
-    this.depth = (parent === undefined ? 0 : parent.depth) + deeper;
     if (parent !== undefined) {
-      this.deadline = parent.deadline;
-      this.view = parent.view;
-      this.trace = parent.trace;
-      this.spans = parent.spans;
-      this.metadata = parent.metadata;
+      if (parent.#rare !== undefined) this.#rare = parent.#rare.forDerived();
       if (sameName) this.#name = parent.#name;
     }
   }
@@ -179,19 +135,114 @@ export class Query implements Asked {
     return this.#derive(changes, 0);
   }
 
+  get length(): number {
+    return this.#marks & 0xffff;
+  }
+
+  /** How many internal lookups led here. */
+  get depth(): number {
+    return (this.#marks >>> DEPTH_SHIFT) & DEPTH_BITS;
+  }
+
+  get listener(): Listener {
+    return this.root.#arrival.listener;
+  }
+
+  get transport(): TransportName {
+    return this.root.#arrival.transport;
+  }
+
+  /** `Clock.now()` at arrival, milliseconds. */
+  get receivedAt(): number {
+    return this.root.#arrival.receivedAt;
+  }
+
   /** Who asks. The transport lends it until the handler returns; from {@link detach} on it stays, for derived queries too. */
   get client(): Endpoint {
-    return this.root.#client;
+    return this.root.#arrival.client;
   }
 
   /** The address asked. */
   get local(): Endpoint {
-    return this.root.#local;
+    return this.root.#arrival.local;
   }
 
-  /** Ends of the question section and of the octets that every reply repeats. */
-  get questionEnd(): number {
-    return this.nameEnd + 4;
+  /** The client gets no answer any more, as too many waited: see {@link abandon}. True on `root` alone. */
+  get isAbandoned(): boolean {
+    return (this.#marks & Mark.ABANDONED) !== 0;
+  }
+
+  /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
+  get wasRenamed(): boolean {
+    return (this.#marks & Mark.RENAMED) !== 0;
+  }
+
+  /** Largest reply in octets that may be sent over UDP; plugins may lower it on `root` (bufsize). */
+  get replyLimit(): number {
+    return this.#rare === undefined ? 0xffff : this.#rare.replyLimit;
+  }
+
+  set replyLimit(octets: number) {
+    this.#facts().replyLimit = octets;
+  }
+
+  /** `Clock.now()` after which nobody waits for an answer any more (cancel). */
+  get deadline(): number {
+    return this.#rare === undefined ? Number.POSITIVE_INFINITY : this.#rare.deadline;
+  }
+
+  set deadline(time: number) {
+    this.#facts().deadline = time;
+  }
+
+  /** Name of the view that accepted the query, else empty. */
+  get view(): string {
+    return this.#rare === undefined ? "" : this.#rare.view;
+  }
+
+  set view(name: string) {
+    if (name !== this.view) this.#facts().view = name;
+  }
+
+  /** Present when somebody wants to know the way of this query. */
+  get trace(): Trace | undefined {
+    return this.#rare?.trace;
+  }
+
+  set trace(trace: Trace | undefined) {
+    this.#facts().trace = trace;
+  }
+
+  /** Present when somebody measures how long it stays in which plugin (`trace`). */
+  get spans(): SpanSink | undefined {
+    return this.#rare?.spans;
+  }
+
+  set spans(spans: SpanSink | undefined) {
+    this.#facts().spans = spans;
+  }
+
+  /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
+  get metadata(): Map<string, string | (() => string)> | undefined {
+    return this.#rare?.metadata;
+  }
+
+  set metadata(values: Map<string, string | (() => string)> | undefined) {
+    this.#facts().metadata = values;
+  }
+
+  /** The key that signed it, once its signature has been found good (`tsig`). Of use on `root`. */
+  get signer(): Name | undefined {
+    return this.#rare?.signer;
+  }
+
+  set signer(key: Name | undefined) {
+    this.#facts().signer = key;
+  }
+
+  /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
+  get seals(): readonly MessageSeal[] | undefined {
+    return this.#rare?.seals;
   }
 
   /** The question's name in the client's spelling. Compare with `equals`, which ignores case. */
@@ -208,32 +259,6 @@ export class Query implements Asked {
     return { name: this.name, type: this.type, class: this.class };
   }
 
-  get opcode(): number {
-    return opcodeOf(this.flags);
-  }
-
-  get hasEdns(): boolean {
-    return this.optOffset >= 0;
-  }
-
-  /** UDP payload size that the client advertises, 512 without OPT (RFC 6891 section 6.2.5). */
-  get udpSize(): number {
-    return this.optOffset < 0 ? 512 : Math.max(512, readU16(this.bytes, this.optOffset + 2));
-  }
-
-  get dnssecOk(): boolean {
-    return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0x80) !== 0;
-  }
-
-  /** With DO: the client takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1). */
-  get compactOk(): boolean {
-    return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0xc0) === 0xc0;
-  }
-
-  get ednsVersion(): number {
-    return this.optOffset < 0 ? 0 : octetAt(this.bytes, this.optOffset + 5);
-  }
-
   /** Where the owner name of TSIG begins, -1 for a message without. Signatures of queries that were built anew are gone. */
   get tsigOffset(): number {
     return this.isSigned ? lastRecordOffset(this.bytes, this.length, this.nameEnd) : -1;
@@ -242,18 +267,6 @@ export class Query implements Asked {
   /** Codes of EDNS options that the client gets back as they came. */
   get echoedOptions(): ReadonlySet<number> {
     return this.listener.echoedOptions;
-  }
-
-  get recursionDesired(): boolean {
-    return (this.flags & Flag.RD) !== 0;
-  }
-
-  get checkingDisabled(): boolean {
-    return (this.flags & Flag.CD) !== 0;
-  }
-
-  get authenticData(): boolean {
-    return (this.flags & Flag.AD) !== 0;
   }
 
   /** OPT with its options, decoded at the first call. */
@@ -271,7 +284,11 @@ export class Query implements Asked {
 
   /** The octets of the message, for who sends it on. */
   get packet(): Uint8Array {
-    return this.bytes.subarray(0, this.length);
+    const octets = this.bytes.subarray(0, this.length);
+    if ((this.#marks & Mark.SHARED) === 0) return octets;
+    const own = new Uint8Array(octets);
+    writeU16(own, 2, this.flags);
+    return own;
   }
 
   /** The whole message as a value. Throws WireError when a record besides OPT is malformed. */
@@ -304,9 +321,9 @@ export class Query implements Asked {
    * server says for a failure. What was added last comes first, so that a plugin nearer to the client sees what others made.
    */
   addSeal(seal: MessageSeal): void {
-    const { root } = this;
-    if (root.seals === undefined) root.seals = [seal];
-    else root.seals.push(seal);
+    const facts = this.root.#facts();
+    if (facts.seals === undefined) facts.seals = [seal];
+    else facts.seals.push(seal);
   }
 
   /** No answer of its own: the server says `rcode`, and `error` goes to the log. */
@@ -336,12 +353,20 @@ export class Query implements Asked {
 
   /**
    * Gives the query octets and endpoints of its own: the listener calls it before anything waits.
-   * @param client an endpoint that stays as it is, where there is one already
+   * @param arrival one that stays as it is, where there is one already
    */
-  detach(client?: Endpoint): void {
-    this.bytes = passingCopy(this.bytes, 0, this.length);
-    this.#client = client ?? this.#client.snapshot();
-    this.#local = this.#local.snapshot();
+  detach(arrival?: Arrival): void {
+    if ((this.#marks & Mark.SHARED) === 0) this.bytes = passingCopy(this.bytes, 0, this.length);
+    this.#arrival = arrival ?? keptArrival(this.#arrival);
+  }
+
+  /** Lets go of what can be read anew, for who waits for long. */
+  shrink(): void {
+    const { questionOwner } = this;
+    this.#name = undefined;
+    this.#edns = undefined;
+    questionOwner.#name = undefined;
+    questionOwner.#edns = undefined;
   }
 
   /**
@@ -351,7 +376,7 @@ export class Query implements Asked {
   abandon(): void {
     const { root } = this;
     const { waiter } = root;
-    root.isAbandoned = true;
+    root.#marks |= Mark.ABANDONED;
     root.waiter = undefined;
     waiter?.abandon();
   }
@@ -360,7 +385,7 @@ export class Query implements Asked {
     const name = changes.name;
     // Another spelling is another question: 0x20 and rewrites to the case of a file rest on it.
     const sameName = name === undefined || this.#isNamed(name);
-    if (!sameName) this.wasRenamed = true;
+    if (!sameName) this.#marks |= Mark.RENAMED;
     // Patching keeps what building anew does not know of, such as a signature.
     const sameLayout =
       !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === this.edns?.options);
@@ -369,6 +394,11 @@ export class Query implements Asked {
       : sameName
         ? patchedOctets(this, changes)
         : renamedOctets(this, name, changes);
+    // Where both have to last, one copy does.
+    if (onlyFlags(changes) && this.root === this && !this.isSigned) {
+      this.bytes = bytes;
+      this.#marks |= Mark.SHARED;
+    }
     // What was patched or moved need not be read again.
     const isKnown = sameLayout && (sameName ? changes.unsigned !== true : isPlain(this));
     const moved = sameName ? 0 : 12 + name.wire.length - this.nameEnd;
@@ -379,6 +409,11 @@ export class Query implements Asked {
     const query = new Query(bytes, bytes.length, shape, this, this, sameName, deeper);
     if (!sameName) query.#name = name;
     return query;
+  }
+
+  #facts(): RareFacts {
+    this.#rare ??= new RareFacts();
+    return this.#rare;
   }
 
   #isNamed({ wire }: Name): boolean {
@@ -395,21 +430,23 @@ export class Query implements Asked {
   }
 }
 
+const DEPTH_SHIFT = 16;
+const DEPTH_BITS = 0xf;
+
+/** Above length and depth. */
+const Mark = {
+  ABANDONED: 1 << 20,
+  RENAMED: 1 << 21,
+  /** Its octets are those of a query that was derived from it, which has other flags. */
+  SHARED: 1 << 22,
+} as const;
+
+function keptArrival({ listener, transport, client, local, receivedAt }: Arrival): Arrival {
+  return { listener, transport, client: client.snapshot(), local: local.snapshot(), receivedAt };
+}
+
 /** Waits for somebody else on behalf of a client, and can stop. */
 export interface Waiter {
   /** The outcome has to be {@link DROPPED}, and may come later. */
   abandon(): void;
-}
-
-/** Internal lookups inside each other; the zone engine of CoreDNS stops at the same number (facts 1.18). */
-export const MAX_LOOKUP_DEPTH = 8;
-
-export class LookupDepthError extends Error {
-  override readonly name = "LookupDepthError";
-  readonly target: Name;
-
-  constructor(target: Name) {
-    super(`more than ${MAX_LOOKUP_DEPTH} internal lookups inside each other, the last for ${target}`);
-    this.target = target;
-  }
 }

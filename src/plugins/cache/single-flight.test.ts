@@ -271,8 +271,9 @@ test("a waiting query does not depend on the buffer that it came in", async () =
   const scene = new Scene();
   const leader = scene.ask();
   const query = scene.running.query({ name: "www.example.org." });
+  const received = query.bytes;
   const outcome = scene.running.chain(scene.next)(query);
-  query.bytes.fill(0xff);
+  received.fill(0xff);
   scene.answer(0, () => DROPPED);
   await leader;
   await turn();

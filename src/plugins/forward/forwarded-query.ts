@@ -122,6 +122,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#late = late;
     root.waiter = this;
     this.#ask(upstream, now);
+    this.#query.shrink();
     return late;
   }
 

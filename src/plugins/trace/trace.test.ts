@@ -129,7 +129,14 @@ function queryOfTrace(running: PluginTest<unknown>, flags: string): Query {
   const query = running.query({ name: "a.example." });
   const traceparent = `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-${flags}`;
   const client = new FixedEndpoint("192.0.2.1", 1, new Uint8Array(4));
-  query.detach(Object.assign(client, { traceHeaders: { traceparent } }));
+  const { listener, transport, local, receivedAt } = query;
+  query.detach({
+    listener,
+    transport,
+    local,
+    receivedAt,
+    client: Object.assign(client, { traceHeaders: { traceparent } }),
+  });
   return query;
 }
 

@@ -191,12 +191,18 @@ export class DnsListener implements Listener {
     }
     if (!(outcome instanceof Promise)) {
       if (outcome.kind !== "stream") this.#send(query, outcome, port, false);
-      else this.#stream(query, outcome, this.#keep(query, port));
+      else {
+        // The transport may use its buffer again from here on.
+        const kept = port.keep();
+        query.detach();
+        this.#stream(query, outcome, kept);
+      }
       return;
     }
     const { inFlight } = this.service;
     inFlight.enter();
-    const waiting = this.#waiting.add(query, this.#keep(query, port), inFlight);
+    const waiting = this.#waiting.add(query, port.keep(), inFlight);
+    query.detach(waiting);
     LateOutcome.of(query, outcome, (error) => {
       this.#onError(error);
       return new Failure(Rcode.SERVFAIL);
@@ -222,13 +228,6 @@ export class DnsListener implements Listener {
       this.#onError(error);
     }
     waiting.inFlight.leave();
-  }
-
-  /** The transport may use its buffer again from here on. */
-  #keep(query: Query, port: ReplyPort): ReplyPort {
-    const kept = port.keep();
-    query.detach(kept.client);
-    return kept;
   }
 
   #stream(query: Query, stream: ReplyStream, port: ReplyPort): void {

@@ -2,9 +2,11 @@
  * Queries that wait for something, oldest first. There is a bound: past it the oldest go without an answer, since their
  * clients are the first to have given up.
  */
+
+import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
 import type { LateFollower } from "../../plugin/late-outcome.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Arrival, Listener, Query } from "../../plugin/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import type { InFlight } from "./in-flight.ts";
 
@@ -16,10 +18,13 @@ export interface WaitingEnds {
   settled(waiting: WaitingQuery, outcome: Outcome): void;
 }
 
-/** One query that waits, a link of the list. */
-export class WaitingQuery implements LateFollower {
+/** One query that waits, a link of the list; and what the query knows of its arrival meanwhile. */
+export class WaitingQuery implements LateFollower, Arrival {
   readonly query: Query;
   readonly port: ReplyPort;
+  readonly listener: Listener;
+  readonly transport: TransportName;
+  readonly receivedAt: number;
   /** Of the configuration in which it began. */
   readonly inFlight: InFlight;
   readonly #ends: WaitingEnds;
@@ -31,8 +36,19 @@ export class WaitingQuery implements LateFollower {
   constructor(query: Query, port: ReplyPort, inFlight: InFlight, ends: WaitingEnds) {
     this.query = query;
     this.port = port;
+    this.listener = query.listener;
+    this.transport = query.transport;
+    this.receivedAt = query.receivedAt;
     this.inFlight = inFlight;
     this.#ends = ends;
+  }
+
+  get client(): Endpoint {
+    return this.port.client;
+  }
+
+  get local(): Endpoint {
+    return this.port.local;
   }
 
   settle(outcome: Outcome): void {
