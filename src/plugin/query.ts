@@ -72,9 +72,7 @@ export interface LateSteps {
   take(outcome: Outcome, query: Query): Outcome;
 }
 
-/**
- * Thousands of queries may wait, and each hit makes one. So small numbers share a field, and what few queries have is an object of its own.
- */
+/** What few queries have is an object of its own: thousands may wait, and each hit makes one. */
 export class Query extends QueryHead implements Asked {
   /** Length, {@link depth} and {@link Mark}s. */
   #marks: number;
