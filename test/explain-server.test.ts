@@ -164,7 +164,7 @@ describe("portolan explain -server", { concurrency: 2 }, () => {
     const { output } = await explain(server, "web.shop.svc.cluster.local");
     assert.match(
       output,
-      /server +Portolan-\S+, as it runs: the first of 2 threads, each with a cache and connections of its own\n/,
+      /server +Portolan-\S+, as it runs: the first of 2 threads, with its own connections and the cache of all threads\n/,
     );
   });
 

@@ -49,7 +49,7 @@ export interface Explanation {
 export interface ExplainedServer {
   /** `Portolan-0.1.0`. */
   readonly version: string;
-  /** Threads that answer, each with a cache and connections of its own; the first one was asked. */
+  /** Threads that answer, each with its own connections, and one cache; the first one was asked. */
   readonly threads: number;
   /** SHA-512 of the configuration in force, in hex. */
   readonly configuration: string;

@@ -45,7 +45,7 @@ test("the way of a query, for people", () => {
   assert.deepEqual(formatExplanation(EXPLANATION, { colour: false }).split("\n"), [
     "www.example.org. A  asked by 192.0.2.9 over TCP",
     "",
-    "  server       Portolan-1.2.3, as it runs: the first of 4 threads, each with a cache and connections of its own",
+    "  server       Portolan-1.2.3, as it runs: the first of 4 threads, with its own connections and the cache of all threads",
     "  listener     dns://:53",
     "  block        .:53, Corefile:1",
     "  view         inside",

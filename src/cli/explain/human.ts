@@ -74,7 +74,7 @@ function wayLines(explanation: Explanation, painted: Painter): string[] {
 
 function serverText({ version, threads }: NonNullable<Explanation["server"]>): string {
   if (threads === 1) return `${version}, as it runs`;
-  return `${version}, as it runs: the first of ${threads} threads, each with a cache and connections of its own`;
+  return `${version}, as it runs: the first of ${threads} threads, with its own connections and the cache of all threads`;
 }
 
 function labelled(label: string, text: string): string {
