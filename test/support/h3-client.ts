@@ -27,13 +27,21 @@ export function h3Frame(type: number, payload: Uint8Array): Buffer {
 }
 
 /** Fields of a request: GET (17) or POST (20), https, the path, an authority, and one that nobody has heard of. */
-export function requestFields(method: "GET" | "POST" | "PUT", path: string): Buffer {
+export function requestFields(
+  method: "GET" | "POST" | "PUT",
+  path: string,
+  more: Readonly<Record<string, string>> = {},
+): Buffer {
   const methods = { GET: 17, POST: 20, PUT: 21 };
   return Buffer.concat([
     Buffer.from([0, 0, 0xc0 | methods[method], 0xc0 | 23]),
     literal([0x51], path),
     literal([0x50], "example.org"),
     literal([0x20 | 3, ...Buffer.from("x-a")], "b"),
+    ...Object.entries(more).map(([name, value]) =>
+      // A name of seven octets or more needs a second one for its length.
+      literal([0x27, name.length - 7, ...Buffer.from(name)], value),
+    ),
   ]);
 }
 

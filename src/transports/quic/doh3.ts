@@ -1,5 +1,6 @@
 /** DNS over HTTP/3 (RFC 8484 over RFC 9114): requests, and their responses. */
 import { HttpQueries, type HttpResponse, readTarget } from "../http-queries.ts";
+import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { ListenTarget, MessageReceiver } from "../transport.ts";
 import { frame, H3Frame } from "./h3-frames.ts";
 import { unpackRequest } from "./h3-handover.ts";
@@ -34,14 +35,14 @@ export function listenDoh3(
     name: "https3",
     speech: "h3",
     onRequest(client, stream, payload, replies) {
-      const { method, path, body } = unpackRequest(payload);
+      const { method, path, trace, body } = unpackRequest(payload);
       const response = new Http3Response(client, stream, replies);
       const wanted = readTarget(method, path);
+      const endpoint = trace === undefined ? client.endpoint : withTraceHeaders(client.endpoint, trace);
       if (wanted.kind === "refused") queries.refuse(wanted.status, response);
-      else if (wanted.kind === "message")
-        queries.ask(wanted.message, client.endpoint, replies.local, response);
+      else if (wanted.kind === "message") queries.ask(wanted.message, endpoint, replies.local, response);
       else if (body === undefined) queries.refuse(400, response);
-      else queries.ask(body, client.endpoint, replies.local, response);
+      else queries.ask(body, endpoint, replies.local, response);
     },
   });
 }

@@ -1,4 +1,6 @@
 /** HTTP/3 connections (RFC 9114), the server's side, as far as DNS needs it: no dynamic table, no push. */
+import type { TraceHeaders } from "../../plugin/endpoint.ts";
+import { TRACE_CONTEXT_HEADERS } from "../../plugin/trace-context.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import { MAX_BODY } from "../http-queries.ts";
 import {
@@ -11,8 +13,8 @@ import {
   readVarint,
   varint,
 } from "./h3-frames.ts";
-import { packRequest } from "./h3-handover.ts";
-import { decodeFields, QpackError } from "./qpack.ts";
+import { type H3RequestParts, packRequest } from "./h3-handover.ts";
+import { decodeFields, type HeaderField, QpackError } from "./qpack.ts";
 import {
   type CloseCodes,
   type ConnectionHome,
@@ -169,6 +171,14 @@ class ControlFrames implements FrameUser {
   }
 }
 
+type RequestLine = Omit<H3RequestParts, "body">;
+
+/** What a request says of a trace. */
+function traceOf(fields: readonly HeaderField[]): TraceHeaders | undefined {
+  const found = fields.filter(({ name }) => TRACE_CONTEXT_HEADERS.includes(name));
+  return found.length === 0 ? undefined : Object.fromEntries(found.map(({ name, value }) => [name, value]));
+}
+
 /** One request. */
 class H3Request implements ServedStream, FrameUser {
   readonly stream: QuicStream;
@@ -181,7 +191,7 @@ class H3Request implements ServedStream, FrameUser {
   #octets = 0;
   #held = 0;
   #type = -1;
-  #line: { readonly method: string; readonly path: string } | undefined;
+  #line: RequestLine | undefined;
   #hasTrailers = false;
   #isOver = false;
 
@@ -254,7 +264,7 @@ class H3Request implements ServedStream, FrameUser {
       const isUpper = fields.some(({ name }) => /[A-Z]/.test(name));
       if (method === undefined || path === undefined || scheme === undefined || isMixed || isUpper)
         return this.#give(H3Code.MESSAGE_ERROR);
-      this.#line = { method, path };
+      this.#line = { method, path, trace: traceOf(fields) };
       return true;
     } catch (error) {
       if (!(error instanceof QpackError)) throw error;
@@ -272,7 +282,7 @@ class H3Request implements ServedStream, FrameUser {
     return true;
   }
 
-  #ask(line: { readonly method: string; readonly path: string }, body: Uint8Array | undefined): void {
+  #ask(line: RequestLine, body: Uint8Array | undefined): void {
     this.isAsked = true;
     this.#isOver = true;
     this.#connection.ask(this, packRequest({ ...line, body }));

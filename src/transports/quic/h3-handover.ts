@@ -1,32 +1,44 @@
 /** A request of HTTP/3 as it passes from the thread of its listener to the one that answers. */
 import { readU16, writeU16 } from "../../dns/octets.ts";
+import type { TraceHeaders } from "../../plugin/endpoint.ts";
 
 export interface H3RequestParts {
   readonly method: string;
   readonly path: string;
+  /** What it says of a trace. */
+  readonly trace: TraceHeaders | undefined;
   /** `undefined` where it was too long. */
   readonly body: Uint8Array | undefined;
 }
 
-const HEAD = 5;
+const HEAD = 7;
 
-export function packRequest({ method, path, body }: H3RequestParts): Uint8Array {
+export function packRequest({ method, path, trace, body }: H3RequestParts): Uint8Array {
   const [methodOctets, pathOctets] = [Buffer.from(method, "latin1"), Buffer.from(path, "latin1")];
+  const traceOctets = Buffer.from(trace === undefined ? "" : JSON.stringify(trace), "utf8");
   const head = new Uint8Array(HEAD);
   head[0] = body === undefined ? 1 : 0;
   writeU16(head, 1, methodOctets.length);
   writeU16(head, 3, pathOctets.length);
-  return Buffer.concat([head, methodOctets, pathOctets, body ?? new Uint8Array(0)]);
+  writeU16(head, 5, traceOctets.length);
+  return Buffer.concat([head, methodOctets, pathOctets, traceOctets, body ?? new Uint8Array(0)]);
 }
 
 export function unpackRequest(octets: Uint8Array): H3RequestParts {
   const methodEnd = HEAD + readU16(octets, 1);
   const pathEnd = methodEnd + readU16(octets, 3);
+  const traceEnd = pathEnd + readU16(octets, 5);
   const text = (from: number, to: number): string =>
     Buffer.from(octets.subarray(from, to)).toString("latin1");
   return {
     method: text(HEAD, methodEnd),
     path: text(methodEnd, pathEnd),
-    body: octets[0] === 1 ? undefined : octets.subarray(pathEnd),
+    trace: traceEnd === pathEnd ? undefined : readTrace(octets.subarray(pathEnd, traceEnd)),
+    body: octets[0] === 1 ? undefined : octets.subarray(traceEnd),
   };
+}
+
+/** It was written by {@link packRequest}, in another thread of this process. */
+function readTrace(octets: Uint8Array): TraceHeaders {
+  return JSON.parse(Buffer.from(octets).toString("utf8")) as TraceHeaders;
 }
