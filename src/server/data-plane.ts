@@ -238,8 +238,10 @@ export class DataPlane {
     if (old === undefined) return;
     // The old plugins go once their last query is answered; nobody waits for that.
     void this.#drained(old)
-      .then(() => old.stop())
+      .then(() => nextTurn())
+      .then(() => old.stop(this.#rest()))
       .then(closeUnwanted)
+      .then(() => nextTurn())
       .then(() => this.#releaseMemory())
       .catch((error: unknown) => this.#options.log.error(messageOf(error)));
   }

@@ -245,21 +245,27 @@ export class Generation {
     return this.#runHooks(this.#placedInOrder(), (instance) => instance.shutdown?.());
   }
 
-  /** @returns how many hooks failed */
-  async stop(): Promise<number> {
+  /**
+   * @param rest awaited between the hooks
+   * @returns how many of them failed
+   */
+  async stop(rest?: () => Promise<void>): Promise<number> {
     const started = new Set(this.#started.splice(0));
     return this.#runHooks(
       this.#placedInOrder().filter(({ instance }) => started.has(instance)),
       (instance) => instance.stop?.(),
+      rest,
     );
   }
 
   async #runHooks(
     placed: readonly PlacedPlugin[],
     hook: (instance: PluginInstance) => void | Promise<void> | undefined,
+    rest: () => Promise<void> = withoutRest,
   ): Promise<number> {
     let failed = 0;
     for (const { name, instance } of placed) {
+      await rest();
       try {
         await hook(instance);
       } catch (error) {
