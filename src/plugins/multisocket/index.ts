@@ -3,6 +3,9 @@ import { definePlugin, directive, integer, optional, type Value, ValueProblem } 
 
 const MAX_SOCKETS = 1024;
 
+/** Each costs CPU to start, and memory; with 2 processors, a hundred took longer to start than the server waits for them. */
+const THREADS_PER_PROCESSOR = 4;
+
 const count = integer();
 const sockets: Value<number> = {
   expected: `a number of sockets from 1 to ${MAX_SOCKETS}`,
@@ -20,7 +23,17 @@ export default definePlugin({
   name: "multisocket",
   summary: "Answers on several threads, each with its own sockets.",
   config: directive({ args: { num_sockets: optional(sockets) } }),
-  configure({ num_sockets }, settings, { machine }) {
-    settings.sockets = num_sockets ?? machine.parallelism;
+  configure({ num_sockets }, settings, { machine: { parallelism }, report, span }) {
+    const wanted = num_sockets ?? parallelism;
+    const most = THREADS_PER_PROCESSOR * parallelism;
+    settings.sockets = Math.min(wanted, most);
+    if (wanted <= most) return;
+    const processors = parallelism === 1 ? "1 processor" : `${parallelism} processors`;
+    report.warning(
+      "MULTISOCKET_BOUNDED",
+      span,
+      `multisocket ${wanted} starts ${most} threads on this machine: with ${processors}, more would only use memory`,
+      { expected: `at most ${most}, or no number for a thread per processor` },
+    );
   },
 });

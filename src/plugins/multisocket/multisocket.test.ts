@@ -9,7 +9,7 @@ describe("the number of sockets", () => {
     ["multisocket", 4],
     ["multisocket 1", 1],
     ["multisocket 2", 2],
-    ["multisocket 1024", 1024],
+    ["multisocket 16", 16],
   ] as const) {
     test(text, () => {
       const plugin = PluginTest.of(multisocket, text);
@@ -17,6 +17,13 @@ describe("the number of sockets", () => {
       assert.deepEqual(plugin.instances, []);
     });
   }
+
+  test("is at most four times that of the processors, and a warning says so", () => {
+    const plugin = PluginTest.of(multisocket, "multisocket 1024");
+    assert.equal(plugin.settings.sockets, 16);
+    assert.match(plugin.warnings.join(), /warning: multisocket 1024 starts 16 threads .* with 4 processors/);
+    assert.deepEqual(PluginTest.of(multisocket, "multisocket 16").warnings, []);
+  });
 
   test("is one without the directive", () => {
     assert.equal(PluginTest.of(multisocket, "").settings.sockets, 1);
