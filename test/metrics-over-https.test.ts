@@ -108,10 +108,35 @@ test("a certificate that changes is taken into force, and a broken file is not",
   assert.notEqual(renewed, serial);
   writeFileSync(join(server.folder, "web.yml"), `${WEB}basic_auth_users: {a: b}\n`);
   await server.waitForLog(
-    /web\.yml: 'basic_auth_users' is not in this version.*the one before it stays in force/,
+    /web\.yml: 'basic_auth_users' is not supported by this version.*the one before it stays in force/,
   );
   assert.equal((await scrape()).serial, renewed);
   writeFileSync(join(server.folder, "web.yml"), WEB);
+});
+
+test("only clients with a name that is allowed get the metrics", async () => {
+  const named = authority.issue({ commonName: "x", hosts: ["prometheus.example", "192.0.2.9"] });
+  const other = authority.issue({ commonName: "prometheus.example", hosts: ["other.example"] });
+  const taken = /web configuration .*web\.yml is in force for new connections/;
+  for (const [names, isAllowed] of [
+    ["prometheus.example", true],
+    ["192.0.2.9", true],
+    ["nobody.example", false],
+  ] as const) {
+    const asked = server.waitForLog(taken, server.log.length);
+    writeFileSync(
+      join(server.folder, "web.yml"),
+      WEB.replace("tls_server_config:", `tls_server_config:\n  client_allowed_sans: [${names}]`),
+    );
+    await asked;
+    if (isAllowed) assert.equal((await scrape({ cert: named.certificate, key: named.key })).status, 200);
+    else await assert.rejects(scrape({ cert: named.certificate, key: named.key }));
+    await assert.rejects(scrape({ cert: other.certificate, key: other.key }));
+  }
+  const asked = server.waitForLog(taken, server.log.length);
+  writeFileSync(join(server.folder, "web.yml"), WEB);
+  await asked;
+  assert.equal((await scrape()).status, 200);
 });
 
 test("a reload switches encryption off and on", async () => {
@@ -130,6 +155,10 @@ for (const [text, reason] of [
   [
     "tls_server_config: {cert_file: certs/cert.pem, key_file: certs/key.pem, client_auth_type: Maybe}",
     /unknown 'client_auth_type: Maybe'; expected one of NoClientCert/,
+  ],
+  [
+    "tls_server_config: {cert_file: certs/cert.pem, key_file: certs/key.pem, client_allowed_sans: [a]}",
+    /'tls_server_config\.client_allowed_sans' needs 'client_auth_type: RequireAndVerifyClientCert'/,
   ],
 ] as const) {
   test(`check refuses ${text}`, async () => {

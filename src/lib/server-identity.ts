@@ -14,6 +14,8 @@ export interface ServerIdentity {
   /** Certificate chain, key, and the authorities that clients' certificates are checked against. */
   readonly context: SecureContextOptions;
   readonly clientAuthentication: ClientAuthentication;
+  /** Alternative names, one of which the certificate of each client has to have. */
+  readonly allowedNames?: readonly string[] | undefined;
   /** Takes the secrets of sessions, a line each, for who decrypts what was recorded. */
   readonly keyLog: ((line: Uint8Array) => void) | undefined;
   /**

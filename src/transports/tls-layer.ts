@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { SecureContext, Server, TLSSocket } from "node:tls";
+import { alternativeNames } from "../lib/alternative-names.ts";
 import { nodeTls } from "../lib/node-modules.ts";
 import type { ClientAuthentication, ServerIdentity } from "../lib/server-identity.ts";
 import type { ByteStream, StreamLayer } from "./byte-stream-server.ts";
@@ -51,12 +52,12 @@ export class TlsLayer implements StreamLayer {
   /** Not listening: it is handed connections. */
   #serverOf(identity: ServerIdentity | undefined): Server | undefined {
     if (identity === undefined || identity === this.#identity) return this.#server;
-    const { context, clientAuthentication, keyLog, select } = identity;
+    const { context, keyLog, select } = identity;
     const server = nodeTls().createServer({
       minVersion: "TLSv1.2",
       ...context,
       ALPNProtocols: [...this.#options.protocols],
-      requestCert: clientAuthentication !== "nocert",
+      requestCert: identity.clientAuthentication !== "nocert",
       // Judged below, as not every client has to have one.
       rejectUnauthorized: false,
       ...(select !== undefined && {
@@ -67,7 +68,7 @@ export class TlsLayer implements StreamLayer {
         },
       }),
     });
-    server.on("secureConnection", (socket) => this.#secured(socket, clientAuthentication));
+    server.on("secureConnection", (socket) => this.#secured(socket, identity));
     // What goes wrong in a handshake costs that connection, which is closed by then.
     server.on("tlsClientError", (_error, socket) => socket.destroy());
     if (keyLog !== undefined) server.on("keylog", (line) => keyLog(line));
@@ -76,10 +77,10 @@ export class TlsLayer implements StreamLayer {
     return server;
   }
 
-  #secured(socket: TLSSocket, clientAuthentication: ClientAuthentication): void {
+  #secured(socket: TLSSocket, identity: ServerIdentity): void {
     const key = connectionKey(socket);
     const waiting = this.#waiting.get(key);
-    if (waiting === undefined || !isWelcome(socket, clientAuthentication)) {
+    if (waiting === undefined || !isWelcome(socket, identity)) {
       socket.destroy();
       return;
     }
@@ -89,7 +90,14 @@ export class TlsLayer implements StreamLayer {
   }
 }
 
-function isWelcome(socket: TLSSocket, clientAuthentication: ClientAuthentication): boolean {
+function isWelcome(socket: TLSSocket, { clientAuthentication, allowedNames }: ServerIdentity): boolean {
+  if (!hasWantedCertificate(socket, clientAuthentication)) return false;
+  if (allowedNames === undefined) return true;
+  const names = alternativeNames(socket.getPeerX509Certificate()?.subjectAltName ?? "");
+  return names.some((name) => allowedNames.includes(name));
+}
+
+function hasWantedCertificate(socket: TLSSocket, clientAuthentication: ClientAuthentication): boolean {
   switch (clientAuthentication) {
     case "require":
       return hasCertificate(socket);

@@ -6,6 +6,7 @@ import { dirname, resolve } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { parseDocument } from "yaml";
 import { list, record, string } from "../../lib/http-client.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
 import { readTextFile } from "../../plugin/index.ts";
@@ -65,8 +66,6 @@ async function readIdentity(
 ): Promise<{ readonly identity: ServerIdentity; readonly files: readonly string[] }> {
   const prefix = "tls_server_config.";
   refuseOthers(path, prefix, options, [...TLS_OPTIONS, ...WITHOUT_EFFECT, "client_allowed_sans"]);
-  if (list(options.client_allowed_sans).length > 0)
-    throw new Error(`${path}: '${prefix}client_allowed_sans' is not supported by this version of Portolan`);
   const files: string[] = [];
   const text = async (option: "cert" | "key" | "client_ca"): Promise<string | undefined> => {
     const file = string(options[`${option}_file`]);
@@ -83,6 +82,11 @@ async function readIdentity(
   const clientAuthentication = oneOf(path, options, "client_auth_type", CLIENT_AUTHENTICATION) ?? "nocert";
   if (clientAuthentication.startsWith("ver") && ca === undefined)
     throw new Error(`${path}: '${prefix}client_ca_file' is missing, which clients are checked against`);
+  const allowedNames = namesOf(path, options.client_allowed_sans);
+  if (allowedNames !== undefined && !clientAuthentication.includes("verify"))
+    throw new Error(
+      `${path}: '${prefix}client_allowed_sans' needs 'client_auth_type: RequireAndVerifyClientCert': names in certificates that nobody checks say nothing`,
+    );
   const context = {
     ...(cert !== undefined && { cert }),
     ...(key !== undefined && { key }),
@@ -95,7 +99,21 @@ async function readIdentity(
   } catch (error) {
     throw new Error(`${path}: certificate and key: ${error instanceof Error ? error.message : error}`);
   }
-  return { identity: { context, clientAuthentication, keyLog: undefined }, files };
+  return { identity: { context, clientAuthentication, allowedNames, keyLog: undefined }, files };
+}
+
+/** Addresses in the form that those of certificates are compared in. */
+function namesOf(path: string, names: unknown): readonly string[] | undefined {
+  if (names === undefined || names === null) return undefined;
+  const found = list(names).map((name) => {
+    const text = string(name);
+    if (text === "") throw new Error(`${path}: 'client_allowed_sans' is not a list of names`);
+    const octets = parseIpAddress(text);
+    return octets === undefined ? text : formatIpAddress(octets);
+  });
+  if (found.length === 0 && !Array.isArray(names))
+    throw new Error(`${path}: 'client_allowed_sans' is not a list of names`);
+  return found.length === 0 ? undefined : found;
 }
 
 function oneOf<T>(
