@@ -149,7 +149,7 @@ class BatchedUdpTransport implements Transport, Reader {
     // From the wildcard each reply has to say where it leaves.
     if (this.#isWildcard && !this.#informed) return;
     const { libc } = this.#sockets;
-    const wayOut = openWayOut(libc, this.#socket, this.#name, this.#nameLength);
+    const wayOut = openWayOut(libc, this.#socket, this.#name);
     if (wayOut < 0) return;
     this.#takeBatches(wayOut, LAST_DATAGRAMS, 1);
     this.#sending.wayOut = wayOut;

@@ -3,6 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { readU16 } from "../dns/octets.ts";
 import { ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { type Libc, NoForeignFunctions } from "../lib/linux/libc.ts";
@@ -65,7 +66,7 @@ describe("the socket that replies leave through", {
     };
     const transport = await listenUdpBatched(
       { ...sockets, libc: { ...libc, connect: asking } },
-      { host: "127.0.0.1", port: 0 },
+      { host: "::1", port: 0 },
       echo,
     );
     const deadline = performance.now() + 20_000;
@@ -79,10 +80,55 @@ describe("the socket that replies leave through", {
     for (const each of clients) each.close();
   });
 
+  test("numbers datagrams so that no client learns how many the others get", async (t) => {
+    assert.ok(sockets !== undefined);
+    const { libc } = sockets;
+    const SOCK_RAW = 3;
+    const IPPROTO_UDP = 17;
+    const raw = libc.socket(Linux.AF_INET, SOCK_RAW | Linux.SOCK_NONBLOCK, IPPROTO_UDP);
+    if (raw < 0) {
+      t.skip("only root may see the headers of IP");
+      return;
+    }
+    const seen = new ReceiveBatch(libc, { slotOctets: 64, named: false, slots: 1 });
+    for (const host of ["127.0.0.1", "0.0.0.0", ""]) {
+      const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
+      const numbers: number[] = [];
+      for (let last = 1; last <= 5; last++) {
+        const socket = createSocket("udp4");
+        socket.bind(0, `127.0.0.${last}`);
+        const reply = once(socket, "message");
+        socket.send(Uint8Array.of(1), transport.port, "127.0.0.1");
+        await reply;
+        socket.close();
+      }
+      // The identification of those that come from our port (RFC 791 section 3.1).
+      while (seen.receive(raw) === 1) {
+        const [packet] = seen.slots;
+        if (packet !== undefined && readU16(packet, 20) === transport.port) numbers.push(readU16(packet, 4));
+      }
+      assert.equal(numbers.length, 5);
+      assert.ok(
+        numbers.some((number, at) => at > 0 && ((number - (numbers[at - 1] ?? 0)) & 0xffff) > 16),
+        `one after the other: ${numbers.join(", ")}`,
+      );
+      await transport.close();
+    }
+    libc.close(raw);
+  });
+
   test("is done without where the system does not allow it", async () => {
     assert.ok(sockets !== undefined);
     const { libc } = sockets;
-    const refusing = { ...sockets, libc: { ...libc, connect: () => -1 } };
+    let bound = 0;
+    const refusing = {
+      ...sockets,
+      libc: {
+        ...libc,
+        bind: (fd: number, name: Uint8Array, length: number) =>
+          bound++ === 0 ? libc.bind(fd, name, length) : -1,
+      },
+    };
     const transport = await listenUdpBatched(refusing, { host: "", port: 0 }, echo);
     assert.equal(socketsAt(transport.port), 1);
     const socket = createSocket("udp4");
@@ -103,7 +149,7 @@ class PlainClient {
 
   constructor(libc: Libc) {
     this.#libc = libc;
-    this.#fd = libc.socket(Linux.AF_INET, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
+    this.#fd = libc.socket(Linux.AF_INET6, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
     const options = { slotOctets: 64, named: true, slots: 1 };
     this.#sending = new SendBatch(libc, this.#fd, options, {
       full: () => assert.fail("full"),
