@@ -1,7 +1,9 @@
 /** Asks the console of a running server, and follows its events. */
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
+import { textMember } from "../../kubernetes/objects/json.ts";
 import { fileFault } from "../../lib/file-fault.ts";
+import { escapeControls } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
 import type { LiveFlags } from "./flags.ts";
 
@@ -10,8 +12,11 @@ const TIMEOUT = 10_000;
 /** Milliseconds without an event: the server says at least that nothing happens. */
 const SILENCE = 30_000;
 /** Octets of an answer; characters of an event, and of the reason why there is none. */
-const MAX_ANSWER = 64 * 1024 * 1024;
+const MAX_ANSWER = 16 * 1024 * 1024;
 const MAX_REASON = 4_096;
+
+/** Why a stream ended that no server has ended in order. */
+export const CLOSED = "the connection was closed";
 
 export interface ConsoleEvent {
   readonly name: string;
@@ -74,16 +79,26 @@ export class ConsoleClient {
     response.setTimeout(SILENCE, () =>
       response.destroy(new Error(`says nothing any more, not for ${SILENCE / 1000} s`)),
     );
-    let text = "";
+    /** Of an event whose end has not come. */
+    let parts: string[] = [];
+    let characters = 0;
     try {
       for await (const chunk of response) {
-        text += String(chunk);
-        for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-          const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(text.slice(0, end)) ?? [];
-          text = text.slice(end + 2);
+        const part = String(chunk);
+        const hasEnd =
+          part.includes("\n\n") || (part.startsWith("\n") && parts.at(-1)?.endsWith("\n") === true);
+        parts.push(part);
+        characters += part.length;
+        if (characters > MAX_ANSWER) throw this.#tooLong();
+        if (!hasEnd) continue;
+        const events = parts.join("").split("\n\n");
+        const rest = events.pop() ?? "";
+        parts = [rest];
+        characters = rest.length;
+        for (const event of events) {
+          const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
           if (name !== undefined && data !== undefined) yield { name, data: this.#parsed(data) };
         }
-        if (text.length > MAX_ANSWER) throw this.#tooLong();
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -98,6 +113,7 @@ export class ConsoleClient {
   async #read(response: IncomingMessage): Promise<unknown> {
     const chunks: Buffer[] = [];
     let octets = 0;
+    response.setTimeout(TIMEOUT, () => response.destroy(new Error(`no more within ${TIMEOUT / 1000} s`)));
     try {
       for await (const chunk of response) {
         chunks.push(Buffer.from(chunk));
@@ -146,11 +162,10 @@ export class ConsoleClient {
             );
             return;
           }
-          const told = /"error":"(.*)"\}/.exec(text)?.[1];
+          const told = textMember(jsonOf(text), "error");
           reject(
             this.#fault(
-              told?.replaceAll('\\"', '"') ??
-                `answers with status ${response.statusCode}: is that a console?`,
+              told === "" ? `answers with status ${response.statusCode}: is that a console?` : told,
               // A proxy in between, while the server is away.
               (response.statusCode ?? 0) > 500,
             ),
@@ -162,11 +177,9 @@ export class ConsoleClient {
   }
 
   #parsed(text: string): unknown {
-    try {
-      return JSON.parse(text);
-    } catch {
-      throw this.#fault("answers with what is not valid JSON: is that a console?");
-    }
+    const value = jsonOf(text);
+    if (value === undefined) throw this.#fault("answers with what is not valid JSON: is that a console?");
+    return value;
   }
 
   #tooLong(): ConsoleFault {
@@ -177,14 +190,25 @@ export class ConsoleClient {
     return this.#fault(error instanceof Error ? reasonOf(error, this.#port) : String(error), true);
   }
 
-  #fault(reason: string, mayPass = false): ConsoleFault {
+  /** @param told what a server says may drive a terminal */
+  #fault(told: string, mayPass = false): ConsoleFault {
+    const reason = escapeControls(told);
     return new ConsoleFault(`${this.address}: ${reason}`, reason, mayPass);
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
 function reasonOf(error: Error, port: number): string {
   const code = "code" in error ? String(error.code) : "";
-  if (code === "ECONNRESET" || code === "EPIPE") return "the connection was closed";
+  if (code === "ECONNRESET" || code === "EPIPE") return CLOSED;
+  if (code.startsWith("HPE_")) return "does not speak HTTP: is that a console?";
   if (code !== "ECONNREFUSED") return error.message;
   return (
     "nothing listens there (connection refused): does the server run, with 'console' in its Corefile? " +

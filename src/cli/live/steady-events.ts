@@ -1,7 +1,7 @@
 /** The events of a server over its restarts and reloads, which end every stream. */
 import type { IncomingMessage } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
-import { type ConsoleClient, type ConsoleEvent, ConsoleFault } from "./console-client.ts";
+import { CLOSED, type ConsoleClient, type ConsoleEvent, ConsoleFault } from "./console-client.ts";
 
 export interface Steadiness {
   /** Ends it. */
@@ -31,6 +31,7 @@ export async function* steadyEvents(
       yield* client.eventsOf(response, signal);
     } catch (error) {
       if (!(error instanceof ConsoleFault) || !error.mayPass) throw error;
+      if (error.reason !== CLOSED) note(error.message);
     }
     if (signal.aborted) return;
     const again = await reopen(client, path, { signal, patience, note });
