@@ -53,8 +53,8 @@ portolan COMMAND [WORDS...]
 
 ## Description
 
-Serves DNS as a Corefile says, with the flags, signals and exit codes of CoreDNS. Without \`-conf\` it runs the \`Corefile\` of the
-working directory, or where there is none a built-in one. Flags have one or two dashes, \`-flag value\` or \`-flag=value\`.
+Runs a DNS server with a Corefile, and with the flags, signals and exit codes of CoreDNS. Without \`-conf\`, it uses the \`Corefile\` in the
+working directory, or a built-in one if there is none. Flags have one or two dashes: \`-flag value\` or \`-flag=value\`.
 
 ## Options
 
@@ -70,25 +70,24 @@ ${commands.join("\n")}
 
 | signal | |
 |---|---|
-| SIGUSR1 | reads the Corefile again and puts it into force; one that cannot run changes nothing |
-| SIGTERM, SIGINT | stop, after queries under way are answered; a second SIGINT does not wait |
-| SIGQUIT | ends at once |
+| SIGUSR1 | reloads the Corefile; a faulty one changes nothing |
+| SIGTERM, SIGINT | stop after queries in progress are answered; a second SIGINT does not wait |
+| SIGQUIT | stops immediately |
 
 ## Environment
 
 | variable | |
 |---|---|
-| \`NO_COLOR\` | no colours, on a terminal either |
-| \`PORTOLAN_UDP=dgram\` | receives UDP by the datagram |
+| \`NO_COLOR\` | disables colours |
+| \`PORTOLAN_UDP=dgram\` | receives UDP datagrams one by one, without batches |
 
 ## Exit status
 
-0 after a signal, or of a command that found nothing wrong; 1 where the server cannot start; 2 for a wrong command line.
+0 after a signal, or if a command found no problem; 1 if the server cannot start; 2 for an invalid command line.
 
 ## See also
 
-${COMMANDS.flatMap(({ name, page }) => (page === undefined ? [] : [`\`portolan-${name}\`(1)`])).join(", ")}, \`Corefile\`(5), and for each plugin
-\`portolan-\`*plugin*(7)
+${COMMANDS.flatMap(({ name, page }) => (page === undefined ? [] : [`\`portolan-${name}\`(1)`])).join(", ")}, \`Corefile\`(5), and \`portolan-\`*plugin*(7) for each plugin
 `;
   return { name: "portolan", section: 1, summary: "the DNS server of a Kubernetes cluster", body } as const;
 }
