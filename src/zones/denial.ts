@@ -1,9 +1,9 @@
 /** Proofs that a name or a type does not exist: NSEC (RFC 4035 section 3.1.3) and NSEC3 (RFC 5155 section 7.2). */
-import { FOLD, octetAt, readU16, toBase32Hex } from "../dns/octets.ts";
+import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
-import { nodeCrypto } from "../lib/node-modules.ts";
 import { type AnswerWriter, Section } from "./answer-writer.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { SHA1_OCTETS, Sha1 } from "./sha1.ts";
 import type { Zone } from "./zone.ts";
 import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
 
@@ -35,6 +35,8 @@ export class Denial {
   readonly #label = new Uint8Array(64);
   readonly #labelStart = new Uint8Array(1);
   readonly #name = new Uint8Array(256);
+  /** For zones with NSEC3. */
+  #chain: HashedChain | undefined;
 
   constructor(zone: Zone, writer: AnswerWriter) {
     this.#zone = zone;
@@ -68,7 +70,7 @@ export class Denial {
   nameMissing(name: WalkedName): void {
     if (this.#usesNsec3) {
       this.#closestEncloser(name);
-      this.#coverHash(this.#wildcardHash(name.closest));
+      this.#proof(this.#wildcardCover(name.closest));
       return;
     }
     this.#coverWalked(name);
@@ -81,7 +83,7 @@ export class Denial {
 
   /** A wildcard stood for the name, which does not exist itself. */
   expanded(name: WalkedName): void {
-    if (this.#usesNsec3) this.#coverHash(this.#nextCloserHash(name));
+    if (this.#usesNsec3) this.#coverNextCloser(name);
     else this.#coverWalked(name);
   }
 
@@ -119,7 +121,7 @@ export class Denial {
   #closestEncloser(name: WalkedName): void {
     const match = this.#matching(name.closest);
     if (match !== NO_NODE) this.#proof(match);
-    this.#coverHash(this.#nextCloserHash(name));
+    this.#coverNextCloser(name);
   }
 
   /** RFC 5155 section 7.2.4: the closest encloser that is in the chain, and the cover of the name below it. */
@@ -131,7 +133,7 @@ export class Denial {
       const match = this.#matching(at);
       if (match !== NO_NODE) {
         this.#proof(match);
-        this.#coverHash(this.#hash(this.#name, this.#nameOf(closer)));
+        this.#proof(this.#nsec3Covering(this.#nameOf(closer)));
         return;
       }
       closer = at;
@@ -139,57 +141,82 @@ export class Denial {
   }
 
   #matching(node: number): number {
-    const hash = this.#hash(this.#name, this.#nameOf(node));
-    if (hash === undefined) return NO_NODE;
-    this.#putLabel(hash);
-    return this.#zone.hashed.names.child(APEX, this.#label, 0);
+    const { matches } = this.#hashing();
+    const known = matches.get(node);
+    if (known !== undefined) return known;
+    const isHashed = this.#hash(this.#nameOf(node));
+    return matches.set(node, isHashed ? this.#zone.hashed.names.child(APEX, this.#label, 0) : NO_NODE);
   }
 
-  #nextCloserHash(name: WalkedName): string | undefined {
+  #coverNextCloser(name: WalkedName): void {
     const { bytes, starts, offset, missing, count } = name;
     const index = missing - 1;
-    if (index < 0 || count === 0) return undefined;
+    if (index < 0 || count === 0) return;
     let length = 0;
     const end = offset + lastLabelEnd(name);
     for (let at = offset + octetAt(starts, index); at < end; at++)
       this.#name[length++] = octetAt(FOLD, octetAt(bytes, at));
     this.#name.set(this.#zone.apex.wire, length);
-    return this.#hash(this.#name, length + this.#zone.apex.wire.length);
+    this.#proof(this.#nsec3Covering(length + this.#zone.apex.wire.length));
   }
 
-  #wildcardHash(closest: number): string | undefined {
+  #wildcardCover(closest: number): number {
+    const { wildcards } = this.#hashing();
+    const known = wildcards.get(closest);
+    if (known !== undefined) return known;
     const length = this.#nameOf(closest);
     this.#name.copyWithin(2, 0, length);
     this.#name[0] = 1;
     this.#name[1] = WILDCARD;
-    return this.#hash(this.#name, length + 2);
+    return wildcards.set(closest, this.#nsec3Covering(length + 2));
   }
 
-  #coverHash(hash: string | undefined): void {
-    if (hash === undefined) return;
-    this.#putLabel(hash);
-    this.#proof(this.#zone.nsec3.atOrBefore(this.#label, this.#labelStart, 0, 1));
+  /** The NSEC3 record that covers the name in {@link #name}, or is its own. */
+  #nsec3Covering(length: number): number {
+    if (!this.#hash(length)) return NO_NODE;
+    return this.#zone.nsec3.atOrBefore(this.#label, this.#labelStart, 0, 1);
   }
 
-  #putLabel(hash: string): void {
-    this.#label[0] = hash.length;
-    for (let at = 0; at < hash.length; at++) this.#label[at + 1] = hash.charCodeAt(at);
-  }
-
-  /** RFC 5155 section 5, with the parameters of the chain; the label that it is in text. */
-  #hash(name: Uint8Array, length: number): string | undefined {
+  /**
+   * Hashes the name in {@link #name} with the parameters of the chain (RFC 5155 section 5), and puts the label that it is into {@link #label}.
+   * @returns false where the chain is one that nobody checks
+   */
+  #hash(length: number): boolean {
     const { hashed, nsec3 } = this.#zone;
     const rrset = hashed.rrset(nsec3.at(0), RecordType.NSEC3);
     const { bytes } = hashed.heap;
     const at = hashed.data(rrset) + 2;
     const iterations = readU16(bytes, at + 2);
-    if (octetAt(bytes, at) !== SHA1 || iterations > MAX_ITERATIONS) return undefined;
-    const salt = bytes.subarray(at + 5, at + 5 + octetAt(bytes, at + 4));
-    const { createHash } = nodeCrypto();
-    let digest = createHash("sha1").update(name.subarray(0, length)).update(salt).digest();
-    for (let left = iterations; left > 0; left--)
-      digest = createHash("sha1").update(digest).update(salt).digest();
-    return toBase32Hex(digest).toLowerCase();
+    if (octetAt(bytes, at) !== SHA1 || iterations > MAX_ITERATIONS) return false;
+    const { sha1 } = this.#hashing();
+    const { message, digest } = sha1;
+    for (let index = 0; index < length; index++) message[index] = octetAt(this.#name, index);
+    hashSalted(sha1, length, bytes, at + 4);
+    for (let left = iterations; left > 0; left--) {
+      message.set(digest);
+      hashSalted(sha1, SHA1_OCTETS, bytes, at + 4);
+    }
+    this.#putLabel(digest);
+    return true;
+  }
+
+  #hashing(): HashedChain {
+    this.#chain ??= new HashedChain();
+    return this.#chain;
+  }
+
+  /** In the alphabet of base32hex (RFC 4648 section 7), small letters: 20 octets are 32 characters. */
+  #putLabel(digest: Uint8Array): void {
+    const label = this.#label;
+    label[0] = 32;
+    let [bits, kept, to] = [0, 0, 1];
+    for (let at = 0; at < SHA1_OCTETS; at++) {
+      kept = ((kept << 8) | octetAt(digest, at)) & 0xfff;
+      for (bits += 8; bits >= 5; bits -= 5) {
+        const digit = (kept >>> (bits - 5)) & 31;
+        label[to++] = digit < 10 ? ZERO + digit : SMALL_A + digit - 10;
+      }
+    }
   }
 
   /** Notes a node whose NSEC or NSEC3 is to be sent, once: the answer section may not be complete yet. */
@@ -216,7 +243,46 @@ export class Denial {
   }
 }
 
+/** What hashing takes, and what is known of hashes. */
+class HashedChain {
+  readonly sha1 = new Sha1();
+  /** NSEC3 records of nodes, which stay as they are while the zone is served, and those that cover their wildcards. */
+  readonly matches = new NodeMemo();
+  readonly wildcards = new NodeMemo();
+}
+
+/** A number for each of some nodes. A node that shares the place of another takes it. */
+class NodeMemo {
+  readonly #nodes = new Int32Array(PLACES).fill(NO_NODE);
+  readonly #values = new Int32Array(PLACES);
+
+  get(node: number): number | undefined {
+    const place = node & (PLACES - 1);
+    return this.#nodes[place] === node ? this.#values[place] : undefined;
+  }
+
+  /** @returns the value */
+  set(node: number, value: number): number {
+    const place = node & (PLACES - 1);
+    this.#nodes[place] = node;
+    this.#values[place] = value;
+    return value;
+  }
+}
+
+/** A power of two. */
+const PLACES = 256;
+const ZERO = 0x30;
+const SMALL_A = 0x61;
 const SHA1 = 1;
+
+/** Hashes so many octets of the message with the salt whose length stands at `bytes[at]`. */
+function hashSalted(sha1: Sha1, length: number, bytes: Uint8Array, at: number): void {
+  const salt = octetAt(bytes, at);
+  for (let index = 0; index < salt; index++) sha1.message[length + index] = octetAt(bytes, at + 1 + index);
+  sha1.hash(length + salt);
+}
+
 const WILDCARD = 0x2a;
 const wildcardStarts = new Uint8Array(128);
 

@@ -1,19 +1,17 @@
 /** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
 import type { Name } from "../dns/name.ts";
-import { nodeCrypto } from "../lib/node-modules.ts";
 import { sortInPortions } from "./portioned-sort.ts";
-
-/** Octets of SHA-1. */
-const HASH = 20;
+import { SHA1_OCTETS, Sha1 } from "./sha1.ts";
 
 export class HashedNames {
   #octets: Buffer;
   #nodes: Int32Array<ArrayBuffer>;
   #count = 0;
+  readonly #sha1 = new Sha1();
 
   /** @param capacity as many as are likely; more find room as well */
   constructor(capacity: number) {
-    this.#octets = Buffer.alloc(capacity * HASH);
+    this.#octets = Buffer.alloc(capacity * SHA1_OCTETS);
     this.#nodes = new Int32Array(capacity);
   }
 
@@ -24,11 +22,9 @@ export class HashedNames {
   /** One hash, without salt (RFC 9276 section 3.1). */
   add(name: Name, node: number): void {
     if (this.#count === this.#nodes.length) this.#grow();
-    nodeCrypto()
-      .createHash("sha1")
-      .update(name.folded)
-      .digest()
-      .copy(this.#octets, this.#count * HASH);
+    this.#sha1.message.set(name.folded);
+    this.#sha1.hash(name.folded.length);
+    this.#octets.set(this.#sha1.digest, this.#count * SHA1_OCTETS);
     this.#nodes[this.#count++] = node;
   }
 
@@ -37,13 +33,19 @@ export class HashedNames {
     const numbers = Int32Array.from({ length: this.#count }, (_, index) => index);
     const octets = this.#octets;
     const compare = (one: number, other: number): number =>
-      octets.compare(octets, other * HASH, other * HASH + HASH, one * HASH, one * HASH + HASH);
+      octets.compare(
+        octets,
+        other * SHA1_OCTETS,
+        other * SHA1_OCTETS + SHA1_OCTETS,
+        one * SHA1_OCTETS,
+        one * SHA1_OCTETS + SHA1_OCTETS,
+      );
     return sortInPortions(numbers, compare, pause);
   }
 
   /** A view. */
   hash(number: number): Buffer {
-    return this.#octets.subarray(number * HASH, number * HASH + HASH);
+    return this.#octets.subarray(number * SHA1_OCTETS, number * SHA1_OCTETS + SHA1_OCTETS);
   }
 
   node(number: number): number {
@@ -51,10 +53,10 @@ export class HashedNames {
   }
 
   #grow(): void {
-    const octets = Buffer.alloc(2 * this.#octets.length + HASH);
+    const octets = Buffer.alloc(2 * this.#octets.length + SHA1_OCTETS);
     this.#octets.copy(octets);
     this.#octets = octets;
-    const nodes = new Int32Array(octets.length / HASH);
+    const nodes = new Int32Array(octets.length / SHA1_OCTETS);
     nodes.set(this.#nodes);
     this.#nodes = nodes;
   }
