@@ -78,8 +78,10 @@ export class FeedHub {
     this.#subscriptions.delete(follower);
   }
 
-  /** Nothing more is sent to anybody: the generation is over. */
+  /** Nothing more is sent to anybody: the generation is over. Questions of queries that wait are still answered. */
   close(): void {
+    // They hold all that the plugins know, such as a cluster, and a hub that is closed may be there for a while.
+    this.#snapshots.clear();
     this.#subscriptions.clear();
     this.#pending = [];
   }

@@ -60,8 +60,9 @@ export class Fleet {
   /** How often the thread of a plane ended early, one time after the other. */
   readonly #failures = new Map<number, number>();
   #task: FleetTask | undefined;
-  /** Of the configuration in force, of the one before, in which queries may still wait, and of the one to come. */
+  /** Of the configuration in force, for a while of the one before, in which queries may still wait, and of the one to come. */
   readonly #hubs = new Map<number, FeedHub>();
+  #forgetting: Timer | undefined;
   /** What threads that ended had counted: totals must not fall. */
   #left: readonly MetricSnapshot[] = [];
   #endSource: (() => void) | undefined;
@@ -108,6 +109,7 @@ export class Fleet {
   /** Lets all finish what they have begun. @returns how many hooks of plugins failed */
   async stop(): Promise<number> {
     this.#task = undefined;
+    this.#forgetting?.cancel();
     for (const timer of this.#restarts.values()) timer.cancel();
     this.#restarts.clear();
     const threads = [...this.#threads.values()];
@@ -150,10 +152,15 @@ export class Fleet {
   }
 
   async #commit(task: FleetTask, threads: readonly FollowerThread[]): Promise<void> {
-    const former = this.#task?.generation ?? task.generation;
-    for (const generation of this.#hubs.keys()) if (generation < former) this.#hubs.delete(generation);
     this.#task?.hub.close();
     this.#task = task;
+    this.#forgetting?.cancel();
+    const forgetFormer = (): void => {
+      for (const generation of this.#hubs.keys())
+        if (generation < task.generation) this.#hubs.delete(generation);
+    };
+    if (threads.length === 0) forgetFormer();
+    else this.#forgetting = this.#options.clock.after(STOP_PATIENCE, forgetFormer);
     for (const thread of threads) thread.inForce = true;
     // One that ended in between is replaced.
     await Promise.allSettled(threads.map((thread) => thread.request({ kind: "commit" })));
