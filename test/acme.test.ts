@@ -199,7 +199,7 @@ test("a certificate is renewed when its authority wants it, and stays in force w
   assert.equal(advice.asked[0], await renewalName(first));
   await pebble[Symbol.asyncDispose]();
   await server.waitForLog(
-    /no certificate for dns\.example\.org .*; next attempt in \d+s; the certificate before it stays in force/,
+    /no certificate for dns\.example\.org .*; next attempt in \d+s; the previous certificate stays in use/,
   );
   assert.ok(await shown(server, "dns.example.org"));
 });

@@ -25,7 +25,7 @@ const KINDS = {
     path: join(folder, "plain", "below.ts"),
     reason: /no such file|no file|does not exist|not found|ENOTDIR|not a directory/,
   },
-  "a folder": { path: join(folder, "folder.ts"), reason: /is a directory|not a regular file|is no file/ },
+  "a folder": { path: join(folder, "folder.ts"), reason: /is a directory|not a regular file|is not a file/ },
   "a circle of links": {
     path: join(folder, "circle.ts"),
     reason: /ELOOP|in a circle|too many symbolic links/,
@@ -39,7 +39,7 @@ const KINDS = {
   huge: { path: join(folder, "huge.ts"), reason: /larger than \d+ MiB/ },
   "a pipe": {
     path: join(folder, "pipe.ts"),
-    reason: /not a regular file|is no file|neither a file nor a folder/,
+    reason: /not a regular file|is not a file|neither a file nor a folder/,
   },
 } as const;
 type Kind = keyof typeof KINDS;

@@ -94,7 +94,7 @@ test("says what is wrong, and lets nobody in without the token", async () => {
     ["/level", { level: "loud" }, 400, /"level" is one of debug, info, warning, error/],
     ["/level", {}, 400, /"level" is one of/],
     ["/level", { level: "debug", more: 1 }, 400, /unknown member "more"/],
-    ["/trace", { client: "10.0" }, 400, /10\.0 is no IP address or prefix/],
+    ["/trace", { client: "10.0" }, 400, /10\.0 is not an IP address or prefix/],
     ["/trace", { client: "10.0.0.1", minutes: 0 }, 400, /"minutes" is a whole number from 1 to 1440/],
     ["/trace", {}, 400, /"client" is missing/],
     ["/trace", { client: "10.0.0.1" }, 409, /write 'trace' into a server block/],

@@ -214,7 +214,7 @@ suite("etcd", { skip }, () => {
         }
       }`,
     );
-    await server.waitForLog(/\[WARNING\] plugin\/etcd: key is passed over: \/skydns\/org\/example\/m\/bad: /);
+    await server.waitForLog(/\[WARNING\] plugin\/etcd: key is skipped: \/skydns\/org\/example\/m\/bad: /);
     assert.deepEqual((await dig(server, "m.example.org", "A")).answer, ["m.example.org. 300 IN A 192.0.2.1"]);
     assert.equal((await dig(server, "bad.m.example.org", "A")).status, "SERVFAIL");
     const { body } = await server.page("metrics", "/metrics");
@@ -255,7 +255,7 @@ suite("etcd that goes and comes", { skip }, () => {
     await untilAddress("leased", /192\.0\.2\.3$/);
     const start = server.log.length;
     await etcd.stop();
-    await server.waitForLog(/\[WARNING\] plugin\/etcd: etcd is away: http/, start);
+    await server.waitForLog(/\[WARNING\] plugin\/etcd: etcd is unreachable: http/, start);
     assert.match(await address("old"), /192\.0\.2\.1$/);
     const state = await server.page("ready", "/ready?verbose");
     assert.equal(state.status, 200);
@@ -280,7 +280,7 @@ suite("etcd that goes and comes", { skip }, () => {
     await etcd.control("compact", revision);
     await untilAddress("new", /192\.0\.2\.4$/);
     await untilAddress("gone", /^$/);
-    await server.waitForLog(/\[INFO\] plugin\/etcd: etcd is back/, start);
+    await server.waitForLog(/\[INFO\] plugin\/etcd: etcd is reachable again/, start);
     assert.match(await address("old"), /192\.0\.2\.1$/);
   });
 

@@ -109,8 +109,8 @@ test("a cluster that does not answer is not waited for without end, and other zo
     errors,
     /^the cluster has not been listed within \d[^:]*: namespaces \(.*nothing listens at http/,
   );
-  assert.match(errors, /or give -manifests PATH, which stands for the cluster\n$/);
-  assert.match(output, /kubernetes +answers SERVFAIL.*\n +- still to be listed: namespaces/);
+  assert.match(errors, /or give -manifests PATH, which replaces the cluster\n$/);
+  assert.match(output, /kubernetes +answers SERVFAIL.*\n +- not listed yet: namespaces/);
   const other = await explain(source, "app.example.org");
   assert.match(other.output, /answer +NODATA, from whoami/);
   const pod = await explain(source, "web", "-from", "shop/web-a");

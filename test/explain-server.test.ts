@@ -215,9 +215,14 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
       "a web server",
       200,
       "text/html",
-      /answers 200 with text\/html, and is no endpoint of explain: write 'explain'/,
+      /answers 200 with text\/html and is not an explain endpoint: add 'explain'/,
     ],
-    ["a Portolan without explain", 404, "text/plain", /answers 404 with text\/plain, and is no endpoint/],
+    [
+      "a Portolan without explain",
+      404,
+      "text/plain",
+      /answers 404 with text\/plain and is not an explain endpoint/,
+    ],
   ] as const) {
     test(title, async () => {
       const web = createServer((_request, response) => {

@@ -116,7 +116,7 @@ describe("portolan explain", { concurrency: 2 }, () => {
     const { output } = await run("front.shop.svc.cluster.local");
     assert.match(
       output,
-      /- Service shop\/front: cluster address 10\.96\.0\.9; no endpoints, so nobody answers there\n/,
+      /- Service shop\/front: cluster address 10\.96\.0\.9; no endpoints, so nothing answers there\n/,
     );
     assert.ok(!output.includes("\u001b"), "no colours but on a terminal");
   });
@@ -191,9 +191,9 @@ describe("portolan explain", { concurrency: 2 }, () => {
     [
       "a type that is none",
       ["a.example.org", "AA"],
-      /^AA is no type of records, such as A, AAAA, SRV or TYPE65280\n/,
+      /^AA is not a record type, such as A, AAAA, SRV or TYPE65280\n/,
     ],
-    ["a name that is none", [`${"a".repeat(64)}.org`], /is no domain name/],
+    ["a name that is none", [`${"a".repeat(64)}.org`], /is not a domain name/],
     [
       "a client that is none",
       ["a.example.org", "-from", "10.0.0"],

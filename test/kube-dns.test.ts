@@ -143,7 +143,7 @@ test("kube-dns follows its ConfigMap, and loses no query", {
   await untilTrue(async () => (await kube.lines(federated))[0] === aliasTo("sub.example.com"));
   put({ federations: "fed.dotted=example.com", upstreamNameservers });
   await untilTrue(async () =>
-    /configuration: it is not valid, the former one stays: federations: 'fed\.dotted' is not a label/.test(
+    /configuration: it is not valid, keeping the previous one: federations: 'fed\.dotted' is not a label/.test(
       program.errors,
     ),
   );

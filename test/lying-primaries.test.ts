@@ -120,7 +120,7 @@ const SCRIPTS: Readonly<Record<string, { readonly script: Script; readonly fault
 };
 
 for (const [title, { script, fault }] of Object.entries(SCRIPTS)) {
-  test(`a primary that sends ${title} is passed over`, { skip: skipWithoutZonePeer("nsd") }, () =>
+  test(`a primary that sends ${title} is skipped`, { skip: skipWithoutZonePeer("nsd") }, () =>
     withFolder(async (folder) => {
       const port = await freePort();
       await using bad = await liar(script);

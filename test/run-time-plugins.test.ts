@@ -135,10 +135,10 @@ export default definePlugin({
   for (let round = 0; round < 16; round++)
     for (const name of ["timer", "promise", "nothing"])
       assert.equal((await ask(server, `${name}.example`)).rcode, 0, name);
-  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside of a query: thrown later/);
-  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside of a query: rejected later/);
+  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside a query: thrown later/);
+  await server.waitForLog(/\[ERROR\] plugin\/careless: failed outside a query: rejected later/);
   await server.waitForLog(
-    /\[ERROR\] an added plugin: failed outside of a query: a promise was rejected with undefined/,
+    /\[ERROR\] an added plugin: failed outside a query: a promise was rejected with undefined/,
   );
   assert.doesNotMatch(server.log, /its thread|\[FATAL\]/);
   const { body } = await server.page("metrics", "/metrics");

@@ -257,5 +257,5 @@ test("a server whose collector is away answers, says so once, and sends what it 
   const names = collector.spans.flatMap((span) => attributesOf(span)["coredns.io/name"] ?? []);
   assert.equal(names[0], "first.example.");
   await server.waitForLog(/plugin\/trace: http\S+ answers 503 \(not now\): trying again/);
-  await server.waitForLog(/plugin\/trace: http\S+ takes spans again/);
+  await server.waitForLog(/plugin\/trace: http\S+ accepts spans again/);
 });

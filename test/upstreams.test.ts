@@ -55,7 +55,7 @@ describe("several upstreams", () => {
     });
   });
 
-  test("one that is down is passed over, and comes back", async () => {
+  test("one that is down is skipped, and comes back", async () => {
     let up = false;
     const first: Script = (asked) => {
       if (up) honest("192.0.2.11")(asked);

@@ -25,7 +25,7 @@ test("says what is wrong with a file", (t) => {
     ["folder", "is a directory"],
     ["missing", "no such file"],
     ["text/below", "no such file"],
-    ["/dev/null", "is no file"],
+    ["/dev/null", "is not a file"],
   ] as const) {
     const path = file.startsWith("/") ? file : join(folder, file);
     assert.equal(faultOfFile(path, { maxMebibytes: 2 }), reason, file);

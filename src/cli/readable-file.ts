@@ -17,7 +17,7 @@ export function faultOfFile(path: string, { maxMebibytes, orFolder = false }: Ex
     const status = statSync(path);
     if (status.isDirectory()) return orFolder ? undefined : "is a directory";
     // A pipe or device could block the process for ever.
-    if (!status.isFile()) return "is no file";
+    if (!status.isFile()) return "is not a file";
     if (status.size > maxMebibytes * 1024 * 1024) return `larger than ${maxMebibytes} MiB`;
     return beginning(path).includes(0) ? "is not a text file" : undefined;
   } catch (error) {

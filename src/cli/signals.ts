@@ -55,8 +55,7 @@ export function obeySignals(
       // The server has logged why, and goes on as it was.
       server.reload().catch(() => undefined);
     },
-    SIGUSR2: () =>
-      log.info("SIGUSR2: binary upgrade is not supported; start the new version beside this one"),
+    SIGUSR2: () => log.info("SIGUSR2: binary upgrade is not supported; start the new version in parallel"),
     SIGHUP: () => undefined,
   };
   const entries = Object.entries(listeners) as [NodeJS.Signals, () => void][];

@@ -47,7 +47,7 @@ export function readForget(body: string): Forgetting {
   if (typeof below !== "boolean") throw badRequest('"below" is true or false');
   const typeName = (optionalText(members, "type") ?? "").toUpperCase();
   const type = typeName === "" ? undefined : parseRecordType(typeName);
-  if (typeName !== "" && type === undefined) throw badRequest(`"type": ${typeName} is no type of records`);
+  if (typeName !== "" && type === undefined) throw badRequest(`"type": ${typeName} is not a record type`);
   return { name: readName(name), below, type, typeName };
 }
 
@@ -64,7 +64,7 @@ function readName(text: string): Name {
   try {
     return Name.parse(text.endsWith(".") ? text : `${text}.`);
   } catch (error) {
-    if (error instanceof NameError) throw badRequest(`${text} is no domain name: ${error.message}`);
+    if (error instanceof NameError) throw badRequest(`${text} is not a domain name: ${error.message}`);
     throw error;
   }
 }

@@ -95,7 +95,8 @@ export class FleetWatch {
         this.#get(address, "/api/v1/configuration"),
       ]);
       const known = replicaNow(now);
-      if (known === undefined) return away(address, "answers, and is no console of this version of Portolan");
+      if (known === undefined)
+        return away(address, "answers, but is not a console of this version of Portolan");
       return { address, now: known, sha512: textMember(configuration, "sha512"), problem: "" };
     } catch (error) {
       return away(address, reasonOf(error));

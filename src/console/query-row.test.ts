@@ -92,13 +92,13 @@ describe("a filter", () => {
   }
 
   for (const [filter, message] of [
-    ["client=10.1", /client: 10\.1 is no IP address/],
-    ["type=QQ", /type: QQ is no type/],
-    ["rcode=bad", /rcode: bad is no rcode/],
-    ["slower=soon", /slower: soon is no duration/],
-    ["slower=-5s", /slower: -5s is no duration/],
+    ["client=10.1", /client: 10\.1 is not an IP address/],
+    ["type=QQ", /type: QQ is not a record type/],
+    ["rcode=bad", /rcode: bad is not an rcode/],
+    ["slower=soon", /slower: soon is not a duration/],
+    ["slower=-5s", /slower: -5s is not a duration/],
     [`name=${"a".repeat(1_025)}`, /^name: at most 1024 characters$/],
-    ["name=a..b.", /name: a\.\.b\. is no domain name/],
+    ["name=a..b.", /name: a\.\.b\. is not a domain name/],
   ] as const) {
     test(`refuses ${filter.slice(0, 40)}`, () => {
       assert.throws(

@@ -83,14 +83,14 @@ export class QueryFilter {
       case "workload":
         return ({ client }) => this.#workloads.of(client)?.startsWith(value) === true;
       case "client": {
-        if (parseIpPrefix(value) === undefined) throw bad(`client: ${value} is no IP address or prefix`);
+        if (parseIpPrefix(value) === undefined) throw bad(`client: ${value} is not an IP address or prefix`);
         const prefixes = new PrefixSet<true>();
         prefixes.add(value, true);
         return ({ client }) => prefixes.lookup(parseIpAddress(client) ?? NO_OCTETS) === true;
       }
       case "type": {
         const type = parseRecordType(value);
-        if (type === undefined) throw bad(`type: ${value} is no type of records`);
+        if (type === undefined) throw bad(`type: ${value} is not a record type`);
         return (query) => query.type === type;
       }
       case "rcode": {
@@ -98,12 +98,12 @@ export class QueryFilter {
         if (value.toLowerCase() === "error")
           return ({ rcode }) => rcode === undefined || (rcode !== 0 && rcode !== 3);
         const wanted = parseRcode(value.toUpperCase());
-        if (wanted === undefined) throw bad(`rcode: ${value} is no rcode, - or error`);
+        if (wanted === undefined) throw bad(`rcode: ${value} is not an rcode, - or error`);
         return ({ rcode }) => rcode === wanted;
       }
       case "slower": {
         const least = /^\d+(\.\d+)?$/.test(value) ? Number(value) : parseGoDuration(value);
-        if (least === undefined || least < 0) throw bad(`slower: ${value} is no duration such as 20ms`);
+        if (least === undefined || least < 0) throw bad(`slower: ${value} is not a duration such as 20ms`);
         return ({ duration }) => duration >= least;
       }
       case "by":
@@ -122,7 +122,7 @@ function nameTest(value: string): (query: FinishedQuery) => boolean {
     const zone = Name.parse(value);
     return (query) => nameOf(query).isAtOrBelow(zone);
   } catch (error) {
-    if (error instanceof NameError) throw bad(`name: ${value} is no domain name: ${error.message}`);
+    if (error instanceof NameError) throw bad(`name: ${value} is not a domain name: ${error.message}`);
     throw error;
   }
 }

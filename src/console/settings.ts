@@ -42,7 +42,7 @@ export function readRule(body: string): WantedRule {
   if (client === undefined)
     throw badRequest('"client" is missing: an address or a prefix, or empty to end the rule');
   if (client !== "" && parseIpPrefix(client) === undefined)
-    throw badRequest(`"client": ${client} is no IP address or prefix`);
+    throw badRequest(`"client": ${client} is not an IP address or prefix`);
   const minutes = members.minutes ?? 10;
   if (typeof minutes !== "number" || !Number.isInteger(minutes) || minutes < 1 || minutes > LONGEST_RULE)
     throw badRequest(`"minutes" is a whole number from 1 to ${LONGEST_RULE}`);

@@ -122,7 +122,7 @@ export function parseRecord(text: string, options: { origin?: Name; ttl?: number
     }
     if (spelledClass !== undefined) recordClass = spelledClass;
     else if (spelledTtl !== undefined) ttl = spelledTtl;
-    else throw scanner.fail(`"${token.text}" is no record type`, token);
+    else throw scanner.fail(`"${token.text}" is not a record type`, token);
   }
 }
 
@@ -143,7 +143,7 @@ export function parseData(scanner: RdataScanner, type: number): unknown {
     return kind === undefined || octets.length === 0 ? { octets } : dataFromOctets(scanner, type, octets);
   }
   if (kind === undefined)
-    throw scanner.fail(`${recordTypeName(type)} has no text form of its own: write \\# LENGTH HEX`);
+    throw scanner.fail(`${recordTypeName(type)} has no text form: write \\# LENGTH HEX`);
   const data = kind.parseData(scanner);
   const left = scanner.peek();
   if (left !== undefined) throw scanner.fail(`"${left.text}" is too much for a ${kind.name} record`, left);
@@ -162,7 +162,7 @@ function dataFromOctets(scanner: RdataScanner, type: number, octets: Uint8Array)
     return dataFromWire(type, octets);
   } catch (error) {
     if (error instanceof WireError)
-      throw scanner.fail(`octets are no ${recordTypeName(type)} data: ${error.message}`);
+      throw scanner.fail(`the octets are not ${recordTypeName(type)} data: ${error.message}`);
     throw error;
   }
 }

@@ -65,7 +65,7 @@ export const serviceParameters: Field<readonly ServiceParameter[]> = {
 /** What RFC 9460 forbids across parameters: sections 7.1.1 and 8. */
 function inconsistency(parameters: ReadonlyMap<number, Uint8Array>): string | undefined {
   if (parameters.has(ServiceParameterKey["no-default-alpn"]) && !parameters.has(ServiceParameterKey.alpn))
-    return "no-default-alpn stands without alpn";
+    return "no-default-alpn needs alpn";
   const mandatory = parameters.get(ServiceParameterKey.mandatory) ?? new Uint8Array(0);
   let previous = -1;
   for (let at = 0; at + 1 < mandatory.length; at += 2) {

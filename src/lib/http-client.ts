@@ -49,7 +49,7 @@ export async function readBoundedBody(body: AsyncIterable<Uint8Array>, maxOctets
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Milliseconds. A date (RFC 9110 section 10.2.3) is passed over. */
+/** Milliseconds. A date (RFC 9110 section 10.2.3) is skipped. */
 export function retryAfterOf(value: string | undefined): number {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1_000 : 0;
 }

@@ -12,7 +12,7 @@ export interface Greeting {
   readStream(octets: Uint8Array, peer: Endpoint, local: Endpoint): GreetingReading | undefined;
   /**
    * Reads the beginning of a datagram.
-   * @throws GreetingError: the datagram is passed over
+   * @throws GreetingError: the datagram is skipped
    */
   readDatagram(octets: Uint8Array, peer: Endpoint, local: Endpoint): GreetingReading;
 }

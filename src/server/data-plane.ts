@@ -86,11 +86,11 @@ export class DataPlane {
       onError,
       onCrowded: (connections) =>
         log.warning(
-          `more than ${connections} connections: the longest silent are closed (the process may have ${options.machine.descriptors} files open)`,
+          `more than ${connections} connections: closing those idle for longest (the process may have ${options.machine.descriptors} files open)`,
         ),
       onUnshared: (label, transport) =>
         log.warning(
-          `${transport} of ${label} stays with one thread until the next start: it was opened for one alone`,
+          `${transport} of ${label} is handled by one thread until the next restart: it was opened for one thread`,
         ),
     });
     this.#memory = new MemoryWatch({
@@ -295,7 +295,7 @@ function fastestUdpOf(log: ProcessLog, plane: number): () => Promise<UdpListen> 
       if (told) return;
       told = true;
       log.info(
-        `UDP is received by the datagram, which costs more CPU and leaves source addresses to routes: ${reason}`,
+        `UDP is received one datagram at a time, which costs more CPU and lets routes choose source addresses: ${reason}`,
       );
     });
 }

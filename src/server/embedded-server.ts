@@ -162,7 +162,7 @@ export class EmbeddedServer implements AsyncDisposable {
   async ask(question: ServerQuestion): Promise<ServerAnswer> {
     const { name, type: typeName = "A", over = "process", timeout = 5_000, dnssecOk = false } = question;
     const type = parseRecordType(typeName.toUpperCase());
-    if (type === undefined) throw new RangeError(`${typeName} is no type of records`);
+    if (type === undefined) throw new RangeError(`${typeName} is not a record type`);
     const asked = { name: Name.parse(name.endsWith(".") ? name : `${name}.`), type, dnssecOk };
     const { label, host, port } = this.#listener(question.listener);
     if (over === "process") {

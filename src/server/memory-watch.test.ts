@@ -55,7 +55,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   machine.resident = 190 * MIB;
   clock.advance(1_000);
   assert.deepEqual(warnings, [
-    "memory is tight: 181 MiB of 200 MiB are taken, so fewer queries may wait (portolan_memory_pressure_total counts how often)",
+    "memory is low: 181 MiB of 200 MiB are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)",
   ]);
   const { body: text } = await metrics.expose();
   assert.match(text, /^portolan_memory_pressure_total 2$/m);
@@ -68,7 +68,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
 
 test("a limit below what the server needs is warned of, with both figures", () => {
   assert.deepEqual(watch(64 * MIB).warnings, [
-    "the memory limit of 64 MiB is below the 96 MiB that the server needs with this Corefile: raise the limit, or expect it to be killed",
+    "the memory limit of 64 MiB is below the 96 MiB that the server needs with this Corefile: raise the limit, or the server may be killed",
   ]);
   assert.deepEqual(watch(96 * MIB).warnings, []);
 });

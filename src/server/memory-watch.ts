@@ -82,7 +82,7 @@ export class MemoryWatch {
     const needed = this.#options.resident() + WORKING_OCTETS;
     if (limit >= needed) return;
     this.#options.log.warning(
-      `the memory limit of ${inMebibytes(limit)} is below the ${inMebibytes(needed)} that the server needs with this Corefile: raise the limit, or expect it to be killed`,
+      `the memory limit of ${inMebibytes(limit)} is below the ${inMebibytes(needed)} that the server needs with this Corefile: raise the limit, or the server may be killed`,
     );
   }
 
@@ -97,7 +97,7 @@ export class MemoryWatch {
     if (this.#isTold) return;
     this.#isTold = true;
     log.warning(
-      `memory is tight: ${inMebibytes(octets)} of ${inMebibytes(budget.limit ?? 0)} are taken, so fewer queries may wait (portolan_memory_pressure_total counts how often)`,
+      `memory is low: ${inMebibytes(octets)} of ${inMebibytes(budget.limit ?? 0)} are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)`,
     );
   }
 

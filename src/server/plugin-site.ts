@@ -73,7 +73,7 @@ export function makeSite(
 function guardedClock({ clock, metrics }: SharedSite, plugin: string, log: Logger): GuardedClock {
   return new GuardedClock(clock, (error) => {
     metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
-    log.error(`failed outside of a query: ${oneLine(error)}`);
+    log.error(`failed outside a query: ${oneLine(error)}`);
   });
 }
 

@@ -22,7 +22,7 @@ export interface UdpOptions {
   readonly onSendError?: (error: Error) => void;
   /** Told of each datagram that was longer than the room for it, and is handed on without its end. */
   readonly onCutOff?: (() => void) | undefined;
-  /** Told of each datagram from port 0, to which nothing can be sent: it is passed over. */
+  /** Told of each datagram from port 0, to which nothing can be sent: it is skipped. */
   readonly onUnanswerable?: (() => void) | undefined;
 }
 
@@ -46,7 +46,7 @@ export async function listenUdp(
   return new UdpTransport(socket, receiver, options);
 }
 
-/** Addresses are always literal here: the resolver that `dgram` would ask for each packet is passed over. */
+/** Addresses are always literal here: the resolver that `dgram` would ask for each packet is skipped. */
 const lookupLiteral = (
   host: string,
   _options: unknown,

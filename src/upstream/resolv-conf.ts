@@ -6,7 +6,7 @@ export const DNS_PORT = 53;
 
 /**
  * The addresses of the `nameserver` lines, in order, each with port 53. A zone index (`fe80::1%eth0`) is kept; a line
- * without an IP address is passed over, as the resolver of the C library does.
+ * without an IP address is skipped, as the resolver of the C library does.
  */
 export function parseNameservers(text: string): UpstreamAddress[] {
   const addresses: UpstreamAddress[] = [];
@@ -20,7 +20,7 @@ export function parseNameservers(text: string): UpstreamAddress[] {
 }
 
 /**
- * The names of the last `search` or `domain` line, in order. A word that is no name is passed over, as is the root: a name to which it
+ * The names of the last `search` or `domain` line, in order. A word that is no name is skipped, as is the root: a name to which it
  * is appended is the name as it stands.
  */
 export function parseSearchList(text: string): Name[] {

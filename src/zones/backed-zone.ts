@@ -105,7 +105,7 @@ export class BackedZone {
     if (this.#abort.signal.aborted) return;
     for (const complaint of complaints) if (!this.#complaints.has(complaint)) site.log.warning(complaint);
     if (count > complaints.size && this.#complaints.size === 0)
-      site.log.warning(`${count - complaints.size} more records of ${source.text} are passed over`);
+      site.log.warning(`${count - complaints.size} more records of ${source.text} are skipped`);
     this.#complaints = complaints;
     passedOver.slot(apex.toString()).set(count);
     if (this.served.zone !== undefined && (await isSame(this.served.zone, zone, isNumberedHere))) {

@@ -199,7 +199,7 @@ class ZoneReceiver {
     const isSoa = SOA.is(record);
     switch (this.#expects) {
       case "nothing":
-        throw new TransferError("records behind the last SOA record");
+        throw new TransferError("records after the last SOA record");
       case "first":
         if (!isSoa || !record.name.equals(this.#apex))
           throw new TransferError("the first record is not the SOA record of the zone");

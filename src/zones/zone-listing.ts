@@ -28,7 +28,7 @@ export class ZoneListing {
 
   /**
    * @param limit octets that the zone may take
-   * @param complain told of each record that is passed over
+   * @param complain told of each record that is skipped
    */
   constructor(apex: Name, limit: number, complain: (complaint: string) => void) {
     this.apex = apex;
@@ -62,7 +62,7 @@ export class ZoneListing {
   }
 
   passOver(owner: string, type: string, reason: string): void {
-    const complaint = `${type} record of ${owner} is passed over: ${reason}`.slice(0, MAX_COMPLAINT_LENGTH);
+    const complaint = `${type} record of ${owner} is skipped: ${reason}`.slice(0, MAX_COMPLAINT_LENGTH);
     this.#complain(complaint.replace(/\p{Cc}/gu, "?"));
   }
 

@@ -19,7 +19,7 @@ export const question = (asked: Asked, change: Partial<Message["questions"][numb
 const otherId = (asked: Asked, n = 1): Partial<Message> => ({ id: (asked.message.id + n) & 0xffff });
 const cut = (octets: Uint8Array, missing: number): Uint8Array => octets.subarray(0, octets.length - missing);
 
-/** What answers another question is passed over: the query waits for the true answer (RFC 5452 section 9.1). */
+/** What answers another question is skipped: the query waits for the true answer (RFC 5452 section 9.1). */
 const thenTruth =
   (lie: Script): Script =>
   (asked) => {

@@ -106,7 +106,7 @@ async function explainForPod(
   const { pod, domain } = await explainer.findPod(namespace, podName);
   const settings = resolverSettings(pod, domain);
   if ("reason" in settings)
-    throw fault(`pod ${namespace}/${podName} does not come to this server: ${settings.reason}`);
+    throw fault(`pod ${namespace}/${podName} does not use this server: ${settings.reason}`);
   const [address] = pod.addresses;
   const search = await searchAsPod(name, pod, settings, flags.libc, (candidate) =>
     ask(explainer, candidate, type, address, flags),
@@ -137,7 +137,7 @@ function readQuestion(words: readonly string[]): { readonly name: string; readon
   if (name === undefined) throw new FlagError("explain what? NAME is missing", EXIT.CANNOT, true);
   if (rest.length > 0) throw new FlagError(`extra words: ${rest.join(" ")}`, EXIT.CANNOT, true);
   const type = parseRecordType(typeName.toUpperCase());
-  if (type === undefined) throw fault(`${typeName} is no type of records${nearType(typeName)}`);
+  if (type === undefined) throw fault(`${typeName} is not a record type${nearType(typeName)}`);
   absolute(name);
   return { name, type };
 }
@@ -157,7 +157,9 @@ function absolute(text: string): string {
     return name;
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    throw fault(`${text} is no domain name: ${error.message.replace(/^not a domain name: "[^"]*": /, "")}`);
+    throw fault(
+      `${text} is not a domain name: ${error.message.replace(/^not a domain name: "[^"]*": /, "")}`,
+    );
   }
 }
 

@@ -152,13 +152,13 @@ function warningsOf({ clusters }: OfflineServer, lines: readonly string[], waite
   return [
     ...warnings.filter((line) => !line.includes("plugin/kubernetes: ")),
     `the cluster has not been listed within ${formatGoDuration(Math.round(waited / 100) * 100)}: ${awaited.join(", ")}`,
-    "names of the cluster are SERVFAIL until then: look at the reasons above, or give -manifests PATH, which stands for the cluster",
+    "names of the cluster get SERVFAIL until then: see the reasons above, or give -manifests PATH, which replaces the cluster",
   ];
 }
 
 function remedy(message: string): string {
   return message.startsWith("in-cluster configuration") || message.startsWith("kubeconfig")
-    ? "\n  note: explain with -manifests PATH, which stands for the cluster, or ask the running server with -server ADDR"
+    ? "\n  note: run explain with -manifests PATH, which replaces the cluster, or query the running server with -server ADDR"
     : "";
 }
 

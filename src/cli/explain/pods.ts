@@ -15,7 +15,7 @@ export interface ResolvingPod extends PodDns {
   readonly addresses: readonly string[];
 }
 
-/** Every pod of the files that the paths stand for. What cannot be read is passed over: the server tells of it. */
+/** Every pod of the files that the paths stand for. What cannot be read is skipped: the server tells of it. */
 export async function readManifestPods(paths: readonly string[]): Promise<ResolvingPod[]> {
   const { files } = await findFiles(paths, machineFileSystem);
   const pods: ResolvingPod[] = [];

@@ -87,8 +87,8 @@ export class RemoteExplainer implements Explainer {
     if (!isExplain) {
       const what = contentType === "" ? "" : ` with ${contentType.split(";", 1)[0]}`;
       throw this.#fault(
-        `answers ${status}${what}, and is no endpoint of explain: write 'explain' into the server's Corefile, ` +
-          "and give the address that its log tells at the start",
+        `answers ${status}${what} and is not an explain endpoint: add 'explain' to the server's Corefile, ` +
+          "and use the address that it logs at startup",
       );
     }
     let answer: unknown;

@@ -76,9 +76,7 @@ export class ConsoleClient {
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
     response.setEncoding("utf8");
-    response.setTimeout(SILENCE, () =>
-      response.destroy(new Error(`says nothing any more, not for ${SILENCE / 1000} s`)),
-    );
+    response.setTimeout(SILENCE, () => response.destroy(new Error(`sent nothing for ${SILENCE / 1000} s`)));
     /** Of an event whose end has not come. */
     let parts: string[] = [];
     let characters = 0;

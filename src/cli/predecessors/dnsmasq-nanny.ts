@@ -70,7 +70,7 @@ export const DNSMASQ_NANNY_FLAGS: readonly FlagRow<NannyFlags>[] = [
 const COMMAND: DaemonCommand<NannyFlags> = {
   name: "dnsmasq-nanny",
   about: [
-    "portolan dnsmasq-nanny answers as dnsmasq would by the words behind --, and by kube-dns's ConfigMap.",
+    "portolan dnsmasq-nanny answers as dnsmasq does with the options after -- and kube-dns's ConfigMap.",
     "With -dnsmasq it runs a real dnsmasq.",
   ],
   rows: DNSMASQ_NANNY_FLAGS,

@@ -83,7 +83,7 @@ export function exechealthz(argv: readonly string[]): Promise<number> {
         `there are ${commands.length} commands (-cmd) and ${paths.length} paths (-url): each command needs a path`,
       );
     const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
-    if (repeated !== undefined) throw new FatalError(`the path ${repeated} stands twice`);
+    if (repeated !== undefined) throw new FatalError(`the path ${repeated} is listed twice`);
     const log = daemonLog();
     const { promise, resolve } = Promise.withResolvers<number>();
     const daemon = new Exechealthz({

@@ -42,7 +42,7 @@ export const ISTIO_COREDNS_FLAGS: readonly FlagRow<IstioFlags>[] = [
   valueRow(
     "default-address",
     "ADDRESS",
-    "answer for entries without addresses; may stand several times",
+    "answer for entries without addresses; can be repeated",
     (flags, value) => {
       if (value !== "") flags.defaultAddresses.push(address("default-address", value));
     },
@@ -68,7 +68,7 @@ export function istioCoreDns(argv: readonly string[]): Promise<number> {
   const command = {
     name: "istio-coredns",
     about: [
-      "portolan istio-coredns answers for Istio's ServiceEntries over gRPC, behind a CoreDNS that asks it.",
+      "portolan istio-coredns answers for Istio's ServiceEntries over gRPC, for a CoreDNS that forwards to it.",
     ],
     rows: ISTIO_COREDNS_FLAGS,
     defaults: () => ({

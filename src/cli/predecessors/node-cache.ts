@@ -119,7 +119,7 @@ export const NODE_CACHE_FLAGS: readonly FlagRow<NodeCacheFlags>[] = [
   }),
   switchRow(
     ["reloadwithsignal"],
-    "reload at once when the Corefile was written, without the plugin reload",
+    "reload as soon as the Corefile is written, without the plugin reload",
     (flags, on) => {
       flags.reloadWithSignal = on;
     },

@@ -126,7 +126,7 @@ function usage(): string {
     "",
     ...flagLines(TEST_FLAGS),
     "",
-    "Tests query nothing outside of this process: upstreams are fakes on loopback, clusters are manifests, and the clock stands still unless a case moves it.",
+    "Tests query nothing outside of this process: upstreams are fakes on loopback, clusters are manifests, and the clock does not move unless a case moves it.",
     "",
     exitCodesLine("test"),
     "",

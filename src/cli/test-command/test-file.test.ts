@@ -79,16 +79,19 @@ describe("parseTestFile", () => {
     ["corefile: [", ["1: not valid YAML"]],
     ["cases: []", ["1: corefile is missing", "1: cases: expected a list with one case or more"]],
     ["corefile: a\ncase: []", ['2: unknown key "case": did you mean "cases"?', "1: cases: expected a list"]],
-    ["corefile: a\ncases: [{query: a, expect: {}}]\nfixtures: {time: noon}", ['3: time: "noon" is no time']],
+    [
+      "corefile: a\ncases: [{query: a, expect: {}}]\nfixtures: {time: noon}",
+      ['3: time: "noon" is not a time'],
+    ],
     ["corefile: a\ncases:\n  - expect: {}", ["3: query: expected NAME, or NAME TYPE"]],
     ["corefile: a\ncases:\n  - query: a b c\n    expect: {}", ["3: query: expected NAME, or NAME TYPE"]],
-    ["corefile: a\ncases:\n  - query: a AB\n    expect: {}", ["3: query: AB is no type of records"]],
+    ["corefile: a\ncases:\n  - query: a AB\n    expect: {}", ["3: query: AB is not a record type"]],
     [`corefile: a\ncases:\n  - query: ${"a".repeat(64)}\n    expect: {}`, ["3: query: "]],
     ["corefile: a\ncases:\n  - query: a", ["3: expect is missing"]],
     ["corefile: a\ncases:\n  - query: a\n    from: b\n    expect: {}", ['4: from: "b" is not an IP address']],
     [
       "corefile: a\ncases:\n  - query: a\n    advance: -1s\n    expect: {}",
-      ['4: advance: "-1s" is no duration'],
+      ['4: advance: "-1s" is not a duration'],
     ],
     [
       "corefile: a\ncases:\n  - query: a\n    tcp: perhaps\n    expect: {}",

@@ -138,7 +138,7 @@ class TestFileReader {
     const time = this.#text(fields, path, "time");
     const unixTime = time === undefined ? undefined : Date.parse(time);
     if (Number.isNaN(unixTime))
-      this.#fault([...path, "time"], `time: "${time}" is no time such as 2026-01-01T00:00:00Z`);
+      this.#fault([...path, "time"], `time: "${time}" is not a time such as 2026-01-01T00:00:00Z`);
     return {
       manifests: fields.manifests === undefined ? undefined : this.#texts(fields, path, "manifests"),
       hosts: this.#text(fields, path, "hosts"),
@@ -169,14 +169,14 @@ class TestFileReader {
     const type = parseRecordType(typeText.toUpperCase());
     if (nameText === "" || rest.length > 0)
       this.#fault([...path, "query"], "query: expected NAME, or NAME TYPE");
-    else if (type === undefined) this.#fault([...path, "query"], `query: ${typeText} is no type of records`);
+    else if (type === undefined) this.#fault([...path, "query"], `query: ${typeText} is not a record type`);
     const client = this.#text(fields, path, "from");
     if (client !== undefined && parseIpAddress(client) === undefined)
       this.#fault([...path, "from"], `from: "${client}" is not an IP address`);
     const advance = this.#text(fields, path, "advance");
     const milliseconds = advance === undefined ? 0 : parseGoDuration(advance);
     if (milliseconds === undefined || milliseconds < 0)
-      this.#fault([...path, "advance"], `advance: "${advance}" is no duration such as 30s`);
+      this.#fault([...path, "advance"], `advance: "${advance}" is not a duration such as 30s`);
     return {
       title: this.#text(fields, path, "name") ?? query,
       line: this.#lineOf(path),

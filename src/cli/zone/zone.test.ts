@@ -39,7 +39,7 @@ for (const [title, text, output] of [
   [
     "faults of the text, all of them",
     "@ 60 SOA a. b. 1 1 1 1 1\nx A\ny FOO\n",
-    'DIR/z:2:4: text ends where an IPv4 address is expected\nDIR/z:3:3: "FOO" is no record type\nzone example.org. has errors\n',
+    'DIR/z:2:4: text ends where an IPv4 address is expected\nDIR/z:3:3: "FOO" is not a record type\nzone example.org. has errors\n',
   ],
   [
     "no SOA record",

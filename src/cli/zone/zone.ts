@@ -128,7 +128,7 @@ async function load(
 ): Promise<ReadZone | number> {
   const origin = originText === undefined ? originOf(file) : Name.tryParse(absolute(originText));
   if (origin === undefined) {
-    output.complain(`"${originText ?? basename(file)}" says no origin: put one behind the file\n`);
+    output.complain(`"${originText ?? basename(file)}" names no origin: add one after the file\n`);
     return EXIT.CANNOT;
   }
   try {

@@ -15,7 +15,7 @@ export function readObject(body: string, known: readonly string[]): Members {
     throw badRequest("the body is not valid JSON");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw badRequest("the body is no JSON object");
+    throw badRequest("the body is not a JSON object");
   for (const member of Object.keys(value))
     if (!known.includes(member))
       throw badRequest(`unknown member "${member.slice(0, 40)}": ${known.join(", ")}`);

@@ -13,10 +13,10 @@ export function readQuestion(body: string): ExplainQuestion {
   const name = optionalText(request, "name");
   if (name === undefined) throw badRequest('"name" is missing');
   const type = parseRecordType((optionalText(request, "type") ?? "A").toUpperCase());
-  if (type === undefined) throw badRequest(`"type": ${optionalText(request, "type")} is no type of records`);
+  if (type === undefined) throw badRequest(`"type": ${optionalText(request, "type")} is not a record type`);
   const className = optionalText(request, "class") ?? "IN";
   const queryClass = parseClass(className);
-  if (queryClass === undefined) throw badRequest(`"class": ${className} is no class`);
+  if (queryClass === undefined) throw badRequest(`"class": ${className} is not a class`);
   const client = optionalText(request, "client");
   if (client !== undefined && parseIpAddress(client) === undefined)
     throw badRequest(`"client": ${client} is not an IP address`);

@@ -91,7 +91,7 @@ function readPublicKey(text: string): ResourceRecord<DataOf<typeof DNSKEY>> {
       `no DNSKEY record: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
-  if (!DNSKEY.is(record)) throw new KeyPairError("key", "the record is no DNSKEY");
+  if (!DNSKEY.is(record)) throw new KeyPairError("key", "the record is not a DNSKEY");
   return record;
 }
 

@@ -47,7 +47,7 @@ export function readSignature(bytes: Uint8Array, offset: number, length: number)
   const originalId = reader.u16();
   const error = reader.u16();
   const otherData = reader.octets(reader.u16());
-  if (reader.offset !== end) throw new WireError("BAD_RDATA", reader.offset, "octets behind a TSIG record");
+  if (reader.offset !== end) throw new WireError("BAD_RDATA", reader.offset, "octets after a TSIG record");
   return { key, algorithm, timeSigned, fudge, mac, originalId, error, otherData };
 }
 

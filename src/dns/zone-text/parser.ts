@@ -212,7 +212,8 @@ export class ZoneTextParser implements ZoneTextRecord {
         continue;
       }
       const word = end > start ? readWord(scanner.bytes, start, end) : UNKNOWN_WORD;
-      if (word === UNKNOWN_WORD) return this.fault(token, `"${tokenText(scanner, token)}" is no record type`);
+      if (word === UNKNOWN_WORD)
+        return this.fault(token, `"${tokenText(scanner, token)}" is not a record type`);
       if (word >= CLASS_BIT && recordClass < 0) {
         recordClass = word - CLASS_BIT;
         continue;
@@ -228,7 +229,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     if (length < 0) return this.fault(this.#rdataWriter.faultToken, this.#rdataWriter.faultReason);
     this.rdataLength = length;
     if (!this.#settleTtl(frame, ttl)) {
-      return this.fault(token, "no TTL: write one, or a $TTL line in front");
+      return this.fault(token, "no TTL: write one, or a $TTL line before it");
     }
     const problem = this.#sink.record(this);
     if (problem !== undefined) this.fault(0, problem);

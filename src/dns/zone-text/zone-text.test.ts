@@ -78,7 +78,7 @@ suite("faults", () => {
     ["a 1 A 192.0.2.1 x", ['db:1:17: "x" is too much']],
     ["a 1 A", ["db:1:6: text ends where an IPv4 address is expected"]],
     ["a 1 MX 70000 b", ['db:1:8: a number of 16 bits must be from 0 to 65535, not "70000"']],
-    ["a A 192.0.2.1", ["db:1:3: no TTL: write one, or a $TTL line in front"]],
+    ["a A 192.0.2.1", ["db:1:3: no TTL: write one, or a $TTL line before it"]],
     ["a 3000000000 A 192.0.2.1", ["db:1:3: a TTL must be 2147483647 seconds at the most, not 3000000000"]],
     ["a 1x A 192.0.2.1", ['db:1:3: not a TTL: "1x"']],
     ["a 1 AXFR", ["db:1:5: AXFR is for questions: no zone holds such records"]],

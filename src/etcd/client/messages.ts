@@ -219,7 +219,7 @@ function decodeRevision(header: Uint8Array): number {
   return revision;
 }
 
-/** @param take reads the value of a field, or says no: then it is passed over */
+/** @param take reads the value of a field, or says no: then it is skipped */
 function readFields(octets: Uint8Array, take: (field: number, reader: BinaryReader) => boolean): void {
   const reader = new BinaryReader(octets);
   try {

@@ -128,7 +128,7 @@ export class KeyMirror {
       this.#revisions = [];
       return;
     }
-    if (this.#state !== "away") this.#options.log.warning(`etcd is away: ${error.message}`);
+    if (this.#state !== "away") this.#options.log.warning(`etcd is unreachable: ${error.message}`);
     this.#enter("away", error.message);
     await this.#wait(this.#backOff.next());
   }
@@ -218,7 +218,7 @@ export class KeyMirror {
     const text = latin1(key);
     if (!options.wants(text)) return;
     if (value.length >= MAX_RUN_OCTETS || key.length >= MAX_KEY_OCTETS) {
-      options.log.warning(`key ${text.slice(0, 200)} is passed over: its value has ${value.length} octets`);
+      options.log.warning(`key ${text.slice(0, 200)} is skipped: its value has ${value.length} octets`);
       this.#delete(key);
       return;
     }
@@ -248,7 +248,7 @@ export class KeyMirror {
     if (this.tree.octets <= maxOctets) return false;
     if (this.#state !== "too large") {
       log.warning(
-        `the keys take more than ${maxOctets / 1024 / 1024} MiB: every query asks etcd from now on; serve fewer zones, or another path`,
+        `the keys need more than ${maxOctets / 1024 / 1024} MiB: every query now goes to etcd; serve fewer zones, or another path`,
       );
     }
     this.#enter("too large", "");
@@ -261,7 +261,7 @@ export class KeyMirror {
   #enter(state: MirrorState, error: string): void {
     this.#lastError = error;
     if (state === "watching") {
-      if (this.#state === "away") this.#options.log.info("etcd is back");
+      if (this.#state === "away") this.#options.log.info("etcd is reachable again");
       this.#backOff.reset();
     }
     if (this.#state === state) return;

@@ -26,7 +26,7 @@ const CASES: readonly (readonly [title: string, error: unknown, words: RegExp])[
   [
     "credentials that the server does not know",
     new ApiStatusError(401, "Unauthorized", "Unauthorized", undefined),
-    /^the API server does not know who asks \(401 Unauthorized\): look at the token or client certificate: Unauthorized$/,
+    /^the API server rejects the credentials \(401 Unauthorized\): check the token or client certificate: Unauthorized$/,
   ],
   [
     "a resource that is not served",

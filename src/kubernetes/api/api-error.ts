@@ -83,7 +83,7 @@ export function explainFailure(error: unknown, { verb, resource, group, remedy }
     const said = message === "" ? "" : `: ${message}`;
     switch (code) {
       case 401:
-        return `the API server does not know who asks (401 Unauthorized): look at the token or client certificate${said}`;
+        return `the API server rejects the credentials (401 Unauthorized): check the token or client certificate${said}`;
       case 403:
         return (
           `no right to ${verb} ${resource} (403 Forbidden): the ClusterRole of this server needs the verbs list and watch ` +

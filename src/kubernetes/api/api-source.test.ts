@@ -200,7 +200,7 @@ describe("goes on after", () => {
         contentType: "application/json",
         body: '{"type":"ERROR","object":{"kind":"Status","code":401,"reason":"Unauthorized"}}\n',
       },
-      /does not know who asks \(401 Unauthorized\)/,
+      /rejects the credentials \(401 Unauthorized\)/,
     ],
     ["a watch cut short", { kind: "cut", afterOctets: 10 }, /the connection to .* broke/],
     [
@@ -288,7 +288,7 @@ describe("says what it waits for", () => {
     test.source.start();
     await test.until(() => test.api.requests.length > 5);
     assert.equal(test.log.lines.length, 1);
-    assert.match(test.log.lines[0] ?? "", /does not know who asks \(401 Unauthorized\)/);
+    assert.match(test.log.lines[0] ?? "", /rejects the credentials \(401 Unauthorized\)/);
     test.api.admits = () => true;
     await test.until(() => test.log.lines.length > 1);
     assert.match(test.log.lines.at(-1) ?? "", /^\[INFO\] watching: services, after /);

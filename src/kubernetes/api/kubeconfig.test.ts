@@ -232,7 +232,7 @@ describe("a kubeconfig", () => {
       "a program at a terminal",
       kubeconfigText({ server: "x" }, { exec: { ...program(""), interactiveMode: "Always" } }),
       undefined,
-      /needs somebody at a terminal/,
+      /needs a terminal/,
     ],
     [
       "a program of another version",
@@ -262,7 +262,7 @@ describe("a kubeconfig", () => {
       "an authority that is not to count",
       kubeconfigText({ server: "x", "insecure-skip-tls-verify": true, "certificate-authority": "c" }, {}),
       undefined,
-      /only one of them/,
+      /cannot be used together/,
     ],
   ];
   for (const [title, text, context, reason] of refusals) {

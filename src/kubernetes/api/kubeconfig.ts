@@ -91,7 +91,7 @@ class KubeconfigReader {
     const insecure = member(cluster, "insecure-skip-tls-verify") === true;
     const authority = this.#material(cluster, "certificate-authority");
     if (insecure && authority !== undefined) {
-      this.#refuse("insecure-skip-tls-verify beside certificate-authority: only one of them can be meant");
+      this.#refuse("insecure-skip-tls-verify and certificate-authority cannot be used together");
     }
     const certificate = this.#material(user, "client-certificate");
     const key = this.#material(user, "client-key");
@@ -146,7 +146,7 @@ class KubeconfigReader {
     }
     if (command === "") this.#refuse("exec: command is missing");
     if (textMember(exec, "interactiveMode") === "Always") {
-      this.#refuse("exec: interactiveMode Always needs somebody at a terminal");
+      this.#refuse("exec: interactiveMode Always needs a terminal");
     }
     const environment = listMember(exec, "env").map((entry) => [
       textMember(entry, "name"),

@@ -55,6 +55,6 @@ function parsePod(octets: Uint8Array): unknown {
   } catch {
     throw new ApiContentError("the answer is not valid JSON");
   }
-  if (textMember(value, "kind") !== "Pod") throw new ApiContentError("the answer is no Pod");
+  if (textMember(value, "kind") !== "Pod") throw new ApiContentError("the answer is not a Pod");
   return value;
 }

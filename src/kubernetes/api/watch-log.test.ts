@@ -110,7 +110,7 @@ it("the state is that of the watch, with the age of what is known in seconds", (
   clock.advance(10_000);
   assert.equal(
     watchLog.state,
-    `lost since ${since}Z, age 52s: the API server does not know who asks (401 Unauthorized): look at the token or client certificate`,
+    `lost since ${since}Z, age 52s: the API server rejects the credentials (401 Unauthorized): check the token or client certificate`,
   );
   watchLog.watching("services");
   heardAt = clock.now();

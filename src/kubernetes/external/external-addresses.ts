@@ -12,7 +12,7 @@ export interface ExternalAddresses {
   readonly hosts: readonly Name[];
 }
 
-/** What of a service's external addresses can be used; a text that is neither address nor host name is passed over. */
+/** What of a service's external addresses can be used; a text that is neither address nor host name is skipped. */
 export function externalAddresses({ externalAddresses: texts }: Service): ExternalAddresses {
   return { octets: readAddresses(texts), hosts: texts.flatMap((text) => hostName(text) ?? []) };
 }

@@ -27,7 +27,7 @@ import { parseDocuments } from "./parse-documents.ts";
 
 export interface ManifestSourceOptions extends ClusterStateOptions {
   readonly store: ClusterStore;
-  /** Where to put what is imported from other clusters; that is passed over without it. Its namespaces are for others to fill. */
+  /** Where to put what is imported from other clusters; that is skipped without it. Its namespaces are for others to fill. */
   readonly imports?: ClusterStore | undefined;
   /** Where to put the ServiceEntries of Istio; they are passed over without it. */
   readonly serviceEntries?: ServiceEntryTable;

@@ -37,7 +37,7 @@ export function reduceServiceEntry(value: unknown, rules: ServiceEntryRules): Re
   const texts = listMember(spec, "addresses").map(String);
   const given = readAddresses(texts);
   if (given === undefined)
-    return { problem: `spec.addresses: "${texts.find((text) => !isAddress(text))}" is no IP address` };
+    return { problem: `spec.addresses: "${texts.find((text) => !isAddress(text))}" is not an IP address` };
   const created = Math.max(Math.floor(Date.parse(textMember(metadata, "creationTimestamp")) / 1000) || 0, 0);
   const addressed = hosts.map((host): MeshHost => {
     if (texts.length > 0) return { ...host, addresses: given };
@@ -67,7 +67,7 @@ function readHosts(spec: unknown): MeshHost[] | Unusable {
   const hosts: MeshHost[] = [];
   for (const text of texts) {
     const host = typeof text === "string" ? readHost(text) : undefined;
-    if (host === undefined) return { problem: `spec.hosts: "${String(text)}" is no host` };
+    if (host === undefined) return { problem: `spec.hosts: "${String(text)}" is not a host` };
     hosts.push(host);
   }
   return hosts;

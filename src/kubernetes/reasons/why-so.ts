@@ -87,7 +87,7 @@ function endpointsText(view: ClusterView, { endpoints }: ServiceEntry, service: 
     }
   }
   const counted = countOf(all.size, "endpoint");
-  if (all.size === 0) return "no endpoints, so nobody answers there";
+  if (all.size === 0) return "no endpoints, so nothing answers there";
   if (ready.size === all.size) return all.size === 1 ? `${counted}, ready` : `${counted}, all ready`;
   const some = ready.size === 0 ? "none ready" : `${ready.size} ready`;
   return service.publishNotReadyAddresses

@@ -270,7 +270,7 @@ describe("autopath with a plugin", () => {
   it("warns where the plugin will never know", async () => {
     const plugin = PluginTest.of(autopath, "autopath @source", { neighbours: [sourceOf("", "it is blind")] });
     await plugin.start();
-    assert.match(plugin.log.lines.join("\n"), /no search path is followed: it is blind/);
+    assert.match(plugin.log.lines.join("\n"), /autopath does nothing: it is blind/);
   });
 
   it("passes everything on where the block has no such plugin", async () => {

@@ -34,21 +34,20 @@ export class Autopath implements PluginInstance {
     const { block, log } = this.#site;
     const neighbour = block.plugins().find((placed) => placed.name === name);
     if (neighbour === undefined) {
-      log.warning(`there is no '${name}' in this server block: no search path is followed`);
+      log.warning(`there is no '${name}' in this server block: autopath does nothing`);
       return undefined;
     }
     const found = neighbour.instance.searchPathSource;
     if (found === undefined) throw new SetupError(`${name} does not implement the AutoPather interface`);
     const problem = found.wantSearchPaths?.();
-    if (problem !== undefined) log.warning(`no search path is followed: ${problem}`);
+    if (problem !== undefined) log.warning(`autopath does nothing: ${problem}`);
     return found;
   }
 
   async #read(file: string): Promise<SearchPathSource> {
     const path = this.#site.resolvePath(file);
     const names = await readSearchList(path);
-    if (names.length === 0)
-      this.#site.log.warning(`"${path}" has no search list: no search path is followed`);
+    if (names.length === 0) this.#site.log.warning(`"${path}" has no search list: autopath does nothing`);
     return { searchPath: () => names };
   }
 }

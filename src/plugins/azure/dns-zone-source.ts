@@ -134,12 +134,12 @@ const ROWS: Readonly<Record<string, Row>> = {
 
 function text(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new TypeError(`${JSON.stringify(value)} is no text`);
+  throw new TypeError(`${JSON.stringify(value)} is not text`);
 }
 
 function number(value: unknown): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
-  throw new TypeError(`${JSON.stringify(value)} is no number`);
+  throw new TypeError(`${JSON.stringify(value)} is not a number`);
 }
 
 function host(value: unknown): Name {

@@ -107,7 +107,9 @@ export class ResourceManager {
     for (let page = 0; page < MAX_PAGES; page++) {
       const body = record(await this.#get(url, signal));
       if (!Array.isArray(body.value))
-        throw new ZoneSourceError(`GET ${url.origin}${url.pathname}: the answer is no list of record sets`);
+        throw new ZoneSourceError(
+          `GET ${url.origin}${url.pathname}: the answer is not a list of record sets`,
+        );
       yield* list(body.value);
       const next = string(body.nextLink);
       if (next === "") return;

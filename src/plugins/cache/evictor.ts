@@ -1,6 +1,6 @@
 /**
  * Chooses what makes room. A hand goes round the memory, as in the page replacement of operating systems ("clock"): what was asked for since the
- * hand came by last time is passed over once. So a flood of names that nobody asks for again pushes out itself, and a hit costs a look at an
+ * hand came by last time is skipped once. So a flood of names that nobody asks for again pushes out itself, and a hit costs a look at an
  * octet.
  */
 import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";

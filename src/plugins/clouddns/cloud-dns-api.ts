@@ -75,7 +75,9 @@ export class CloudDnsApi {
       const body = record(await this.#get(url, signal));
       // An empty list is left out, and its kind is not.
       if (!Array.isArray(body.rrsets) && body.kind !== KIND)
-        throw new ZoneSourceError(`GET ${url.origin}${url.pathname}: the answer is no list of record sets`);
+        throw new ZoneSourceError(
+          `GET ${url.origin}${url.pathname}: the answer is not a list of record sets`,
+        );
       yield* list(body.rrsets);
       const next = string(body.nextPageToken);
       if (next === "") return;
@@ -127,7 +129,7 @@ async function checkCredentials(file: string): Promise<void> {
   try {
     ({ type } = record(JSON.parse(text)));
   } catch {
-    refuse("it is no JSON");
+    refuse("it is not JSON");
   }
   if (!TYPES.includes(string(type)))
     refuse(`its type is ${JSON.stringify(type)}, and none of ${TYPES.join(", ")}`);

@@ -102,7 +102,7 @@ test("answers with records of every type, paged, and passes over what is malform
   }
   assert.equal((await test.ask({ name: "bad.example.org." })).rcode, Rcode.NXDOMAIN);
   assert.equal(
-    test.log.lines.filter((line) => line.includes("A record of bad.example.org. is passed over")).length,
+    test.log.lines.filter((line) => line.includes("A record of bad.example.org. is skipped")).length,
     1,
   );
 });
@@ -197,7 +197,7 @@ for (const [title, prepare, message] of [
   [
     "a file that is no JSON",
     () => writeFileSync(join(folder, "key.json"), "x"),
-    /^invalid credentials file ".*": it is no JSON$/,
+    /^invalid credentials file ".*": it is not JSON$/,
   ],
   [
     "no file",

@@ -76,7 +76,7 @@ function parseSecret(secret: string, text: string): { key: string; private: stri
     typeof value.private === "string"
   )
     return { key: value.key, private: value.private };
-  throw new SetupError(`the secret "${secret}" is no JSON object with the fields 'key' and 'private'`);
+  throw new SetupError(`the secret "${secret}" is not a JSON object with the fields 'key' and 'private'`);
 }
 
 function describe(error: unknown): string {

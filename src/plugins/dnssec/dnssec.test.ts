@@ -137,7 +137,7 @@ test("nobody asks for NXNAME itself", async () => {
 
 for (const [what, files, message] of [
   ["no record", { key: "nothing", private: "" }, /\.key: no DNSKEY record/],
-  ["another record", { key: "example.org. A 192.0.2.1", private: "" }, /\.key: the record is no DNSKEY/],
+  ["another record", { key: "example.org. A 192.0.2.1", private: "" }, /\.key: the record is not a DNSKEY/],
   [
     "an algorithm that cannot sign",
     { key: "example.org. DNSKEY 257 3 12 AAAA", private: "" },
@@ -198,7 +198,7 @@ test("keys of AWS Secrets Manager", async () => {
     },
   });
   assert.equal((await readSecretKey("good", load)).owner.toString(), "example.org.");
-  await assert.rejects(readSecretKey("bad", load), /no JSON object with the fields 'key' and 'private'/);
+  await assert.rejects(readSecretKey("bad", load), /not a JSON object with the fields 'key' and 'private'/);
   await assert.rejects(
     readSecretKey("good", () => Promise.reject(new Error("not found"))),
     /run 'npm install @aws-sdk\/client-secrets-manager'/,

@@ -42,7 +42,7 @@ const NO_SUCH_TYPE: Edns = Object.freeze({
   udpSize: 1232,
   version: 0,
   dnssecOk: false,
-  options: [extendedError(ExtendedErrorCode.INVALID_QUERY_TYPE, "NXNAME is no type of records")],
+  options: [extendedError(ExtendedErrorCode.INVALID_QUERY_TYPE, "NXNAME is not a record type")],
 });
 
 /** A record, or the promise of a signature. */

@@ -21,9 +21,9 @@ for (const [words, expected] of [
 
 for (const [text, code, message] of [
   ["dnstap", "PLUGIN_ARGUMENT_MISSING", /unexpected line ending/],
-  ["dnstap tcp://127.0.0.1", "PLUGIN_BAD_VALUE", /'tcp:\/\/127\.0\.0\.1' is no path/],
-  ["dnstap /a full 2000", "PLUGIN_BAD_VALUE", /'2000' is no size of the write buffer/],
-  ["dnstap /a full 1 0", "PLUGIN_BAD_VALUE", /'0' is no multiple of the queue/],
+  ["dnstap tcp://127.0.0.1", "PLUGIN_BAD_VALUE", /'tcp:\/\/127\.0\.0\.1' is not a path/],
+  ["dnstap /a full 2000", "PLUGIN_BAD_VALUE", /'2000' is not a write buffer size/],
+  ["dnstap /a full 1 0", "PLUGIN_BAD_VALUE", /'0' is not a queue multiple/],
   ["dnstap /a {\n tls a b\n}", "PLUGIN_BAD_VALUE", /'tls' is for 'dnstap listen' alone/],
   ["dnstap listen tls://:6000", "PLUGIN_BAD_VALUE", /needs 'tls CERT KEY'/],
 ] as const) {
@@ -76,7 +76,7 @@ for (const [title, files, message] of [
   [
     "a file that is no certificate",
     `${import.meta.filename} ${import.meta.filename}`,
-    /are no certificate with its key: no start line$/,
+    /are not a certificate and its key: no start line$/,
   ],
 ] as const) {
   test(`refuses ${title}`, () => {

@@ -113,7 +113,7 @@ export function identityOf({ cert, key, ca }: TapFiles) {
   } catch (error) {
     // "error:05800074:x509 certificate routines::key values mismatch"
     const reason = (error instanceof Error ? error.message : String(error)).replace(/^error:\w+:.*::/, "");
-    throw new SetupError(`tls: ${cert} and ${key} are no certificate with its key: ${reason}`);
+    throw new SetupError(`tls: ${cert} and ${key} are not a certificate and its key: ${reason}`);
   }
   return identity;
 }
@@ -130,7 +130,6 @@ function read(file: string): Buffer {
 function removeSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
-  if (!found.isSocket())
-    throw new SetupError(`dnstap: ${path} is there, and is no socket: it is left as it is`);
+  if (!found.isSocket()) throw new SetupError(`dnstap: ${path} exists and is not a socket: it is left alone`);
   rmSync(path, { force: true });
 }

@@ -34,12 +34,11 @@ export class TapTarget {
     if (socket === "") return "dnstap: a socket is missing";
     if (more.length > 0) return `dnstap: '${more[0]}' is one word too many`;
     const writeBuffer = numberIn(third ?? "1", 1, 1024);
-    if (writeBuffer === undefined)
-      return `dnstap: '${third}' is no size of the write buffer from 1 to 1024 MiB`;
+    if (writeBuffer === undefined) return `dnstap: '${third}' is not a write buffer size from 1 to 1024 MiB`;
     const queue = numberIn(fourth ?? "1", 1, 4096);
-    if (queue === undefined) return `dnstap: '${fourth}' is no multiple of the queue from 1 to 4096`;
+    if (queue === undefined) return `dnstap: '${fourth}' is not a queue multiple from 1 to 4096`;
     const place = placeOf(socket);
-    if (place === undefined) return `dnstap: '${socket}' is no path, tcp://HOST:PORT or tls://HOST:PORT`;
+    if (place === undefined) return `dnstap: '${socket}' is not a path, tcp://HOST:PORT or tls://HOST:PORT`;
     return new TapTarget({
       listens,
       full: second === "full",

@@ -278,7 +278,7 @@ export class Etcd implements PluginInstance {
       this.#complaints++;
       if (this.#complaints > MAX_COMPLAINTS) return;
       const more = this.#complaints === MAX_COMPLAINTS ? "; further ones are not named" : "";
-      this.#site.log.warning(`key is passed over: ${error.message}${more}`);
+      this.#site.log.warning(`key is skipped: ${error.message}${more}`);
     }
   }
 
@@ -333,7 +333,7 @@ export class Etcd implements PluginInstance {
       for (const line of read.elsewhere) log.info(`${this.#configKey} sets ${line}`);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      log.warning(`${this.#configKey} is passed over: ${error.message}`);
+      log.warning(`${this.#configKey} is skipped: ${error.message}`);
     }
   }
 

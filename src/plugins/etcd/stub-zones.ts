@@ -107,10 +107,10 @@ export class StubZones {
       const { host, port } = readServiceItem(key, value);
       const address = upstreamAddress(host, port === 0 ? DNS_PORT : port);
       if (address !== undefined) return address;
-      this.#site.log.warning(`stub zone ${key} is passed over: '${host}' is not an IP address`);
+      this.#site.log.warning(`stub zone ${key} is skipped: '${host}' is not an IP address`);
     } catch (error) {
       if (!(error instanceof ServiceItemError)) throw error;
-      this.#site.log.warning(`stub zone is passed over: ${error.message}`);
+      this.#site.log.warning(`stub zone is skipped: ${error.message}`);
     }
     return undefined;
   }

@@ -60,7 +60,7 @@ export class ExplainEndpoint implements PluginInstance {
       this.#answering(async (body) => findPod(control.clusters(), readPodRequest(body))),
     );
     const shown = this.#address.replace(/:\d+$/, `:${port}`);
-    this.#site.log.info(`whoever is on this machine may ask http://${shown}/explain about any query`);
+    this.#site.log.info(`every user of this machine can ask http://${shown}/explain about any query`);
   }
 
   #answering(answer: (body: string) => Promise<object>): HttpHandler {

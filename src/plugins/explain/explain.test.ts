@@ -153,7 +153,7 @@ test("hands a question to the server, and its explanation back", async () => {
     },
   ]);
   assert.deepEqual(endpoint.plugin.log.lines, [
-    "[INFO] plugin/explain: whoever is on this machine may ask http://127.0.0.1:18183/explain about any query",
+    "[INFO] plugin/explain: every user of this machine can ask http://127.0.0.1:18183/explain about any query",
   ]);
 });
 
@@ -192,11 +192,11 @@ describe("keeps out", () => {
 describe("refuses the question", () => {
   for (const [body, reason] of [
     ["", /not valid JSON/],
-    ["[]", /no JSON object/],
+    ["[]", /not a JSON object/],
     ["{}", /"name" is missing/],
     ['{"name":5}', /"name" is a short text/],
-    ['{"name":"a","type":"AA"}', /AA is no type of records/],
-    ['{"name":"a","class":"XX"}', /XX is no class/],
+    ['{"name":"a","type":"AA"}', /AA is not a record type/],
+    ['{"name":"a","class":"XX"}', /XX is not a class/],
     ['{"name":"a","client":"10.0.0"}', /10\.0\.0 is not an IP address/],
     ['{"name":"a","transport":"tls"}', /"transport" is udp or tcp/],
     ['{"name":"a","flags":["xx"]}', /"flags" may hold rd, ad, cd, do/],

@@ -84,7 +84,10 @@ test("a file with faults keeps the old zone, and each fault is in the log with i
   await running.clock.settle(1_000);
   await until(() => running.log.lines.some((line) => line.includes("Parsing zone")));
   const complaint = running.log.lines.find((line) => line.includes("Parsing zone")) ?? "";
-  assert.match(complaint, /db:4:7: not an IPv4 address: "192\.0\.2\.300"; .*db:5:3: "FOO" is no record type/);
+  assert.match(
+    complaint,
+    /db:4:7: not an IPv4 address: "192\.0\.2\.300"; .*db:5:3: "FOO" is not a record type/,
+  );
   assert.deepEqual(await addresses(running), ["www.example.org. 60 IN A 192.0.2.1"]);
   unlinkSync(path);
   await running.clock.settle(1_000);

@@ -228,7 +228,7 @@ describe("health", () => {
     ]);
   });
 
-  it("an upstream that is down is passed over", async () => {
+  it("an upstream that is down is skipped", async () => {
     const sick = await bench.server(SILENT);
     const well = await bench.server(HONEST);
     const test = await bench.start(`forward . ${sick.text} ${well.text} {

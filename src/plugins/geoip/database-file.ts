@@ -48,7 +48,7 @@ export class DatabaseFile {
     } catch (error) {
       const problem = messageOf(error);
       if (problem !== this.#problem)
-        this.#site.log.error(`${this.#path} cannot be used, the database stays as it was: ${problem}`);
+        this.#site.log.error(`${this.#path} cannot be used, keeping the previous database: ${problem}`);
       this.#problem = problem;
     }
   }

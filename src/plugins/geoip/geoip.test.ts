@@ -128,7 +128,7 @@ describe("the file", () => {
     await until(() => numberOf() === "64496");
     truncateSync(path, 100);
     running.clock.advance(10_000);
-    await until(() => running.log.lines.some((line) => line.includes("the database stays as it was")));
+    await until(() => running.log.lines.some((line) => line.includes("keeping the previous database")));
     assert.equal(numberOf(), "64496");
     await running.stop();
   });

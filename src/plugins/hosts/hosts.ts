@@ -184,7 +184,7 @@ export class Hosts implements PluginInstance {
     const table = new HostTable();
     const take = (line: HostsLine): void => this.#addLine(table, line);
     if (content?.includes(0))
-      this.#site.log.warning(`Hosts file holds NUL octets, as no text does: ${this.#path}`);
+      this.#site.log.warning(`Hosts file contains NUL octets and is not text: ${this.#path}`);
     if (content !== undefined) await readHostsFile(content, take);
     // A large file takes several turns to read, and may have changed again meanwhile.
     if (turn !== this.#loads) return;

@@ -214,18 +214,18 @@ describe("what Istio's plugin answered (kube-dns facts 9.3)", () => {
 
   const invalid: readonly (readonly [what: string, spec: Spec, problem: RegExp])[] = [
     ["no host", { hosts: [] }, /spec\.hosts is empty/],
-    ["the host *", { hosts: ["*"] }, /spec\.hosts: "\*" is no host/],
-    ["a wildcard inside", { hosts: ["a.*.global"] }, /"a\.\*\.global" is no host/],
-    ["no name", { hosts: ["a..b"] }, /"a\.\.b" is no host/],
+    ["the host *", { hosts: ["*"] }, /spec\.hosts: "\*" is not a host/],
+    ["a wildcard inside", { hosts: ["a.*.global"] }, /"a\.\*\.global" is not a host/],
+    ["no name", { hosts: ["a..b"] }, /"a\.\.b" is not a host/],
     [
       "a bad address",
       { hosts: ["svc.global"], addresses: ["10.0.0.256"] },
-      /"10\.0\.0\.256" is no IP address/,
+      /"10\.0\.0\.256" is not an IP address/,
     ],
     [
       "a bad network",
       { hosts: ["svc.global"], addresses: ["10.0.0.0/33"] },
-      /"10\.0\.0\.0\/33" is no IP address/,
+      /"10\.0\.0\.0\/33" is not an IP address/,
     ],
     [
       "several hosts and a port of TCP",

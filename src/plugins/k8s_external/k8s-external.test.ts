@@ -99,7 +99,7 @@ table("names of services", {}, [
   ["db.shop", "A", "NX"],
   ["db-0.db.shop", "A", "NX"],
   ["edge.shop", "A", ["A 192.0.2.7"]],
-  // A label in front of a service that has external addresses is passed over.
+  // A label in front of a service that has external addresses is skipped.
   ["any.web.shop", "AAAA", ["AAAA 2001:db8::1"]],
   ["_http._tcp.web.shop", "AAAA", ["AAAA 2001:db8::1"]],
   ["http.tcp.web.shop", "AAAA", ["AAAA 2001:db8::1"]],

@@ -100,7 +100,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     const ages = Array.from(store.kinds, (kind) => store.age(kind) ?? Infinity);
     const age = Math.round(Math.max(...ages) / 100) / 10;
     if (store.isSynced) trace.note(`the API was last heard of ${age} s ago`, { age });
-    else trace.note(`still to be listed: ${awaited.join(", ") || "everything"}`, { awaited });
+    else trace.note(`not listed yet: ${awaited.join(", ") || "everything"}`, { awaited });
   }
 
   protected override whyNot({ name, type }: Query, zone: ClusterZone, resolution: Resolution): string {

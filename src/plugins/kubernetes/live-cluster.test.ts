@@ -215,7 +215,7 @@ describe("without its cluster", () => {
     assert.ok(lines.includes("[WARNING] plugin/kubernetes: starting server with unsynced Kubernetes API"));
     assert.match(
       lines.at(-1) ?? "",
-      /still to be listed: endpoints \(no right to list endpointslices \(403 Forbidden\)/,
+      /not listed yet: endpoints \(no right to list endpointslices \(403 Forbidden\)/,
     );
     assert.equal(plugin.instances[0]?.ready?.(), false);
     assert.equal((await plugin.ask(WEB)).answer.length, 1, "what is known is answered");

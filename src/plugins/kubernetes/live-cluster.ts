@@ -147,5 +147,5 @@ export async function waitForCluster(
   reminder.cancel();
   if (cluster.isSynced || isOver === true) return;
   log.warning("starting server with unsynced Kubernetes API");
-  log.warning(`still to be listed: ${cluster.source?.live?.awaited.join(", ")}`);
+  log.warning(`not listed yet: ${cluster.source?.live?.awaited.join(", ")}`);
 }

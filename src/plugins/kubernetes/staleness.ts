@@ -33,7 +33,7 @@ export class Staleness {
     if ((oldest !== undefined) === this.#wasStale) return this.#wasStale;
     this.#wasStale = oldest !== undefined;
     if (oldest !== undefined) log.warning(`not ready: ${words(oldest, maxMs)}`);
-    else log.info("ready again: what is known of the cluster is no older than max_staleness");
+    else log.info("ready again: the state of the cluster is no older than max_staleness");
     return this.#wasStale;
   }
 

@@ -293,7 +293,7 @@ describe("weighted", () => {
     await until(() => plugin.log.lines.length === 3);
     assert.equal(
       plugin.log.lines[2],
-      `[ERROR] plugin/loadbalance: missing domain name in weight file ${path}, line 1; the weights stay as they were`,
+      `[ERROR] plugin/loadbalance: missing domain name in weight file ${path}, line 1; keeping the previous weights`,
     );
     await plugin.stop();
     await until(() => plugin.clock.pendingTimers === 0);

@@ -70,7 +70,7 @@ export class WeightFile {
       this.#take(content);
     } catch (error) {
       if (!(error instanceof WeightFileError)) throw error;
-      this.#site.log.error(`${error.message}; the weights stay as they were`);
+      this.#site.log.error(`${error.message}; keeping the previous weights`);
     }
   }
 

@@ -83,14 +83,14 @@ export class ServiceSource implements ZoneSource {
       const address = string(Address);
       const octets = parseIpAddress(address);
       if (octets === undefined) {
-        listing.passOver(owner, "A", `${JSON.stringify(Address)} is no IP address`);
+        listing.passOver(owner, "A", `${JSON.stringify(Address)} is not an IP address`);
         continue;
       }
       if (octets.length === 4) listing.add(owner, ttl, "A", (at) => A.create(at, ttl, { address }));
       else listing.add(owner, ttl, "AAAA", (at) => AAAA.create(at, ttl, { address }));
       const port =
         typeof Port === "number" && Number.isInteger(Port) && Port >= 0 && Port <= 0xffff ? Port : -1;
-      if (port < 0) listing.passOver(owner, "SRV", `${JSON.stringify(Port)} is no port`);
+      if (port < 0) listing.passOver(owner, "SRV", `${JSON.stringify(Port)} is not a port`);
       else {
         const data = { priority: PRIORITY, weight: WEIGHT, port };
         listing.add(owner, ttl, "SRV", (at) => SRV.create(at, ttl, { ...data, target: at }));
@@ -101,7 +101,7 @@ export class ServiceSource implements ZoneSource {
 
 /** Whoever answers in Nomad's place may say anything: what is no list is not an empty one. */
 function listOf(body: unknown, what: string): readonly unknown[] {
-  if (body !== null && !Array.isArray(body)) throw new ZoneSourceError(`the answer is no list of ${what}`);
+  if (body !== null && !Array.isArray(body)) throw new ZoneSourceError(`the answer is not a list of ${what}`);
   return list(body);
 }
 

@@ -89,7 +89,7 @@ export class WebIdentity {
 
   #report(error: unknown): void {
     this.#site.log.error(
-      `could not load web configuration ${messageOf(error)}; the one before it stays in force`,
+      `could not load web configuration ${messageOf(error)}; the previous one stays in use`,
     );
   }
 }

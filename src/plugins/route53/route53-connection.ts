@@ -107,7 +107,7 @@ export class Route53Connection {
       const { ResourceRecordSets: sets, IsTruncated: isTruncated } = answer;
       // Whoever answers in Route 53's place may say anything: what is no list is not the end of one.
       if (sets === undefined || isTruncated === undefined)
-        throw new ZoneSourceError(`${ACTION} of hosted zone ${id}: the answer is no list of record sets`);
+        throw new ZoneSourceError(`${ACTION} of hosted zone ${id}: the answer is not a list of record sets`);
       yield* sets;
       if (!isTruncated) return;
       const next = [answer.NextRecordName, answer.NextRecordType, answer.NextRecordIdentifier];

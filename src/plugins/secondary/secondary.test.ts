@@ -233,7 +233,7 @@ for (const [title, messages, reason] of [
   [
     "more behind the end",
     [[soa(9), soa(9), ...records("a.example.org. 60 IN A 192.0.2.1")]],
-    "records behind the last SOA record",
+    "records after the last SOA record",
   ],
   ["another class", [[soa(9), ...records("a.example.org. 60 CH TXT x"), soa(9)]], "another class"],
 ] as const) {

@@ -60,7 +60,7 @@ export class Certificates implements PluginInstance {
     this.#failures = site.metrics
       .counter({
         name: "portolan_tls_certificate_load_failures_total",
-        help: "Changes of certificate files that could not be taken into force; the certificate before them stays.",
+        help: "Changes of certificate files that could not be applied; the previous certificate stays in use.",
         labels: ["certificate"],
       })
       .slot(this.#paths.cert);
@@ -99,7 +99,9 @@ export class Certificates implements PluginInstance {
       const path = this.#site.resolvePath(keylog);
       this.#keyLog = (await open(path, "a", 0o600)).createWriteStream();
       this.#keyLog.on("error", (error) => this.#site.log.error(`cannot write to keylog: ${error.message}`));
-      this.#site.log.warning(`TLS secrets are written to ${path}: whoever reads it can decrypt all queries`);
+      this.#site.log.warning(
+        `TLS secrets are written to ${path}: anyone who can read it can decrypt all queries`,
+      );
     }
     try {
       this.#load();
@@ -168,7 +170,7 @@ export class Certificates implements PluginInstance {
       return;
     }
     this.#failures.increment();
-    this.#site.log.error(`${this.#refused(error).message}; the certificate before it stays in force`);
+    this.#site.log.error(`${this.#refused(error).message}; the previous certificate stays in use`);
   }
 
   #refused(error: unknown): SetupError {

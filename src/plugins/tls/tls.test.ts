@@ -72,14 +72,11 @@ test("a change is taken over, a broken one is not, and the next right one is", a
       running.clock.advance(2_000);
       return done();
     });
-  const faults = (): number => running.log.lines.filter((line) => line.includes("stays in force")).length;
+  const faults = (): number => running.log.lines.filter((line) => line.includes("stays in use")).length;
   writeFileSync(at("mine.crt"), readFileSync(at("other.crt")));
   await look(() => faults() === 1);
   assert.equal(identity?.current, first);
-  assert.match(
-    running.log.lines.at(-1) ?? "",
-    /key values mismatch; the certificate before it stays in force/,
-  );
+  assert.match(running.log.lines.at(-1) ?? "", /key values mismatch; the previous certificate stays in use/);
   writeFileSync(at("mine.key"), readFileSync(at("other.key")));
   await look(() => identity?.current !== first);
   assert.deepEqual(identity?.current?.context.cert, readFileSync(at("other.crt")));
@@ -160,7 +157,7 @@ for (const [text, message] of [
   ["tls {\n acme 192.0.2.1\n}", /invalid ACME domain "192\.0\.2\.1": .*addresses/],
   ["tls {\n acme [2001:db8::1]\n}", /invalid ACME domain .*addresses/],
   ["tls {\n acme a.*.example\n}", /a wildcard can only be the first label/],
-  ["tls {\n acme ../../etc\n}", /it is no host name/],
+  ["tls {\n acme ../../etc\n}", /it is not a host name/],
   ["tls a b {\n discovery\n}", /Wrong argument count .* after 'discovery'/],
   ["tls a b {\n discovery dns.example nowhere\n}", /'nowhere' is not an IP address/],
   ["tls {\n acme a.example\n discovery a..b\n}", /not a domain name/],

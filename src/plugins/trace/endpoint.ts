@@ -42,7 +42,7 @@ function placeOf(kind: CollectorKind, endpoint: string): CollectorPlace | string
   const text = isUrl ? endpoint : `http://${endpoint}${kind === "zipkin" ? PATHS.zipkin : ""}`;
   const url = !isUrl && endpoint.includes("://") ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")
-    return `'${endpoint}' is no endpoint: a URL such as http://collector:4318, or HOST:PORT`;
+    return `'${endpoint}' is not an endpoint: expected a URL such as http://collector:4318, or HOST:PORT`;
   if (url.pathname === "/" && url.search === "") url.pathname = PATHS[kind];
   return { kind, url };
 }

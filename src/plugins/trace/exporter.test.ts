@@ -130,7 +130,7 @@ test("a collector that is away is tried again after pauses that grow, and gets e
   assert.equal(await bench.count("sent_spans_total"), 4);
   assert.deepEqual(bench.log.lines, [
     "[ERROR] http://tracer/ cannot be reached: connect ECONNREFUSED: trying again",
-    "[INFO] http://tracer/ takes spans again",
+    "[INFO] http://tracer/ accepts spans again",
   ]);
 });
 

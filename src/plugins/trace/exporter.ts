@@ -145,7 +145,7 @@ export class Exporter {
     this.#counters.sent.add(Math.max(0, batch.spans - refused));
     if (refused === 0) {
       if (this.#lastProblem !== "")
-        this.#options.log.info(`${this.#options.collector.place} takes spans again`);
+        this.#options.log.info(`${this.#options.collector.place} accepts spans again`);
       this.#lastProblem = "";
       return;
     }

@@ -136,7 +136,7 @@ function network(): Value<string> {
   return {
     expected: "an IP address, or a network such as 10.0.0.0/8",
     parse: (word) =>
-      parseIpPrefix(word) === undefined ? new ValueProblem(`'${word}' is no address or network`) : word,
+      parseIpPrefix(word) === undefined ? new ValueProblem(`'${word}' is not an address or network`) : word,
   };
 }
 
@@ -169,7 +169,9 @@ function headerName(): Value<string> {
   return {
     expected: "the name of a header",
     parse: (word) =>
-      /^[!#$%&'*+.^_`|~\w-]+$/.test(word) ? word.toLowerCase() : new ValueProblem(`'${word}' is no header`),
+      /^[!#$%&'*+.^_`|~\w-]+$/.test(word)
+        ? word.toLowerCase()
+        : new ValueProblem(`'${word}' is not a header name`),
   };
 }
 

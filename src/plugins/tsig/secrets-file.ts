@@ -112,8 +112,7 @@ class Words {
 
   need(what: string): Word {
     const word = this.next();
-    if (word === undefined)
-      throw new SecretsFileError(this.#line, `the file ends where ${what} should stand`);
+    if (word === undefined) throw new SecretsFileError(this.#line, `the file ends where ${what} should be`);
     return word;
   }
 

@@ -144,7 +144,7 @@ export class DnsmasqNanny {
   async #take(config: KubeDnsConfig): Promise<void> {
     const { words, resolveHost, restarts, log } = this.#options;
     if (this.#hasStarted && !restarts) {
-      log.info("configuration: it has changed, and -restartDnsmasq is not set: nothing is done");
+      log.info("configuration changed, but -restartDnsmasq is not set: ignoring it");
       return;
     }
     const all = [...words, ...(await nannyArguments(config, resolveHost))];

@@ -59,7 +59,7 @@ export interface DirectoryState {
 }
 
 /**
- * The files of a folder as texts. What begins with a dot is passed over, and so are folders in it.
+ * The files of a folder as texts. What begins with a dot is skipped, and so are folders in it.
  * @throws where it is no folder, or a file cannot be read as UTF-8
  */
 export async function readConfigDirectory(path: string): Promise<DirectoryState> {

@@ -62,7 +62,7 @@ export class ConfigUpdates {
     } catch (error) {
       const reason = error instanceof Error ? error.message.replaceAll(/\s*\n\s*/g, " ") : String(error);
       const what = error instanceof KubeDnsConfigError ? "it is not valid" : "it cannot be put into force";
-      this.#log.error(`configuration: ${what}, the former one stays: ${reason}`);
+      this.#log.error(`configuration: ${what}, keeping the previous one: ${reason}`);
     }
   }
 }

@@ -128,7 +128,7 @@ export class KubeDns {
   #addresses(servers: readonly string[], what: string): Promise<string[]> {
     const { resolveHost, log } = this.#options;
     return resolveServers(servers, resolveHost, (host, reason) =>
-      log.warning(`${what}: ${host} has no address and is left out: ${reason}`),
+      log.warning(`${what}: ${host} has no address and is ignored: ${reason}`),
     );
   }
 
@@ -138,7 +138,7 @@ export class KubeDns {
       const servers = parseNameservers(await readTextFile(resolvConf));
       return servers.map(({ host }) => forwardAddress({ address: host, port: "" }));
     } catch (error) {
-      log.warning(`nobody to ask for other names: ${error instanceof Error ? error.message : String(error)}`);
+      log.warning(`no upstream for other names: ${error instanceof Error ? error.message : String(error)}`);
       return [];
     }
   }

@@ -25,7 +25,7 @@ export function downgrade(text: string, { file, host, to, directives }: Downgrad
     notices.push(
       editor.has(directive)
         ? notice
-        : { ...notice, notes: [...notice.notes, "it stands in an imported file, which is not changed"] },
+        : { ...notice, notes: [...notice.notes, "it is in an imported file, which is not changed"] },
     );
   };
   for (const option of corefile.globalOptions) {

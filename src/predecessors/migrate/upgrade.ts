@@ -36,7 +36,7 @@ export function upgrade(text: string, options: UpgradeOptions): Migrated {
   for (const word of imported)
     notices.push({
       ...noticeOf(word, "removed", word.removed ?? to),
-      notes: ["it stands in an imported file, which is not changed"],
+      notes: ["it is in an imported file, which is not changed"],
     });
   const rewritten = editor.finish();
   const once = withoutRepetitions(notices);

@@ -80,7 +80,7 @@ const MAX_MODULE_OCTETS = 16 * 1024 * 1024;
 function locateFile(path: string): string {
   const status = statSync(path, { throwIfNoEntry: false });
   if (status === undefined) throw new ModuleNotFound(`there is no file ${path}`);
-  if (!status.isFile()) throw new ModuleNotFound(`${path} is no file: name the module itself`);
+  if (!status.isFile()) throw new ModuleNotFound(`${path} is not a file: name the module itself`);
   if (status.size > MAX_MODULE_OCTETS)
     throw new ModuleNotFound(
       `${path} is larger than ${MAX_MODULE_OCTETS / 1024 / 1024} MiB: name the module itself`,

@@ -108,7 +108,7 @@ describe("external plugins", () => {
     assert.equal(await reasonOf(folder, "./none.ts"), `there is no file ${join(folder, "none.ts")}`);
     assert.equal(
       await reasonOf(folder, "./folder"),
-      `${join(folder, "folder")} is no file: name the module itself`,
+      `${join(folder, "folder")} is not a file: name the module itself`,
     );
     assert.ok(
       (await reasonOf(folder, "nowhere")).startsWith(
@@ -206,7 +206,7 @@ describe("parsePluginList", () => {
     ["a:a\n:b", 'plugin.cfg:2: expected name:module, found ":b"'],
     ["a:", 'plugin.cfg:1: expected name:module, found "a:"'],
     ["a b:c", 'plugin.cfg:1: expected name:module, found "a b:c"'],
-    ["a:a\nb:b\na:c", 'plugin.cfg:3: the plugin "a" stands twice'],
+    ["a:a\nb:b\na:c", 'plugin.cfg:3: the plugin "a" is listed twice'],
   ] as const) {
     it(`refuses ${JSON.stringify(text)}`, () => {
       assert.throws(() => parsePluginList(text, "plugin.cfg"), { name: "PluginListError", message });

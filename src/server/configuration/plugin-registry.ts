@@ -226,7 +226,7 @@ export function parsePluginList(text: string, file: string): PluginEntry[] {
         `${file}:${index + 1}: expected name:module, found ${JSON.stringify(content)}`,
       );
     if (entries.has(name))
-      throw new PluginListError(`${file}:${index + 1}: the plugin "${name}" stands twice`);
+      throw new PluginListError(`${file}:${index + 1}: the plugin "${name}" is listed twice`);
     entries.set(name, { name, module });
   }
   return [...entries.values()];

@@ -19,7 +19,7 @@ export class NoAnswer extends Error {
 const RESEND = 1_000;
 
 /**
- * Sends a query as a datagram, and again each second, until it is answered. What comes from elsewhere or has another id is passed over.
+ * Sends a query as a datagram, and again each second, until it is answered. What comes from elsewhere or has another id is skipped.
  * @param octets the query
  * @throws NoAnswer, or what the system says of the address
  */

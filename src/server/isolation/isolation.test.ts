@@ -155,7 +155,7 @@ describe("the hooks of an isolated plugin", () => {
     ["throws", failing, "plugin/faulty: no luck"],
     ["returns a number", () => 7, "plugin/faulty: create returned no instance"],
     ["returns a promise", async () => ({}), "plugin/faulty: create returned a promise"],
-    ["has a handle that is none", () => ({ handle: 7 }), "plugin/faulty: its handle is no function"],
+    ["has a handle that is none", () => ({ handle: 7 }), "plugin/faulty: its handle is not a function"],
   ] as const) {
     it(`create ${what}: the configuration is refused`, () => {
       assert.throws(
@@ -173,14 +173,14 @@ describe("the hooks of an isolated plugin", () => {
     const running = testOf({ start: () => new Promise(() => undefined) });
     const started = running.start();
     running.clock.advance(60_000);
-    await assert.rejects(started, { message: "plugin/faulty: start did not come to an end within 1m0s" });
+    await assert.rejects(started, { message: "plugin/faulty: start did not finish within 1m0s" });
   });
 
   it("stop that hangs holds the server for five seconds", async () => {
     const running = testOf({ stop: () => new Promise(() => undefined) });
     const stopped = running.stop();
     running.clock.advance(5_000);
-    await assert.rejects(stopped, { message: "stop did not come to an end within 5s" });
+    await assert.rejects(stopped, { message: "stop did not finish within 5s" });
   });
 
   it("drain that fails does not keep the others from draining", async () => {

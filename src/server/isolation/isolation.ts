@@ -20,7 +20,7 @@ const HOOK_BOUNDS = { start: 60_000, warmUp: 60_000, drain: 60_000, stop: 5_000,
 
 export const PLUGIN_PANICS = {
   name: "portolan_plugin_panics_total",
-  help: "Failures of added plugins (they threw, rejected, or returned what is no outcome), and of any plugin in its background work.",
+  help: "Failures of added plugins (they threw, rejected, or returned something other than an outcome), and of any plugin in its background work.",
   labels: ["plugin"],
 } as const;
 
@@ -106,7 +106,7 @@ function instanceProblem(instance: unknown): string | undefined {
   if (instance instanceof Promise)
     return "create returned a promise: what has to be waited for belongs into start";
   if ("handle" in instance && instance.handle !== undefined && typeof instance.handle !== "function")
-    return "its handle is no function";
+    return "its handle is not a function";
   return undefined;
 }
 
@@ -224,7 +224,7 @@ async function within(
 ): Promise<void> {
   const overrun = Promise.withResolvers<void>();
   const timer = clock.after(milliseconds, () =>
-    overrun.reject(new Error(`${hook} did not come to an end within ${formatGoDuration(milliseconds)}`)),
+    overrun.reject(new Error(`${hook} did not finish within ${formatGoDuration(milliseconds)}`)),
   );
   try {
     await Promise.race([run(), overrun.promise]);

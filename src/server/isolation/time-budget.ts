@@ -39,7 +39,7 @@ export class TimeBudget {
     this.#overruns = site.metrics
       .counter({
         name: "portolan_plugin_overruns_total",
-        help: "Queries that a plugin did not come to an end with in time.",
+        help: "Queries that a plugin did not finish in time.",
         labels: ["plugin"],
       })
       .slot(site.plugin);

@@ -13,7 +13,7 @@ export function listenerCounters(metrics: MetricsRegistry, label: string): Liste
   });
   const irregular = metrics.counter({
     name: "portolan_dns_irregular_queries_total",
-    help: "Queries answered although octets stand behind their last record, or fewer records than their header claims.",
+    help: "Queries answered although octets follow their last record, or fewer records than their header claims.",
     labels: ["server"],
   });
   return {
@@ -47,7 +47,7 @@ export function transportCounters(metrics: MetricsRegistry, label: string): Tran
 function ignored(metrics: MetricsRegistry, label: string): CounterSlot {
   const family = metrics.counter({
     name: "portolan_dns_ignored_messages_total",
-    help: "Messages passed over in silence: shorter than a header, replies, or sent from port 0.",
+    help: "Messages ignored without a reply: shorter than a header, replies, or sent from port 0.",
     labels: ["server"],
   });
   return family.slot(label);

@@ -97,5 +97,5 @@ function identityOf(identity: ServerIdentity | undefined): QuicIdentity | undefi
 function pemOf(part: unknown): string {
   if (typeof part === "string") return part;
   if (part instanceof Uint8Array) return Buffer.from(part).toString();
-  throw new TypeError("a certificate or key that is no text");
+  throw new TypeError("a certificate or key that is not text");
 }

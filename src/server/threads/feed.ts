@@ -43,7 +43,7 @@ export class FeedHub {
   /** Puts a follower's question to the channel's end here. Rejects with what the answerer rejects with. */
   async ask(key: string, question: unknown): Promise<unknown> {
     const answerer = this.#answerers.get(key);
-    if (answerer === undefined) throw new FeedError("nobody answers there");
+    if (answerer === undefined) throw new FeedError("nothing answers there");
     const answer = await answerer(question);
     this.flush();
     return answer;

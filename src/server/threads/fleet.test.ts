@@ -253,7 +253,7 @@ test("a thread that ends is replaced, and what it had counted still counts", asy
   });
   assert.match(
     app.log.lines.join("\n"),
-    /\[ERROR\] The thread of data plane 1 ended, and is replaced: .*as asked/,
+    /\[ERROR\] The thread of data plane 1 ended; starting another: .*as asked/,
   );
   assert.deepEqual(await app.ask("a.", 20), new Set(["192.0.2.1"]));
   await app.until(() => app.server.dataPlanes === 2);

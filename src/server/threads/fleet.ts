@@ -186,7 +186,7 @@ export class Fleet {
     this.#ending.delete(thread);
     this.#task?.hub.detach(thread);
     if (!thread.inForce) return;
-    this.#options.log.error(`The thread of data plane ${thread.plane} ended, and is replaced: ${reason}`);
+    this.#options.log.error(`The thread of data plane ${thread.plane} ended; starting another: ${reason}`);
     this.#restartCounter().increment();
     const lived = this.#options.clock.now() - thread.startedAt;
     if (lived >= STEADY) this.#failures.delete(thread.plane);
@@ -215,7 +215,7 @@ export class Fleet {
       await thread.request({ kind: "commit" });
       thread.inForce = true;
     } catch (error) {
-      this.#options.log.error(`The thread of data plane ${plane} does not start: ${messageOf(error)}`);
+      this.#options.log.error(`The thread of data plane ${plane} failed to start: ${messageOf(error)}`);
       await this.#discard(thread);
       this.#restartLater(plane);
     }

@@ -291,7 +291,7 @@ export class QuicTransport implements Transport, QuicReplies {
     this.#worker = undefined;
     this.#socket = undefined;
     if (this.#options.clock.now() - startedAt >= STEADY) this.#failures = 0;
-    this.#options.onError(new Error(`the thread of a QUIC listener ended, and is replaced: ${reason}`));
+    this.#options.onError(new Error(`the thread of a QUIC listener ended; starting another: ${reason}`));
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** this.#failures++);
     this.#restart = this.#options.clock.after(pause, () => void this.#replace());
   }

@@ -156,7 +156,7 @@ function parseJson(text: string, url: URL): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ZoneSourceError(`GET ${withoutQuery(url)}: the answer is no JSON`);
+    throw new ZoneSourceError(`GET ${withoutQuery(url)}: the answer is not JSON`);
   }
 }
 

@@ -125,7 +125,7 @@ export class UpdateJournal {
     }
     if (contents === "none")
       throw new JournalError(
-        `${this.path} is no journal of updates: move it away, or name another with 'journal'`,
+        `${this.path} is not a journal of updates: move it away, or name another with 'journal'`,
       );
     return contents;
   }
@@ -157,7 +157,7 @@ export class UpdateJournal {
     if (file === undefined) throw new JournalError(`${this.path} is not open`);
     const { nlink, size } = await file.stat();
     if (size !== this.#end)
-      throw new JournalError(`${this.path} was changed by somebody else: restart the server`);
+      throw new JournalError(`${this.path} was changed by another process: restart the server`);
     if (nlink > 0) return file;
     const octets = Buffer.alloc(size);
     for (let at = 0; at < size; ) {

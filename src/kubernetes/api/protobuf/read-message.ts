@@ -1,5 +1,5 @@
 /**
- * Protobuf -> plain values with the names that JSON has, by the descriptions in kubernetes-pb.ts. What is not described is passed over
+ * Protobuf -> plain values with the names that JSON has, by the descriptions in kubernetes-pb.ts. What is not described is skipped
  * without a look at it. A list of a large cluster is 50 MB, nearly all of which is thrown away at once: so nothing is made that
  * nobody reads, and texts that come again and again are the same text.
  */

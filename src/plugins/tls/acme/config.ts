@@ -115,7 +115,7 @@ function domainOf(word: string): string | { readonly problem: string } {
   if (rest.includes("*")) return { problem: "a wildcard can only be the first label" };
   const ascii = domainToASCII(rest);
   if (ascii === "" || isIP(ascii) !== 0 || !/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(ascii))
-    return { problem: "it is no host name" };
+    return { problem: "it is not a host name" };
   try {
     Name.parse(`_acme-challenge.${ascii}.`);
   } catch (error) {

@@ -112,7 +112,7 @@ export class ManagedCertificate {
         const { isTransient, retryAfter } =
           error instanceof AcmeError ? error : { isTransient: false, retryAfter: 0 };
         const wait = Math.max((isTransient ? unreachable : refused).next(), Math.min(retryAfter, DAY));
-        const kept = this.#current === undefined ? "" : "; the certificate before it stays in force";
+        const kept = this.#current === undefined ? "" : "; the previous certificate stays in use";
         log.error(
           `no certificate for ${domain} from ${authority}: ${reasonOf(error)}; next attempt in ${formatGoDuration(Math.round(wait / 1000) * 1000)}${kept}`,
         );
