@@ -78,7 +78,7 @@ ${commands.join("\n")}
 
 | variable | |
 |---|---|
-| \`NO_COLOR\` | disables colours |
+| \`NO_COLOR\` | disables colors |
 | \`PORTOLAN_UDP=dgram\` | receives UDP datagrams one by one, without batches |
 
 ## Exit status
