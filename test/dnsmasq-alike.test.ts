@@ -21,6 +21,9 @@ const QUESTIONS = [
   "none.test TXT",
   "h2.test A",
   "77.2.0.192.in-addr.arpa PTR",
+  "one A",
+  "1.0.96.10.in-addr.arpa PTR",
+  "1.0.168.192.in-addr.arpa PTR",
   "www.up.test A",
   "www.up.test A",
   "denied.up.test A",
@@ -55,6 +58,10 @@ test("answers and counts as dnsmasq does", {
     "host-record=h1.test,h2.test,192.0.2.77,600",
     `server=/srv.fix.test/127.0.0.1#${other.port}`,
     `server=127.0.0.1#${up.port}`,
+    "domain-needed",
+    "bogus-priv",
+    `server=/10.in-addr.arpa/127.0.0.1#${other.port}`,
+    `server=/one/127.0.0.1#${other.port}`,
   ];
   await using real = await Peer.dnsmasq(lines);
   const port = await freePort();

@@ -97,17 +97,14 @@ class QueryFilter {
   before(query: Query): Outcome | undefined {
     const { name, type } = query;
     const { domain_needed, bogus_priv, filterwin2k } = this.#config;
-    if (domain_needed && name.labelCount === 1 && isForAddresses(type) && !this.#routed.contains(name))
+    if (domain_needed && name.labelCount === 1 && isForAddresses(type))
       return query.reply({ rcode: Rcode.NXDOMAIN });
-    if (bogus_priv) {
-      const zone = PRIVATE_REVERSE.match(name);
-      const route = zone && this.#routed.match(name);
-      // A server for these very addresses is asked; one for all reverse names is not.
-      if (zone !== undefined && (route === undefined || route.labelCount < zone.labelCount))
-        return query.reply({ rcode: Rcode.NXDOMAIN });
-    }
+    // Who has a server of its own for reverse names, such as that of the cluster, wants it asked.
+    if (bogus_priv && PRIVATE_REVERSE.contains(name) && !this.#routed.contains(name))
+      return query.reply({ authoritative: true, rcode: Rcode.NXDOMAIN });
     const isAny = type === RecordType.ANY && name.toString().includes("_");
-    if (filterwin2k && (type === RecordType.SOA || type === RecordType.SRV || isAny)) return query.reply({});
+    if (filterwin2k && (type === RecordType.SOA || type === RecordType.SRV || isAny))
+      return query.reply({ authoritative: true });
     return undefined;
   }
 
@@ -117,7 +114,7 @@ class QueryFilter {
     if (!stop_dns_rebind || outcome.kind !== "reply" || this.#allowed.contains(query.name)) return outcome;
     if (!outcome.answer.some((record) => leadsInside(record, localhost))) return outcome;
     warn(`possible DNS-rebind attack detected: ${query.name}`);
-    return query.reply({});
+    return query.reply({ authoritative: outcome.authoritative });
   }
 }
 
