@@ -90,7 +90,6 @@ export class Query extends QueryHead implements Asked {
   link: ChainLink | undefined;
 
   #name: Name | undefined;
-  #edns: Edns | undefined;
   /** Of use on `root`: see {@link client}. */
   #arrival: Arrival;
   #rare: RareFacts | undefined;
@@ -130,7 +129,7 @@ export class Query extends QueryHead implements Asked {
    * this query's question back, so a plugin puts back only what it knows of the records.
    */
   derive(changes: QueryChanges): Query {
-    return this.#derive(changes, 0);
+    return Query.#derive(this, changes, 0);
   }
 
   get length(): number {
@@ -181,7 +180,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set replyLimit(octets: number) {
-    this.#facts().replyLimit = octets;
+    Query.#factsOf(this).replyLimit = octets;
   }
 
   /** `Clock.now()` after which nobody waits for an answer any more (cancel). */
@@ -190,7 +189,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set deadline(time: number) {
-    this.#facts().deadline = time;
+    Query.#factsOf(this).deadline = time;
   }
 
   /** Name of the view that accepted the query, else empty. */
@@ -199,7 +198,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set view(name: string) {
-    if (name !== this.view) this.#facts().view = name;
+    if (name !== this.view) Query.#factsOf(this).view = name;
   }
 
   /** Present when somebody wants to know the way of this query. */
@@ -208,7 +207,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set trace(trace: Trace | undefined) {
-    this.#facts().trace = trace;
+    Query.#factsOf(this).trace = trace;
   }
 
   /** Present when somebody measures how long it stays in which plugin (`trace`). */
@@ -217,7 +216,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set spans(spans: SpanSink | undefined) {
-    this.#facts().spans = spans;
+    Query.#factsOf(this).spans = spans;
   }
 
   /** Values of `plugin/label`, present under the `metadata` plugin. A function is called when somebody asks. */
@@ -226,7 +225,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set metadata(values: Map<string, string | (() => string)> | undefined) {
-    this.#facts().metadata = values;
+    Query.#factsOf(this).metadata = values;
   }
 
   /** The key that signed it, once its signature has been found good (`tsig`). Of use on `root`. */
@@ -235,7 +234,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   set signer(key: Name | undefined) {
-    this.#facts().signer = key;
+    Query.#factsOf(this).signer = key;
   }
 
   /** What looks at the finished octets of the reply, the first to be asked last. Of use on `root`: see {@link addSeal}. */
@@ -270,14 +269,15 @@ export class Query extends QueryHead implements Asked {
   /** OPT with its options, decoded at the first call. */
   get edns(): Edns | undefined {
     if (this.optOffset < 0) return undefined;
-    this.#edns ??= {
+    const facts = Query.#factsOf(this);
+    facts.edns ??= {
       udpSize: readU16(this.bytes, this.optOffset + 2),
       version: this.ednsVersion,
       dnssecOk: this.dnssecOk,
       ...((octetAt(this.bytes, this.optOffset + 6) & 0x40) !== 0 && { compactOk: true }),
-      options: this.#options(),
+      options: optionsOf(this),
     };
-    return this.#edns;
+    return facts.edns;
   }
 
   /** The octets of the message, for who sends it on. */
@@ -319,7 +319,7 @@ export class Query extends QueryHead implements Asked {
    * server says for a failure. What was added last comes first, so that a plugin nearer to the client sees what others made.
    */
   addSeal(seal: MessageSeal): void {
-    const facts = this.root.#facts();
+    const facts = Query.#factsOf(this.root);
     if (facts.seals === undefined) facts.seals = [seal];
     else facts.seals.push(seal);
   }
@@ -335,7 +335,7 @@ export class Query extends QueryHead implements Asked {
    */
   lookup(name: Name, type: number): Outcome | Promise<Outcome> {
     if (this.depth >= MAX_LOOKUP_DEPTH) return this.fail(Rcode.SERVFAIL, new LookupDepthError(name));
-    return this.listener.resolve(this.#derive({ name, type, class: RecordClass.IN }, 1));
+    return this.listener.resolve(Query.#derive(this, { name, type, class: RecordClass.IN }, 1));
   }
 
   setMetadata(label: string, value: string | (() => string)): void {
@@ -362,9 +362,8 @@ export class Query extends QueryHead implements Asked {
   shrink(): void {
     const { questionOwner } = this;
     this.#name = undefined;
-    this.#edns = undefined;
     questionOwner.#name = undefined;
-    questionOwner.#edns = undefined;
+    if (this.#rare !== undefined) this.#rare.edns = undefined;
   }
 
   /**
@@ -379,53 +378,52 @@ export class Query extends QueryHead implements Asked {
     waiter?.abandon();
   }
 
-  #derive(changes: QueryChanges, deeper: number): Query {
+  static #derive(parent: Query, changes: QueryChanges, deeper: number): Query {
     const name = changes.name;
     // Another spelling is another question: 0x20 and rewrites to the case of a file rest on it.
-    const sameName = name === undefined || this.#isNamed(name);
-    if (!sameName) this.#marks |= Mark.RENAMED;
+    const sameName = name === undefined || isNamed(parent, name);
+    if (!sameName) parent.#marks |= Mark.RENAMED;
     // Patching keeps what building anew does not know of, such as a signature.
     const sameLayout =
-      !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === this.edns?.options);
+      !("edns" in changes) || (changes.edns !== undefined && changes.edns.options === parent.edns?.options);
     const bytes = !sameLayout
-      ? rebuiltOctets(this, changes)
+      ? rebuiltOctets(parent, changes)
       : sameName
-        ? patchedOctets(this, changes)
-        : renamedOctets(this, name, changes);
+        ? patchedOctets(parent, changes)
+        : renamedOctets(parent, name, changes);
     // Where both have to last, one copy does.
-    if (onlyFlags(changes) && this.root === this && !this.isSigned) {
-      this.bytes = bytes;
-      this.#marks |= Mark.SHARED;
+    if (onlyFlags(changes) && parent.root === parent && !parent.isSigned) {
+      parent.bytes = bytes;
+      parent.#marks |= Mark.SHARED;
     }
     // What was patched or moved need not be read again.
-    const isKnown = sameLayout && (sameName ? changes.unsigned !== true : isPlain(this));
-    const moved = sameName ? 0 : 12 + name.wire.length - this.nameEnd;
+    const isKnown = sameLayout && (sameName ? changes.unsigned !== true : isPlain(parent));
+    const moved = sameName ? 0 : 12 + name.wire.length - parent.nameEnd;
     const shape = isKnown
-      ? shapeOf(this.nameEnd + moved, this.optOffset < 0 ? -1 : this.optOffset + moved, this.isSigned)
+      ? shapeOf(parent.nameEnd + moved, parent.optOffset < 0 ? -1 : parent.optOffset + moved, parent.isSigned)
       : readShape(bytes, bytes.length);
     if (shape === undefined) throw new RangeError("a derived query does not parse");
-    const query = new Query(bytes, bytes.length, shape, this, this, sameName, deeper);
+    const query = new Query(bytes, bytes.length, shape, parent, parent, sameName, deeper);
     if (!sameName) query.#name = name;
     return query;
   }
 
-  #facts(): RareFacts {
-    this.#rare ??= new RareFacts();
-    return this.#rare;
+  /** As the other one, not of the object: a class with private methods leaves a mark in each. */
+  static #factsOf(query: Query): RareFacts {
+    query.#rare ??= new RareFacts();
+    return query.#rare;
   }
+}
 
-  #isNamed({ wire }: Name): boolean {
-    if (wire.length !== this.nameEnd - 12) return false;
-    for (let at = 0; at < wire.length; at++)
-      if (octetAt(wire, at) !== octetAt(this.bytes, 12 + at)) return false;
-    return true;
-  }
+function isNamed({ bytes, nameEnd }: Query, { wire }: Name): boolean {
+  if (wire.length !== nameEnd - 12) return false;
+  for (let at = 0; at < wire.length; at++) if (octetAt(wire, at) !== octetAt(bytes, 12 + at)) return false;
+  return true;
+}
 
-  #options(): EdnsOption[] {
-    const at = this.optOffset + 8;
-    const reader = new WireReader(this.bytes, at + 2, this.length);
-    return readOptions(reader, readU16(this.bytes, at));
-  }
+function optionsOf({ bytes, length, optOffset }: Query): EdnsOption[] {
+  const at = optOffset + 8;
+  return readOptions(new WireReader(bytes, at + 2, length), readU16(bytes, at));
 }
 
 const DEPTH_SHIFT = 16;

@@ -1,4 +1,5 @@
 /** What a query seldom has, apart from it: queries that wait, and those that hit, are to be small. */
+import type { Edns } from "../dns/edns.ts";
 import type { Name } from "../dns/name.ts";
 import type { MessageSeal } from "./message-seal.ts";
 import type { SpanSink, Trace } from "./trace.ts";
@@ -13,6 +14,8 @@ export class RareFacts {
   metadata: Map<string, string | (() => string)> | undefined;
   signer: Name | undefined;
   seals: MessageSeal[] | undefined;
+  /** OPT, once somebody has asked for it. */
+  edns: Edns | undefined;
 
   /** What a derived query has of it. */
   forDerived(): RareFacts | undefined {

@@ -91,6 +91,8 @@ class BatchedUdpTransport implements Transport, Reader {
   readonly names: Int32Array;
   /** One socket address, where one is needed as octets. */
   readonly scratch: AddressBuffer = addressBuffer();
+  /** Of the buffer given last. */
+  bufferSize = 0;
   readonly #infos: Uint32Array[] = [];
   #large: SendBatch | undefined;
   /** Replies leave by themselves at the end of a batch. */
@@ -191,6 +193,7 @@ class BatchedUdpTransport implements Transport, Reader {
 
   /** Where a reply is to be written. */
   buffer(size: number): Uint8Array {
+    this.bufferSize = size;
     if (size <= SEND_SLOT) return this.#sending.buffer();
     this.#large ??= new SendBatch(
       this.#sockets.libc,
@@ -385,7 +388,6 @@ const MAX_KNOWN_INFOS = 64;
 class KeptPort extends KeptEndpoint implements ReplyPort {
   readonly #transport: BatchedUdpTransport;
   readonly #info: Uint32Array;
-  #size = 0;
 
   constructor(transport: BatchedUdpTransport, slot: number) {
     super(transport.names, slot * NAME_WORDS);
@@ -406,7 +408,6 @@ class KeptPort extends KeptEndpoint implements ReplyPort {
   }
 
   buffer(size: number): Uint8Array {
-    this.#size = size;
     return this.#transport.buffer(size);
   }
 
@@ -414,10 +415,10 @@ class KeptPort extends KeptEndpoint implements ReplyPort {
     const { scratch } = this.#transport;
     const info = this.#info;
     this.writeTo(scratch.words);
-    this.#transport.send(this.#size, length, scratch.octets, 0, info, 0, info.byteLength);
+    this.#transport.send(this.#transport.bufferSize, length, scratch.octets, 0, info, 0, info.byteLength);
   }
 
   drop(): void {
-    this.#size = 0;
+    // The buffer is the transport's.
   }
 }

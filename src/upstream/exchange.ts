@@ -89,18 +89,59 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
   id = 0;
   /** Milliseconds, as given to {@link Exchange.send}. */
   readTimeout = 0;
-  connectTimeout = 0;
+  #connection: ConnectionFacts | undefined;
+
+  get connectTimeout(): number {
+    return this.#connection?.connectTimeout ?? 0;
+  }
+
+  set connectTimeout(milliseconds: number) {
+    this.#connection ??= new ConnectionFacts();
+    this.#connection.connectTimeout = milliseconds;
+  }
+
   /** By the clock: a query that is sent anew over another connection has no more time than before. */
-  deadline = 0;
+  get deadline(): number {
+    return this.#connection?.deadline ?? 0;
+  }
+
+  set deadline(time: number) {
+    this.#connection ??= new ConnectionFacts();
+    this.#connection.deadline = time;
+  }
+
   /** How often a connection broke under the request without fault of the upstream. */
-  retries = 0;
+  get retries(): number {
+    return this.#connection?.retries ?? 0;
+  }
+
+  set retries(times: number) {
+    this.#connection ??= new ConnectionFacts();
+    this.#connection.retries = times;
+  }
+
   /** Answers that the connection had given when the request was sent. */
-  answersBefore = 0;
+  get answersBefore(): number {
+    return this.#connection?.answersBefore ?? 0;
+  }
+
+  set answersBefore(answers: number) {
+    this.#connection ??= new ConnectionFacts();
+    this.#connection.answersBefore = answers;
+  }
 
   /** Called by the timeout wheel. */
   expired(): void {
     this.carrier?.timedOut(this);
   }
+}
+
+/** What a request has to do with connections: those that go by datagram, of which most wait, have none. */
+class ConnectionFacts {
+  connectTimeout = 0;
+  deadline = 0;
+  retries = 0;
+  answersBefore = 0;
 }
 
 /** How a message answers a request. */

@@ -9,7 +9,7 @@ import type { Random } from "../../plugin/site.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import { MAX_WILDCARD_OCTETS } from "./entry-writer.ts";
 import { type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
-import type { PendingQuery } from "./pending-query.ts";
+import type { AwaitedQuery } from "./pending-query.ts";
 import { isTailored, mayBeAboutOptions } from "./query-options.ts";
 import { QuestionHasher, TRAIT_NO_RD } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
@@ -97,7 +97,7 @@ export class AnswerStore {
    * @param predecessor the entry that the answer was asked for to renew
    */
   keep(
-    pending: PendingQuery,
+    pending: AwaitedQuery,
     reply: Reply,
     verdict: Verdict,
     now: number,

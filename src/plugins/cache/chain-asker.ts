@@ -10,7 +10,7 @@ import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import { type Arrival, type Flight, FlightTable, type Landing } from "./flights.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
-import type { PendingQuery } from "./pending-query.ts";
+import type { AwaitedQuery, PendingQuery } from "./pending-query.ts";
 import { mayFailApart } from "./query-options.ts";
 import type { CacheSettings } from "./settings.ts";
 import { judge, type Verdict } from "./verdict.ts";
@@ -100,8 +100,7 @@ export class ChainAsker implements Arrival {
   }
 
   arrived(outcome: Outcome, flight: Flight): Outcome {
-    const { pending } = flight;
-    return ownOutcome(this.#arrive(outcome, pending, undefined, flight), pending);
+    return ownOutcome(this.#arrive(outcome, undefined, flight), flight);
   }
 
   #answer(pending: PendingQuery, joins: number): Outcome | Promise<Outcome> {
@@ -110,7 +109,7 @@ export class ChainAsker implements Arrival {
       const outcome = pending.next(pending.asked);
       if (!(outcome instanceof Promise))
         return ownOutcome(this.#land(outcome, pending, undefined, undefined), pending);
-      const begun = this.#flights.add(pending, this);
+      const begun = this.#flights.add(pending.asked.root, pending, this);
       begun.settleWith(outcome);
       return begun;
     }
@@ -141,25 +140,20 @@ export class ChainAsker implements Arrival {
   #ask(pending: PendingQuery, predecessor: KeptAnswer | undefined): Landing | Promise<Landing> {
     const outcome = pending.next(pending.asked);
     if (!(outcome instanceof Promise)) return this.#land(outcome, pending, predecessor, undefined);
-    const flight = this.#flights.add(pending, this);
-    return outcome.then((settled) => this.#arrive(settled, pending, predecessor, flight));
+    const flight = this.#flights.add(pending.asked.root, pending, this);
+    return outcome.then((settled) => this.#arrive(settled, predecessor, flight));
   }
 
-  #arrive(
-    outcome: Outcome,
-    pending: PendingQuery,
-    predecessor: KeptAnswer | undefined,
-    flight: Flight,
-  ): Landing {
+  #arrive(outcome: Outcome, predecessor: KeptAnswer | undefined, flight: Flight): Landing {
     this.#flights.remove(flight);
-    const landing = this.#land(outcome, pending, predecessor, flight);
+    const landing = this.#land(outcome, flight, predecessor, flight);
     flight.land(landing);
     return landing;
   }
 
   #land(
     outcome: Outcome,
-    pending: PendingQuery,
+    pending: AwaitedQuery,
     predecessor: KeptAnswer | undefined,
     flight: Flight | undefined,
   ): Landing {
@@ -173,7 +167,7 @@ export class ChainAsker implements Arrival {
 
   #receive(
     outcome: Outcome,
-    pending: PendingQuery,
+    pending: AwaitedQuery,
     predecessor: KeptAnswer | undefined,
     flight: Flight | undefined,
   ): Landing {
@@ -277,7 +271,7 @@ export class UnusableReplyError extends Error {
   override readonly name = "UnusableReplyError";
   readonly question: string;
 
-  constructor({ asked }: PendingQuery, cause: unknown) {
+  constructor({ asked }: AwaitedQuery, cause: unknown) {
     super(
       `the reply for ${asked.name} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
@@ -309,7 +303,7 @@ function isForLeaderAlone({ outcome, verdict }: Landing, { asked }: Flight, pend
 }
 
 /** What the query that was asked gets. */
-function ownOutcome({ outcome }: Landing, pending: PendingQuery): Outcome {
+function ownOutcome({ outcome }: Landing, pending: AwaitedQuery): Outcome {
   if (outcome.kind === "reply" && !pending.wantsAuthenticData) outcome.setFlag(Flag.AD, false);
   return outcome;
 }

@@ -4,7 +4,8 @@ import { LateOutcome } from "../../plugin/late-outcome.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
-import type { PendingQuery } from "./pending-query.ts";
+import type { CacheCounters } from "./counters.ts";
+import type { AwaitedQuery } from "./pending-query.ts";
 import { namesClientSubnet } from "./query-options.ts";
 import type { Verdict } from "./verdict.ts";
 
@@ -19,8 +20,12 @@ export interface Landing {
 }
 
 /** A question on its way, and the outcome for the client who was first to ask it. */
-export class Flight extends LateOutcome {
-  readonly pending: PendingQuery;
+export class Flight extends LateOutcome implements AwaitedQuery {
+  readonly asked: Query;
+  readonly hash: number;
+  readonly traits: number;
+  readonly wantsAuthenticData: boolean;
+  readonly counters: CacheCounters;
   readonly #arrival: Arrival;
   /** False when what is on its way became outdated meanwhile. */
   storable = true;
@@ -32,14 +37,15 @@ export class Flight extends LateOutcome {
   newer: Flight | undefined;
   #landed: PromiseWithResolvers<Landing> | undefined;
 
-  constructor(pending: PendingQuery, arrival: Arrival) {
-    super(pending.query);
-    this.pending = pending;
+  /** @param query the client's */
+  constructor(query: Query, pending: AwaitedQuery, arrival: Arrival) {
+    super(query);
+    this.asked = pending.asked;
+    this.hash = pending.hash;
+    this.traits = pending.traits;
+    this.wantsAuthenticData = pending.wantsAuthenticData;
+    this.counters = pending.counters;
     this.#arrival = arrival;
-  }
-
-  get asked(): Query {
-    return this.pending.asked;
   }
 
   /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
@@ -84,18 +90,17 @@ export class FlightTable {
    * waited for because `loop` must see its probe each time that it comes round. An answer cut to the size of a smaller client is
    * no answer for a larger one, and one for the network of a client none for others.
    */
-  joinable({ asked, hash, traits }: PendingQuery): Flight | undefined {
+  joinable({ asked, hash, traits }: AwaitedQuery): Flight | undefined {
     if (asked.depth > 0 || asked.type === RecordType.HINFO || this.#waiting >= MAX_WAITING) return undefined;
     const flight = this.#find(hash);
-    if (flight === undefined || flight.pending.traits !== traits || namesClientSubnet(asked))
-      return undefined;
+    if (flight === undefined || flight.traits !== traits || namesClientSubnet(asked)) return undefined;
     if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
     if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
     return flight.asked.name.equals(asked.name) ? flight : undefined;
   }
 
-  add(pending: PendingQuery, arrival: Arrival): Flight {
-    const flight = new Flight(pending, arrival);
+  add(query: Query, pending: AwaitedQuery, arrival: Arrival): Flight {
+    const flight = new Flight(query, pending, arrival);
     flight.older = this.#newest;
     if (this.#newest === undefined) this.#oldest = flight;
     else this.#newest.newer = flight;
@@ -104,7 +109,7 @@ export class FlightTable {
     const known = this.#find(pending.hash);
     if (known !== undefined && replyCapacity(known.asked) > replyCapacity(flight.asked)) return flight;
     if (known !== undefined) this.close(known);
-    const chain = flight.pending.hash & (CHAINS - 1);
+    const chain = flight.hash & (CHAINS - 1);
     flight.neighbour = this.#chains[chain];
     this.#chains[chain] = flight;
     return flight;
@@ -112,7 +117,7 @@ export class FlightTable {
 
   /** From now on nobody can join. */
   close(flight: Flight): void {
-    const chain = flight.pending.hash & (CHAINS - 1);
+    const chain = flight.hash & (CHAINS - 1);
     let before: Flight | undefined;
     for (let at = this.#chains[chain]; at !== flight; at = at.neighbour) {
       if (at === undefined) return;
@@ -150,7 +155,7 @@ export class FlightTable {
 
   #find(hash: number): Flight | undefined {
     let flight = this.#chains[hash & (CHAINS - 1)];
-    while (flight !== undefined && flight.pending.hash !== hash) flight = flight.neighbour;
+    while (flight !== undefined && flight.hash !== hash) flight = flight.neighbour;
     return flight;
   }
 }

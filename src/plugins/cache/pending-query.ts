@@ -7,9 +7,14 @@ import type { CacheCounters } from "./counters.ts";
 import type { EntryKey } from "./kept-answer.ts";
 import { TRAIT_DO } from "./question-hash.ts";
 
-export class PendingQuery implements EntryKey {
-  /** The client's query. */
-  readonly query: Query;
+/** What has to be known of it when the answer is there. */
+export interface AwaitedQuery extends EntryKey {
+  readonly asked: Query;
+  readonly wantsAuthenticData: boolean;
+  readonly counters: CacheCounters;
+}
+
+export class PendingQuery implements AwaitedQuery {
   /** What the rest of the chain is asked: octets of its own, and AD set so that a validating upstream says what it knows. */
   readonly asked: Query;
   readonly next: Next;
@@ -20,7 +25,6 @@ export class PendingQuery implements EntryKey {
   readonly counters: CacheCounters;
 
   private constructor(query: Query, asked: Query, next: Next, key: EntryKey, counters: CacheCounters) {
-    this.query = query;
     this.asked = asked;
     this.next = next;
     this.hash = key.hash;

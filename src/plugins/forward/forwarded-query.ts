@@ -71,17 +71,9 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #overStream: boolean;
   #sentAt = 0;
   readonly #first: number;
-  /** The other upstreams in their order, made when the first does not do. */
-  #others: readonly number[] | undefined;
   #position = 0;
-  #downInARow = 0;
-  /** All upstreams are down, and this one was drawn by lot. */
-  #lastResort = false;
-  #failedAttempts = 0;
-  #failoverReplies = 0;
-  #failoverReply: Reply | undefined;
-  #lastError: Error | undefined;
-  #isAbandoned = false;
+  /** What has not gone well so far; seldom anything. */
+  #troubles: Troubles | undefined;
 
   constructor(rules: ForwardRules, query: Query, next: Next) {
     super();
@@ -112,7 +104,8 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       return DROPPED;
     }
     const now = this.#rules.clock.turnTime();
-    this.#deadline = Math.min(now + TOTAL_TIME, this.#query.deadline);
+    // Whole milliseconds are no object of their own.
+    this.#deadline = Math.ceil(Math.min(now + TOTAL_TIME, this.#query.deadline));
     const upstream = now < this.#deadline ? this.#choose() : undefined;
     if (upstream === undefined) {
       this.#rules.finished();
@@ -148,11 +141,10 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   failed(error: ExchangeError): void {
     // An exchange that has no room says so later than it was asked.
-    if (!this.#isAbandoned) this.#failed(error);
+    if (!this.#query.root.isAbandoned) this.#failed(error);
   }
 
   abandon(): void {
-    this.#isAbandoned = true;
     this.carrier?.letGo(this);
     this.#settle(DROPPED);
   }
@@ -205,7 +197,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
         down: down.map((each) => ({ upstream: each.address.text, failedProbes: fails(each) })),
       });
     }
-    const why = this.#lastResort ? ", by lot, as all are down" : "";
+    const why = this.#troubles?.lastResort === true ? ", by lot, as all are down" : "";
     trace.note(`asks ${address} over ${protocol}${why}`, { upstream: address, protocol });
   }
 
@@ -215,22 +207,24 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     for (;;) {
       if (this.#position >= upstreams.length) {
         this.#position = 0;
-        this.#downInARow = 0;
+        if (this.#troubles !== undefined) this.#troubles.downInARow = 0;
       }
       const upstream = upstreams[this.#indexAt(this.#position++)];
       if (upstream === undefined || !upstream.healthOver(this.#overStream).isDown(maxFails)) return upstream;
-      if (++this.#downInARow < upstreams.length) continue;
+      const troubles = this.#trouble();
+      if (++troubles.downInARow < upstreams.length) continue;
       this.#rules.countBroken();
       if (failfast) return undefined;
-      this.#lastResort = true;
+      troubles.lastResort = true;
       return upstreams[lot.first(upstreams.length)];
     }
   }
 
   #indexAt(position: number): number {
     if (position === 0) return this.#first;
-    this.#others ??= this.#rules.policy.others(this.#first, this.#rules.upstreams.length);
-    return this.#others[position - 1] ?? 0;
+    const troubles = this.#trouble();
+    troubles.others ??= this.#rules.policy.others(this.#first, this.#rules.upstreams.length);
+    return troubles.others[position - 1] ?? 0;
   }
 
   #read(octets: Uint8Array): void {
@@ -250,8 +244,8 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       this.#ask(upstream, this.#rules.clock.turnTime());
       return;
     }
-    if (failover.has(rcode) && ++this.#failoverReplies < upstreams.length) {
-      this.#failoverReply = reply;
+    if (failover.has(rcode) && ++this.#trouble().failoverReplies < upstreams.length) {
+      this.#trouble().failoverReply = reply;
       this.#proceed();
       return;
     }
@@ -264,21 +258,22 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   #failed(error: Error): void {
-    this.#lastError = error;
+    const troubles = this.#trouble();
+    troubles.lastError = error;
     this.#query.trace?.note(
       `${error.message}, after ${(this.#rules.clock.turnTime() - this.#sentAt).toFixed(2)} ms`,
       { error: error.message },
     );
     if (this.#rules.maxFails !== 0) this.#upstream?.healthOver(this.#overStream).check();
-    this.#failedAttempts++;
-    if (this.#lastResort) this.#settle(this.#giveUp());
+    troubles.failedAttempts++;
+    if (troubles.lastResort) this.#settle(this.#giveUp());
     else this.#proceed();
   }
 
   /** Asks the next upstream, if there is time and patience left. */
   #proceed(): void {
     const { maxConnectAttempts, upstreams, wheel } = this.#rules;
-    const attempts = this.#failedAttempts;
+    const attempts = this.#troubles?.failedAttempts ?? 0;
     if (maxConnectAttempts > 0 && attempts >= maxConnectAttempts) {
       this.#settle(this.#giveUp());
     } else if (attempts >= 2 * upstreams.length && attempts % upstreams.length === 0) {
@@ -298,9 +293,13 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   #giveUp(): Outcome {
-    return (
-      this.#failoverReply ?? this.#query.fail(Rcode.SERVFAIL, this.#lastError ?? new NoHealthyUpstreamError())
-    );
+    const { failoverReply, lastError } = this.#troubles ?? NO_TROUBLES;
+    return failoverReply ?? this.#query.fail(Rcode.SERVFAIL, lastError ?? new NoHealthyUpstreamError());
+  }
+
+  #trouble(): Troubles {
+    this.#troubles ??= new Troubles();
+    return this.#troubles;
   }
 
   #settle(outcome: Outcome | Promise<Outcome>): void {
@@ -330,6 +329,21 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return new ExchangeError("malformed", protocol, to, `reply from ${to}: ${cause.message}`, { cause });
   }
 }
+
+/** What a query meets on its way when an upstream does not do. Most that wait have met nothing yet. */
+class Troubles {
+  /** The other upstreams in their order. */
+  others: readonly number[] | undefined;
+  downInARow = 0;
+  /** All upstreams are down, and this one was drawn by lot. */
+  lastResort = false;
+  failedAttempts = 0;
+  failoverReplies = 0;
+  failoverReply: Reply | undefined;
+  lastError: Error | undefined;
+}
+
+const NO_TROUBLES: Readonly<Troubles> = Object.freeze(new Troubles());
 
 export class NoHealthyUpstreamError extends Error {
   override readonly name = "NoHealthyUpstreamError";

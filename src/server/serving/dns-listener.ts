@@ -19,7 +19,7 @@ import type { InFlight } from "./in-flight.ts";
 import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
-import { WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+import { type WaitingEnds, WaitingOrigin, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
 
 /** What a listener serves, put in place as a whole at start and reload. */
 export interface ListenerService {
@@ -61,6 +61,12 @@ export class DnsListener implements Listener {
   readonly #counters: ListenerCounters;
   readonly #onError: (error: unknown) => void;
   readonly #waiting: WaitingQueries;
+  readonly #ends: WaitingEnds = {
+    givenUp: (waiting) => this.#giveUp(waiting),
+    settled: (waiting, outcome) => this.#answerLate(waiting, outcome),
+  };
+  /** Of the queries that came last. */
+  #origin: WaitingOrigin | undefined;
   readonly #finished: Pick<QueryStream, "ring">;
 
   constructor(options: {
@@ -79,10 +85,7 @@ export class DnsListener implements Listener {
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
-    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, {
-      givenUp: (waiting) => this.#giveUp(waiting),
-      settled: (waiting, outcome) => this.#answerLate(waiting, outcome),
-    });
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING);
   }
 
   /** Queries that wait. */
@@ -201,12 +204,18 @@ export class DnsListener implements Listener {
     }
     const { inFlight } = this.service;
     inFlight.enter();
-    const waiting = this.#waiting.add(query, port.keep(), inFlight);
+    const waiting = this.#waiting.add(query, port.keep(), this.#originOf(query, inFlight));
     query.detach(waiting);
     LateOutcome.of(query, outcome, (error) => {
       this.#onError(error);
       return new Failure(Rcode.SERVFAIL);
     }).follow(waiting);
+  }
+
+  #originOf({ transport }: Query, inFlight: InFlight): WaitingOrigin {
+    if (this.#origin?.transport !== transport || this.#origin.inFlight !== inFlight)
+      this.#origin = new WaitingOrigin({ listener: this, transport }, inFlight, this.#ends);
+    return this.#origin;
   }
 
   #giveUp({ query, port }: WaitingQuery): void {
@@ -227,7 +236,7 @@ export class DnsListener implements Listener {
       // Who brought the outcome has others to bring.
       this.#onError(error);
     }
-    waiting.inFlight.leave();
+    waiting.origin.inFlight.leave();
   }
 
   #stream(query: Query, stream: ReplyStream, port: ReplyPort): void {

@@ -5,15 +5,16 @@ import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import { InFlight } from "./in-flight.ts";
-import { type WaitingEnds, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+import { WaitingOrigin, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
 
 const query = makeTestQuery({ name: "a." });
 const endpoint = new FixedEndpoint("192.0.2.1", 5, Uint8Array.of(192, 0, 2, 1));
 
-const inFlight = new InFlight();
-
-function endsInto(given: WaitingQuery[]): WaitingEnds {
-  return { givenUp: (waiting) => given.push(waiting), settled: () => assert.fail("nothing settles") };
+function endsInto(given: WaitingQuery[]): WaitingOrigin {
+  return new WaitingOrigin(query, new InFlight(), {
+    givenUp: (waiting) => given.push(waiting),
+    settled: () => assert.fail("nothing settles"),
+  });
 }
 
 function port(): ReplyPort {
@@ -30,17 +31,16 @@ function port(): ReplyPort {
 
 test("past the bound the oldest goes", () => {
   const given: WaitingQuery[] = [];
-  const queries = new WaitingQueries(3, endsInto(given));
-  const [first, second, third, fourth] = Array.from({ length: 4 }, () =>
-    queries.add(query, port(), inFlight),
-  );
+  const queries = new WaitingQueries(3);
+  const origin = endsInto(given);
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () => queries.add(query, port(), origin));
   assert.ok(first && second && third && fourth);
   assert.deepEqual(given, [first]);
   assert.equal(queries.remove(first), false);
   assert.equal(queries.remove(third), true);
-  queries.add(query, port(), inFlight);
+  queries.add(query, port(), origin);
   assert.equal(given.length, 1);
-  queries.add(query, port(), inFlight);
+  queries.add(query, port(), origin);
   assert.deepEqual(given, [first, second]);
 });
 
@@ -48,13 +48,14 @@ test("any order of adding and removing leaves the bound and the order whole", ()
   fc.assert(
     fc.property(fc.array(fc.option(fc.nat(20))), (steps) => {
       const given: WaitingQuery[] = [];
-      const queries = new WaitingQueries(5, endsInto(given));
+      const queries = new WaitingQueries(5);
+      const origin = endsInto(given);
       const model: WaitingQuery[] = [];
       const all: WaitingQuery[] = [];
       for (const step of steps) {
         if (step === null) {
           if (model.length === 5) model.shift();
-          const added = queries.add(query, port(), inFlight);
+          const added = queries.add(query, port(), origin);
           model.push(added);
           all.push(added);
         } else {

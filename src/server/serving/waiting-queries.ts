@@ -18,29 +18,49 @@ export interface WaitingEnds {
   settled(waiting: WaitingQuery, outcome: Outcome): void;
 }
 
+/** What queries have in common that came the same way and began in one configuration: one object for all of them. */
+export class WaitingOrigin {
+  readonly listener: Listener;
+  readonly transport: TransportName;
+  readonly inFlight: InFlight;
+  readonly ends: WaitingEnds;
+
+  constructor(
+    { listener, transport }: Pick<Arrival, "listener" | "transport">,
+    inFlight: InFlight,
+    ends: WaitingEnds,
+  ) {
+    this.listener = listener;
+    this.transport = transport;
+    this.inFlight = inFlight;
+    this.ends = ends;
+  }
+}
+
 /** One query that waits, a link of the list; and what the query knows of its arrival meanwhile. */
 export class WaitingQuery implements LateFollower, Arrival {
   readonly query: Query;
   readonly port: ReplyPort;
-  readonly listener: Listener;
-  readonly transport: TransportName;
+  readonly origin: WaitingOrigin;
   readonly receivedAt: number;
-  /** Of the configuration in which it began. */
-  readonly inFlight: InFlight;
-  readonly #ends: WaitingEnds;
   older: WaitingQuery | undefined;
   newer: WaitingQuery | undefined;
   /** False once it was answered or given up. */
   waits = true;
 
-  constructor(query: Query, port: ReplyPort, inFlight: InFlight, ends: WaitingEnds) {
+  constructor(query: Query, port: ReplyPort, origin: WaitingOrigin) {
     this.query = query;
     this.port = port;
-    this.listener = query.listener;
-    this.transport = query.transport;
+    this.origin = origin;
     this.receivedAt = query.receivedAt;
-    this.inFlight = inFlight;
-    this.#ends = ends;
+  }
+
+  get listener(): Listener {
+    return this.origin.listener;
+  }
+
+  get transport(): TransportName {
+    return this.origin.transport;
   }
 
   get client(): Endpoint {
@@ -52,34 +72,32 @@ export class WaitingQuery implements LateFollower, Arrival {
   }
 
   settle(outcome: Outcome): void {
-    this.#ends.settled(this, outcome);
+    this.origin.ends.settled(this, outcome);
   }
 }
 
 export class WaitingQueries {
   /** May change at any time: the next query that comes makes room then. */
   limit: number;
-  readonly #ends: WaitingEnds;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
   #size = 0;
 
-  constructor(limit: number, ends: WaitingEnds) {
+  constructor(limit: number) {
     this.limit = limit;
-    this.#ends = ends;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  add(query: Query, port: ReplyPort, inFlight: InFlight): WaitingQuery {
+  add(query: Query, port: ReplyPort, origin: WaitingOrigin): WaitingQuery {
     while (this.#size >= this.limit && this.#oldest !== undefined) {
       const given = this.#oldest;
       this.remove(given);
-      this.#ends.givenUp(given);
+      given.origin.ends.givenUp(given);
     }
-    const waiting = new WaitingQuery(query, port, inFlight, this.#ends);
+    const waiting = new WaitingQuery(query, port, origin);
     waiting.older = this.#newest;
     if (this.#newest === undefined) this.#oldest = waiting;
     else this.#newest.newer = waiting;
