@@ -23,9 +23,10 @@ PromiseShape.prototype = Promise.prototype;
 export class LateOutcome extends PromiseShape implements LateFollower {
   /** Whose outcome it is. */
   readonly query: Query;
+  /** {@link SETTLED} when all is done. */
   #steps: LateSteps | undefined;
-  #follower: LateFollower | undefined;
-  #outcome: Outcome | undefined;
+  /** Who follows; from then on the outcome. One field for both, as thousands may wait. */
+  #end: LateFollower | Outcome | undefined;
 
   constructor(query: Query) {
     super();
@@ -38,7 +39,8 @@ export class LateOutcome extends PromiseShape implements LateFollower {
    */
   static of(query: Query, promise: Promise<Outcome>, onRejected: (error: unknown) => Outcome): LateOutcome {
     const isLate = promise instanceof LateOutcome;
-    if (isLate && promise.query === query && promise.#follower === undefined) return promise;
+    const isOwn = isLate && promise.query === query;
+    if (isOwn && (promise.#end === undefined || promise.#steps === SETTLED)) return promise;
     const late = new LateOutcome(query);
     if (isLate) promise.follow(late);
     else
@@ -51,25 +53,26 @@ export class LateOutcome extends PromiseShape implements LateFollower {
 
   /** Has a plugin do something with the outcome, after all that were added before. */
   add(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): void {
-    if (this.#outcome === undefined) this.#steps = (this.#steps ?? link.steps).with(link, after);
-    else this.#outcome = link.follow(after, this.#outcome, this.query);
+    const settled = LateOutcome.#settled(this);
+    if (settled === undefined) this.#steps = (this.#steps ?? link.steps).with(link, after);
+    else this.#end = link.follow(after, settled, this.query);
   }
 
   /** Tells the follower of the outcome, when all plugins have done with it. */
   follow(follower: LateFollower): void {
-    if (this.#outcome !== undefined) follower.settle(this.#outcome);
-    else if (this.#follower === undefined) this.#follower = follower;
-    else this.#follower = new TwoFollowers(this.#follower, follower);
+    const settled = LateOutcome.#settled(this);
+    if (settled !== undefined) follower.settle(settled);
+    else if (this.#end === undefined) this.#end = follower;
+    else this.#end = new TwoFollowers(this.#end as LateFollower, follower);
   }
 
   /** The outcome is there. Further calls do nothing. */
   settle(outcome: Outcome): void {
-    if (this.#outcome !== undefined) return;
-    const follower = this.#follower;
+    if (this.#steps === SETTLED) return;
+    const follower = this.#end as LateFollower | undefined;
     const settled = this.#steps === undefined ? outcome : this.#steps.take(outcome, this.query);
-    this.#steps = undefined;
-    this.#follower = undefined;
-    this.#outcome = settled;
+    this.#steps = SETTLED;
+    this.#end = settled;
     follower?.settle(settled);
   }
 
@@ -87,11 +90,18 @@ export class LateOutcome extends PromiseShape implements LateFollower {
     onRejected?: ((reason: unknown) => Rejected | PromiseLike<Rejected>) | null,
   ): Promise<Fulfilled | Rejected> {
     const outcome =
-      this.#outcome ??
+      LateOutcome.#settled(this) ??
       new Promise<Outcome>((resolve) => this.follow({ settle: (settled) => resolve(settled) }));
     return Promise.resolve(outcome).then(onFulfilled, onRejected);
   }
+
+  /** Not of the object: a class with private methods leaves a mark in each. */
+  static #settled(late: LateOutcome): Outcome | undefined {
+    return late.#steps === SETTLED ? (late.#end as Outcome) : undefined;
+  }
 }
+
+const SETTLED: LateSteps = Object.freeze({ with: () => SETTLED, take: (outcome: Outcome) => outcome });
 
 class TwoFollowers implements LateFollower {
   readonly #first: LateFollower;

@@ -62,10 +62,9 @@ const LEAST_CONNECT_TIME = 1_000;
 
 export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
-  readonly #query: Query;
   readonly #next: Next;
-  /** What those in front wait for, from {@link begin} on. */
-  #late: LateOutcome | undefined;
+  /** What those in front wait for. */
+  readonly #late: LateOutcome;
   #deadline = 0;
   #upstream: Upstream | undefined;
   #overStream: boolean;
@@ -78,10 +77,14 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   constructor(rules: ForwardRules, query: Query, next: Next) {
     super();
     this.#rules = rules;
-    this.#query = query;
+    this.#late = new LateOutcome(query);
     this.#next = next;
     this.#overStream = rules.forceTcp || (query.overStream && !rules.preferUdp);
     this.#first = rules.policy.first(rules.upstreams.length);
+  }
+
+  get #query(): Query {
+    return this.#late.query;
   }
 
   get bytes(): Uint8Array {
@@ -111,12 +114,10 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
       this.#rules.finished();
       return this.#giveUp();
     }
-    const late = new LateOutcome(this.#query);
-    this.#late = late;
     root.waiter = this;
     this.#ask(upstream, now);
     this.#query.shrink();
-    return late;
+    return this.#late;
   }
 
   answered(octets: Uint8Array): void {
@@ -307,7 +308,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     // It may wait for the next `forward` by now.
     const { root } = this.#query;
     if (root.waiter === this) root.waiter = undefined;
-    this.#late?.settleWith(outcome);
+    this.#late.settleWith(outcome);
   }
 
   #observe(rcode: number): void {
