@@ -25,12 +25,12 @@ export const connection = signal<"connecting" | "live" | "lost">("connecting");
 export async function get<T>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<T> {
   const wanted = Object.entries(parameters).filter(([, value]) => value !== "");
   const search = new URLSearchParams(wanted).toString();
-  return read(await fetch(`api/v1/${path}${search === "" ? "" : `?${search}`}`));
+  return read(await send(`${path}${search === "" ? "" : `?${search}`}`));
 }
 
 export async function post<T>(path: string, body: object): Promise<T> {
   const headers = { "content-type": "application/json", "portolan-csrf": session.value.csrf };
-  return read(await fetch(`api/v1/${path}`, { method: "POST", headers, body: JSON.stringify(body) }));
+  return read(await send(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 export async function loadSession(): Promise<void> {
@@ -43,7 +43,16 @@ export async function signIn(token: string): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  session.value = await read<SessionView>(await fetch("api/v1/session", { method: "DELETE" }));
+  session.value = await read<SessionView>(await send("session", { method: "DELETE" }));
+}
+
+/** @throws ApiError in words of the console: those of browsers differ, and help nobody */
+async function send(path: string, init?: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`api/v1/${path}`, init);
+  } catch {
+    throw new ApiError(0, "the server does not answer: it may be stopped, or starting");
+  }
 }
 
 async function read<T>(response: Response): Promise<T> {
@@ -56,29 +65,62 @@ async function read<T>(response: Response): Promise<T> {
   );
 }
 
-let events: EventSource | undefined;
+/** Milliseconds between two attempts to reach the server. */
+export const PAUSE = 2_000;
+
+/**
+ * Events of a stream, begun anew whenever it ends. A browser does so by itself where a connection breaks, and gives up where something
+ * answers that is no stream: a server without a free place, or without this session.
+ * @returns ends it
+ */
+function follow(
+  query: string,
+  listeners: Readonly<Record<string, (event: MessageEvent) => void>>,
+): () => void {
+  let source: EventSource;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const open = (): void => {
+    source = new EventSource(`api/v1/events?${query}`);
+    for (const [name, listener] of Object.entries(listeners)) source.addEventListener(name, listener);
+    source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, PAUSE);
+    });
+  };
+  open();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
+}
+
+let stopFollowing: (() => void) | undefined;
 
 /** Points of an hour; older ones go. */
 const MOST_POINTS = 720;
 
 /** Takes the numbers of each second. */
 export function followNow(): void {
-  events?.close();
-  events = new EventSource("api/v1/events?streams=now");
-  events.addEventListener("open", () => {
-    connection.value = "live";
-  });
-  events.addEventListener("error", () => {
-    connection.value = "lost";
-  });
-  events.addEventListener("now", (event) => {
-    const view: NowView = JSON.parse(event.data);
-    const { points } = view.history;
-    const [first] = points;
-    const kept = first === undefined ? [] : history.value.filter(({ time }) => time < first.time);
-    history.value = [...kept, ...points].slice(-MOST_POINTS);
-    now.value = view;
-    connection.value = "live";
+  stopFollowing?.();
+  stopFollowing = follow("streams=now", {
+    open: () => {
+      // A server that has started anew knows no session.
+      if (connection.value === "lost") loadSession().catch(() => undefined);
+      connection.value = "live";
+    },
+    error: () => {
+      if (connection.value === "lost") return;
+      connection.value = "lost";
+      loadSession().catch(() => undefined);
+    },
+    now: (event) => {
+      const view: NowView = JSON.parse(event.data);
+      const { points } = view.history;
+      const [first] = points;
+      const kept = first === undefined ? [] : history.value.filter(({ time }) => time < first.time);
+      history.value = [...kept, ...points].slice(-MOST_POINTS);
+      now.value = view;
+      connection.value = "live";
+    },
   });
 }
 
@@ -88,10 +130,11 @@ export function followQueries(
   take: (rows: readonly QueryRow[], leftOut: number) => void,
 ): () => void {
   const wanted = Object.entries(filter).filter(([, value]) => value !== "");
-  const source = new EventSource(`api/v1/events?${new URLSearchParams([["streams", "queries"], ...wanted])}`);
-  source.addEventListener("queries", (event) => {
-    const { rows, leftOut }: { rows: QueryRow[]; leftOut: number } = JSON.parse(event.data);
-    take(rows, leftOut);
+  const query = new URLSearchParams([["streams", "queries"], ...wanted]).toString();
+  return follow(query, {
+    queries: (event) => {
+      const { rows, leftOut }: { rows: QueryRow[]; leftOut: number } = JSON.parse(event.data);
+      take(rows, leftOut);
+    },
   });
-  return () => source.close();
 }

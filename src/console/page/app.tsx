@@ -1,7 +1,7 @@
 /** The page of the console: its parts, and which of them is shown. */
 import { signal } from "@preact/signals";
 import { type ComponentType, render } from "preact";
-import { connection, followNow, loadSession, now, session, signIn, signOut } from "./api.ts";
+import { connection, followNow, loadSession, now, PAUSE, session, signIn, signOut } from "./api.ts";
 import { CachePage } from "./cache.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
 import { FleetPage } from "./fleet.tsx";
@@ -130,11 +130,17 @@ addEventListener("hashchange", () => {
 
 const root = document.querySelector("#app");
 if (root !== null) render(<App />, root);
-loadSession().then(
-  () => {
-    if (!session.value.readNeedsToken || session.value.signedIn) followNow();
-  },
-  () => {
-    connection.value = "lost";
-  },
-);
+begin();
+
+/** The server may be away just now. */
+function begin(): void {
+  loadSession().then(
+    () => {
+      if (!session.value.readNeedsToken || session.value.signedIn) followNow();
+    },
+    () => {
+      connection.value = "lost";
+      setTimeout(begin, PAUSE);
+    },
+  );
+}

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { QueryRow } from "../api-types.ts";
-import { followQueries, get, now } from "./api.ts";
+import { connection, followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
 import { DomainName, fieldText } from "./parts.tsx";
 import { askWhy } from "./why.tsx";
@@ -32,6 +32,9 @@ const paused = signal(false);
 const leftOut = signal(0);
 const problem = signal("");
 
+/** The filter that the rows have passed. */
+let shown: Filter | undefined;
+
 const MOST_ROWS = 300;
 
 function numbered(row: QueryRow): NumberedRow {
@@ -41,16 +44,21 @@ function numbered(row: QueryRow): NumberedRow {
 export function QueriesPage() {
   const wanted = filter.value;
   const stopped = paused.value;
+  const isLost = connection.value === "lost";
   const interval = now.value?.sampling.interval ?? 1;
   useEffect(() => {
-    if (stopped) return undefined;
+    if (stopped || isLost) return undefined;
     let end: (() => void) | undefined;
     let isOver = false;
     problem.value = "";
     get<{ queries: QueryRow[] }>("queries", wanted).then(
       ({ queries }) => {
         if (isOver) return;
-        rows.value = queries.map(numbered);
+        // What came while nobody listened goes in front of what is there.
+        const newest = shown === wanted ? (rows.value[0]?.row.time ?? 0) : 0;
+        const missed = queries.filter(({ time }) => time > newest).map(numbered);
+        rows.value = (newest === 0 ? missed : [...missed, ...rows.value]).slice(0, MOST_ROWS);
+        shown = wanted;
         end = followQueries(wanted, (added, missed) => {
           rows.value = [...[...added].reverse().map(numbered), ...rows.value].slice(0, MOST_ROWS);
           leftOut.value += missed;
@@ -64,7 +72,7 @@ export function QueriesPage() {
       isOver = true;
       end?.();
     };
-  }, [wanted, stopped]);
+  }, [wanted, stopped, isLost]);
   return (
     <>
       <h1>Queries</h1>
@@ -75,7 +83,8 @@ export function QueriesPage() {
         </p>
       )}
       <p class="note">
-        <span role="status">{stopped ? "Stands still." : "Live."}</span> {rows.value.length} queries
+        <span role="status">{stopped ? "Paused." : isLost ? "Waiting for the server." : "Live."}</span>{" "}
+        {rows.value.length} queries
         {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
         {interval > 1 ? ` One of ${interval} stands for all, and none that failed is left out.` : ""}
       </p>
