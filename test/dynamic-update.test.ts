@@ -280,10 +280,12 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
     try {
       const port = await freePort();
       writeFileSync(join(folder, "db"), ZONE);
-      writeFileSync(join(folder, "Corefile"), corefile(port));
       const acknowledged = new Set<string>();
       let serial = 0;
       for (let round = 0; round < 3; round++) {
+        // Now on one thread, now on several.
+        const threads = round === 1 ? "bind 127.0.0.1\n    multisocket 2" : "bind 127.0.0.1";
+        writeFileSync(join(folder, "Corefile"), corefile(port).replace("bind 127.0.0.1", threads));
         await using program = new Program(
           join(import.meta.dirname, "..", "bin", "portolan"),
           ["-conf", "Corefile"],

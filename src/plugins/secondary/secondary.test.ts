@@ -278,6 +278,22 @@ test("changes that do not fit are followed by the whole zone, and an older zone 
   await running.stop();
 });
 
+test("steps that go back in time are not taken, whatever they end at", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
+  const running = serve(primary);
+  await running.start();
+  await loaded(running);
+  primary.messages = (type) =>
+    type === 251
+      ? [[soa(7), soa(5), soa(3), ...records("www.example.org. 60 IN A 192.0.2.3"), soa(3), soa(7), soa(7)]]
+      : [[soa(7), ...records("www.example.org. 60 IN A 192.0.2.7"), soa(7)]];
+  await notify(running);
+  await loaded(running, 2);
+  assert.deepEqual(await addressOf(running), ["192.0.2.7"]);
+  await running.stop();
+});
+
 test("each exchange has a guard of its own, and a transfer whose last message is not authenticated is not taken", async () => {
   await using primary = await Primary.start();
   primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
