@@ -187,7 +187,7 @@ test("nothing is added to a journal that somebody else has written to", async ()
     const step = { sign: "+" as const, record: parseRecord("one.example. 60 IN A 192.0.2.1") };
     await journal.append(7, [step]);
     writeFileSync(path, "x");
-    await assert.rejects(journal.append(7, [step]), /was changed by somebody else/);
+    await assert.rejects(journal.append(7, [step]), /was changed by another process/);
     await journal.close();
   });
 });
