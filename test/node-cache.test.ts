@@ -244,6 +244,34 @@ test("node-cache answers for its node, hands over, and blocks nobody when it is 
   assert.doesNotMatch(await node.run("/usr/sbin/iptables-save"), /NodeLocal/);
 });
 
+test("node-cache answers on IPv6 addresses at once", { skip }, async () => {
+  await using node = await NetworkNamespace.make();
+  const folder = mkdtempSync(join(tmpdir(), "portolan-node-cache-"));
+  const template = `.:53 {
+    bind __PILLAR__LOCAL__DNS__
+    hosts {
+        192.0.2.9 widget.example
+    }
+    health [fd00::10]:8080
+}
+`;
+  writeFileSync(join(folder, "Corefile.base"), template);
+  const [command = "", ...words] = node.words(
+    ...portolanWords("node-cache", "-localip", "fd00::10", "-conf", join(folder, "Corefile")),
+    ...["-basecorefile", join(folder, "Corefile.base"), "-kubednscm", "", "-syncinterval", "3"],
+  );
+  await using program = new Program(command, words, { env: { PATH } });
+  await untilTrue(async () => /node\d/.test(program.output) || program.hasEnded);
+  assert.match(
+    await node.run("dig", "@fd00::10", "+short", "widget.example"),
+    /192\.0\.2\.9/,
+    program.errors,
+  );
+  assert.deepEqual(await program.stop(), { code: 0, signal: null }, program.errors);
+  assert.doesNotMatch(await node.ip("link", "show"), /nodelocaldns/);
+  rmSync(folder, { recursive: true });
+});
+
 for (const [words, message] of [
   [[], /^invalid localip specified - ""\n$/],
   [["-localip", "nowhere"], /^invalid localip specified - "nowhere"\n$/],

@@ -356,7 +356,11 @@ function readHostRecord(value: string): HostRecord {
   const rest = ttl === undefined ? words : words.slice(0, -1);
   const addresses = rest.filter((word) => parseIpAddress(word) !== undefined);
   const names = rest.filter((word) => parseIpAddress(word) === undefined);
-  if (names.length === 0 || names.some((name) => name === "" || Name.tryParse(name) === undefined))
+  if (
+    addresses.length === 0 ||
+    names.length === 0 ||
+    names.some((name) => name === "" || Name.tryParse(name) === undefined)
+  )
     throw new DnsmasqArgumentError(`dnsmasq: bad host-record at --host-record=${value}`);
   return { names, addresses, ttl };
 }

@@ -116,6 +116,7 @@ for (const [words, message] of [
   [["--listen-address=here"], /bad option: --listen-address=here/],
   [["--interface=a{"], /bad option: --interface=a\{/],
   [["--host-record=192.0.2.1"], /bad host-record/],
+  [["--host-record=only.name"], /bad host-record/],
 ] as const) {
   test(`refuses ${words.join(" ")}`, () => {
     assert.throws(

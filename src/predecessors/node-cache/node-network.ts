@@ -58,7 +58,9 @@ export class NodeNetwork {
     for (const address of localAddresses) {
       const prefix = `${address}/${address.includes(":") ? 128 : 32}`;
       const lifetime = ["valid_lft", String(lease), "preferred_lft", String(lease)];
-      await run("ip", ["address", "replace", prefix, "dev", interfaceName, ...lifetime]);
+      // Nobody can listen on an IPv6 address while the kernel looks whether another machine has it.
+      const flags = address.includes(":") ? ["nodad"] : [];
+      await run("ip", ["address", "replace", prefix, "dev", interfaceName, ...lifetime, ...flags]);
     }
   }
 
