@@ -87,6 +87,7 @@ class ZoneFileSink {
     const { type } = record;
     if (record.class !== RecordClass.IN)
       return `warning: ignored: class ${className(record.class)} in a zone of class IN`;
+    const isSecond = type === RecordType.SOA && this.#hasAnotherSoa(record);
     const added = this.#zone.add(
       record.owner,
       record.ownerLength,
@@ -100,8 +101,15 @@ class ZoneFileSink {
         ? `warning: ignored: an SOA record that is not at the apex ${this.#zone.apex}`
         : `warning: ignored: the name does not lie in ${this.#zone.apex}`;
     if (added === Added.TOO_LARGE) return `${recordTypeName(type)} records of this name fit into no message`;
+    if (isSecond) return "warning: a second SOA record of the zone: it takes the place of the first";
     if (type === RecordType.SOA && this.#zone.serial === this.#knownSerial) throw new SameSerial();
     return this.#aliasProblem(record);
+  }
+
+  /** RFC 1035 section 5.2: exactly one may be there; to repeat it does no harm. */
+  #hasAnotherSoa({ owner, ownerLength, type, rdata, rdataLength }: ZoneTextRecord): boolean {
+    const { hasSoa, records } = this.#zone;
+    return hasSoa && records.locate(owner, ownerLength, type, rdata, rdataLength) < 0;
   }
 
   /** RFC 1034 section 3.6.2, RFC 6672 section 2.4. */

@@ -58,6 +58,11 @@ for (const [title, text, output] of [
     "DIR/z: example.org./NS 'ns.example.org.' is a CNAME (illegal)\nzone example.org. has errors\n",
   ],
   [
+    "a second SOA record",
+    "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ SOA a. b. 1 1 1 1 1\n@ SOA a. b. 2 1 1 1 1\n",
+    "DIR/z:5:1: a second SOA record of the zone: it takes the place of the first\nzone example.org. has errors\n",
+  ],
+  [
     "data beside an alias",
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\nx CNAME a.\nx A 192.0.2.1\n",
     "DIR/z:5:1: other data beside a CNAME record\nzone example.org. has errors\n",

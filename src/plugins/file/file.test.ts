@@ -139,13 +139,14 @@ test("does not start without the file where it is never looked for again", async
 });
 
 test("what is strange but can be served is a warning", async () => {
-  write("db", zone(1, "a CNAME b\na TXT x\nelsewhere.test. A 192.0.2.1\nb CH TXT x"));
+  write("db", zone(1, "a CNAME b\na TXT x\nelsewhere.test. A 192.0.2.1\nb CH TXT x\n@ SOA ns h 2 1 1 1 1"));
   const running = serve();
   await running.start();
   const log = running.log.lines.join("\n");
   assert.match(log, /db:5:1: warning: other data beside a CNAME record/);
   assert.match(log, /db:6:1: warning: ignored: the name does not lie in example\.org\./);
   assert.match(log, /db:7:1: warning: ignored: class CH in a zone of class IN/);
+  assert.match(log, /db:8:1: warning: a second SOA record of the zone: it takes the place of the first/);
   await running.stop();
 });
 
