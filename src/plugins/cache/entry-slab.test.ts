@@ -205,6 +205,15 @@ test("memory that was full of answers of one size is there for those of another,
   }
 });
 
+test("an answer takes its octets rounded up to 32", () => {
+  const slab = slabOf(2000, 4);
+  const queries = numbered(1000, "of-a-deployment-with-a-long-name-in-a-namespace");
+  // A head of 64 octets, names of 63 to 65, type and class, a record of 16.
+  for (const query of queries) put(slab, query, contentOf(query, `${query.name} 300 IN A 192.0.2.1`));
+  assert.equal(slab.size, 1000);
+  assert.equal(slab.octets, 1000 * 160);
+});
+
 test("answers of all sizes leave little memory between them", () => {
   const slab = slabOf(30_000, 4);
   const popular = numbered(50, "popular");
