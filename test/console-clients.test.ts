@@ -171,3 +171,24 @@ test("a thousand clients that follow get a few places, and everybody else is ser
     return tail.output !== "";
   });
 });
+
+test("hundreds that read all there is, or hang up in the middle, keep nobody from an answer", async () => {
+  const port = server.portOf("console");
+  for (let count = 0; count < 200; count++) await ask(server, `q${count}.example.`);
+  const all = Array.from({ length: 150 }, () => send(own(), "/api/v1/queries?rows=1000&name=none"));
+  // The body is announced, and does not come.
+  for (let count = 0; count < 50; count++) {
+    const client = connect(port, "127.0.0.1").on("error", () => undefined);
+    client.write(
+      `POST /api/v1/explain HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\ncontent-length: 20\r\n\r\n`,
+      () => client.destroy(),
+    );
+  }
+  assert.equal((await ask(server, "between.example.")).rcode, 0);
+  for (const { status } of await Promise.all(all)) assert.equal(status, 200);
+  // No place is held by who has gone.
+  await untilTrue(async () => {
+    const { status } = await send(own(), "/api/v1/explain", {}, { name: "x.example.", type: "A" });
+    return status === 200;
+  });
+});

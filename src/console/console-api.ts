@@ -16,6 +16,7 @@ import { textMember } from "./http/body.ts";
 import { EventStream } from "./http/event-stream.ts";
 import { readQuestion } from "./http/question.ts";
 import { RequestError } from "./http/request-error.ts";
+import { Turns } from "./http/turns.ts";
 import type { PageFiles } from "./page-files.ts";
 import { readLevel, readRule, setRule, settingsView } from "./settings.ts";
 
@@ -41,10 +42,13 @@ type Answer = (
 const EXPLAIN_TIMEOUT = 8_000;
 const MAX_EXPLAINING = 4;
 const MAX_ROWS = 1_000;
+/** Requests that wait for their turn: as many as there are connections. */
+const MAX_WAITING = 256;
 const STREAMS: readonly string[] = ["now", "queries"];
 
 export class ConsoleApi {
   readonly #options: ConsoleApiOptions;
+  readonly #turns = new Turns(MAX_WAITING);
   #explaining = 0;
 
   constructor(options: ConsoleApiOptions) {
@@ -125,6 +129,12 @@ export class ConsoleApi {
     try {
       if (!methods.includes(request.method ?? ""))
         throw new RequestError(405, `${request.method} is not possible here: use ${methods.join(" or ")}`);
+      const turn = this.#turns.take();
+      if (turn === undefined)
+        throw new RequestError(503, `${MAX_WAITING} requests wait already: ask again in a moment`);
+      await turn;
+      // Who waited for its body would wait for ever.
+      if (response.destroyed || request.destroyed) return;
       const url = new URL(request.url ?? "/", "http://console.invalid");
       const body = await answer(request, url, response);
       if (body !== undefined) answerJson(response, 200, body);

@@ -64,6 +64,8 @@ export class Console {
   #sources: QuerySources | undefined;
   #timer: Timer | undefined;
   #ticks = 0;
+  /** Ends when those have read who read all that is there: one after another, so that each turn has time for DNS. */
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(site: ConsoleSite) {
     this.#site = site;
@@ -129,6 +131,18 @@ export class Console {
 
   /** The newest queries that are wanted, newest first. */
   async recent(filter: QueryFilter, most: number): Promise<QueryRow[]> {
+    const before = this.#reading;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#reading = promise;
+    await before;
+    try {
+      return await this.#readRecent(filter, most);
+    } finally {
+      resolve();
+    }
+  }
+
+  async #readRecent(filter: QueryFilter, most: number): Promise<QueryRow[]> {
     const rows: QueryRow[] = [];
     await this.#opened().readAll((query) => {
       if (!filter.wants(query)) return;

@@ -7,6 +7,8 @@ import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/qu
 const WANTED_RATE = 2_000;
 /** Entries that one call looks at, of each thread: a few milliseconds. */
 const PORTION = 2_000;
+/** The same where there is time. */
+const SMALL_PORTION = 250;
 /** Rings of other threads that are kept; more threads than that are not watched. */
 const MAX_RINGS = 64;
 
@@ -114,7 +116,7 @@ export class QuerySources {
   async readAll(visit: (query: FinishedQuery) => void): Promise<void> {
     for (const source of [...this.#sources]) {
       const reader = source.again();
-      while (!reader.read(visit, PORTION)) await new Promise((resolve) => setImmediate(resolve));
+      while (!reader.read(visit, SMALL_PORTION)) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
