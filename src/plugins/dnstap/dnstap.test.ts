@@ -76,7 +76,7 @@ for (const [title, files, message] of [
   [
     "a file that is no certificate",
     `${import.meta.filename} ${import.meta.filename}`,
-    /are not a certificate and its key: no start line$/,
+    /are not a certificate and its key: the certificate file holds no certificate in PEM form$/,
   ],
 ] as const) {
   test(`refuses ${title}`, () => {

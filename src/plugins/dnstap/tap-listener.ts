@@ -6,6 +6,7 @@ import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
 import { fileFault } from "../../lib/file-fault.ts";
+import { checkKeyPair } from "../../lib/key-pair.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import { type Clock, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
@@ -109,10 +110,9 @@ export function identityOf({ cert, key, ca }: TapFiles) {
     ...(ca !== undefined && { ca: read(ca), requestCert: true, rejectUnauthorized: true }),
   };
   try {
-    nodeTls().createSecureContext(identity);
+    checkKeyPair(identity);
   } catch (error) {
-    // "error:05800074:x509 certificate routines::key values mismatch"
-    const reason = (error instanceof Error ? error.message : String(error)).replace(/^error:\w+:.*::/, "");
+    const reason = error instanceof Error ? error.message : String(error);
     throw new SetupError(`tls: ${cert} and ${key} are not a certificate and its key: ${reason}`);
   }
   return identity;

@@ -7,7 +7,7 @@ import type { SecureVersion } from "node:tls";
 import { parseDocument } from "yaml";
 import { list, record, string } from "../../lib/http-client.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
-import { nodeTls } from "../../lib/node-modules.ts";
+import { checkKeyPair } from "../../lib/key-pair.ts";
 import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
 import { readTextFile } from "../../plugin/index.ts";
 
@@ -95,7 +95,7 @@ async function readIdentity(
     maxVersion: oneOf(path, options, "max_version", VERSIONS) ?? "TLSv1.3",
   };
   try {
-    nodeTls().createSecureContext(context);
+    checkKeyPair(context);
   } catch (error) {
     throw new Error(`${path}: certificate and key: ${error instanceof Error ? error.message : error}`);
   }

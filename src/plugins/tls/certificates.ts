@@ -5,7 +5,8 @@ import { open } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
 import { fileFault } from "../../lib/file-fault.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
-import { nodeCrypto, nodeTls } from "../../lib/node-modules.ts";
+import { checkKeyPair } from "../../lib/key-pair.ts";
+import { nodeCrypto } from "../../lib/node-modules.ts";
 import type { ClientAuthentication } from "../../lib/server-identity.ts";
 import {
   type CounterSlot,
@@ -156,8 +157,7 @@ export class Certificates implements PluginInstance {
 
   /** @returns when it expires, in milliseconds since 1970 */
   #check(context: SecureContextOptions): number {
-    // It says what is wrong with the certificate, the key, or the two together.
-    nodeTls().createSecureContext(context);
+    checkKeyPair(context);
     const certificate = new (nodeCrypto().X509Certificate)(context.cert as Buffer);
     const expires = Date.parse(certificate.validTo);
     if (expires < this.#site.clock.wallTime()) throw new Error(`it expired on ${certificate.validTo}`);

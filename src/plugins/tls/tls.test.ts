@@ -48,9 +48,13 @@ writeFileSync(at("junk"), "no PEM");
 for (const [name, words, reason] of [
   ["a missing certificate", "none.crt good.key", /none\.crt/],
   ["a missing key", "good.crt none.key", /none\.key/],
-  ["a certificate that is none", "junk good.key", /could not load TLS certificate .*junk/],
-  ["a key that is none", "good.crt junk", /could not load TLS certificate/],
-  ["a key that does not fit", "good.crt other.key", /key values mismatch/],
+  [
+    "a certificate that is none",
+    "junk good.key",
+    /could not load TLS certificate .*junk.*holds no certificate in PEM form/,
+  ],
+  ["a key that is none", "good.crt junk", /the key file holds no private key in PEM form/],
+  ["a key that does not fit", "good.crt other.key", /the key does not belong to the certificate/],
   ["an expired certificate", "expired.crt expired.key", /it expired on/],
   ["a missing authority", "good.crt good.key none.ca", /none\.ca/],
 ] as const) {
@@ -76,7 +80,10 @@ test("a change is taken over, a broken one is not, and the next right one is", a
   writeFileSync(at("mine.crt"), readFileSync(at("other.crt")));
   await look(() => faults() === 1);
   assert.equal(identity?.current, first);
-  assert.match(running.log.lines.at(-1) ?? "", /key values mismatch; the previous certificate stays in use/);
+  assert.match(
+    running.log.lines.at(-1) ?? "",
+    /key values mismatch\); the previous certificate stays in use/,
+  );
   writeFileSync(at("mine.key"), readFileSync(at("other.key")));
   await look(() => identity?.current !== first);
   assert.deepEqual(identity?.current?.context.cert, readFileSync(at("other.crt")));

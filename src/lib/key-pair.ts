@@ -1,0 +1,30 @@
+/** Whether a certificate and its key can be used, and why not, in plain words. */
+import type { SecureContextOptions } from "node:tls";
+import { nodeTls } from "./node-modules.ts";
+
+/** @throws Error that says what is wrong with the certificate, the key, or the two together */
+export function checkKeyPair(context: SecureContextOptions): void {
+  const { cert, key } = context;
+  // An empty text would be taken for none at all.
+  if (!/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(String(cert)))
+    throw new Error("the certificate file holds no certificate in PEM form");
+  if (!/-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----/.test(String(key)))
+    throw new Error("the key file holds no private key in PEM form");
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(String(key)))
+    throw new Error(
+      "the key is encrypted with a password: decrypt it first (openssl pkey -in KEY -out PLAIN_KEY)",
+    );
+  try {
+    nodeTls().createSecureContext(context);
+  } catch (error) {
+    throw new Error(plain(error instanceof Error ? error.message : String(error)), { cause: error });
+  }
+}
+
+/** @param message such as `error:05800074:x509 certificate routines::key values mismatch` */
+function plain(message: string): string {
+  const reason = message.replace(/^error:\w+:[^:]*:[^:]*:/, "");
+  return reason === "key values mismatch" || reason === "key type mismatch"
+    ? `the key does not belong to the certificate (${reason})`
+    : reason;
+}
