@@ -4,13 +4,13 @@ import { nodeTls } from "./node-modules.ts";
 
 /** @throws Error that says what is wrong with the certificate, the key, or the two together */
 export function checkKeyPair(context: SecureContextOptions): void {
-  const { cert, key } = context;
+  const [cert, key] = [textOf(context.cert), textOf(context.key)];
   // An empty text would be taken for none at all.
-  if (!/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(String(cert)))
+  if (!/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(cert))
     throw new Error("the certificate file holds no certificate in PEM form");
-  if (!/-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----/.test(String(key)))
+  if (!/-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----/.test(key))
     throw new Error("the key file holds no private key in PEM form");
-  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(String(key)))
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(key))
     throw new Error(
       "the key is encrypted with a password: decrypt it first (openssl pkey -in KEY -out PLAIN_KEY)",
     );
@@ -19,6 +19,11 @@ export function checkKeyPair(context: SecureContextOptions): void {
   } catch (error) {
     throw new Error(plain(error instanceof Error ? error.message : String(error)), { cause: error });
   }
+}
+
+function textOf(pem: SecureContextOptions["cert" | "key"]): string {
+  if (typeof pem === "string") return pem;
+  return Buffer.isBuffer(pem) ? pem.toString("latin1") : "";
 }
 
 /** @param message such as `error:05800074:x509 certificate routines::key values mismatch` */
