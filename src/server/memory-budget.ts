@@ -11,8 +11,8 @@ export interface MemoryBudget {
   readonly tight: number;
 }
 
-/** Octets that a query takes while it waits, with all that waits for it. */
-export const WAITING_OCTETS = 4096;
+/** Octets that a query takes while it waits, with all that waits for it: as resident memory grows where `forward` asks behind `cache`. */
+export const WAITING_OCTETS = 1280;
 
 const MOST_WAITING = 10_000;
 const LEAST_WAITING = 500;

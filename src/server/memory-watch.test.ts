@@ -28,8 +28,9 @@ function watch(limit: number | undefined, resident = 80 * MIB) {
 for (const [limit, waiting, unsent] of [
   [undefined, 10_000, 32 * MIB],
   [1024 * MIB, 10_000, 32 * MIB],
-  [170 * MIB, 5_440, (170 * MIB) / 8],
-  [8 * MIB, 500, MIB],
+  [170 * MIB, 10_000, (170 * MIB) / 8],
+  [40 * MIB, 4_096, 5 * MIB],
+  [4 * MIB, 500, MIB],
 ] as const)
   test(`of ${limit ?? "any"} octets ${waiting} queries and ${unsent} octets may wait`, () => {
     const budget = memoryBudget(limit);
@@ -60,7 +61,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   const { body: text } = await metrics.expose();
   assert.match(text, /^portolan_memory_pressure_total 2$/m);
   assert.match(text, /^portolan_memory_limit_bytes 209715200$/m);
-  assert.match(text, /^portolan_memory_waiting_bytes 12288$/m);
+  assert.match(text, /^portolan_memory_waiting_bytes 3840$/m);
   assert.match(text, /^portolan_memory_connections_bytes 4711$/m);
   memory.stop();
   assert.equal(clock.pendingTimers, 0);

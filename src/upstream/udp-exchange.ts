@@ -130,9 +130,10 @@ export class UdpExchange implements Exchange {
   }
 
   #timedOut(channel: UdpChannel, request: UpstreamRequest): void {
-    const message = `read ${this.#way(channel)}: i/o timeout`;
+    // One for all queries of the socket: those that ask elsewhere then keep it while they wait.
+    channel.timeout ??= this.#error("timeout", `read ${this.#way(channel)}: i/o timeout`);
     this.#release(request, channel);
-    request.failed(this.#error("timeout", message));
+    request.failed(channel.timeout);
   }
 
   #failed(channel: UdpChannel, cause: Error, usable: boolean): void {
@@ -245,6 +246,8 @@ class UdpChannel implements DatagramListener, RequestCarrier {
   readonly place: number;
   readonly openedAt: number;
   port: DatagramPort = NO_PORT;
+  /** That a query had no answer in time, once one has had none. */
+  timeout: ExchangeError | undefined;
   inFlight = 0;
   /** Queries that may still be sent from this socket. */
   queriesLeft = 0;
