@@ -115,7 +115,7 @@ for (const real of [true, false]) {
     await untilTrue(async () => /192\.0\.2\.1$/.test((await lines("abc.acme.local")).join()));
     assert.equal((await lines(WEB)).length, 1);
     writeFileSync(join(folder, "stubDomains"), '{"acme.local":["$$$$"]}');
-    await untilTrue(async () => /former one stays/.test(nanny.errors));
+    await untilTrue(async () => /keeping the previous one/.test(nanny.errors));
     assert.match((await lines("abc.acme.local")).join(), /192\.0\.2\.1$/);
     assert.deepEqual(await sidecar.stop(), { code: 0, signal: null });
     assert.deepEqual(await nanny.stop(), { code: 0, signal: null }, nanny.errors);

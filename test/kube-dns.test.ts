@@ -203,7 +203,7 @@ test("kube-dns follows its folder", {
   await untilTrue(async () => (await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length === 1);
   writeFileSync(join(folder, "stubDomains"), '{"$$$$":["1.2.3.4"]}');
   await untilTrue(async () =>
-    /former one stays: stubDomains: '\$\$\$\$' is not a domain/.test(program.errors),
+    /keeping the previous one: stubDomains: '\$\$\$\$' is not a domain/.test(program.errors),
   );
   assert.equal((await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length, 1);
   writeFileSync(join(folder, "stubDomains"), Buffer.of(0x7b, 0x7d, 0xff));
