@@ -2,6 +2,7 @@
  * Writes header blocks of responses (HPACK, RFC 7541), with the static table alone. The first block of a connection has to begin with
  * {@link NO_TABLE}, whatever table the client allows.
  */
+import { pushInteger } from "../prefixed-integer.ts";
 import { STATIC_TABLE } from "./hpack-fields.ts";
 
 /** The dynamic table has no room: it is never spoken of again (RFC 7541 section 6.3). */
@@ -21,7 +22,7 @@ export function encodeFields(
     }
     const named = STATIC_TABLE.findIndex((entry) => entry[0] === name);
     // A literal that is kept nowhere.
-    pushInteger(out, 4, named + 1);
+    pushInteger(out, 0, 4, named + 1);
     if (named < 0) pushText(out, name);
     pushText(out, text);
   }
@@ -29,20 +30,8 @@ export function encodeFields(
 }
 
 function pushText(out: number[], text: string): void {
-  pushInteger(out, 7, text.length);
+  pushInteger(out, 0, 7, text.length);
   out.push(...Buffer.from(text, "latin1"));
-}
-
-function pushInteger(out: number[], prefix: number, value: number): void {
-  const most = (1 << prefix) - 1;
-  if (value < most) {
-    out.push(value);
-    return;
-  }
-  out.push(most);
-  let rest = value - most;
-  for (; rest >= 0x80; rest >>>= 7) out.push((rest & 0x7f) | 0x80);
-  out.push(rest);
 }
 
 /** Decimal digits of a number. */

@@ -3,6 +3,7 @@
  * comes only what a request line says is kept.
  */
 import { decodeHuffman } from "../huffman.ts";
+import { pushInteger } from "../prefixed-integer.ts";
 
 /** What does not follow the protocol: the connection ends. */
 export class QpackError extends Error {
@@ -135,28 +136,16 @@ export function encodeFields(fields: readonly HeaderField[]): Uint8Array {
       if (entry[1] === value) whole = index;
     }
     if (whole !== undefined) {
-      writeInteger(out, 0xc0, 6, whole);
+      pushInteger(out, 0xc0, 6, whole);
       continue;
     }
-    if (named !== undefined) writeInteger(out, 0x50, 4, named);
+    if (named !== undefined) pushInteger(out, 0x50, 4, named);
     else {
-      writeInteger(out, 0x20, 3, name.length);
+      pushInteger(out, 0x20, 3, name.length);
       out.push(...Buffer.from(name, "latin1"));
     }
-    writeInteger(out, 0, 7, value.length);
+    pushInteger(out, 0, 7, value.length);
     out.push(...Buffer.from(value, "latin1"));
   }
   return Uint8Array.from(out);
-}
-
-function writeInteger(out: number[], flags: number, prefix: number, value: number): void {
-  const most = 2 ** prefix - 1;
-  if (value < most) {
-    out.push(flags | value);
-    return;
-  }
-  out.push(flags | most);
-  let rest = value - most;
-  for (; rest >= 0x80; rest >>>= 7) out.push((rest & 0x7f) | 0x80);
-  out.push(rest);
 }
