@@ -141,7 +141,7 @@ test("kube2sky writes, follows, removes and repairs", {
   await etcd.control("del", "--prefix", "/skydns/local/cluster/svc/shop/web");
   await etcd.put({ "/skydns/local/cluster/svc/shop/db/intruder": { host: "192.0.2.66" } });
   await untilSame();
-  // A service goes, another changes, and etcd is away meanwhile.
+  // A service goes, another changes, and etcd is unreachable meanwhile.
   await etcd.stop();
   rmSync(join(folder, "gone.json"));
   writeFileSync(join(folder, "web.json"), service("web", { clusterIP: "10.0.0.12", ports: [] }));
@@ -205,7 +205,7 @@ test("kube2sky ends at once while it waits for etcd", async (t) => {
     `--manifests=${makeTree(t, CLUSTER)}`,
     `--healthz-port=${await freePort()}`,
   ]);
-  await untilTrue(async () => /etcd is away/.test(kube2sky.errors));
+  await untilTrue(async () => /etcd is unreachable/.test(kube2sky.errors));
   assert.deepEqual(await kube2sky.stop(), { code: 0, signal: null });
 });
 
