@@ -116,6 +116,8 @@ export class Fleet {
     for (const thread of threads) thread.inForce = false;
     const failed = await Promise.all(threads.map((thread) => thread.stop(STOP_PATIENCE)));
     await Promise.all(this.#ending.values());
+    for (const hub of this.#hubs.values()) hub.close();
+    this.#hubs.clear();
     this.#endSource?.();
     return failed.reduce((sum, count) => sum + count, 0);
   }
