@@ -1,7 +1,7 @@
 /** How many frames that bring no request further (pings, settings, resets, windows, crumbs of a body) a client may send. */
 
 const FRAMES = 1000;
-const PERIOD = 10_000;
+const PERIOD = 30_000;
 const A_RESPONSE = 4;
 
 export class Patience {
