@@ -1,6 +1,6 @@
 /** What a plugin does with queries. */
 import { Rcode } from "../dns/numbers.ts";
-import { LateOutcome } from "./late-outcome.ts";
+import { type LateFaults, LateOutcome } from "./late-outcome.ts";
 import { Failure, type Outcome } from "./outcome.ts";
 import type { Query } from "./query.ts";
 
@@ -58,12 +58,13 @@ export function afterNext(
     return outcome.then((settled) => after(settled, query));
   // One for neighbouring plugins. So who calls `afterNext` for what the rest of the chain promised, and hands on what it gives, cannot tell
   // it from what the plugins in front make of it.
-  const late = LateOutcome.of(query, outcome, neverRejected);
+  const late = LateOutcome.of(query, outcome, NEVER_REJECTED);
   late.add(link, after);
   query.pending = late;
   return late;
 }
 
-function neverRejected(error: unknown): Outcome {
-  return new Failure(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
-}
+const NEVER_REJECTED: LateFaults = Object.freeze({
+  panicked: (error: unknown) =>
+    new Failure(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error))),
+});

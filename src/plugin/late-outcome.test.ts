@@ -52,7 +52,7 @@ test("it is told once", () => {
 });
 
 test("a promise that rejects becomes what its owner says", async () => {
-  const late = LateOutcome.of(query, Promise.reject(new Error("gone")), () => new Failure(5));
+  const late = LateOutcome.of(query, Promise.reject(new Error("gone")), { panicked: () => new Failure(5) });
   assert.equal(rcodeOf(await late), 5);
 });
 
@@ -87,7 +87,7 @@ test("in any order of adding, following and settling, followers see what was add
             late.follow({ settle: (outcome) => told.push(rcodeOf(outcome)) });
             expected.push(soFar);
           } else if (typeof action === "object") {
-            late = LateOutcome.of(query, late, () => DROPPED);
+            late = LateOutcome.of(query, late, { panicked: () => DROPPED });
             late.add(link, steps[action.step] ?? assert.fail());
             soFar = soFar * 10 + action.step + 1;
           }

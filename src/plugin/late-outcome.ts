@@ -10,6 +10,11 @@ export interface LateFollower {
   settle(outcome: Outcome): void;
 }
 
+/** Who says what becomes of a promise that rejects. An object, since a function for each query would take memory and time. */
+export interface LateFaults {
+  panicked(error: unknown, query: Query): Outcome;
+}
+
 /** Makes nothing of a promise but what it looks like. A real one would be larger by half, and needs two closures to be made. */
 const PromiseShape = function PromiseShape(): void {
   // There is nothing to set up.
@@ -37,17 +42,13 @@ export class LateOutcome extends PromiseShape implements LateFollower {
    * The outcome of a promise, as that of `query`: the promise itself where it is one that plugins may still add to, and what they add comes
    * before anybody who waits for it.
    */
-  static of(query: Query, promise: Promise<Outcome>, onRejected: (error: unknown) => Outcome): LateOutcome {
+  static of(query: Query, promise: Promise<Outcome>, faults: LateFaults): LateOutcome {
     const isLate = promise instanceof LateOutcome;
     const isOwn = isLate && promise.query === query;
     if (isOwn && (promise.#end === undefined || promise.#steps === SETTLED)) return promise;
     const late = new LateOutcome(query);
     if (isLate) promise.follow(late);
-    else
-      promise.then(
-        (outcome) => late.settle(outcome),
-        (error: unknown) => late.settle(onRejected(error)),
-      );
+    else followPromise(promise, late, faults);
     return late;
   }
 
@@ -102,6 +103,13 @@ export class LateOutcome extends PromiseShape implements LateFollower {
 }
 
 const SETTLED: LateSteps = Object.freeze({ with: () => SETTLED, take: (outcome: Outcome) => outcome });
+
+function followPromise(promise: Promise<Outcome>, late: LateOutcome, faults: LateFaults): void {
+  promise.then(
+    (outcome) => late.settle(outcome),
+    (error: unknown) => late.settle(faults.panicked(error, late.query)),
+  );
+}
 
 class TwoFollowers implements LateFollower {
   readonly #first: LateFollower;

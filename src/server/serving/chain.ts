@@ -11,7 +11,7 @@ import {
   type Review,
   type Reviewer,
 } from "../../plugin/handler.ts";
-import { LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
+import { type LateFaults, LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
 import type { ChainLink, Query } from "../../plugin/query.ts";
@@ -75,7 +75,7 @@ function noNextPlugin(name: string): Next {
 }
 
 /** A plugin's place in the chain. */
-class Link implements ChainLink {
+class Link implements ChainLink, LateFaults {
   readonly name: string;
   readonly steps = StepRow.empty();
   readonly #onPanic: PanicObserver;
@@ -160,7 +160,7 @@ function linked(link: Link, handle: Handler, next: Next): Next {
     if (!(outcome instanceof Promise)) return link.settled(outcome, query);
     // A plugin that hands on the promise of the one behind it, or follows it with `afterNext`, needs no second watch over it.
     if (outcome === query.pending) return outcome;
-    const watched = LateOutcome.of(query, outcome, (error) => link.panicked(error, query));
+    const watched = LateOutcome.of(query, outcome, link);
     watched.add(link, unchanged);
     query.pending = watched;
     return watched;

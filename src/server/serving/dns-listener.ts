@@ -5,7 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { CounterSlot } from "../../lib/metric-slots.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
 import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
-import { LateOutcome } from "../../plugin/late-outcome.ts";
+import { type LateFaults, LateOutcome } from "../../plugin/late-outcome.ts";
 import { mendMessage } from "../../plugin/message-shape.ts";
 import { Failure, type Outcome, type ReplyStream } from "../../plugin/outcome.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
@@ -54,7 +54,7 @@ export interface ListenerCounters {
 /** Queries that may wait at one time on one listener. With all that waits for them they take 1 KB each, 12 MB together. */
 const MAX_WAITING = 10_000;
 
-export class DnsListener implements Listener {
+export class DnsListener implements Listener, LateFaults {
   readonly label: string;
   service: ListenerService;
   readonly #clock: Clock;
@@ -206,16 +206,19 @@ export class DnsListener implements Listener {
     inFlight.enter();
     const waiting = this.#waiting.add(query, port.keep(), this.#originOf(query, inFlight));
     query.detach(waiting);
-    LateOutcome.of(query, outcome, (error) => {
-      this.#onError(error);
-      return new Failure(Rcode.SERVFAIL);
-    }).follow(waiting);
+    LateOutcome.of(query, outcome, this).follow(waiting);
   }
 
   #originOf({ transport }: Query, inFlight: InFlight): WaitingOrigin {
     if (this.#origin?.transport !== transport || this.#origin.inFlight !== inFlight)
       this.#origin = new WaitingOrigin({ listener: this, transport }, inFlight, this.#ends);
     return this.#origin;
+  }
+
+  /** The chain lets no promise reject. */
+  panicked(error: unknown): Outcome {
+    this.#onError(error);
+    return new Failure(Rcode.SERVFAIL);
   }
 
   #giveUp({ query, port }: WaitingQuery): void {
