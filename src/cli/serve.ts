@@ -27,6 +27,8 @@ const MUCH_AT_START = 20 * 1024 * 1024;
 
 /** What a command does around a server that it runs. */
 export interface ServeHooks {
+  /** See `ServerOptions`. */
+  readonly sharesPorts?: boolean;
   /** It listens. */
   started?(): Promise<void>;
   /** It is to stop, and still answers. */
@@ -68,6 +70,7 @@ export async function serve(
     metrics,
     version,
     defaultPort: flags.port,
+    sharesPorts: hooks.sharesPorts ?? false,
     // The plain way, to compare with or to fall back to.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),

@@ -47,6 +47,8 @@ export interface DataPlaneOptions {
   readonly defaultPort?: number | undefined;
   /** How UDP is received; the quickest way that this system has unless given. */
   readonly listenUdp?: (() => Promise<UdpListen>) | undefined;
+  /** See `ServerOptions.sharesPorts`. */
+  readonly sharesPorts?: boolean | undefined;
   control(configuration: Configuration): ServerControl;
 }
 
@@ -81,6 +83,7 @@ export class DataPlane {
       metrics: options.metrics,
       descriptors: options.machine.descriptors,
       stream: this.#stream,
+      sharesPorts: options.sharesPorts,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
       onError,
@@ -101,7 +104,13 @@ export class DataPlane {
       metrics: options.metrics,
       log,
     });
-    this.#http = new HttpEndpoints({ clock, onError, tcpSockets, descriptors: options.machine.descriptors });
+    this.#http = new HttpEndpoints({
+      clock,
+      onError,
+      tcpSockets,
+      descriptors: options.machine.descriptors,
+      sharesPorts: options.sharesPorts,
+    });
     this.#panics = options.metrics
       .counter({
         name: "coredns_panics_total",

@@ -32,6 +32,8 @@ export interface ListenerPoolOptions {
   readonly descriptors: number;
   /** Where finished queries are written. */
   readonly stream?: QueryStream;
+  /** Lets other processes onto the same ports. */
+  readonly sharesPorts?: boolean | undefined;
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
   /** How listening TCP sockets are made. */
@@ -166,7 +168,7 @@ export class ListenerPool {
     /** Listeners that share their port with others until this is over. */
     const lending = new Set<OpenListener>();
     const endLending = (): void => {
-      for (const open of lending) open.share(false);
+      if (this.#options.sharesPorts !== true) for (const open of lending) open.share(false);
     };
     try {
       for (const point of points) {
@@ -277,7 +279,8 @@ export class ListenerPool {
     const opener = new PointSockets(await schemeServer(scheme), this.#placeOf(label, host, open));
     if (place !== undefined) open.transports = await opener.openBeside(place);
     else {
-      const alone = await withFreePort(port, (free) => opener.openAll(free, isLent));
+      const isShared = isLent || this.#options.sharesPorts === true;
+      const alone = await withFreePort(port, (free) => opener.openAll(free, isShared));
       open.transports = sockets === 1 ? alone : await opener.shareAll(alone);
     }
     return open;

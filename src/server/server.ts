@@ -40,6 +40,8 @@ export interface ServerOptions {
    * which knows the plugins of the registry by their modules, reads files, and receives UDP as the environment says.
    */
   readonly threadEntry?: URL;
+  /** Lets another process onto the ports, as CoreDNS does: the next instance serves before this one stops. */
+  readonly sharesPorts?: boolean;
   /** A plugin says that the process must not go on (`loop`). */
   readonly onFatal?: (message: string) => void;
 }

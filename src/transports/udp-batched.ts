@@ -34,7 +34,14 @@ import {
   type Transport,
 } from "./transport.ts";
 import type { UdpOptions } from "./udp.ts";
-import { listenFailure, openUdpSocket, openWayOut, setReusePort, type UdpSocket } from "./udp-socket.ts";
+import {
+  connectToItself,
+  listenFailure,
+  openUdpSocket,
+  openWayOut,
+  setReusePort,
+  type UdpSocket,
+} from "./udp-socket.ts";
 
 /** Queries are small: what stands behind so many octets is not read. */
 const RECEIVE_SLOT = 4096;
@@ -99,6 +106,8 @@ class BatchedUdpTransport implements Transport, Reader {
   #draining = false;
   #flushScheduled = false;
   #isKept = false;
+  /** Others may have the same address: what comes to a socket that nobody reads is lost, and would have reached them. */
+  #isShared: boolean;
   /** The error that the socket gave last, 0 for none: one that stays is told once. */
   #lastError = 0;
   #closed = false;
@@ -117,6 +126,7 @@ class BatchedUdpTransport implements Transport, Reader {
     this.#informed = wildcard && askForPacketInfo(libc, fd, family) === 0;
     this.#sockets = sockets;
     this.#socket = socket;
+    this.#isShared = options.reusePort === true;
     this.#fd = fd;
     this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
     this.#receiver = receiver;
@@ -140,6 +150,7 @@ class BatchedUdpTransport implements Transport, Reader {
     // Sockets that share a port must all do so: one more would be in the way.
     this.#closeWayOut();
     const isDone = setReusePort(this.#sockets.libc, this.#fd, on);
+    this.#isShared = on;
     if (!on) this.openWayOut();
     return isDone;
   }
@@ -168,6 +179,8 @@ class BatchedUdpTransport implements Transport, Reader {
   pause(): void {
     if (this.#closed) return;
     this.#sockets.loop.silence(this.#fd);
+    if (this.#isShared && (this.#informed || !this.#isWildcard))
+      connectToItself(this.#sockets.libc, this.#fd, this.#name, this.#socket.family);
     // What has arrived is taken: nobody else will.
     this.#takeBatches(this.#fd, LAST_DATAGRAMS, 1);
   }

@@ -1,5 +1,5 @@
 /** UDP sockets made by our own system calls, with the options that Node does not offer. */
-import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
+import { ERRNO_NAMES, Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
 import { type Libc, setSocketNumber } from "../lib/linux/libc.ts";
 import {
   parseHost,
@@ -86,18 +86,28 @@ export function openWayOut(libc: Libc, { fd, family, dualStack }: UdpSocket, nam
 }
 
 function bindWayOut(libc: Libc, wayOut: number, name: Uint8Array, family: 4 | 6): boolean {
-  const octets = readAddressOctets(name, 0);
-  const own = new Uint8Array(SOCKET_ADDRESS_OCTETS);
-  if (family === 4) {
-    // Four octets come out as the mapped address.
-    const length = writeSocketAddress(own, 0, 6, octets, readPort(name, 0));
-    return libc.bind(wayOut, own, length) === 0;
-  }
-  own.set(name);
-  if (octets.every((octet) => octet === 0)) writeSocketAddress(own, 0, 6, LOOPBACK_6, readPort(name, 0));
-  const { length } = own;
-  return libc.bind(wayOut, name, length) === 0 && libc.connect(wayOut, own, length) === 0;
+  if (family === 6)
+    return libc.bind(wayOut, name, name.length) === 0 && connectToItself(libc, wayOut, name, family);
+  const mapped = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+  // Four octets come out as the mapped address.
+  const length = writeSocketAddress(mapped, 0, 6, readAddressOctets(name, 0), readPort(name, 0));
+  return libc.bind(wayOut, mapped, length) === 0;
 }
+
+/**
+ * Connects a socket to its own address, with the loopback address for the wildcard: no datagram is given to it from then on. One on the wildcard
+ * must say of each datagram where it leaves.
+ */
+export function connectToItself(libc: Libc, fd: number, name: Uint8Array, family: 4 | 6): boolean {
+  const octets = readAddressOctets(name, 0);
+  const own = name.slice();
+  const length = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
+  if (octets.every((octet) => octet === 0))
+    writeSocketAddress(own, 0, family, family === 4 ? LOOPBACK_4 : LOOPBACK_6, readPort(name, 0));
+  return libc.connect(fd, own, length) === 0;
+}
+
+const LOOPBACK_4 = Uint8Array.of(127, 0, 0, 1);
 
 const LOOPBACK_6 = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 

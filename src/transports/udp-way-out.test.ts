@@ -8,6 +8,7 @@ import { ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { type Libc, NoForeignFunctions } from "../lib/linux/libc.ts";
 import { linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
 import type { MessageReceiver } from "./transport.ts";
 import { listenUdpBatched } from "./udp-batched.ts";
 
@@ -139,6 +140,37 @@ describe("the socket that replies leave through", {
     socket.close();
   });
 });
+
+describe("one of two sockets at a port that is to close", {
+  skip: sockets === undefined ? "koffi is not to be had here" : false,
+}, () => {
+  for (const host of ["::1", ""]) {
+    test(`leaves what comes to the other: ${host || "all addresses"}`, async () => {
+      assert.ok(sockets !== undefined);
+      const { libc } = sockets;
+      const closing = await listenUdpBatched(sockets, { host, port: 0 }, echo, { reusePort: true });
+      const staying = await listenUdpBatched(sockets, { host, port: closing.port }, echo, {
+        reusePort: true,
+      });
+      closing.pause();
+      const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+      const length = writeSocketAddress(name, 0, 6, LOOPBACK, closing.port);
+      const clients = Array.from({ length: 32 }, () => new PlainClient(libc));
+      for (const each of clients) each.ask(name, length);
+      const deadline = performance.now() + 20_000;
+      let waiting = clients;
+      while (waiting.length > 0 && performance.now() < deadline) {
+        waiting = waiting.filter((each) => !each.isAnswered());
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      assert.equal(waiting.length, 0);
+      for (const each of clients) each.close();
+      await Promise.all([closing.close(), staying.close()]);
+    });
+  }
+});
+
+const LOOPBACK = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 
 /** A socket that Node knows nothing of, so that it sends at once. */
 class PlainClient {

@@ -34,7 +34,7 @@ interface NodeCacheFlags extends ServerFlags {
 /** Milliseconds between two looks at template and ConfigMap. */
 const CONFIG_PERIOD = 10_000;
 const KUBE_DNS_FOLDER = "/etc/kube-dns";
-/** While the instance before still has the port. */
+/** While a program that does not share it has the port. */
 const AGAIN_MS = 100;
 /** Rules and addresses are renewed at least so often, and last for some such intervals. */
 const MAX_SYNC_INTERVAL = 10_000;
@@ -232,6 +232,8 @@ async function run(
   let hasWaited = false;
   const start = clock.now();
   return await serve({ ...flags, conf: corefile }, registry, {
+    // The next instance answers before this one leaves: an address of the node's own has nobody else to answer for it.
+    sharesPorts: true,
     started: () => cache.serve(),
     stopping: () => cache.leave(),
     ended: () => cache.stop(),

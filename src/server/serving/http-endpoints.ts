@@ -47,7 +47,8 @@ export class HttpEndpoints {
     const { port } = splitAddress(address);
     const lenders = [...this.#sockets.values()].filter((other) => other.port === port && other.share(true));
     try {
-      const socket = await HttpSocket.open(address, openSocket, lenders.length > 0, {
+      const beside = this.#options.sharesPorts === true || lenders.length > 0;
+      const socket = await HttpSocket.open(address, openSocket, beside, {
         clock,
         onError,
         maxConnections,
@@ -55,7 +56,7 @@ export class HttpEndpoints {
       this.#sockets.set(address, socket);
       return socket;
     } catch (error) {
-      for (const lender of lenders) lender.share(false);
+      this.#endLending(lenders);
       throw error;
     }
   }
@@ -78,7 +79,7 @@ export class HttpEndpoints {
       fading.push(socket.fadeOut());
     }
     await Promise.all(fading);
-    for (const socket of this.#sockets.values()) socket.share(false);
+    this.#endLending(this.#sockets.values());
   }
 
   /** Closes sockets that a refused configuration had opened. */
@@ -95,7 +96,12 @@ export class HttpEndpoints {
       closing.push(socket.close());
     }
     await Promise.all(closing);
-    for (const socket of this.#sockets.values()) socket.share(false);
+    this.#endLending(this.#sockets.values());
+  }
+
+  #endLending(sockets: Iterable<HttpSocket>): void {
+    if (this.#options.sharesPorts === true) return;
+    for (const socket of sockets) socket.share(false);
   }
 }
 
@@ -105,6 +111,8 @@ export interface HttpEndpointOptions {
   readonly onError: (error: unknown) => void;
   /** Files and sockets that the process may have open; no bound unless given. */
   readonly descriptors?: number;
+  /** Lets other processes onto the same ports. */
+  readonly sharesPorts?: boolean | undefined;
   /** How listening sockets are made; Node's way unless given. */
   readonly tcpSockets?: () => Promise<OpenTcpSocket>;
 }
