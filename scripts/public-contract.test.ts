@@ -10,6 +10,7 @@ const contract = readFileSync(join(import.meta.dirname, "..", "src", "plugin", "
 const HOUSEKEEPING = [
   "file-fault.ts",
   "http-client.ts",
+  "key-pair.ts",
   "linked-list.ts",
   "memory-release.ts",
   "metrics-exposition.ts",

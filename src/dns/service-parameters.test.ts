@@ -69,8 +69,8 @@ describe("service parameters", () => {
     ["mandatory=mandatory", /mandatory names itself/],
     ["mandatory=key123,key123 key123=abc", /mandatory names key123 twice/],
     // Section 7.1.1.
-    ["no-default-alpn", /without alpn/],
-    ["key2", /without alpn/],
+    ["no-default-alpn", /needs alpn/],
+    ["key2", /needs alpn/],
     // Further ones.
     ["no-default-alpn= alpn=h2", /bad value/],
     ['no-default-alpn="" alpn=h2', /bad value/],

@@ -319,7 +319,7 @@ it("missing rights to imports are named, and the zone says SERVFAIL rather than 
   const plugin = make(api, ["multicluster clusterset.local", "startup_timeout 0s"]);
   await Promise.all([
     plugin.start(),
-    untilSeen(plugin, () => plugin.log.lines.some((line) => line.includes("still"))),
+    untilSeen(plugin, () => plugin.log.lines.some((line) => line.includes("not listed yet"))),
   ]);
   await untilSeen(
     plugin,

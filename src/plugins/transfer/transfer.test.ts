@@ -13,6 +13,7 @@ import {
 } from "../../dns/index.ts";
 import {
   type PlacedPlugin,
+  Query,
   SetupError,
   type TransferSource,
   TSIG_KEYS,
@@ -116,7 +117,9 @@ function queryWith(
   const query = makeTestQuery({ name, type, client, transport });
   if (serial === undefined) return query;
   const bytes = encodeMessage({ ...query.decode(), authority: [soa(serial)] });
-  return Object.assign(makeTestQuery({ name, type, client, transport }), { bytes, length: bytes.length });
+  const withSerial = Query.read(bytes, bytes.length, query);
+  assert.ok(withSerial !== undefined);
+  return withSerial;
 }
 
 function short(record: ResourceRecord): string {

@@ -55,7 +55,7 @@ for (const [text, line, message] of [
   ],
   ['key "a" { algorithm hmac-sha256-64; secret "AAAA"; };', 1, /cut to 128 bits at the least/],
   ['key "a" {\n bogus x;\n};', 2, /unknown word 'bogus'/],
-  ["key\n", 2, /the file ends where the name of the key should stand/],
+  ["key\n", 2, /the file ends where the name of the key should be/],
   ['key "a" { secret "AAAA" };', 1, /expected ';', found '}'/],
   ["options { };", 1, /expected 'key', found 'options'/],
 ] as const) {
