@@ -1,6 +1,6 @@
 /** `portolan kube-dns` with the flags, sources and pages of kube-dns (kube-dns facts 2.15). */
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
@@ -208,7 +208,9 @@ test("kube-dns follows its folder", {
   assert.equal((await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length, 1);
   writeFileSync(join(folder, "stubDomains"), Buffer.of(0x7b, 0x7d, 0xff));
   await untilTrue(async () => /stubDomains is not UTF-8/.test(program.errors));
-  rmSync(folder, { recursive: true });
+  // At once: a folder that is empty for a moment is a configuration without upstreams.
+  renameSync(folder, `${folder}-gone`);
+  t.after(() => rmSync(`${folder}-gone`, { recursive: true }));
   await untilTrue(async () => /configuration: ENOENT/.test(program.errors));
   assert.equal((await kube.lines("9.9.9.9.in-addr.arpa", "PTR")).length, 1);
   assert.equal(program.errors.match(/is not a domain/g)?.length, 1, "said once");
