@@ -110,7 +110,8 @@ example.org:${third} {
         await untilSerial(port, serial, () => `serial ${serial} at ${port}`);
         assert.deepEqual(await copyOf(port, "example.org."), expected, `${port}`);
       }
-      assert.ok((await sample("ixfr")) > 0);
-      assert.deepEqual([await sample("failed"), await sample("axfr")], [failed, 2]);
+      assert.equal(await sample("failed"), failed);
+      // The first state of each comes whole. So may another, where more has changed than the primary notes.
+      assert.ok((await sample("ixfr")) > (await sample("axfr")));
     }),
 );

@@ -37,7 +37,7 @@ before(async () => {
     bind 127.0.0.1
     prometheus 127.0.0.1:${port("metrics")}
     timeouts {
-        read 1s
+        read 2s
         write 2s
         idle 2s
     }
@@ -53,7 +53,7 @@ before(async () => {
 tls://other.example:${port("tls")} {
     bind 127.0.0.1
     timeouts {
-        read 1s
+        read 2s
         write 2s
         idle 2s
     }

@@ -3,7 +3,7 @@
  * when the new configuration comes into force, so that no probe meets a closed port.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import type { Place } from "../../lib/linked-list.ts";
@@ -179,6 +179,8 @@ class HttpSocket {
   handlers: Handlers = NO_HANDLERS;
   /** For HTTPS; new connections are encrypted with it. */
   identity: IdentityHolder | undefined;
+  /** Each connection ends with its next response. */
+  #isFading = false;
   /** False while only a configuration that is being made wants it. */
   inForce = false;
   readonly #server: Server;
@@ -279,8 +281,14 @@ class HttpSocket {
   async fadeOut(): Promise<void> {
     if (this.#server.listening) this.#socket?.holdBack();
     await untilAccepted();
-    this.#server.close();
-    this.#clock.after(REQUEST_TIMEOUT, () => this.#server.closeAllConnections());
+    // Not the server's own `close`: it hangs up on idle connections, of which one may have a request on its way.
+    this.#isFading = true;
+    NetServer.prototype.close.call(this.#server);
+    this.#clock.after(REQUEST_TIMEOUT, () => {
+      this.#server.closeAllConnections();
+      // It stops looking for connections that are too slow.
+      this.#server.close();
+    });
   }
 
   close(): Promise<void> {
@@ -291,6 +299,7 @@ class HttpSocket {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#isFading) response.shouldKeepAlive = false;
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     const handler = this.handlers.get(path);
     if (handler === undefined) {
