@@ -251,9 +251,10 @@ describe("an address that cannot be had: exit code 1, and one line with address 
   test("the UDP port is taken", async (t) => {
     const taken = createSocket("udp4");
     t.after(() => taken.close());
-    taken.bind(0, "127.0.0.1");
+    // Any other may be somebody's port over TCP, which is tried first.
+    const port = await freePort();
+    taken.bind(port, "127.0.0.1");
     await once(taken, "listening");
-    const { port } = taken.address();
     await checkRefused(`.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`, `udp 127.0.0.1:${port}`, /in use/);
   });
 
