@@ -150,7 +150,8 @@ class Run {
     });
     this.#options.say(
       `    ${step}: ${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; longest turn ` +
-        `${pauses?.turn.toFixed(1) ?? "-"} ms, collection ${pauses?.collection.toFixed(1) ?? "-"} ms; ` +
+        `${pauses?.turn.toFixed(1) ?? "-"} ms (${pauses?.processor.toFixed(1) ?? "-"} on the processor), ` +
+        `collection ${pauses?.collection.toFixed(1) ?? "-"} ms; ` +
         `${Math.round(counts.answered / counts.seconds)}/s, ${counts.lost} lost`,
     );
   }

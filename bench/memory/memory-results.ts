@@ -41,5 +41,7 @@ export interface StepSample {
 export interface PauseSample {
   /** A turn of the event loop of the main thread, collections in it included. */
   readonly turn: number;
+  /** The most that a turn took of the processor: less than `turn` where others had it meanwhile. */
+  readonly processor: number;
   readonly collection: number;
 }

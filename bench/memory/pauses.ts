@@ -29,6 +29,7 @@ export class PauseLog {
     const samples: PauseSample[] = whole.map((line) => JSON.parse(line));
     return {
       turn: Math.max(...samples.map(({ turn }) => turn)),
+      processor: Math.max(...samples.map(({ processor }) => processor)),
       collection: Math.max(...samples.map(({ collection }) => collection)),
     };
   }
