@@ -130,20 +130,21 @@ describe("a connection", () => {
   });
 
   test("that is to end answers what is under way, and takes no more", async () => {
-    await scene(async ({ connect, receiver, pause }) => {
+    await scene(async ({ connect, receiver, pause, faults }) => {
       receiver.answers = false;
       const client = (await connect()).greet().send(get(1));
       await client.ping();
       pause();
       const goodbye = await client.first(FrameType.GOAWAY);
       assert.equal(goodbye.payload.readUInt32BE(0), 1);
-      client.send(get(3));
+      client.send(get(3), post(5), data(5, MESSAGE), frame(FrameType.RST_STREAM, 0, 3, number(8)));
       await client.ping();
       assert.equal(receiver.received, 1);
       const closed = once(client.socket, "close");
       for (const port of receiver.waiting) receiver.answer(port);
       await closed;
       assert.equal(client.body(1).length, 40);
+      assert.equal(faults(), 0);
     });
   });
 

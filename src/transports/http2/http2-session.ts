@@ -75,7 +75,9 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   /** Messages with the receiver, and those among them whose client gave up: these still count as streams. */
   #asked = 0;
   #orphans = 0;
+  /** The last request that was begun, and the last of those that came too late for that. */
   #lastStream = 0;
+  #lastPassedOver = 0;
   /** What the client may still send, and octets taken that it has not been told of. */
   #receiveWindow = CONNECTION_WINDOW;
   #unreturned = 0;
@@ -198,8 +200,9 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     }
     if (id % 2 === 0) this.fail(ErrorCode.PROTOCOL_ERROR);
     else if (id <= this.#lastStream) this.#trailers(id, isLast);
-    else if (!this.#isEnding) {
-      // After a goodbye the client asks elsewhere.
+    // The goodbye says which requests are not answered: the client asks elsewhere.
+    else if (this.#isEnding) this.#lastPassedOver = Math.max(this.#lastPassedOver, id);
+    else {
       this.#lastStream = id;
       this.#request(id, head, isLast);
     }
@@ -361,10 +364,9 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   }
 
   #isIdle(id: number): boolean {
-    return id > this.#lastStream || id % 2 === 0;
+    return id > Math.max(this.#lastStream, this.#lastPassedOver) || id % 2 === 0;
   }
 
-  /** A frame that brings no request further. */
   #spendPatience(): void {
     if (!this.#patience.spend(this.#now)) this.fail(ErrorCode.ENHANCE_YOUR_CALM);
   }
