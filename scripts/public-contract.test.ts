@@ -15,6 +15,7 @@ const HOUSEKEEPING = [
   "memory-release.ts",
   "metrics-exposition.ts",
   "node-modules.ts",
+  "program-files.ts",
   "server-identity.ts",
 ];
 

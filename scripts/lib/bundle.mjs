@@ -14,6 +14,7 @@ const ENTRIES = [
   "cli/plugin-command/test-imports.js",
   "server/threads/thread-main.js",
   "{transports,upstream}/quic/thread-main.js",
+  "plugins/prometheus/password-thread.js",
   "plugins/*/index.js",
 ];
 

@@ -1,15 +1,16 @@
 /**
- * HTTPS for the metrics, as the web configuration files of Prometheus' exporters have it: certificate, key, and which clients are let in. It
- * is loaded for a Corefile that names such a file.
+ * HTTPS and passwords for the metrics, as the web configuration files of Prometheus' exporters have it: certificate, key, and which clients
+ * are let in. It is loaded for a Corefile that names such a file.
  */
 import { dirname, resolve } from "node:path";
 import type { SecureVersion } from "node:tls";
-import { parseDocument } from "yaml";
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { list, record, string } from "../../lib/http-client.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
 import { checkKeyPair } from "../../lib/key-pair.ts";
 import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
 import { readTextFile } from "../../plugin/index.ts";
+import type { Users } from "./basic-auth.ts";
 
 /** In the words of the files, and in those of `tls`. */
 const CLIENT_AUTHENTICATION: Readonly<Record<string, ClientAuthentication>> = {
@@ -39,25 +40,60 @@ export interface WebConfiguration {
   readonly identity: ServerIdentity | undefined;
   /** For every response. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Without any, nobody is asked for a password. */
+  readonly users: Users;
   /** The file, and those that it names. */
   readonly files: readonly string[];
 }
 
 /** @throws Error that says what is wrong, in which file */
 export async function readWebConfiguration(path: string): Promise<WebConfiguration> {
-  const document = parseDocument(await readTextFile(path));
+  const lines = new LineCounter();
+  const document = parseDocument(await readTextFile(path), { lineCounter: lines });
   const [fault] = document.errors;
   if (fault !== undefined) throw new Error(`${path}: ${fault.message.split("\n", 1)[0]}`);
   const all = record(document.toJS({ maxAliasCount: 0 }));
-  refuseOthers(path, "", all, ["tls_server_config", "http_server_config"]);
+  refuseOthers(path, "", all, ["tls_server_config", "http_server_config", "basic_auth_users"]);
   const http = record(all.http_server_config);
   refuseOthers(path, "http_server_config.", http, ["http2", "headers"]);
   const headers = Object.fromEntries(
     Object.entries(record(http.headers)).map(([name, value]) => [name, string(value)]),
   );
-  if (all.tls_server_config === undefined) return { identity: undefined, headers, files: [path] };
+  const users = readUsers(path, document, lines);
+  if (all.tls_server_config === undefined) return { identity: undefined, headers, users, files: [path] };
   const { identity, files } = await readIdentity(path, record(all.tls_server_config));
-  return { identity, headers, files: [path, ...files] };
+  return { identity, headers, users, files: [path, ...files] };
+}
+
+/** Modular crypt format: cost, 16 octets of salt and 23 of hash, in bcrypt's base64, whose last character of a salt has two bits. */
+const BCRYPT_HASH = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}$/;
+/** Each step doubles the time; here it is about a second. */
+const MAX_COST = 14;
+const MIN_COST = 4;
+const MAKE_ONE = "make one with `htpasswd -nBC 10 USER`";
+
+/** Tells no hash: it ends up in logs. */
+function readUsers(path: string, document: Document.Parsed, lines: LineCounter): Users {
+  const found = document.get("basic_auth_users", true);
+  const users = new Map<string, string>();
+  if (found === undefined || (isScalar(found) && found.value === null)) return users;
+  const at = (node: unknown): string =>
+    `${path}:${lines.linePos((isNode(node) ? node.range?.[0] : undefined) ?? 0).line}`;
+  if (!isMap(found))
+    throw new Error(`${at(found)}: 'basic_auth_users' is no map from users to bcrypt hashes`);
+  for (const { key, value } of found.items) {
+    const user = isScalar(key) ? (key.source ?? String(key.value)) : "";
+    const hash = isScalar(value) && typeof value.value === "string" ? value.value : "";
+    const cost = Number(BCRYPT_HASH.exec(hash)?.[1] ?? 0);
+    if (cost < MIN_COST)
+      throw new Error(`${at(key)}: what user '${user}' has is not a bcrypt hash; ${MAKE_ONE}`);
+    if (cost > MAX_COST)
+      throw new Error(
+        `${at(key)}: the bcrypt hash of user '${user}' has cost ${cost}, and comparing would take too long; the highest cost is ${MAX_COST}: ${MAKE_ONE}`,
+      );
+    users.set(user, hash);
+  }
+  return users;
 }
 
 async function readIdentity(
@@ -138,10 +174,5 @@ function refuseOthers(
   known: readonly string[],
 ): void {
   const other = Object.keys(options).find((name) => !known.includes(name));
-  if (other === undefined) return;
-  if (prefix === "" && other === "basic_auth_users")
-    throw new Error(
-      `${path}: 'basic_auth_users' is not supported by this version of Portolan; client_auth_type lets clients in by certificate`,
-    );
-  throw new Error(`${path}: unknown option '${prefix}${other}'`);
+  if (other !== undefined) throw new Error(`${path}: unknown option '${prefix}${other}'`);
 }

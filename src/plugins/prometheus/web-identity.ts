@@ -1,6 +1,8 @@
 /** Keeps up with a web configuration file, and with the certificates that it names. */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { IdentityHolder } from "../../lib/server-identity.ts";
 import { FileWatch, type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
+import type { BasicAuth } from "./basic-auth.ts";
 import type { WebConfiguration } from "./web-configuration.ts";
 
 /** Milliseconds between two looks at the files. */
@@ -12,6 +14,7 @@ export class WebIdentity {
   readonly #site: Site;
   #configuration: WebConfiguration | undefined;
   #watch: FileWatch | undefined;
+  #basicAuth: BasicAuth | undefined;
   #isStopped = false;
 
   constructor(path: string, site: Site) {
@@ -27,7 +30,7 @@ export class WebIdentity {
   /** @throws SetupError */
   async load(): Promise<void> {
     try {
-      this.#take(await this.#read());
+      await this.#take(await this.#read());
     } catch (error) {
       throw new SetupError(`could not load web configuration ${messageOf(error)}`);
     }
@@ -52,15 +55,22 @@ export class WebIdentity {
   stop(): void {
     this.#isStopped = true;
     this.#watch?.stop();
+    this.#basicAuth?.stop();
   }
 
-  /** Adds the headers that the file asks for. */
+  /** Adds the headers that the file asks for, and lets only its users in. */
   around(handler: HttpHandler): HttpHandler {
     return (request, response) => {
       for (const [name, value] of Object.entries(this.#configuration?.headers ?? {}))
         response.setHeader(name, value);
-      handler(request, response);
+      this.#admit(request, response, () => handler(request, response));
     };
+  }
+
+  #admit(request: IncomingMessage, response: ServerResponse, pass: () => void): void {
+    const users = this.#configuration?.users;
+    if (users === undefined || users.size === 0) pass();
+    else this.#basicAuth?.check(users, request, response, pass);
   }
 
   async #read(): Promise<WebConfiguration> {
@@ -68,7 +78,13 @@ export class WebIdentity {
     return readWebConfiguration(this.#path);
   }
 
-  #take(configuration: WebConfiguration): void {
+  async #take(configuration: WebConfiguration): Promise<void> {
+    if (configuration.users.size > 0 && this.#basicAuth === undefined) {
+      const { BasicAuth } = await import("./basic-auth.ts");
+      const { clock, metrics, log } = this.#site;
+      const onFailure = (reason: string): void => log.error(`could not check a password: ${reason}`);
+      this.#basicAuth = new BasicAuth({ clock, metrics, onFailure });
+    }
     this.#configuration = configuration;
     this.holder.current = configuration.identity;
   }
@@ -79,7 +95,7 @@ export class WebIdentity {
       const configuration = await this.#read();
       if ((configuration.identity === undefined) !== (before?.identity === undefined))
         throw new Error(`${this.#path}: encryption is switched on and off by a reload alone`);
-      this.#take(configuration);
+      await this.#take(configuration);
       this.#site.log.info(`web configuration ${this.#path} is in force for new connections`);
       if (String(configuration.files) !== String(before?.files)) await this.follow();
     } catch (error) {
