@@ -504,9 +504,27 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
+  test("is one script with its styles, which browsers fetch before they read the page", async () => {
+    const { headers } = await send("/");
+    assert.equal(headers.link, "<app.js>; rel=modulepreload");
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${server.portOf("console")}/`);
+    await page.waitForSelector(".tiles");
+    const paths: string[] = await page.evaluate(
+      "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)",
+    );
+    assert.deepEqual(
+      paths.filter((path) => /\.(js|css)$/.test(path)),
+      ["/app.js"],
+    );
+    const display = await page.evaluate("getComputedStyle(document.querySelector('.tiles')).display");
+    assert.equal(display, "grid");
+    await page.close();
+  });
+
   test("weighs less than 100 KB as it is sent", async () => {
     let octets = 0;
-    for (const path of ["/", "/app.js", "/app.css", "/favicon.svg"]) {
+    for (const path of ["/", "/app.js", "/favicon.svg"]) {
       const { status, headers } = await send(path, { headers: { "accept-encoding": "gzip" } });
       assert.equal(status, 200);
       octets += Number(headers["content-length"]);

@@ -19,6 +19,7 @@ const { metafile } = await build({
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
+  loader: { ".css": "text" },
   legalComments: "none",
   logLevel: "warning",
 });
@@ -27,8 +28,8 @@ for (const input of Object.keys(metafile.inputs)) {
   if (name !== undefined && !BUNDLED.includes(name))
     throw new Error(`the page has ${name} in it, whose licence is not among the notices: add it to BUNDLED`);
 }
-// The page's own settings for the compiler are of no use to anybody.
-rmSync(join(dist, "console", "page", "tsconfig.json"), { force: true });
+// The style sheet is in the script, and the page's own settings for the compiler are of no use to anybody.
+for (const file of ["app.css", "tsconfig.json"]) rmSync(join(dist, "console", "page", file), { force: true });
 for (const name of BUNDLED) {
   const folder = join(root, "node_modules", name);
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

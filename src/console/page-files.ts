@@ -11,6 +11,8 @@ import { SECURITY_HEADERS } from "./http/answer.ts";
 interface PageFile {
   readonly path: string;
   readonly type: string;
+  /** What browsers begin to fetch before they have read this file. */
+  readonly link?: string;
   read(): Promise<Uint8Array>;
 }
 
@@ -24,12 +26,8 @@ const FILES: readonly PageFile[] = [
   {
     path: "/",
     type: "text/html; charset=utf-8",
+    link: "<app.js>; rel=modulepreload",
     read: () => readFile(programFile("console/page/index.html")),
-  },
-  {
-    path: "/app.css",
-    type: "text/css; charset=utf-8",
-    read: () => readFile(programFile("console/page/app.css")),
   },
   { path: "/app.js", type: "text/javascript; charset=utf-8", read: readScript },
   {
@@ -54,6 +52,7 @@ export class PageFiles {
       "cache-control": "no-cache",
       etag: made.etag,
       vary: "accept-encoding",
+      ...(file.link !== undefined && { link: file.link }),
     };
     if (request.headers["if-none-match"] === made.etag) {
       response.writeHead(304, headers).end();
@@ -104,6 +103,7 @@ async function readScript(): Promise<Uint8Array> {
     target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
+    loader: { ".css": "text" },
     logLevel: "silent",
   });
   return outputFiles[0]?.contents ?? new Uint8Array(0);

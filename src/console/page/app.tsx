@@ -1,6 +1,7 @@
 /** The page of the console: its parts, and which of them is shown. */
 import { signal } from "@preact/signals";
 import { type ComponentType, render } from "preact";
+import sheet from "./app.css";
 import { connection, followNow, loadSession, now, PAUSE, session, signIn, signOut } from "./api.ts";
 import { CachePage } from "./cache.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
@@ -127,6 +128,11 @@ addEventListener("hashchange", () => {
   document.title = `${PAGES.find((each) => each.path === path.value)?.title ?? "Now"} – Portolan`;
   scrollTo(0, 0);
 });
+
+// A part of the script: another file to fetch would take as long as all else that the page does until it is shown.
+const styles = new CSSStyleSheet();
+styles.replaceSync(sheet);
+document.adoptedStyleSheets = [styles];
 
 const root = document.querySelector("#app");
 if (root !== null) render(<App />, root);
