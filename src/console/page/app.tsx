@@ -1,8 +1,8 @@
 /** The page of the console: its parts, and which of them is shown. */
 import { signal } from "@preact/signals";
 import { type ComponentType, render } from "preact";
-import sheet from "./app.css";
 import { connection, followNow, loadSession, now, PAUSE, session, signIn, signOut } from "./api.ts";
+import sheet from "./app.css";
 import { CachePage } from "./cache.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
 import { FleetPage } from "./fleet.tsx";
