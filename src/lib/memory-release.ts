@@ -5,6 +5,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { ProcessLibrary } from "./linux/libc.ts";
+import { residentMemory } from "./resident-memory.ts";
 
 export interface MemoryRelease {
   /**
@@ -19,7 +20,7 @@ export interface MemoryRelease {
   unreachable(): void;
   /** Gives back what is free of the C library's heap: a millisecond or two. */
   trim(): void;
-  /** Octets of the process that are in memory now. */
+  /** Octets in memory now that are not a part of a file. */
   resident(): number;
   /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
   all(): void;
@@ -42,7 +43,7 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
       trim?.(0);
     },
     trim: () => void trim?.(0),
-    resident: () => process.memoryUsage.rss(),
+    resident: () => residentMemory().own,
     all: () => {
       collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
       trim?.(0);
@@ -68,9 +69,24 @@ function isCollector(value: unknown): value is CollectGarbage {
 /** mallopt(3): from how many octets on memory is a mapping of its own, which goes back to the system when it is freed. */
 const M_MMAP_THRESHOLD = -3;
 const MAPPED_FROM = 1024 * 1024;
-/** madvise(2): what was in the pages is gone. */
-const MADV_DONTNEED = 4;
+/** MADV_DONTNEED of madvise(2): what was written to the pages is gone. */
+export const DONT_NEED = 4;
 const PAGE = 4096n;
+
+/** madvise(2) for whole pages of this process. */
+export type MemoryAdvice = (start: bigint, octets: bigint, advice: number) => number;
+
+/** @returns `undefined` where the system has no such call */
+export async function loadMemoryAdvice(): Promise<MemoryAdvice | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const { default: koffi } = await import("koffi");
+    return koffi.load(null).func("int madvise(uintptr_t, size_t, int)");
+  } catch {
+    // koffi is an optional dependency.
+    return undefined;
+  }
+}
 
 /**
  * Gives the pages of a buffer back to the system at once, whoever may still refer to it: from then on its octets are 0. For memory that is
@@ -78,23 +94,17 @@ const PAGE = 4096n;
  * @returns `undefined` where the system has no such call
  */
 export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) | undefined> {
-  if (process.platform !== "linux") return undefined;
-  try {
-    const { default: koffi } = await import("koffi");
-    const library = koffi.load(null);
-    const advise = library.func("int madvise(uintptr_t, size_t, int)");
-    keepMappings(library);
-    return (octets) => {
-      const start = BigInt(koffi.address(octets));
-      // Whole pages alone: what shares the first and the last one with the buffer is somebody else's.
-      const from = ((start + PAGE - 1n) / PAGE) * PAGE;
-      const end = ((start + BigInt(octets.length)) / PAGE) * PAGE;
-      if (end > from) advise(from, end - from, MADV_DONTNEED);
-    };
-  } catch {
-    // koffi is an optional dependency.
-    return undefined;
-  }
+  const advise = await loadMemoryAdvice();
+  if (advise === undefined) return undefined;
+  const { default: koffi } = await import("koffi");
+  keepMappings(koffi.load(null));
+  return (octets) => {
+    const start = BigInt(koffi.address(octets));
+    // Whole pages alone: what shares the first and the last one with the buffer is somebody else's.
+    const from = ((start + PAGE - 1n) / PAGE) * PAGE;
+    const end = ((start + BigInt(octets.length)) / PAGE) * PAGE;
+    if (end > from) advise(from, end - from, DONT_NEED);
+  };
 }
 
 /**
