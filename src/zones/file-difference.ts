@@ -18,8 +18,8 @@ import type { ZoneRecords } from "./zone-records.ts";
 
 /** As many records as are changed in some two milliseconds. */
 const MOST_RECORDS = 1_000;
-/** Nodes of a portion: about two milliseconds. */
-const PORTION = 2_000;
+/** Nodes of a portion: some tenths of a millisecond. */
+const PORTION = 500;
 /** Octets of an RRset that may grow here: not nearly as many as fit. */
 const MOST_RRSET_OCTETS = 32_768;
 

@@ -30,7 +30,8 @@ export class HashedNames {
 
   /** The numbers of all hashes, in the order of the hashes. */
   sorted(pause: () => Promise<void>): Promise<Int32Array<ArrayBuffer>> {
-    const numbers = Int32Array.from({ length: this.#count }, (_, index) => index);
+    const numbers = new Int32Array(this.#count);
+    for (let index = 0; index < numbers.length; index++) numbers[index] = index;
     const octets = this.#octets;
     const compare = (one: number, other: number): number =>
       octets.compare(

@@ -5,7 +5,7 @@
  * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
-import { copied, grown, type OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, grown, grownLength, type OctetHeap, trimmed } from "./octet-heap.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -22,8 +22,8 @@ const CHILDREN = 4;
 const FIELDS = 5;
 const HASH_PRIME = 0x01000193;
 const HASH_BASIS = 0x811c9dc5 | 0;
-/** Nodes of a portion: about a millisecond. */
-const PORTION = 20_000;
+/** Nodes of a portion: some tenths of a millisecond. */
+const PORTION = 4_000;
 /** Label lists of a name: at most 127 labels. */
 const path = new Int32Array(128);
 
@@ -212,9 +212,30 @@ export class NameTree {
     if (slots > this.#slots.length) this.#rehash(slots);
   }
 
-  /** Gives back what is not in use, where that is much. */
-  trim(): void {
-    this.#nodes = trimmed(this.#nodes, this.#used * FIELDS, int32);
+  /** Makes sure of {@link room} in portions, so that no new node has to move everything. Nobody may change the tree meanwhile. */
+  async makeRoom(nodes: number, pause: () => Promise<void>): Promise<void> {
+    const needed = (this.#used + nodes) * FIELDS;
+    if (needed > this.#nodes.length) {
+      const length = grownLength(this.#nodes, needed);
+      this.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause, length);
+    }
+    let slots = this.#slots.length;
+    while ((this.#count + nodes) * 4 > slots * 3) slots *= 2;
+    if (slots > this.#slots.length) this.#slots = await this.#slotsOf(slots, pause);
+  }
+
+  /** Gives back what is not in use, where that is much. Nobody may change the tree meanwhile. */
+  async trim(pause: () => Promise<void>): Promise<void> {
+    this.#nodes = await trimmed(this.#nodes, this.#used * FIELDS, int32, pause);
+  }
+
+  async #slotsOf(length: number, pause: () => Promise<void>): Promise<Int32Array> {
+    const slots = int32(length);
+    for (let node = APEX + 1; node < this.#used; node++) {
+      if (node % PORTION === 0) await pause();
+      if (this.exists(node)) enter(slots, this.#nodes, node);
+    }
+    return slots;
   }
 
   /** The same nodes under the same numbers. */
@@ -234,18 +255,8 @@ export class NameTree {
     copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);
     const slots = this.#slots.length;
     if (this.#count * 4 + this.#count / 2 > slots * 3) {
-      copy.#slots = int32(slots * 2);
-      for (let node = APEX + 1; node < this.#used; node++) {
-        if (node % PORTION === 0) await pause();
-        if (this.exists(node)) copy.#enter(node);
-      }
-    } else {
-      copy.#slots = int32(slots);
-      for (let at = 0; at < slots; at += PORTION) {
-        await pause();
-        copy.#slots.set(this.#slots.subarray(at, at + PORTION), at);
-      }
-    }
+      copy.#slots = await this.#slotsOf(slots * 2, pause);
+    } else copy.#slots = await copied(this.#slots, slots, int32, pause, slots);
     copy.#used = this.#used;
     copy.#count = this.#count;
     copy.#free = this.#free;
@@ -288,10 +299,7 @@ export class NameTree {
   }
 
   #enter(node: number): void {
-    const mask = this.#slots.length - 1;
-    let slot = spread(this.#nodes[node * FIELDS + HASH] as number) & mask;
-    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
-    this.#slots[slot] = node + 1;
+    enter(this.#slots, this.#nodes, node);
   }
 
   /** Closes the gap, so that probes need no marks of what was there. */
@@ -316,6 +324,13 @@ export class NameTree {
 }
 
 const FREED = -2;
+
+function enter(slots: Int32Array, nodes: Int32Array, node: number): void {
+  const mask = slots.length - 1;
+  let slot = spread(nodes[node * FIELDS + HASH] as number) & mask;
+  while (slots[slot] !== 0) slot = (slot + 1) & mask;
+  slots[slot] = node + 1;
+}
 
 /** The low bits vary least in the last step of the hash: fold the high ones in. */
 function spread(hash: number): number {

@@ -51,7 +51,7 @@ export class OctetHeap {
   /** As {@link clone}, in portions, and with room for an eighth more. */
   async copy(pause: () => Promise<void>): Promise<OctetHeap> {
     const copy = new OctetHeap(0);
-    copy.bytes = await copied(this.bytes, this.#used, (length) => new Uint8Array(length), pause);
+    copy.bytes = await copied(this.bytes, this.#used, uint8, pause);
     copy.#used = this.#used;
     copy.garbage = this.garbage;
     return copy;
@@ -62,17 +62,36 @@ export class OctetHeap {
     return this.bytes.length - this.#used;
   }
 
-  /** Gives back what is not in use, where that is much. */
-  trim(): void {
-    this.bytes = trimmed(this.bytes, this.#used, (length) => new Uint8Array(length));
+  /** Makes sure of {@link room} in portions, so that no allocation has to move everything. Nothing may be allocated meanwhile. */
+  async makeRoom(octets: number, pause: () => Promise<void>): Promise<void> {
+    if (this.room >= octets) return;
+    this.bytes = await copied(
+      this.bytes,
+      this.#used,
+      uint8,
+      pause,
+      grownLength(this.bytes, this.#used + octets),
+    );
+  }
+
+  /** Gives back what is not in use, where that is much. Nothing may be allocated meanwhile. */
+  async trim(pause: () => Promise<void>): Promise<void> {
+    this.bytes = await trimmed(this.bytes, this.#used, uint8, pause);
   }
 
   #grow(): void {
     // Half as much again: twice would leave half of a large zone's buffer unused.
-    const grown = new Uint8Array(Math.max(this.#used, this.bytes.length + (this.bytes.length >>> 1)));
+    const grown = new Uint8Array(grownLength(this.bytes, this.#used));
     grown.set(this.bytes);
     this.bytes = grown;
   }
+}
+
+const uint8 = (length: number): Uint8Array => new Uint8Array(length);
+
+/** Half as long again, or as long as is needed. */
+export function grownLength({ length }: { readonly length: number }, needed: number): number {
+  return Math.max(needed, length + (length >>> 1));
 }
 
 /** There is room for one more of whatever has its fields side by side. */
@@ -89,28 +108,28 @@ export function grown<T extends Int32Array | Uint32Array | Uint16Array | Uint8Ar
 }
 
 /** The array without what lies behind `used`, where that is more than an eighth. Some room stays, so that small changes move nothing. */
-export function trimmed<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
-  array: T,
-  used: number,
-  make: (length: number) => T,
-): T {
-  if (array.length - used <= used >>> 3) return array;
-  const smaller = make(used + (used >>> 6));
-  smaller.set(array.subarray(0, used));
-  return smaller;
-}
-
-/** Octets that are copied in some tenths of a millisecond. */
-const PORTION = 1024 * 1024;
-
-/** The first `used` fields in an array of its own, with room for an eighth more. Nobody may write to them meanwhile. */
-export async function copied<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+export async function trimmed<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,
   pause: () => Promise<void>,
 ): Promise<T> {
-  const copy = make(Math.max(LEAST_LENGTH, used + (used >>> 3)));
+  if (array.length - used <= used >>> 3) return array;
+  return await copied(array, used, make, pause, used + (used >>> 6));
+}
+
+/** Octets that are copied in some tenths of a millisecond: memory that is used for the first time is slow. */
+const PORTION = 512 * 1024;
+
+/** The first `used` fields in an array of its own, with room for an eighth more unless `length` says otherwise. Nobody may write to them meanwhile. */
+export async function copied<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+  array: T,
+  used: number,
+  make: (length: number) => T,
+  pause: () => Promise<void>,
+  length: number = Math.max(LEAST_LENGTH, used + (used >>> 3)),
+): Promise<T> {
+  const copy = make(length);
   const step = PORTION / array.BYTES_PER_ELEMENT;
   for (let at = 0; at < used; at += step) {
     if (at > 0) await pause();

@@ -122,7 +122,7 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
       if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");
       return receiver.finish(pause);
     }
-    await pause();
+    await receiver.pause(pause);
   }
   throw new TransferError("the transfer ended early");
 }
@@ -182,6 +182,10 @@ class ZoneReceiver {
         throw new TransferError("the primary has a newer serial, and no changes that lead to it");
       this.#expects = "nothing";
     } else if (message.answer.length === 0) throw new TransferError("a message without records");
+  }
+
+  pause(pause: () => Promise<void>): Promise<void> {
+    return this.#zone === undefined ? pause() : this.#zone.makeRoom(pause);
   }
 
   async finish(pause: () => Promise<void>): Promise<TransferredZone> {

@@ -1,11 +1,11 @@
 /** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
 import { stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../dns/name.ts";
 import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
 import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
+import { TurnShare } from "../lib/turn-share.ts";
 import { readFileDifference } from "./file-difference.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
@@ -15,6 +15,8 @@ import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 const MAX_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
 /** FAT keeps even seconds; all other file systems are finer. Milliseconds. */
 const COARSEST_TIMESTAMP = 2_000;
+/** Milliseconds of a turn. */
+const SHARE = 1;
 
 export class ZoneFileSource {
   readonly file: string;
@@ -56,7 +58,14 @@ export class ZoneFileSource {
    */
   async read(knownSerial?: number, former?: Zone): Promise<ReadZone | undefined> {
     return await this.#withFiles((files) =>
-      readZoneFile({ file: this.file, origin: this.origin, files, knownSerial, former }),
+      readZoneFile({
+        file: this.file,
+        origin: this.origin,
+        files,
+        knownSerial,
+        former,
+        pause: this.#pause(),
+      }),
     );
   }
 
@@ -65,8 +74,7 @@ export class ZoneFileSource {
    * @returns as {@link readFileDifference}, and "same" where the file has this serial
    */
   async compare(zone: Zone, knownSerial?: number): Promise<ZoneChange | "same" | undefined> {
-    const pause = () => nextImmediate<void>();
-    const options = { file: this.file, origin: this.origin, knownSerial, pause };
+    const options = { file: this.file, origin: this.origin, knownSerial, pause: this.#pause() };
     let isSame = true;
     const found = await this.#withFiles(async (files) => {
       const difference = await readFileDifference(zone, { ...options, files });
@@ -74,6 +82,10 @@ export class ZoneFileSource {
       return difference;
     });
     return isSame ? "same" : found;
+  }
+
+  #pause(): () => Promise<void> {
+    return new TurnShare(this.#clock, SHARE).rest;
   }
 
   /** @returns `undefined` where the file has the known serial */

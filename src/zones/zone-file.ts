@@ -64,7 +64,13 @@ export async function readZoneFile(options: ReadZoneFileOptions): Promise<ReadZo
   const zone = new Zone(origin);
   if (options.former !== undefined) zone.reserveAs(options.former);
   const sink = new ZoneFileSink(zone, options.knownSerial);
-  const faults = await readZoneText({ file, files: options.files, origin, sink, pause });
+  const faults = await readZoneText({
+    file,
+    files: options.files,
+    origin,
+    sink,
+    pause: () => zone.makeRoom(pause),
+  });
   if (!zone.hasSoa) {
     const reason = `file "${file}" has no SOA record for origin ${origin}`;
     faults.add({ file, line: 0, column: 0, reason, severity: "error" });

@@ -6,7 +6,7 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { copied, grown, OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, grown, grownLength, OctetHeap, trimmed } from "./octet-heap.ts";
 import { foldNames } from "./rdata-names.ts";
 
 export const NO_RRSET = -1;
@@ -24,6 +24,9 @@ const LENGTH_OCTETS = 2;
 const SMALL = 1024 * 1024;
 /** New nodes that a record may need; names with more new labels are rare. */
 const LABELS = 2;
+/** Records that are added between two pauses, and their octets; where there are more, something large has to be moved. */
+const COMING = 1_500;
+const COMING_OCTETS = 128 * 1024;
 
 const int32 = (length: number): Int32Array => new Int32Array(length);
 /** Fields of an RRset, side by side as those of a node. */
@@ -58,11 +61,22 @@ export class ZoneRecords {
     this.names = names;
   }
 
-  /** Gives back what is not in use, where that is much: growing leaves up to a third unused. */
-  trim(): void {
-    this.heap.trim();
-    this.names.trim();
-    this.#rrsets = trimmed(this.#rrsets, this.#used * FIELDS, int32);
+  /** Gives back what is not in use, where that is much: growing leaves up to a third unused. Nothing may change meanwhile. */
+  async trim(pause: () => Promise<void>): Promise<void> {
+    await this.heap.trim(pause);
+    await this.names.trim(pause);
+    this.#rrsets = await trimmed(this.#rrsets, this.#used * FIELDS, int32, pause);
+  }
+
+  /** Where all is large, makes room in portions for what is added between two pauses. Nothing may change meanwhile. */
+  async makeRoom(pause: () => Promise<void>): Promise<void> {
+    if (this.hasRoomFor(COMING, COMING_OCTETS)) return;
+    await this.heap.makeRoom(COMING_OCTETS, pause);
+    await this.names.makeRoom(COMING * LABELS, pause);
+    const needed = (this.#used + COMING) * FIELDS;
+    if (needed <= this.#rrsets.length) return;
+    const length = grownLength(this.#rrsets, needed);
+    this.#rrsets = await copied(this.#rrsets, this.#used * FIELDS, int32, pause, length);
   }
 
   /** Makes room for as much as others have. */

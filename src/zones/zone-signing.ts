@@ -9,7 +9,7 @@ import { canonicalData, formatRecord } from "../dns/resource-record.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { nodeCrypto } from "../lib/node-modules.ts";
 import { HashedNames } from "./hashed-names.ts";
-import { APEX } from "./name-tree.ts";
+import { APEX, NO_NODE } from "./name-tree.ts";
 import { ANY_TYPE, NodeOrder } from "./node-order.ts";
 import type { Zone } from "./zone.ts";
 import { rrsetRecords, soaRecord } from "./zone-transfer.ts";
@@ -37,11 +37,12 @@ const MADE_HERE: ReadonlySet<number> = new Set([
 ]);
 
 /** Names that are signed at one time: as many as keep the threads of libuv busy. */
-const TOGETHER = 16;
+const TOGETHER = 8;
 
-/** Names below delegations that are written in one turn, and names that are hashed: about two milliseconds. */
-const PLAIN = 200;
-const HASHES = 500;
+/** Names of a portion, of those that are looked at, written or hashed alone: some tenths of a millisecond. */
+const LOOKED_AT = 500;
+const PLAIN = 50;
+const HASHES = 50;
 
 /** @returns the lines of the signed zone, with their ends */
 export async function* signedZoneLines(zone: Zone, options: ZoneSigningOptions): AsyncGenerator<string> {
@@ -66,44 +67,53 @@ class ZoneSigning {
     const order = new NodeOrder(this.#zone.records, ANY_TYPE);
     await order.build(pause);
     const nodes = await this.#authoritative(order);
-    let batch: Promise<string>[] = [];
-    for (let index = 0; index < nodes.signed.length; index++) {
-      const node = nodes.signed[index] ?? APEX;
+    const { records } = this.#zone;
+    yield* inOrder(nodes.signed.length, pause, (index) => {
       const next = nodes.signed[(index + 1) % nodes.signed.length] ?? APEX;
-      batch.push(this.#nodeLines(node, this.#zone.records.nodeName(next)));
-      if (batch.length < TOGETHER) continue;
-      yield (await Promise.all(batch)).join("");
-      batch = [];
-    }
-    yield (await Promise.all(batch)).join("");
-    for (const [index, node] of nodes.others.entries()) {
+      return this.#nodeLines(nodes.signed[index] ?? APEX, records.nodeName(next));
+    });
+    for (let index = 0; index < nodes.others.length; index++) {
       if (index % PLAIN === PLAIN - 1) await pause();
-      yield this.#plainLines(node);
+      yield this.#plainLines(nodes.others[index] ?? APEX);
     }
     if (this.#options.nsec3) yield* this.#hashedLines(nodes.signed);
   }
 
   /** Nodes that this zone speaks for, and those below its delegations, both in canonical order. */
-  async #authoritative(order: NodeOrder): Promise<{ readonly signed: number[]; readonly others: number[] }> {
+  async #authoritative(
+    order: NodeOrder,
+  ): Promise<{ readonly signed: Int32Array; readonly others: Int32Array }> {
     const { records } = this.#zone;
-    const signed: number[] = [];
-    const others: number[] = [];
-    let cut: Name | undefined;
+    const signed = new Int32Array(order.count);
+    const others = new Int32Array(order.count);
+    let [signedCount, otherCount] = [0, 0];
+    let cut = NO_NODE;
     for (let index = 0; index < order.count; index++) {
-      if (index % 2_000 === 1_999) await this.#options.pause();
+      if (index % LOOKED_AT === LOOKED_AT - 1) await this.#options.pause();
       const node = order.at(index);
-      const name = records.nodeName(node);
       // What lies below a name follows directly behind it.
-      if (cut !== undefined && name.isBelow(cut)) others.push(node);
-      else if (this.#typesAt(node).length > 0) {
-        signed.push(node);
-        const isCut =
-          (node !== APEX && records.rrset(node, RecordType.NS) >= 0) ||
-          records.rrset(node, RecordType.DNAME) >= 0;
-        cut = isCut && node !== APEX ? name : undefined;
+      if (cut !== NO_NODE && this.#isBelow(node, cut)) others[otherCount++] = node;
+      else if (this.#hasOwnRecords(node)) {
+        signed[signedCount++] = node;
+        const isCut = records.rrset(node, RecordType.NS) >= 0 || records.rrset(node, RecordType.DNAME) >= 0;
+        cut = isCut && node !== APEX ? node : NO_NODE;
       }
     }
-    return { signed, others };
+    return { signed: signed.subarray(0, signedCount), others: others.subarray(0, otherCount) };
+  }
+
+  #isBelow(node: number, other: number): boolean {
+    const { names } = this.#zone.records;
+    let at = node;
+    while (at !== APEX && at !== other) at = names.parent(at);
+    return at === other;
+  }
+
+  #hasOwnRecords(node: number): boolean {
+    const { records } = this.#zone;
+    let rrset = records.first(node);
+    while (rrset >= 0 && MADE_HERE.has(records.type(rrset))) rrset = records.next(rrset);
+    return rrset >= 0;
   }
 
   #typesAt(node: number): number[] {
@@ -191,19 +201,15 @@ class ZoneSigning {
     );
   }
 
-  async *#hashedLines(signed: readonly number[]): AsyncGenerator<string> {
+  async *#hashedLines(signed: Int32Array): AsyncGenerator<string> {
     const { pause } = this.#options;
     const names = await this.#hashedNames(signed);
     const order = await names.sorted(pause);
-    let batch: Promise<string>[] = [];
-    for (const [index, number] of order.entries()) {
+    yield* inOrder(order.length, pause, (index) => {
+      const number = order[index] ?? 0;
       const next = order[(index + 1) % order.length] ?? number;
-      batch.push(this.#hashLines(names.hash(number), names.hash(next), names.node(number)));
-      if (batch.length < TOGETHER) continue;
-      yield (await Promise.all(batch)).join("");
-      batch = [];
-    }
-    yield (await Promise.all(batch)).join("");
+      return this.#hashLines(names.hash(number), names.hash(next), names.node(number));
+    });
   }
 
   async #hashLines(hash: Uint8Array, nextHash: Uint8Array, node: number): Promise<string> {
@@ -222,13 +228,14 @@ class ZoneSigning {
   }
 
   /** The names that are signed, and those without records that have such names below them (RFC 5155 section 7.1). */
-  async #hashedNames(signed: readonly number[]): Promise<HashedNames> {
+  async #hashedNames(signed: Int32Array): Promise<HashedNames> {
     const { records } = this.#zone;
     const { pause } = this.#options;
     const hashed = new HashedNames(signed.length + (signed.length >>> 3));
     const isKnown = new Uint8Array(records.names.limit);
     for (const node of signed) isKnown[node] = 1;
-    for (const [index, node] of signed.entries()) {
+    for (let index = 0; index < signed.length; index++) {
+      const node = signed[index] ?? APEX;
       if (index % HASHES === HASHES - 1) await pause();
       hashed.add(records.nodeName(node), node);
       for (let parent = node; parent !== APEX; ) {
@@ -239,6 +246,27 @@ class ZoneSigning {
       }
     }
     return hashed;
+  }
+}
+
+/** Makes some texts at one time, and gives them out in their order. */
+async function* inOrder(
+  count: number,
+  pause: () => Promise<void>,
+  make: (index: number) => Promise<string>,
+): AsyncGenerator<string> {
+  const texts: Promise<string>[] = [];
+  for (let index = 0; index < count + TOGETHER; index++) {
+    if (index < count) {
+      const text = make(index);
+      // Whoever takes it hears of a fault; after the first one, nobody takes the others.
+      text.catch(() => undefined);
+      texts.push(text);
+    }
+    if (index < TOGETHER) continue;
+    const text = await texts.shift();
+    if (text !== undefined) yield text;
+    await pause();
   }
 }
 

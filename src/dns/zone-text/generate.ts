@@ -2,6 +2,7 @@
  * `$GENERATE START-STOP[/STEP] LHS [TTL] [CLASS] TYPE RHS`, as BIND has it: a line for each number, in which `$` stands for the number and
  * `${OFFSET[,WIDTH[,BASE]]}` for another form of it. `\$` is a dollar sign.
  */
+import type { EntryScanner } from "./entry-scanner.ts";
 
 export interface GenerateRange {
   readonly start: number;
@@ -11,6 +12,12 @@ export interface GenerateRange {
 
 /** More lines than that are a slip of the pen: CoreDNS stops at the same number. */
 const MAX_LINES = 65_536;
+/** Characters of a line. BIND allows 2,048. */
+const MAX_LINE = 16_384;
+/** Octets of lines that are made at one time. */
+const CHUNK_OCTETS = 16_384;
+/** An entry that goes on for longer than that has a parenthesis that is never closed. */
+const MAX_ENTRY_OCTETS = 1024 * 1024;
 
 /** @returns what is wrong with it, for text that is no range */
 export function parseRange(text: string): GenerateRange | string {
@@ -61,6 +68,37 @@ export function compileTemplate(template: string): ((value: number) => string) |
     for (const part of parts) text += typeof part === "string" ? part : formatNumber(value, part);
     return text;
   };
+}
+
+/** The lines of a `$GENERATE`, made as they are read. */
+export class GeneratedLines {
+  readonly #template: (value: number) => string;
+  readonly #range: GenerateRange;
+  #value: number;
+
+  constructor(template: (value: number) => string, range: GenerateRange) {
+    this.#template = template;
+    this.#range = range;
+    this.#value = range.start;
+  }
+
+  get isTooLong(): boolean {
+    return this.#template(this.#range.stop).length > MAX_LINE;
+  }
+
+  /** Gives more to a scanner that has read what there was, and tells it where the lines end. */
+  refill(scanner: EntryScanner): void {
+    const { stop, step } = this.#range;
+    let text = "";
+    for (; this.#value <= stop && text.length < CHUNK_OCTETS; this.#value += step)
+      text += `${this.#template(this.#value)}\n`;
+    const kept = scanner.bytes.subarray(scanner.at, scanner.limit);
+    scanner.bytes = Buffer.concat([kept, Buffer.from(text, "latin1")]);
+    scanner.limit = scanner.bytes.length;
+    scanner.lineStart -= scanner.at;
+    scanner.at = 0;
+    scanner.final = this.#value > stop || kept.length > MAX_ENTRY_OCTETS;
+  }
 }
 
 export class GenerateProblem {

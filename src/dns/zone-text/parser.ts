@@ -7,7 +7,7 @@ import { octetAt, readU32 } from "../octets.ts";
 import { RecordType, recordTypeName } from "../type-names.ts";
 import { EntryScanner, Scan } from "./entry-scanner.ts";
 import type { ZoneTextFaults } from "./fault.ts";
-import { compileTemplate, GenerateProblem, parseRange } from "./generate.ts";
+import { compileTemplate, GeneratedLines, GenerateProblem, parseRange } from "./generate.ts";
 import { RdataWriter, tokenText } from "./rdata-writer.ts";
 import {
   CLASS_BIT,
@@ -42,6 +42,9 @@ export interface ZoneTextSink {
   record(record: ZoneTextRecord): string | undefined;
 }
 
+/** Octets that take as long as an entry of their own. */
+const OCTETS_OF_ENTRY = 256;
+
 /** A file, or the lines of a `$GENERATE`, while it is being read. */
 export class ZoneTextFrame {
   readonly file: string;
@@ -50,17 +53,20 @@ export class ZoneTextFrame {
   ttl: number;
   /** Where faults are, for text that stands in no file. */
   readonly place: { readonly line: number; readonly column: number } | undefined;
+  readonly generated: GeneratedLines | undefined;
 
   constructor(
     file: string,
     origin: Uint8Array,
     ttl: number,
     place?: { readonly line: number; readonly column: number },
+    generated?: GeneratedLines,
   ) {
     this.file = file;
     this.origin = origin;
     this.ttl = ttl;
     this.place = place;
+    this.generated = generated;
   }
 }
 
@@ -138,11 +144,16 @@ export class ZoneTextParser implements ZoneTextRecord {
 
   /** Reads up to `entries` entries. */
   step(entries: number): StepResult {
-    for (let left = entries; left > 0; left--) {
+    for (let left = entries; left > 0; ) {
       const frame = this.#frame;
       const { scanner } = frame;
       const found = scanner.next();
-      if (found === Scan.MORE) return Step.MORE;
+      if (found === Scan.MORE) {
+        if (frame.generated === undefined) return Step.MORE;
+        frame.generated.refill(scanner);
+        continue;
+      }
+      left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
         this.#frames.pop();
         // `$TTL` and `$ORIGIN` of an included file end with it.
@@ -323,12 +334,11 @@ export class ZoneTextParser implements ZoneTextRecord {
     const text = latin1(scanner.bytes, scanner.starts[2] as number, (scanner.ends[last] as number) + closing);
     const template = compileTemplate(text);
     if (template instanceof GenerateProblem) return this.fault(2, template.reason);
-    const lines: string[] = [];
-    for (let value = range.start; value <= range.stop; value += range.step) lines.push(template(value));
+    const lines = new GeneratedLines(template, range);
+    if (lines.isTooLong) return this.fault(2, "the lines of $GENERATE are too long");
     const place = { line: scanner.lines[0] as number, column: scanner.columns[0] as number };
-    const generated = new ZoneTextFrame(frame.file, frame.origin, frame.ttl, place);
-    generated.scanner.bytes = Buffer.from(`${lines.join("\n")}\n`, "latin1");
-    generated.scanner.limit = generated.scanner.bytes.length;
+    const generated = new ZoneTextFrame(frame.file, frame.origin, frame.ttl, place, lines);
+    lines.refill(generated.scanner);
     this.#frames.push(generated);
   }
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { KeyPair, Name } from "../../dns/index.ts";
+import { TurnShare } from "../../lib/turn-share.ts";
 import {
   formatGoDuration,
   type PluginInstance,
@@ -24,6 +24,8 @@ const AFTER_JITTER = 5 * DAY;
 
 /** Milliseconds between two looks at the files. */
 const INTERVAL = 60_000;
+/** Milliseconds of a turn. */
+const SHARE = 1;
 
 interface SignedZone {
   readonly apex: Name;
@@ -144,7 +146,7 @@ export class ZoneFileSigning implements PluginInstance {
       inception: now - this.#before,
       expiration: now + this.#after,
       nsec3,
-      pause: () => this.#pause(),
+      pause: new TurnShare(this.#site.clock, SHARE).rest,
     });
     await replaceFile(
       target,
@@ -158,10 +160,6 @@ export class ZoneFileSigning implements PluginInstance {
       if (this.#isStopped) throw new Error("the server stops");
       yield line;
     }
-  }
-
-  async #pause(): Promise<void> {
-    await nextImmediate();
   }
 
   /** Once, until the reason changes: the signed file as it was stays. */
