@@ -5,7 +5,7 @@
  * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
-import { copied, grown, grownLength, type OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, discard, grown, grownLength, moved, type OctetHeap, trimmed } from "./octet-heap.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -22,8 +22,8 @@ const CHILDREN = 4;
 const FIELDS = 5;
 const HASH_PRIME = 0x01000193;
 const HASH_BASIS = 0x811c9dc5 | 0;
-/** Nodes of a portion: some tenths of a millisecond. */
-const PORTION = 4_000;
+/** Nodes of a portion: some tenths of a millisecond, as each may touch a page of its own. */
+const PORTION = 500;
 /** Label lists of a name: at most 127 labels. */
 const path = new Int32Array(128);
 
@@ -217,11 +217,14 @@ export class NameTree {
     const needed = (this.#used + nodes) * FIELDS;
     if (needed > this.#nodes.length) {
       const length = grownLength(this.#nodes, needed);
-      this.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause, length);
+      this.#nodes = await moved(this.#nodes, this.#used * FIELDS, int32, pause, length);
     }
     let slots = this.#slots.length;
     while ((this.#count + nodes) * 4 > slots * 3) slots *= 2;
-    if (slots > this.#slots.length) this.#slots = await this.#slotsOf(slots, pause);
+    if (slots === this.#slots.length) return;
+    const former = this.#slots;
+    this.#slots = await this.#slotsOf(slots, pause);
+    discard(former);
   }
 
   /** Gives back what is not in use, where that is much. Nobody may change the tree meanwhile. */

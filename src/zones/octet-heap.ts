@@ -65,7 +65,7 @@ export class OctetHeap {
   /** Makes sure of {@link room} in portions, so that no allocation has to move everything. Nothing may be allocated meanwhile. */
   async makeRoom(octets: number, pause: () => Promise<void>): Promise<void> {
     if (this.room >= octets) return;
-    this.bytes = await copied(
+    this.bytes = await moved(
       this.bytes,
       this.#used,
       uint8,
@@ -115,11 +115,29 @@ export async function trimmed<T extends Int32Array | Uint32Array | Uint16Array |
   pause: () => Promise<void>,
 ): Promise<T> {
   if (array.length - used <= used >>> 3) return array;
-  return await copied(array, used, make, pause, used + (used >>> 6));
+  return await moved(array, used, make, pause, used + (used >>> 6));
 }
 
 /** Octets that are copied in some tenths of a millisecond: memory that is used for the first time is slow. */
 const PORTION = 512 * 1024;
+
+/** Frees the memory of an array that nobody refers to any more at once: V8 by itself takes its time. */
+export function discard({ buffer }: Int32Array | Uint32Array | Uint16Array | Uint8Array): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+}
+
+/** As {@link copied}, in place of an array that nobody refers to any more. */
+export async function moved<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+  array: T,
+  used: number,
+  make: (length: number) => T,
+  pause: () => Promise<void>,
+  length: number,
+): Promise<T> {
+  const copy = await copied(array, used, make, pause, length);
+  discard(array);
+  return copy;
+}
 
 /** The first `used` fields in an array of its own, with room for an eighth more unless `length` says otherwise. Nobody may write to them meanwhile. */
 export async function copied<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(

@@ -158,6 +158,33 @@ test("what gave back its spare memory grows again, however little it holds", asy
   }
 });
 
+test("what grows in portions is as what grows at once", async () => {
+  const [first, second] = [new ZoneRecords(apex), new ZoneRecords(apex)];
+  let pauses = 0;
+  const pause = async (): Promise<void> => void pauses++;
+  for (let index = 0; index < 60_000; index++) {
+    if (index % 100 === 0) {
+      await second.makeRoom(pause);
+      assert.ok(second.size < 1024 * 1024 || second.hasRoomFor(100, 10_000));
+    }
+    const { wire } = Name.parse(`name-${index}.m${index % 7}.example.org.`);
+    const data = Uint8Array.of(1, 2, index >> 8, index & 255);
+    for (const records of [first, second])
+      assert.equal(records.add(wire, wire.length, 1, 60, data, 4), Added.NEW);
+  }
+  await second.trim(pause);
+  assert.ok(pauses > 10);
+  assert.deepEqual([second.recordCount, second.names.count], [first.recordCount, first.names.count]);
+  for (let node = APEX; node < first.names.limit; node++) {
+    const name = first.nodeName(node);
+    const other = second.nodeFor(name.wire, name.wire.length, false);
+    assert.deepEqual(
+      [...rrsetRecords(second, name, second.first(other))],
+      [...rrsetRecords(first, name, first.first(node))],
+    );
+  }
+});
+
 test("where room was made before, everything is as it is without, and nothing grows", () => {
   const fill = (records: ZoneRecords): void => {
     for (let index = 0; index < 2_000; index++) {

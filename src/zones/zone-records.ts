@@ -6,7 +6,7 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { copied, grown, grownLength, OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, grown, grownLength, moved, OctetHeap, trimmed } from "./octet-heap.ts";
 import { foldNames } from "./rdata-names.ts";
 
 export const NO_RRSET = -1;
@@ -76,7 +76,7 @@ export class ZoneRecords {
     const needed = (this.#used + COMING) * FIELDS;
     if (needed <= this.#rrsets.length) return;
     const length = grownLength(this.#rrsets, needed);
-    this.#rrsets = await copied(this.#rrsets, this.#used * FIELDS, int32, pause, length);
+    this.#rrsets = await moved(this.#rrsets, this.#used * FIELDS, int32, pause, length);
   }
 
   /** Makes room for as much as others have. */

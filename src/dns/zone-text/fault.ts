@@ -18,7 +18,7 @@ export function formatZoneTextFault({ file, line, column, reason, severity }: Zo
   return `${place}: ${severity === "warning" ? "warning: " : ""}${reason}`;
 }
 
-/** Faults of one reading. What comes after the first hundred is only counted: a file of another kind is all faults. */
+/** Faults of one reading. What comes after the first hundred is only counted: a file of another kind is all faults. An error takes the place of a warning. */
 export class ZoneTextFaults {
   readonly #kept: ZoneTextFault[] = [];
   #errors = 0;
@@ -27,7 +27,13 @@ export class ZoneTextFaults {
   add(fault: ZoneTextFault): void {
     if (fault.severity === "error") this.#errors++;
     else this.#warnings++;
-    if (this.#kept.length < MAX_KEPT) this.#kept.push(fault);
+    if (this.#kept.length === MAX_KEPT) {
+      if (fault.severity === "warning") return;
+      const warning = this.#kept.findLastIndex(({ severity }) => severity === "warning");
+      if (warning < 0) return;
+      this.#kept.splice(warning, 1);
+    }
+    this.#kept.push(fault);
   }
 
   get list(): readonly ZoneTextFault[] {

@@ -4,7 +4,7 @@ import { suite, test } from "node:test";
 import fc from "fast-check";
 import { Name } from "../name.ts";
 import { formatRecord } from "../resource-record.ts";
-import { formatZoneTextFault } from "./fault.ts";
+import { formatZoneTextFault, ZoneTextFaults } from "./fault.ts";
 import { parseZoneText, readZoneText, type ZoneTextFiles } from "./read.ts";
 
 const origin = Name.parse("example.org.");
@@ -108,6 +108,20 @@ suite("faults", () => {
   test("no more than a hundred are kept", () => {
     assert.equal(faults("x\n".repeat(5_000)).length, 100);
   });
+
+  test("an error takes the place of a warning", () => {
+    const found = new ZoneTextFaults();
+    const place = { file: "db", line: 1, column: 1 };
+    for (let count = 0; count < 500; count++) found.add({ ...place, reason: "w", severity: "warning" });
+    for (const reason of ["e", "f"]) found.add({ ...place, reason, severity: "error" });
+    assert.equal(found.list.length, 100);
+    assert.deepEqual(
+      found.list.slice(-2).map(({ reason }) => reason),
+      ["e", "f"],
+    );
+    for (let count = 0; count < 500; count++) found.add({ ...place, reason: "g", severity: "error" });
+    assert.deepEqual([found.list.length, found.errors, found.warnings], [100, 502, 500]);
+  });
 });
 
 /** Files in memory that are read a few octets at a time. */
@@ -162,6 +176,31 @@ test("what is read in pieces of any size is the same, includes among it", async 
     "db:7:10: failed to open none: no none",
   ]);
   for (const portion of [1, 2, 3, 7, 16]) assert.deepEqual(await readAll(texts, portion), whole);
+});
+
+test("a large range is read in portions, and its lines may not be as long as they like", async () => {
+  const long = "x".repeat(200);
+  const texts = {
+    db: `$GENERATE 0-65535 h$ 1 TXT ${long}\nz 1 A 192.0.2.9\n`,
+  };
+  let [pauses, most, records, atPause] = [0, 0, 0, 0];
+  const sink = {
+    record: () => {
+      records++;
+      return undefined;
+    },
+  };
+  const pause = async (): Promise<void> => {
+    pauses++;
+    most = Math.max(most, records - atPause);
+    atPause = records;
+  };
+  const found = await readZoneText({ file: "db", files: filesOf(texts, 100), origin, sink, pause });
+  assert.equal(records, 65_537);
+  assert.ok(pauses > 500 && most <= 100, `${pauses} pauses, ${most} records`);
+  assert.deepEqual(found.list, []);
+  const endless = `$GENERATE 0-65535 h ${"${0,999,d}".repeat(20)} 1 A 192.0.2.1\n`;
+  assert.deepEqual(await readAll({ db: endless }, 1_000), ["db:1:21: the lines of $GENERATE are too long"]);
 });
 
 test("any octets are read to their end", () => {

@@ -27,6 +27,7 @@ export class FileZones implements PluginInstance {
   readonly #site: Site;
   readonly #zones: readonly FileZone[];
   readonly #updates: ZoneUpdates;
+  #isReload = false;
 
   constructor(lines: readonly FileConfig[], site: Site) {
     const settings = joinLines(lines);
@@ -58,6 +59,7 @@ export class FileZones implements PluginInstance {
   }
 
   inherit(predecessors: readonly PlacedPlugin[]): void {
+    this.#isReload = true;
     for (const former of ZONE_UPDATES.among(predecessors)) this.#updates.inherit(former);
   }
 
@@ -88,8 +90,9 @@ export class FileZones implements PluginInstance {
     for (const zone of this.#zones) zone.watch();
   }
 
-  /** Reading a large zone leaves much behind, and nobody is served yet: the time for it is now. */
+  /** Reading a large zone leaves much behind. At the start nobody is served yet, so the time for it is now; in a reload it would keep queries waiting. */
   async #giveBackMemory(): Promise<void> {
+    if (this.#isReload) return;
     const records = this.#zones.reduce((sum, { served }) => sum + (served.zone?.recordCount ?? 0), 0);
     if (records >= MANY_RECORDS) (await loadMemoryRelease()).all();
   }
