@@ -241,18 +241,7 @@ export class NameTree {
     return slots;
   }
 
-  /** The same nodes under the same numbers. */
-  clone(heap: OctetHeap): NameTree {
-    const copy = new NameTree(heap);
-    copy.#nodes = this.#nodes.slice();
-    copy.#slots = this.#slots.slice();
-    copy.#used = this.#used;
-    copy.#count = this.#count;
-    copy.#free = this.#free;
-    return copy;
-  }
-
-  /** As {@link clone}, in portions, and with room for an eighth more. */
+  /** The same nodes under the same numbers, and room for an eighth more. In portions. */
   async copy(heap: OctetHeap, pause: () => Promise<void>): Promise<NameTree> {
     const copy = new NameTree(heap);
     copy.#nodes = await copied(this.#nodes, this.#used * FIELDS, int32, pause);

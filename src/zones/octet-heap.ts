@@ -39,16 +39,7 @@ export class OctetHeap {
     this.bytes = larger;
   }
 
-  /** A heap of its own with the same octets at the same places. */
-  clone(): OctetHeap {
-    const copy = new OctetHeap(0);
-    copy.bytes = this.bytes.slice();
-    copy.#used = this.#used;
-    copy.garbage = this.garbage;
-    return copy;
-  }
-
-  /** As {@link clone}, in portions, and with room for an eighth more. */
+  /** A heap of its own with the same octets at the same places, and room for an eighth more. In portions. */
   async copy(pause: () => Promise<void>): Promise<OctetHeap> {
     const copy = new OctetHeap(0);
     copy.bytes = await copied(this.bytes, this.#used, uint8, pause);

@@ -90,18 +90,7 @@ export class ZoneRecords {
     this.#rrsets = larger;
   }
 
-  /** The same records in memory of their own. */
-  clone(): ZoneRecords {
-    const heap = this.heap.clone();
-    const copy = new ZoneRecords(this.apex, heap, this.names.clone(heap));
-    copy.#rrsets = this.#rrsets.slice();
-    copy.#used = this.#used;
-    copy.#free = this.#free;
-    copy.#recordCount = this.#recordCount;
-    return copy;
-  }
-
-  /** As {@link clone}, in portions, and with room for more. */
+  /** The same records in memory of their own, and room for more. In portions; nothing may change meanwhile. */
   async copy(pause: () => Promise<void>): Promise<ZoneRecords> {
     const heap = await this.heap.copy(pause);
     const copy = new ZoneRecords(this.apex, heap, await this.names.copy(heap, pause));

@@ -38,12 +38,7 @@ export class Zone {
     this.nsec3 = new NodeOrder(this.hashed, RecordType.NSEC3);
   }
 
-  /** The same zone in memory of its own, to be put into {@link order} once it was changed. */
-  clone(): Zone {
-    return new Zone(this.apex, this.records.clone(), this.hashed.clone());
-  }
-
-  /** As {@link clone}, in portions, and with room for more. What nothing refers to any more is left out where that is much. */
+  /** The same zone in memory of its own, with room for more, to be put into {@link order} once it was changed. In portions. What nothing refers to any more is left out where that is much. */
   async copy(pause: () => Promise<void>): Promise<Zone> {
     this.readers++;
     try {
