@@ -11,12 +11,14 @@ import {
   writeClusterFiles,
   writeQueryFiles,
 } from "./material.ts";
+import { median } from "./numbers/statistics.ts";
 import type { BenchmarkOptions } from "./options.ts";
-import type { AtRestSample, Configuration, Failure, Results, Sample } from "./results.ts";
+import type { AtRestSample, Configuration, Failure, PairSample, Results, Sample } from "./results.ts";
 import { measureAtRest } from "./run/at-rest.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
 import { moveToLoadCore } from "./run/cores.ts";
 import { measure } from "./run/measure.ts";
+import { measurePair } from "./run/measure-pair.ts";
 import type { RunningServer } from "./run/running-server.ts";
 import { startUpstream } from "./run/upstream.ts";
 import { DNSMASQ } from "./servers/dnsmasq.ts";
@@ -90,6 +92,7 @@ export async function runBenchmark(
     missingServers: missing,
     workloads: workloads.map(({ name, title, about }) => ({ name, title, about })),
     samples: run.samples,
+    pairs: run.pairs,
     atRest: run.atRest,
     failures: run.failures,
     configurations: [...run.configurations.values()],
@@ -109,6 +112,7 @@ interface RunContext extends BenchmarkOptions {
 
 class Run {
   readonly samples: Sample[] = [];
+  readonly pairs: PairSample[] = [];
   readonly atRest: AtRestSample[] = [];
   readonly failures: Failure[] = [];
   /** By workload and server. */
@@ -143,15 +147,57 @@ class Run {
       const first = (round - 1) % Math.max(1, kinds.length);
       for (const kind of [...kinds.slice(first), ...kinds.slice(0, first)])
         await this.#measure(round, workload, kind);
+      if (workload.beside !== undefined && kinds.includes(PORTOLAN)) await this.#measurePair(round, workload);
+    }
+  }
+
+  async #measurePair(round: number, workload: Workload): Promise<void> {
+    const queries = this.#queries.get(workload);
+    const beside = WORKLOADS.find(({ name }) => name === workload.beside);
+    if (queries === undefined || beside === undefined) return;
+    const { progress } = this.#context;
+    const deployments = [
+      await this.#deployment(workload, "server"),
+      await this.#deployment(beside, "server-beside"),
+    ] as const;
+    const line = `round ${round}  ${workload.name} beside ${beside.name}`;
+    try {
+      const sample = await measurePair({ ...this.#context, round, workload, beside, deployments, queries });
+      this.pairs.push(sample);
+      progress.say(`${line}: ${median(sample.ratios).toFixed(3)} × CPU/query`);
+    } catch (error) {
+      this.#noteFailure(round, workload, PORTOLAN, line, error);
     }
   }
 
   async #measure(round: number, workload: Workload, kind: ServerKind): Promise<void> {
-    const { folder, upstream, cluster, progress } = this.#context;
+    const { progress } = this.#context;
     const queries = this.#queries.get(workload);
     if (queries === undefined) return;
-    const deployment: Deployment = {
-      folder: join(folder, "server"),
+    const deployment = await this.#deployment(workload, "server");
+    this.#noteConfiguration(workload, kind, deployment);
+    const line = `${++this.#done}/${this.steps}  round ${round}`;
+    try {
+      const sample = await measure({ ...this.#context, round, kind, workload, deployment, queries });
+      this.samples.push(sample);
+      progress.say(`${line}  ${describeSample(sample)}`);
+    } catch (error) {
+      this.#noteFailure(round, workload, kind, `${line}  ${workload.name}  ${kind.name}`, error);
+    }
+  }
+
+  /** A wrong answer ends the run. A server that dies has no figures here; the others have. */
+  #noteFailure(round: number, workload: Workload, kind: ServerKind, line: string, error: unknown): void {
+    if (error instanceof WrongAnswer) throw error;
+    const reason = anonymous(error instanceof Error ? error.message : String(error), this.#context);
+    this.failures.push({ round, workload: workload.name, server: kind.name, reason });
+    this.#context.progress.say(`${line}: FAILED\n${reason}`);
+  }
+
+  async #deployment(workload: Workload, name: string): Promise<Deployment> {
+    const { folder, upstream, cluster } = this.#context;
+    return {
+      folder: join(folder, name),
       port: await freePort(),
       metricsPort: await freePort(),
       upstreamPort: upstream.port,
@@ -161,19 +207,6 @@ class Run {
       cluster,
       encrypted: await this.#encryptedListener(workload),
     };
-    this.#noteConfiguration(workload, kind, deployment);
-    const line = `${++this.#done}/${this.steps}  round ${round}`;
-    try {
-      const sample = await measure({ ...this.#context, round, kind, workload, deployment, queries });
-      this.samples.push(sample);
-      progress.say(`${line}  ${describeSample(sample)}`);
-    } catch (error) {
-      // A wrong answer ends the run. A server that dies has no figures here; the others have.
-      if (error instanceof WrongAnswer) throw error;
-      const reason = anonymous(error instanceof Error ? error.message : String(error), this.#context);
-      this.failures.push({ round, workload: workload.name, server: kind.name, reason });
-      progress.say(`${line}  ${workload.name}  ${kind.name}: FAILED\n${reason}`);
-    }
   }
 
   async #encryptedListener(workload: Workload): Promise<Deployment["encrypted"]> {

@@ -25,6 +25,16 @@ export interface Sample {
   readonly doubts: readonly string[];
 }
 
+/** Two servers side by side in one round, one without the directives of the workload: the load goes to them in turns. */
+export interface PairSample {
+  readonly round: number;
+  readonly workload: string;
+  /** The workload of the one without. */
+  readonly beside: string;
+  /** CPU time an answer, to that of the one without, of each two turns in a row. */
+  readonly ratios: readonly number[];
+}
+
 /** The same server asked at half of what it had answered just before. */
 export interface OpenLoopSample {
   /** Queries a second. */
@@ -56,6 +66,8 @@ export interface Results {
   readonly missingServers: readonly { readonly name: string; readonly reason: string }[];
   readonly workloads: readonly { readonly name: string; readonly title: string; readonly about: string }[];
   readonly samples: readonly Sample[];
+  /** Absent in results from before there were any. */
+  readonly pairs?: readonly PairSample[];
   readonly atRest: readonly AtRestSample[];
   readonly failures: readonly Failure[];
   /** Measured by itself, perhaps another day: `--cluster`. */

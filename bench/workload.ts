@@ -10,6 +10,8 @@ export interface Workload {
   readonly cacheEntries: number;
   /** Lines for the Corefile of servers that have one, in front of the cache; other servers answer the same queries as they are. */
   readonly directives?: readonly string[];
+  /** A workload that differs in {@link directives} alone: servers for both run side by side, as its cost is less than what comes and goes. */
+  readonly beside?: string;
   /** Whether the upstream works during the measurement: it needs some of the load generator's core then. */
   readonly usesUpstream: boolean;
   /** Whether a name that comes again would change what is measured. */

@@ -38,6 +38,7 @@ export const WORKLOADS: readonly Workload[] = [
     load: "udp",
     hasFloor: true,
     directives: ["console 127.0.0.1:18184"],
+    beside: "cached-1k",
   },
   ...shapingWorkloads(cached1k),
   clusterNames(),

@@ -3,7 +3,15 @@ import type { Spread } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 import { clusterSection } from "./cluster.ts";
 import { memorySection } from "./memory.ts";
-import { cpuMicroseconds, type Figure, figureAt, queriesPerSecond, samplesAt, serversOf } from "./summary.ts";
+import {
+  cpuMicroseconds,
+  type Figure,
+  figureAt,
+  pairRatio,
+  queriesPerSecond,
+  samplesAt,
+  serversOf,
+} from "./summary.ts";
 import { judge } from "./targets.ts";
 import { zoneSection } from "./zones.ts";
 
@@ -58,7 +66,20 @@ function workloadSection(
 | server | queries/s | CPU µs/query | core busy | p50 | p99 | p99.9 | lost | RSS MB |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 ${rows.join("\n")}
-${doubtList(results, name)}`;
+${pairLine(results, name)}${doubtList(results, name)}`;
+}
+
+/** What a directive costs, from servers with and without it that ran side by side. */
+function pairLine(results: Results, name: string): string {
+  const ratio = pairRatio(results, name);
+  const pairs = results.pairs?.filter(({ workload }) => workload === name) ?? [];
+  const [first] = pairs;
+  if (ratio === undefined || first === undefined) return "";
+  const turns = pairs.reduce((sum, { ratios }) => sum + ratios.length, 0);
+  return `
+Portolan beside another one under \`${first.beside}\`, with the load going to them in turns of a second: ${spreadText(ratio, 3)} × its CPU a
+query, the median of ${turns} pairs of turns.
+`;
 }
 
 function serverRow(results: Results, workload: string, server: string): string {
@@ -100,7 +121,7 @@ function targetTable(results: Results): string {
 
 /** Ratios, and times of a few milliseconds, are told apart by more than whole numbers. */
 function digitsOf(unit: string, { median }: Spread): number {
-  if (unit === "×") return 2;
+  if (unit === "×") return Math.abs(median - 1) < 0.1 ? 3 : 2;
   return unit === "ms" && median < 20 ? 1 : 0;
 }
 

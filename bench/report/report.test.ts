@@ -62,6 +62,26 @@ function target(all: Results, about: string) {
 }
 
 describe("targets", () => {
+  test("servers side by side are compared by the median of their turns", () => {
+    const pair = (round: number, ratios: readonly number[]) => ({
+      round,
+      workload: "cached-1k-console",
+      beside: "cached-1k",
+      ratios,
+    });
+    const all: Results = {
+      ...results([sample(1, "cached-1k-console", "portolan", { cpuMicroseconds: 9 })]),
+      pairs: [pair(1, [1.1, 1.012, 0.9]), pair(2, [1.014, 1.03, 1]), pair(3, [1.04])],
+    };
+    const { reached, met } = target(all, "With the console on: CPU a query, to our own cached-1k");
+    assert.deepEqual(reached, { median: 1.014, min: 1.012, max: 1.04 });
+    assert.equal(met, true);
+    assert.match(
+      writeMarkdown(all),
+      /1\.014 \(1\.012–1\.040\) × its CPU a\nquery, the median of 7 pairs of turns/,
+    );
+  });
+
   test("ratios are taken within each round, and their median decides", () => {
     // All of the second round is twice as slow: that must not count.
     const all = results([

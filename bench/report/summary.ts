@@ -1,5 +1,5 @@
 /** Results seen by workload and server. */
-import { type Spread, spreadOf } from "../numbers/statistics.ts";
+import { median, type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results, Sample } from "../results.ts";
 
 /** One figure of a sample; undefined where it was not measured. */
@@ -31,6 +31,12 @@ export function ratioOf(results: Results, figure: Figure, one: Place, other: Pla
     return value === undefined || otherValue === undefined ? [] : [value / otherValue];
   });
   return spreadOf(ratios.filter(Number.isFinite));
+}
+
+/** The same between servers that ran side by side: the median of the turns of each round. */
+export function pairRatio({ pairs = [] }: Results, workload: string): Spread | undefined {
+  const ratios = pairs.filter((pair) => pair.workload === workload && pair.ratios.length > 0);
+  return spreadOf(ratios.map((pair) => median(pair.ratios)));
 }
 
 export function samplesAt({ samples }: Results, { workload, server }: Place): readonly Sample[] {

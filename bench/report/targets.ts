@@ -2,7 +2,14 @@
 import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 import { CLUSTER_TARGETS } from "./cluster-targets.ts";
-import { cpuMicroseconds, type Figure, p99Microseconds, queriesPerSecond, ratioOf } from "./summary.ts";
+import {
+  cpuMicroseconds,
+  type Figure,
+  p99Microseconds,
+  pairRatio,
+  queriesPerSecond,
+  ratioOf,
+} from "./summary.ts";
 import { zoneFigure, zoneRatio } from "./zones.ts";
 
 export interface TargetResult {
@@ -49,7 +56,13 @@ const TARGETS: readonly Target[] = [
   ]),
   withOwnHits("Cluster names without cache", "cluster", 1.15),
   withOwnHits("Forwarding without cache", "forward", 2),
-  withOwnHits("With the console on", "cached-1k-console", 1.02),
+  {
+    about: "With the console on: CPU a query, to our own cached-1k",
+    limit: 1.02,
+    isLowest: false,
+    unit: "×",
+    reached: (results) => pairRatio(results, "cached-1k-console"),
+  },
   {
     about: "Plain dgram: CPU a query, to the batched cached-1k",
     limit: 2,

@@ -105,6 +105,21 @@ describe("the most frequent of a stream", () => {
     );
   });
 
+  test("whatever grew or faded, the rarest goes", () => {
+    fc.assert(
+      fc.property(stream, fc.nat(300), (keys, fadesAt) => {
+        const sketch = new TopSketch(CAPACITY);
+        for (const [at, [number, weight]] of keys.entries()) {
+          if (at === fadesAt) sketch.fade();
+          const before = sketch.top(CAPACITY);
+          const { key, error } = sketch.add(String(number), weight);
+          if (before.some((entry) => entry.key === key)) continue;
+          assert.equal(error, before.length < CAPACITY ? 0 : before.at(-1)?.count);
+        }
+      }),
+    );
+  });
+
   test("fades by the half, until it is gone", () => {
     const sketch = new TopSketch(CAPACITY);
     sketch.add("a", 4);

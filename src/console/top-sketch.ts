@@ -5,13 +5,31 @@
 
 export interface TopEntry {
   readonly key: string;
-  count: number;
+  readonly count: number;
   /** How much too large the count may be. */
-  error: number;
+  readonly error: number;
   nxdomain: number;
   servfail: number;
   /** What came with the key; absent in a table without. */
   readonly inner: TopSketch | undefined;
+}
+
+class Entry implements TopEntry {
+  key: string;
+  count: number;
+  error = 0;
+  nxdomain = 0;
+  servfail = 0;
+  readonly inner: TopSketch | undefined;
+  /** In the heap. */
+  place: number;
+
+  constructor(key: string, count: number, inner: TopSketch | undefined, place: number) {
+    this.key = key;
+    this.count = count;
+    this.inner = inner;
+    this.place = place;
+  }
 }
 
 /** What was counted for the key for certain. */
@@ -21,15 +39,13 @@ export function leastOf({ count, error }: TopEntry): number {
 
 /** Queries, of which half may have faded. */
 const LEAST_KNOWN = 0.5;
-/** Candidates for the next eviction that one look at the table finds. */
-const VICTIMS = 16;
 
 export class TopSketch {
   readonly #capacity: number;
   readonly #innerCapacity: number;
-  readonly #entries = new Map<string, TopEntry>();
-  #victims: TopEntry[] = [];
-  #least = 0;
+  readonly #entries = new Map<string, Entry>();
+  /** The rarest first: no entry has a higher count than the two at twice its place, plus one and plus two. */
+  #heap: Entry[] = [];
   total = 0;
 
   /** @param innerCapacity keys that are kept with each key, 0 for none */
@@ -43,13 +59,22 @@ export class TopSketch {
     const known = this.#entries.get(key);
     if (known !== undefined) {
       known.count += weight;
+      this.#sink(known);
       return known;
     }
-    const error = this.#entries.size < this.#capacity ? 0 : this.#evict();
-    const inner = this.#innerCapacity > 0 ? new TopSketch(this.#innerCapacity) : undefined;
-    const entry: TopEntry = { key, count: error + weight, error, nxdomain: 0, servfail: 0, inner };
-    this.#entries.set(key, entry);
-    return entry;
+    const rarest = this.#heap[0];
+    if (rarest === undefined || this.#heap.length < this.#capacity) return this.#insert(key, weight);
+    this.#entries.delete(rarest.key);
+    // Objects stay: most keys of a long tail come and go.
+    rarest.key = key;
+    rarest.error = rarest.count;
+    rarest.count += weight;
+    rarest.nxdomain = 0;
+    rarest.servfail = 0;
+    rarest.inner?.clear();
+    this.#entries.set(key, rarest);
+    this.#sink(rarest);
+    return rarest;
   }
 
   /** The most frequent first. */
@@ -75,7 +100,6 @@ export class TopSketch {
   /** Halves everything, so that what was long ago fades. */
   fade(): void {
     this.total /= 2;
-    this.#victims = [];
     for (const [key, entry] of this.#entries) {
       entry.count /= 2;
       entry.error /= 2;
@@ -84,21 +108,46 @@ export class TopSketch {
       entry.inner?.fade();
       if (entry.count < 0.5) this.#entries.delete(key);
     }
+    this.#heap = [...this.#entries.values()].sort((one, other) => one.count - other.count);
+    for (const [place, entry] of this.#heap.entries()) entry.place = place;
   }
 
-  /** @returns the count of the key that went */
-  #evict(): number {
-    let victim = this.#victims.pop();
-    // One that was seen since is no candidate any more.
-    while (victim !== undefined && victim.count !== this.#least) victim = this.#victims.pop();
-    if (victim === undefined) {
-      const rarest = [...this.#entries.values()].sort((one, other) => one.count - other.count);
-      [victim] = rarest;
-      this.#least = victim?.count ?? 0;
-      this.#victims = rarest.slice(1, VICTIMS).filter(({ count }) => count === this.#least);
+  clear(): void {
+    this.total = 0;
+    this.#entries.clear();
+    this.#heap.length = 0;
+  }
+
+  #insert(key: string, weight: number): Entry {
+    const inner = this.#innerCapacity > 0 ? new TopSketch(this.#innerCapacity) : undefined;
+    const entry = new Entry(key, weight, inner, this.#heap.length);
+    this.#entries.set(key, entry);
+    this.#heap.push(entry);
+    while (entry.place > 0) {
+      const above = this.#heap[(entry.place - 1) >> 1];
+      if (above === undefined || above.count <= entry.count) break;
+      this.#swap(above, entry);
     }
-    if (victim === undefined) return 0;
-    this.#entries.delete(victim.key);
-    return victim.count;
+    return entry;
+  }
+
+  /** Moves an entry whose count has grown to its place. */
+  #sink(entry: Entry): void {
+    const heap = this.#heap;
+    for (;;) {
+      const left = heap[2 * entry.place + 1];
+      const right = heap[2 * entry.place + 2];
+      const rarer = left !== undefined && right !== undefined && right.count < left.count ? right : left;
+      if (rarer === undefined || rarer.count >= entry.count) return;
+      this.#swap(entry, rarer);
+    }
+  }
+
+  #swap(upper: Entry, lower: Entry): void {
+    const { place } = upper;
+    this.#heap[lower.place] = upper;
+    upper.place = lower.place;
+    this.#heap[place] = lower;
+    lower.place = place;
   }
 }
