@@ -123,6 +123,40 @@ describe("TimeoutWheel", () => {
     assert.equal(wheel.size, 1);
   });
 
+  it("calls a part of very many that are due together, and the others in later turns", () => {
+    const clock = new FakeClock();
+    let called = 0;
+    let elapsed = 0;
+    const calledBefore: number[] = [];
+    const wheel = new TimeoutWheel(
+      {
+        now: () => clock.now() + elapsed,
+        turnTime: () => clock.turnTime(),
+        wallTime: () => clock.wallTime(),
+        every: (interval, callback) => clock.every(interval, callback),
+        after: (delay, callback) => {
+          calledBefore.push(called);
+          return clock.after(delay, callback);
+        },
+      },
+      10,
+    );
+    const quick = { expired: () => called++ };
+    const slow = {
+      expired: () => {
+        called++;
+        elapsed += 0.1;
+      },
+    };
+    for (let n = 0; n < 40; n++) wheel.schedule(5, slow);
+    for (let n = 0; n < 100; n++) wheel.schedule(5, quick);
+    clock.advance(10);
+    assert.deepEqual(calledBefore, [16, 32]);
+    assert.deepEqual([called, wheel.size], [140, 0]);
+    clock.advance(20);
+    assert.equal(clock.pendingTimers, 0);
+  });
+
   it("drops everything in clear, and works afterwards", () => {
     const clock = new FakeClock();
     const wheel = new TimeoutWheel(clock, 10);

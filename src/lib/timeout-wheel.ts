@@ -9,7 +9,8 @@ export interface TimeoutTarget {
  * Very many short time-outs on one timer, such as one for each query sent to an upstream.
  *
  * `schedule` and `cancel` take constant time and the only allocation is the handle, a node of the wheel's own
- * lists. In return time is coarse: a time-out never comes early, and late by up to two granules.
+ * lists. In return time is coarse: a time-out never comes early, and late by up to two granules, or more where so many are due together that
+ * their calls take more than a millisecond: the others then come in later turns of the event loop.
  *
  * The wheel holds a timer only while something is scheduled, and for one granule after.
  */
@@ -22,6 +23,8 @@ export class TimeoutWheel {
   #tick = 0;
   #size = 0;
   #timer: Timer | undefined;
+  /** Runs while time-outs that are due wait for a later turn of the event loop. */
+  #rest: Timer | undefined;
 
   constructor(clock: Clock, granularityMs: number) {
     if (!(granularityMs > 0)) throw new RangeError("the granularity of a timeout wheel must be above 0 ms");
@@ -84,6 +87,8 @@ export class TimeoutWheel {
   #stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#rest?.cancel();
+    this.#rest = undefined;
   }
 
   #turn(): void {
@@ -97,14 +102,29 @@ export class TimeoutWheel {
     this.#tick = Math.max(this.#tick, current);
     for (let tick = first; tick <= current; tick++) this.#collect(this.#slotOf(tick), current);
 
+    this.#callDue();
+  }
+
+  #callDue(): void {
+    const began = this.#clock.now();
+    let called = 0;
     // One at a time from the list's head: a target may cancel its neighbours or schedule anew. If one throws,
     // the others are still in the list and get their call with the next tick.
     for (let handle = this.#due.next; handle !== this.#due; handle = this.#due.next) {
       const target = handle.target;
       this.cancel(handle);
       target?.expired();
+      if (++called % CALLS_A_LOOK !== 0 || this.#clock.now() - began < SHARE) continue;
+      // Thousands may be due together where an upstream has died: others have their turn in between.
+      this.#rest ??= this.#clock.after(0, this.#goOn);
+      return;
     }
   }
+
+  readonly #goOn = (): void => {
+    this.#rest = undefined;
+    this.#callDue();
+  };
 
   #collect(slot: TimeoutHandle, current: number): void {
     for (let handle = slot.next; handle !== slot; ) {
@@ -148,6 +168,11 @@ export class TimeoutHandle {
     this.previous = this;
   }
 }
+
+/** Milliseconds of a turn of the event loop that those may take who are called. */
+const SHARE = 1;
+/** How many are called between two looks at the clock. */
+const CALLS_A_LOOK = 16;
 
 /** A power of two. With 100 ms a granule, time-outs up to 25.6 s are looked at once only. */
 const SLOT_COUNT = 256;

@@ -47,7 +47,7 @@ import {
 const RECEIVE_SLOT = 4096;
 /** Replies up to this size are sent by the batch, larger ones one by one. */
 const SEND_SLOT = 4096;
-/** Datagrams taken in a turn of the event loop: a flood of UDP must not starve TCP, health and timers. */
+/** Datagrams taken in a turn of the event loop, where that is not over before: a flood of UDP must not starve TCP, health and timers. */
 const DATAGRAMS_A_TURN = 16 * BATCH;
 /** Datagrams that come together where queries are many. */
 const BUSY_BATCH = 2;
@@ -164,7 +164,7 @@ class BatchedUdpTransport implements Transport, Reader {
     const { libc } = this.#sockets;
     const wayOut = openWayOut(libc, this.#socket, this.#name);
     if (wayOut < 0) return;
-    this.#takeBatches(wayOut, LAST_DATAGRAMS, 1);
+    this.#takeLast(wayOut);
     this.#sending.wayOut = wayOut;
   }
 
@@ -182,7 +182,7 @@ class BatchedUdpTransport implements Transport, Reader {
     if (this.#isShared && (this.#informed || !this.#isWildcard))
       connectToItself(this.#sockets.libc, this.#fd, this.#name, this.#socket.family);
     // What has arrived is taken: nobody else will.
-    this.#takeBatches(this.#fd, LAST_DATAGRAMS, 1);
+    this.#takeLast(this.#fd);
   }
 
   async close(): Promise<void> {
@@ -195,7 +195,7 @@ class BatchedUdpTransport implements Transport, Reader {
 
   readable(): boolean {
     this.#isKept = false;
-    if (!this.#closed) this.#takeBatches(this.#fd, DATAGRAMS_A_TURN, BUSY_BATCH);
+    if (!this.#closed) this.#takeBatches();
     return this.#isKept;
   }
 
@@ -267,22 +267,33 @@ class BatchedUdpTransport implements Transport, Reader {
 
   /**
    * Takes what has arrived, and what arrives while it is answered: under load the next queries are there when the replies to these are
-   * sent.
-   * @param limit datagrams after which no further batch is taken
-   * @param least a batch with fewer is the last: behind single queries there is mostly nothing, and looking costs a system call
+   * sent. Behind single queries there is mostly nothing, and looking costs a system call.
    */
-  #takeBatches(fd: number, limit: number, least: number): void {
+  #takeBatches(): void {
+    const { loop } = this.#sockets;
+    let count: number;
+    let taken = 0;
+    do {
+      count = this.#takeBatch(this.#fd);
+      taken += count;
+    } while (count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed && !loop.isTurnOver);
+    this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
+  }
+
+  /** Takes all that has arrived at a socket that nobody will look at again. */
+  #takeLast(fd: number): void {
+    let count = 1;
+    for (let taken = 0; count > 0 && taken < LAST_DATAGRAMS; taken += count) count = this.#takeBatch(fd);
+  }
+
+  /** @returns how many, or the error that there was */
+  #takeBatch(fd: number): number {
     this.#draining = true;
     try {
-      let count: number;
-      let taken = 0;
-      do {
-        count = this.received.receive(fd);
-        for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
-        this.#flush();
-        taken += count;
-      } while (count >= least && taken < limit && !this.#closed);
-      this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
+      const count = this.received.receive(fd);
+      for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
+      this.#flush();
+      return count;
     } finally {
       this.#draining = false;
     }

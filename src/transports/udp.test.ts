@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
-import { SendBatch } from "../lib/linux/datagram-batch.ts";
+import { BATCH, SendBatch } from "../lib/linux/datagram-batch.ts";
+import { ownLoop } from "../lib/linux/fixtures/own-loop.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { NoForeignFunctions } from "../lib/linux/libc.ts";
 import { linuxSockets } from "../lib/linux/linux-sockets.ts";
@@ -44,6 +45,56 @@ async function client(family: 4 | 6 = 4): Promise<Socket> {
   await once(socket, "listening");
   return socket;
 }
+
+/** Sends a datagram to a transport whenever it hands one on, and counts those of each turn of the event loop. */
+class Refill implements MessageReceiver {
+  static readonly TOTAL = 5_000;
+  readonly #socket = createSocket("udp4");
+  readonly #turns: number[] = [0];
+  readonly #onReceive: () => void;
+  #sent = 0;
+
+  constructor(onReceive: () => void = () => undefined) {
+    this.#onReceive = onReceive;
+  }
+
+  receive(bytes: Uint8Array, length: number, port: ReplyPort): void {
+    this.#turns[this.#turns.length - 1] = (this.#turns.at(-1) ?? 0) + 1;
+    this.#onReceive();
+    this.#send();
+    echo.receive(bytes, length, port);
+  }
+
+  /** @returns how many came in each turn */
+  async run(port: number): Promise<number[]> {
+    // A connected socket sends at once, so that the next datagram is there before this one is answered.
+    await new Promise<void>((resolve) => this.#socket.connect(port, "127.0.0.1", resolve));
+    for (let n = 0; n < 200; n++) this.#send();
+    while (this.#turns.reduce((sum, count) => sum + count) < Refill.TOTAL) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.#turns.push(0);
+    }
+    this.#socket.close();
+    return this.#turns;
+  }
+
+  #send(): void {
+    if (this.#sent++ < Refill.TOTAL) this.#socket.send(Uint8Array.of(0));
+  }
+}
+
+test("a flood of queries that take long ends a turn of the event loop with the batch that was begun", {
+  skip: sockets === undefined,
+}, async () => {
+  const own = await ownLoop();
+  const refill = new Refill(() => {
+    own.clock.now += 0.1;
+  });
+  const transport = await listenUdpBatched(own, { host: "127.0.0.1", port: 0 }, refill);
+  const most = Math.max(...(await refill.run(transport.port)));
+  await transport.close();
+  assert.ok(most <= BATCH, `${most} datagrams of 0.1 ms each in one turn`);
+});
 
 for (const [name, listen] of ways) {
   describe(`UDP by ${name}`, { skip: listen === undefined ? "koffi is not to be had here" : false }, () => {
@@ -189,31 +240,10 @@ for (const [name, listen] of ways) {
     }
 
     test("a flood is taken in portions, between which the event loop goes on", async () => {
-      const total = 5_000;
-      const turns: number[] = [0];
-      let sent = 0;
-      const socket = createSocket("udp4");
-      // A connected socket sends at once, so that the next datagram is there before this one is answered.
-      const sendOne = (): void => {
-        if (sent++ < total) socket.send(Uint8Array.of(0));
-      };
-      const refilling: MessageReceiver = {
-        receive(bytes, length, port) {
-          turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
-          sendOne();
-          echo.receive(bytes, length, port);
-        },
-      };
-      await withTransport({ host: "127.0.0.1", port: 0 }, refilling, async (transport) => {
-        await new Promise<void>((resolve) => socket.connect(transport.port, "127.0.0.1", resolve));
-        for (let n = 0; n < 200; n++) sendOne();
-        while (turns.reduce((sum, count) => sum + count) < total) {
-          await new Promise((resolve) => setImmediate(resolve));
-          turns.push(0);
-        }
-        socket.close();
-        const most = Math.max(...turns);
-        assert.ok(most <= 1_200, `${most} of ${total} datagrams in one turn`);
+      const refill = new Refill();
+      await withTransport({ host: "127.0.0.1", port: 0 }, refill, async (transport) => {
+        const most = Math.max(...(await refill.run(transport.port)));
+        assert.ok(most <= 1_200, `${most} of ${Refill.TOTAL} datagrams in one turn`);
       });
     });
 

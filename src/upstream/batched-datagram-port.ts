@@ -29,7 +29,7 @@ import {
 const SEND_SLOT = 512;
 /** Replies that are longer are cut, and asked for again over TCP. */
 const RECEIVE_SLOT = 4096;
-/** Full batches of one socket taken in a turn of the event loop. */
+/** Full batches of one socket taken in a turn of the event loop, where that is not over before. */
 const BATCHES_A_TURN = 4;
 const RECEIVE_BUFFER = 1 << 20;
 
@@ -135,8 +135,12 @@ class BatchedPort implements DatagramPort, Reader {
   }
 
   readable(): boolean {
-    const { received } = this.#shared;
+    const {
+      received,
+      sockets: { loop },
+    } = this.#shared;
     for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
+      if (batch > 0 && loop.isTurnOver) break;
       const count = received.receive(this.#fd);
       if (count < 0) {
         // What ICMP had to say about an earlier query stands in front of the replies behind it.

@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { EventLoop } from "./event-loop.ts";
-import { openReader } from "./fixtures/reading-socket.ts";
+import { ownLoop } from "./fixtures/own-loop.ts";
+import { openIdle, openReader } from "./fixtures/reading-socket.ts";
 import { Linux } from "./layouts.ts";
 import { type ForeignFunctions, libcOf, loadForeignFunctions, NoForeignFunctions } from "./libc.ts";
 import { linuxSockets } from "./linux-sockets.ts";
@@ -94,6 +95,32 @@ describe("the event loop", { skip }, () => {
     socket.close();
   });
 
+  test("tells no further readers once the turn is over, and all of them before it tells one again", async () => {
+    const { loop, libc, clock } = await ownLoop();
+    const socket = createSocket("udp4");
+    const turns: string[] = [""];
+    const readers = Array.from("abcde", (name) =>
+      // What has arrived is never read, so there is always something.
+      openIdle({ libc, loop }, () => {
+        turns[turns.length - 1] += name;
+        clock.now += 1;
+      }),
+    );
+    for (const { port } of readers) socket.send("x", port, "127.0.0.1");
+    const deadline = performance.now() + 20_000;
+    while (turns.join("").length < 40 && performance.now() < deadline) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns.push("");
+    }
+    for (const reader of readers) reader.close();
+    socket.close();
+    // It does not look for others until it has told all whom it found: the last of them alone.
+    for (const turn of turns) assert.ok(turn.length <= 2, turns.join(" "));
+    const last = turns.join("").slice(-10);
+    assert.equal(last.slice(0, 5), last.slice(5));
+    assert.equal(new Set(last).size, 5);
+  });
+
   test("runs tasks at the end of a turn behind the promises that readers settle", async () => {
     assert.ok(!(found instanceof NoForeignFunctions));
     const { loop } = found;
@@ -138,7 +165,7 @@ describe("the event loop", { skip }, () => {
         },
       };
       const lacking = { ...foreign, library } as unknown as ForeignFunctions;
-      assert.throws(() => EventLoop.open(lacking, libcOf(foreign)), NoForeignFunctions);
+      assert.throws(() => EventLoop.open(lacking, libcOf(foreign), () => 0), NoForeignFunctions);
     }
   });
 });

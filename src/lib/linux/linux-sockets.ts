@@ -20,7 +20,7 @@ async function open(): Promise<LinuxSockets | NoForeignFunctions> {
   try {
     const foreign = await loadForeignFunctions();
     const libc = libcOf(foreign);
-    return { libc, loop: EventLoop.open(foreign, libc) };
+    return { libc, loop: EventLoop.open(foreign, libc, () => performance.now()) };
   } catch (error) {
     if (error instanceof NoForeignFunctions) return error;
     return new NoForeignFunctions("a function of the C library is missing", { cause: error });
