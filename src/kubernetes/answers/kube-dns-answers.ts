@@ -6,6 +6,7 @@ import { formatData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { formatIpv4, formatIpv6, parseIpv4 } from "../../lib/ip-address.ts";
 import { addressOfKey } from "../objects/addresses.ts";
+import { labelAt } from "../store/endpoint-block.ts";
 import { addressOfReverseName } from "../store/reverse-names.ts";
 import { addressStandsAt } from "../store/service-endpoints.ts";
 import { addressLengthOf } from "./address-records.ts";
@@ -55,11 +56,11 @@ export class KubeDnsAnswers {
     }
     const octets = addressOfKey(key);
     for (const set of view.store.services.endpointSetsAt(key)) {
-      const entry = view.store.services.ownerOf(set);
-      if (entry?.service?.type !== "headless" || !view.selects(entry.namespace.name)) continue;
+      const entry = set.owner;
+      if (entry.service?.type !== "headless" || !view.selects(entry.namespace.name)) continue;
       for (const { group, index } of entry.endpoints.published()) {
-        const label = group.labels?.[index];
-        if (!label || !addressStandsAt(group, index, octets)) continue;
+        const label = labelAt(group, index);
+        if (label === "" || !addressStandsAt(group, index, octets)) continue;
         const target = zone.endpointName(label, entry);
         if (target !== undefined) return answered([PTR.create(owner, view.ttl, { target })]);
       }

@@ -5,6 +5,7 @@
 import { formatIpAddress } from "../../lib/ip-address.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Port } from "../objects/objects.ts";
+import { labelAt } from "../store/endpoint-block.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { kubeDnsLabel } from "./kube-dns-label.ts";
@@ -218,8 +219,8 @@ function* addressesOf({ service, endpoints }: ServiceEntry): Iterable<ServiceAdd
   }
   for (const { group, index } of endpoints.published()) {
     const start = index * group.addressLength;
-    const host = group.addresses.subarray(start, start + group.addressLength);
-    yield { host, label: group.labels?.[index] || kubeDnsLabel(formatIpAddress(host)), ports: group.ports };
+    const host = group.addresses.slice(start, start + group.addressLength);
+    yield { host, label: labelAt(group, index) || kubeDnsLabel(formatIpAddress(host)), ports: group.ports };
   }
 }
 

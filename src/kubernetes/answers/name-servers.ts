@@ -36,8 +36,8 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
   const entries = new Set<ServiceEntry>();
   for (const octets of own) {
     for (const set of view.store.services.endpointSetsAt(addressKey(octets))) {
-      const entry = view.store.services.ownerOf(set);
-      if (entry?.service === undefined || entry.service.type === "externalName" || !view.shows(entry))
+      const entry = set.owner;
+      if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry))
         continue;
       const published = set.groups.some((group) => {
         const visible = entry.endpoints.visibleCount(group);
@@ -60,6 +60,6 @@ function serversOf(zone: ClusterZone, entry: ServiceEntry): NameServer[] {
     const start = index * group.addressLength;
     return name === undefined
       ? []
-      : { name, octets: group.addresses.subarray(start, start + group.addressLength) };
+      : { name, octets: group.addresses.slice(start, start + group.addressLength) };
   });
 }

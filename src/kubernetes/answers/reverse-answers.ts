@@ -33,9 +33,9 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
   const octets = addressOfKey(key);
   const names = new Map<string, Name>();
   for (const set of view.store.services.endpointSetsAt(key)) {
-    const entry = view.store.services.ownerOf(set);
+    const entry = set.owner;
     // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
-    if (entry?.service === undefined || entry.service.type === "externalName" || !view.shows(entry)) continue;
+    if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry)) continue;
     for (const group of set.groups) {
       const visible = entry.endpoints.visibleCount(group);
       for (let index = 0; index < visible; index++) {

@@ -1,7 +1,7 @@
 /** The services of one moment, for answers that take longer than a moment to give (transfers). */
 
 import type { Service } from "../objects/objects.ts";
-import { ServiceEndpoints } from "../store/service-endpoints.ts";
+import type { ServiceEndpoints } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
@@ -9,7 +9,7 @@ import type { ClusterView } from "./cluster-view.ts";
 export interface ServiceState {
   readonly entry: ServiceEntry;
   readonly service: Service;
-  /** Made when it is asked for, and not kept: there may be 150,000 endpoints. */
+  /** Made of octets when it is asked for, and not kept: there may be 150,000 endpoints. */
   endpoints(): ServiceEndpoints;
 }
 
@@ -30,8 +30,8 @@ export function shownService(view: ClusterView, key: string): ServiceState | und
 }
 
 function stateOf(view: ClusterView, entry: ServiceEntry): ServiceState | undefined {
-  const { service, endpointSets } = entry;
+  const { service } = entry;
   if (service === undefined || !view.shows(entry)) return undefined;
   if (service.type === "clusterIP" && view.ignores(entry)) return undefined;
-  return { entry, service, endpoints: () => new ServiceEndpoints(service, endpointSets) };
+  return { entry, service, endpoints: entry.copyEndpoints() };
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { HistogramFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { member, textMember } from "../objects/json.ts";
+import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet } from "../objects/objects.ts";
 import type { ClusterStore } from "../store/store.ts";
 
@@ -31,7 +32,7 @@ export class ProgrammingLatency {
   record(set: EndpointSet, value: unknown): void {
     const annotations = member(member(value, "metadata"), "annotations");
     const changedAt = Date.parse(textMember(annotations, TRIGGER_TIME));
-    const service = this.#store.services.ownerOf(set)?.service;
+    const service = this.#store.services.entry(serviceKey(set.namespace, set.service))?.service;
     if (Number.isNaN(changedAt) || service === undefined) return;
     const kind = service.type === "headless" ? "headless_with_selector" : "cluster_ip";
     this.#histogram.slot(kind).observe((this.#clock.wallTime() - changedAt) / 1000);

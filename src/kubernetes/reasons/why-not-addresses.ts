@@ -42,9 +42,9 @@ function whyNoNameOf(view: ClusterView, key: AddressKey): string {
   for (const entry of services.servicesAt(key))
     return `${address} belongs to Service ${entry.namespace.name}/${entry.name}, whose namespace is not selected`;
   for (const set of services.endpointSetsAt(key)) {
-    const entry = services.ownerOf(set);
+    const entry = set.owner;
     const full = `${set.namespace}/${set.service}`;
-    if (entry?.service === undefined)
+    if (entry.service === undefined)
       return `${address} is in a slice of Service ${full}, which does not exist`;
     if (entry.service.type === "externalName")
       return `${address} is in a slice of Service ${full}, which is an ExternalName`;

@@ -13,7 +13,7 @@ const NOT_WATCHED = "'noendpoints' is in force, so its endpoints are not known";
 /** Why a service shows no endpoint at all. */
 export function whyNoEndpoints(
   view: ClusterView,
-  { endpoints, endpointSets }: ServiceEntry,
+  { endpoints, hasEndpointSets }: ServiceEntry,
   service: Service,
 ): string {
   if (!view.store.kinds.has("endpoints")) return NOT_WATCHED;
@@ -27,7 +27,7 @@ export function whyNoEndpoints(
       ? counted
       : `${counted}, ${ready}, publishNotReadyAddresses is off`;
   }
-  if (endpointSets.length > 0)
+  if (hasEndpointSets)
     return "its endpoint slices are empty: the selector matches no pod that has an address";
   return "it has no endpoints: no slice names it, or its selector matches no pod";
 }

@@ -170,7 +170,7 @@ function whyNoSuchService(
   const elsewhere = namespacesWith(view, name);
   if (elsewhere.length > 0)
     return `Service ${name} exists in ${namespacesText(elsewhere)}, not in ${namespace}`;
-  if (entry !== undefined && entry.endpointSets.length > 0)
+  if (entry?.hasEndpointSets)
     return `there are endpoints for a Service ${name} in namespace ${namespace}, but no such Service`;
   if (name === "*" || name === "any")
     return `wildcards are not served: there is no Service ${name} in namespace ${namespace}`;

@@ -1,6 +1,7 @@
 /** The endpoints of one service as answers need them, gathered from all of its slices. */
 import { type AddressKey, addressKey, dashedAddress } from "../objects/addresses.ts";
-import type { EndpointGroup, EndpointSet, Service } from "../objects/objects.ts";
+import type { EndpointGroup, Service } from "../objects/objects.ts";
+import { labelAt } from "./endpoint-block.ts";
 
 /** One address of one endpoint: number `index` of a group. */
 export interface EndpointReference {
@@ -20,9 +21,8 @@ export class ServiceEndpoints {
   #ipv6: Uint8Array | undefined;
   #byLabel: ReadonlyMap<string, readonly EndpointReference[]> | undefined;
 
-  constructor(service: Service | undefined, sets: readonly EndpointSet[]) {
-    this.groups =
-      sets.length === 1 && sets[0] !== undefined ? sets[0].groups : sets.flatMap(({ groups }) => groups);
+  constructor(service: Service | undefined, groups: readonly EndpointGroup[]) {
+    this.groups = groups;
     this.#publishNotReadyAddresses = service?.publishNotReadyAddresses ?? false;
   }
 
@@ -114,6 +114,6 @@ export function addressStandsAt(group: EndpointGroup, index: number, octets: Uin
 /** The label of an endpoint below its service: its hostname, or what is made of its address (rule 21). */
 export function endpointLabel(group: EndpointGroup, index: number): string {
   return (
-    group.labels?.[index] || dashedAddress(group.addresses, index * group.addressLength, group.addressLength)
+    labelAt(group, index) || dashedAddress(group.addresses, index * group.addressLength, group.addressLength)
   );
 }

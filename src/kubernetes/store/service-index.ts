@@ -7,27 +7,29 @@ import {
   equalOctets,
   parseDashedAddress,
 } from "../objects/addresses.ts";
-import { equalEndpointSets, equalExternally, equalServices } from "../objects/equality.ts";
+import { equalExternally, equalServices } from "../objects/equality.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "../objects/objects.ts";
 import { AddressIndex } from "./address-index.ts";
+import type { Slot } from "./block-table.ts";
+import { labelAt } from "./endpoint-block.ts";
+import { EndpointTable, type StoredSet } from "./endpoint-table.ts";
 import { ExternalIndex } from "./external-index.ts";
 import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
-import { NamespaceEntry, ServiceEntry } from "./service-entry.ts";
+import { NamespaceEntry, RecentEntries, ServiceEntry } from "./service-entry.ts";
 import type { ChangeRecorder } from "./store-change.ts";
+import type { TableListing } from "./table-listing.ts";
 
 export class ServiceIndex {
   /** For look-ups only. */
   readonly external: ExternalIndex = new ExternalIndex();
   readonly #namespaces = new Map<string, NamespaceEntry>();
   readonly #entries = new Map<string, ServiceEntry>();
-  readonly #sets = new Map<string, EndpointSet>();
-  /** Of all endpoints. */
-  #addressOctets = 0;
+  readonly #sets = new EndpointTable<ServiceEntry>();
+  readonly #endpointSource = { table: this.#sets, recent: new RecentEntries() };
   /** Services of type `externalName`. */
   readonly #aliases = new Set<ServiceEntry>();
   readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
-  readonly #byEndpointAddress = new AddressIndex<EndpointSet>();
 
   namespace(name: string): NamespaceEntry | undefined {
     return this.#namespaces.get(name);
@@ -47,14 +49,9 @@ export class ServiceIndex {
     return this.#byClusterAddress.get(key);
   }
 
-  /** The endpoint sets that hold an address, ready or not. */
-  endpointSetsAt(key: AddressKey): readonly EndpointSet[] {
-    return this.#byEndpointAddress.get(key);
-  }
-
-  /** The entry of the service that a set belongs to. */
-  ownerOf(set: EndpointSet): ServiceEntry | undefined {
-    return this.#entries.get(serviceKey(set.namespace, set.service));
+  /** The endpoint sets that hold an address, ready or not. To be read at once. */
+  endpointSetsAt(key: AddressKey): readonly StoredSet<ServiceEntry>[] {
+    return this.#sets.at(key);
   }
 
   /**
@@ -68,11 +65,11 @@ export class ServiceIndex {
       return labelled;
     const references = [...labelled];
     for (const set of this.endpointSetsAt(addressKey(octets))) {
-      if (this.ownerOf(set) !== entry) continue;
+      if (set.owner !== entry) continue;
       for (const group of set.groups) {
         const visible = group.addressLength === octets.length ? entry.endpoints.visibleCount(group) : 0;
         for (let index = 0; index < visible; index++) {
-          if (!group.labels?.[index] && addressStandsAt(group, index, octets))
+          if (addressStandsAt(group, index, octets) && labelAt(group, index) === "")
             references.push({ group, index });
         }
       }
@@ -82,11 +79,12 @@ export class ServiceIndex {
 
   /** Octets of the addresses of services and endpoints and of what finds them. */
   get octets(): number {
-    return this.#byClusterAddress.octets + this.#byEndpointAddress.octets + this.#addressOctets;
+    return this.#byClusterAddress.octets + this.#sets.octets;
   }
 
+  /** Addresses of endpoints, each as often as sets have it. */
   get endpointAddressCount(): number {
-    return this.#byEndpointAddress.size;
+    return this.#sets.addressCount;
   }
 
   /** Returns the object that is kept: the old one if the new one says nothing new. */
@@ -158,46 +156,49 @@ export class ServiceIndex {
     for (const { service } of this.#entries.values()) if (service !== undefined) yield service;
   }
 
-  /** Returns the object that is kept: the old one if the new one says nothing new. */
-  putEndpoints(set: EndpointSet, change: ChangeRecorder): EndpointSet {
-    const key = setKey(set);
-    const old = this.#sets.get(key);
-    if (old !== undefined && equalEndpointSets(old, set)) return old;
-    this.#sets.set(key, set);
-    if (change.listening) recordEndpointDifference(old, set, change);
-    this.#moveEndpointAddresses(old, set);
-
+  /** @returns whether it says something new */
+  putEndpoints(set: EndpointSet, change: ChangeRecorder): boolean {
+    // No API hands out such a name.
+    if (set.name.length > MAX_NAME_LENGTH) return this.deleteEndpoints(set, change);
+    const sets = this.#sets;
     const entry = this.#entry(set.namespace, set.service);
-    if (old !== undefined && old.service !== set.service) this.#detach(old, change);
-    const others = entry.endpointSets.filter((other) => other !== old);
-    // Not spread: a literal with a spread has room for 16 more.
-    entry.endpointSets = others.concat(set);
+    const old = sets.find(set);
+    const isMoved = old !== undefined && sets.ownerOf(old) !== entry;
+    if (old !== undefined && !isMoved && sets.says(old, set)) return false;
+    if (change.listening)
+      recordEndpointDifference(old === undefined ? undefined : sets.get(old), set, change);
+    if (old !== undefined && isMoved) this.#detach(old, change);
+    if (old === undefined || isMoved) sets.add(entry, set);
+    else sets.replace(old, set);
+    entry.dropEndpoints();
     change.service(entry.key);
-    return set;
+    return true;
   }
 
-  deleteEndpoints(identity: Identity, change: ChangeRecorder): void {
-    const key = setKey(identity);
-    const old = this.#sets.get(key);
-    if (old === undefined) return;
-    this.#sets.delete(key);
-    if (change.listening) recordEndpointDifference(old, undefined, change);
-    this.#moveEndpointAddresses(old, undefined);
+  /** @returns whether it was there */
+  deleteEndpoints(identity: Identity, change: ChangeRecorder): boolean {
+    const old = this.#sets.find(identity);
+    if (old === undefined) return false;
+    if (change.listening) recordEndpointDifference(this.#sets.get(old), undefined, change);
     this.#detach(old, change);
+    return true;
   }
 
-  endpointSet(identity: Identity): EndpointSet | undefined {
-    return this.#sets.get(setKey(identity));
+  /** All endpoint sets, as objects of their own. */
+  endpointSets(): Generator<EndpointSet> {
+    return this.#sets.copies();
   }
 
-  endpointSets(): IterableIterator<EndpointSet> {
-    return this.#sets.values();
+  /** Begins a listing of endpoint sets. */
+  listEndpoints(): TableListing {
+    return this.#sets.listing();
   }
 
-  #detach(set: EndpointSet, change: ChangeRecorder): void {
-    const entry = this.ownerOf(set);
+  #detach(set: Slot, change: ChangeRecorder): void {
+    const entry = this.#sets.ownerOf(set);
+    this.#sets.delete(set);
     if (entry === undefined) return;
-    entry.endpointSets = entry.endpointSets.filter((other) => other !== set);
+    entry.dropEndpoints();
     change.service(entry.key);
     this.#dropUnused(entry.namespace, entry);
   }
@@ -222,18 +223,6 @@ export class ServiceIndex {
     }
   }
 
-  /** New before old, so that an address which stays never leaves the map and the map never shrinks to grow again. */
-  #moveEndpointAddresses(old: EndpointSet | undefined, set: EndpointSet | undefined): void {
-    if (set !== undefined) {
-      this.#addressOctets += addressOctets(set);
-      forEachAddress(set, (key) => this.#byEndpointAddress.add(key, set));
-    }
-    if (old !== undefined) {
-      this.#addressOctets -= addressOctets(old);
-      forEachAddress(old, (key) => this.#byEndpointAddress.delete(key, old));
-    }
-  }
-
   #touchEndpointAddresses(entry: ServiceEntry, change: ChangeRecorder): void {
     if (!change.listening) return;
     for (const set of entry.endpointSets) forEachAddress(set, (key) => change.address(key));
@@ -252,7 +241,7 @@ export class ServiceIndex {
   #namespaceEntry(name: string): NamespaceEntry {
     let entry = this.#namespaces.get(name);
     if (entry === undefined) {
-      entry = new NamespaceEntry(name);
+      entry = new NamespaceEntry(name, this.#endpointSource);
       this.#namespaces.set(name, entry);
     }
     return entry;
@@ -270,7 +259,7 @@ export class ServiceIndex {
   }
 
   #dropUnused(namespace: NamespaceEntry, entry?: ServiceEntry): void {
-    if (entry !== undefined && entry.service === undefined && entry.endpointSets.length === 0) {
+    if (entry !== undefined && entry.service === undefined && !entry.hasEndpointSets) {
       namespace.services.delete(entry.name);
       this.#entries.delete(entry.key);
     }
@@ -278,16 +267,10 @@ export class ServiceIndex {
   }
 }
 
-/** A slice's name is not a label and may hold dots, but never a slash. */
-function setKey({ namespace, name }: Identity): string {
-  return `${namespace}/${name}`;
-}
+/** Of an endpoint set. */
+const MAX_NAME_LENGTH = 253;
 
-function addressOctets({ groups }: EndpointSet): number {
-  return groups.reduce((sum, { addresses }) => sum + addresses.byteLength, 0);
-}
-
-function forEachAddress(set: EndpointSet, callback: (key: AddressKey) => void): void {
+function forEachAddress(set: Pick<EndpointSet, "groups">, callback: (key: AddressKey) => void): void {
   for (const { addresses, addressLength } of set.groups) {
     for (let at = 0; at < addresses.length; at += addressLength)
       callback(addressKey(addresses, at, addressLength));

@@ -130,14 +130,10 @@ export class ClusterStore {
           ),
       },
       endpoints: {
-        put: (set, change) => services.putEndpoints(set, change) === set,
-        delete: (identity, change) => services.deleteEndpoints(identity, change),
+        put: (set, change) => services.putEndpoints(set, change),
+        delete: (identity, change) => void services.deleteEndpoints(identity, change),
         all: () => services.endpointSets(),
-        listing: () =>
-          new NamedObjects(
-            () => services.endpointSets(),
-            (identity) => services.endpointSet(identity),
-          ),
+        listing: () => services.listEndpoints(),
       },
       pods: {
         put: (pod, change) => pods.put(pod, change),

@@ -1,0 +1,71 @@
+/** Which slots have an address, for any number of both: 16 octets for each pair of them, none of them an object. */
+import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
+import type { AddressKey } from "../objects/addresses.ts";
+import { freeMark, markedFree, type Slot } from "./block-table.ts";
+import { hashText, spread } from "./hashes.ts";
+
+/** A pair of an address and a slot: {@link NO_ENTRY} for none. */
+export type AddressEntry = number;
+
+export class AddressSlots {
+  readonly #index = new GrowingIndex();
+  /** Of each entry: its slot; of a free one the next free one, as a negative number. */
+  #slots: Int32Array = new Int32Array(0);
+  #end = 0;
+  #firstFree = NO_ENTRY;
+  #size = 0;
+
+  /** How many pairs there are. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get octets(): number {
+    return this.#index.octets + this.#slots.byteLength;
+  }
+
+  /**
+   * The slots of an address, in the order in which they came, and with them those of others with the same hash: IPv6 addresses have to be
+   * looked at.
+   */
+  first(key: AddressKey): AddressEntry {
+    return this.#index.first(hashKey(key));
+  }
+
+  after(entry: AddressEntry): AddressEntry {
+    return this.#index.after(entry);
+  }
+
+  slot(entry: AddressEntry): Slot {
+    return this.#slots[entry] ?? 0;
+  }
+
+  /** The pair must not be there yet. */
+  add(key: AddressKey, slot: Slot): void {
+    let entry = this.#firstFree;
+    if (entry === NO_ENTRY) {
+      entry = this.#end++;
+      this.#slots = withRoom(this.#slots, entry);
+    } else this.#firstFree = markedFree(this.#slots[entry] ?? 0);
+    this.#slots[entry] = slot;
+    this.#index.add(entry, hashKey(key));
+    this.#size++;
+  }
+
+  delete(key: AddressKey, slot: Slot): void {
+    const index = this.#index;
+    let entry = index.first(hashKey(key));
+    // Of two addresses with one hash either entry will do: both lead to this slot.
+    while (entry !== NO_ENTRY && this.#slots[entry] !== slot) entry = index.after(entry);
+    if (entry === NO_ENTRY) return;
+    index.remove(entry);
+    this.#slots[entry] = freeMark(this.#firstFree);
+    this.#firstFree = entry;
+    this.#size--;
+  }
+}
+
+/** Different for different addresses of IPv4. */
+function hashKey(key: AddressKey): number {
+  return typeof key === "number" ? spread(key) : hashText(0, key);
+}

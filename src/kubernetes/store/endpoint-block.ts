@@ -1,0 +1,232 @@
+/**
+ * An endpoint set as octets, for {@link EndpointTable}:
+ *
+ *     2  octets of the name          of each group:
+ *     n  name                        1  octets of an address (4, 16)
+ *     1  groups                      2  endpoints
+ *                                    2  of which are ready
+ *                                    2  octets of the ports, of the labels, and of the zones (2 each)
+ *                                    n  ports: protocol (1), number (2), octets of the name (1), name
+ *                                    n  addresses
+ *                                    n  labels: octets (1), label; none where no endpoint has one
+ *                                    n  zones, likewise
+ *
+ * Numbers have their least octet first. Equal sets have equal octets.
+ */
+import type { EndpointGroup, EndpointSet, Port, Protocol } from "../objects/objects.ts";
+import { MAX_BLOCK_OCTETS } from "./block-table.ts";
+import { readText } from "./short-text.ts";
+
+const NAME = 2;
+const GROUP_HEAD = 11;
+const PORT_HEAD = 4;
+/** What fits into one octet. */
+const MOST = 255;
+const PROTOCOLS: readonly Protocol[] = ["tcp", "udp", "sctp"];
+
+/** Writes sets, one after the other into the same octets. */
+export class EndpointBlockWriter {
+  readonly #octets: Buffer = Buffer.allocUnsafe(MAX_BLOCK_OCTETS);
+
+  /** @returns octets that hold until the next call; `undefined` for a set that is too large for a block */
+  write(set: EndpointSet): Uint8Array | undefined {
+    if (!fits(set)) return undefined;
+    let at = this.#writeName(set.name);
+    const octets = this.#octets;
+    at = octets.writeUInt8(set.groups.length, at);
+    for (const group of set.groups) at = this.#writeGroup(group, at);
+    return octets.subarray(0, at);
+  }
+
+  /** The name alone, as of a set without groups. */
+  writeName(name: string): Uint8Array {
+    const at = this.#writeName(name);
+    return this.#octets.subarray(0, this.#octets.writeUInt8(0, at));
+  }
+
+  #writeName(name: string): number {
+    const octets = this.#octets;
+    const length = octets.write(name, NAME, "utf8");
+    octets.writeUInt16LE(length, 0);
+    return NAME + length;
+  }
+
+  #writeGroup(group: EndpointGroup, start: number): number {
+    const octets = this.#octets;
+    octets.writeUInt8(group.addressLength, start);
+    octets.writeUInt16LE(group.count, start + 1);
+    octets.writeUInt16LE(group.readyCount, start + 3);
+    const ports = start + GROUP_HEAD;
+    let at = ports;
+    for (const { name, number, protocol } of group.ports) {
+      octets.writeUInt8(PROTOCOLS.indexOf(protocol), at);
+      octets.writeUInt16LE(number, at + 1);
+      at = this.#writeText(name, at + 3);
+    }
+    octets.writeUInt16LE(at - ports, start + 5);
+    octets.set(group.addresses, at);
+    const labels = at + group.addresses.length;
+    const zones = this.#writeTexts(group.labels, labels);
+    octets.writeUInt16LE(zones - labels, start + 7);
+    const end = this.#writeTexts(group.zones, zones);
+    octets.writeUInt16LE(end - zones, start + 9);
+    return end;
+  }
+
+  #writeTexts(texts: readonly string[] | undefined, start: number): number {
+    let at = start;
+    for (const text of texts ?? []) at = this.#writeText(text, at);
+    return at;
+  }
+
+  #writeText(text: string, at: number): number {
+    const length = text === "" ? 0 : this.#octets.write(text, at + 1, "utf8");
+    this.#octets.writeUInt8(length, at);
+    return at + 1 + length;
+  }
+}
+
+/** Whether a set can be a block. All but those of thousands of endpoints can. */
+function fits({ name, groups }: EndpointSet): boolean {
+  if (groups.length > MOST) return false;
+  let octets = NAME + Buffer.byteLength(name) + 1;
+  for (const group of groups) {
+    octets += GROUP_HEAD + group.addresses.length;
+    for (const port of group.ports) {
+      const length = Buffer.byteLength(port.name);
+      if (length > MOST) return false;
+      octets += PORT_HEAD + length;
+    }
+    for (const texts of [group.labels, group.zones]) {
+      if (texts === undefined) continue;
+      // What stands for none.
+      if (texts.length !== group.count || texts.length === 0) return false;
+      for (const text of texts) {
+        const length = Buffer.byteLength(text);
+        if (length > MOST) return false;
+        octets += 1 + length;
+      }
+    }
+    if (octets > MAX_BLOCK_OCTETS) return false;
+  }
+  return true;
+}
+
+/** The name of the set that a block holds. */
+export function readBlockName(octets: Buffer, start: number): string {
+  const at = start + NAME;
+  return readText(octets, at, at + octets.readUInt16LE(start));
+}
+
+/** The groups of a block, which are read where they stand: they hold as long as the block does. */
+export function readBlockGroups(octets: Buffer, start: number): PackedGroup[] {
+  let at = start + NAME + octets.readUInt16LE(start);
+  const groups: PackedGroup[] = [];
+  for (let count = octets[at++] ?? 0; count > 0; count--) {
+    const group = new PackedGroup(octets, at);
+    groups.push(group);
+    at = group.end;
+  }
+  return groups;
+}
+
+export class PackedGroup implements EndpointGroup {
+  readonly addressLength: 4 | 16;
+  readonly count: number;
+  readonly readyCount: number;
+  /** Where the addresses begin among the octets. */
+  readonly addressesAt: number;
+  /** Where the group ends. */
+  readonly end: number;
+  readonly #octets: Buffer;
+  readonly #portsAt: number;
+  readonly #labelsAt: number;
+  readonly #zonesAt: number;
+  #addresses: Uint8Array | undefined;
+  #labels: readonly string[] | undefined;
+  #zones: readonly string[] | undefined;
+  #ports: readonly Port[] | undefined;
+
+  constructor(octets: Buffer, start: number) {
+    this.addressLength = octets[start] === 4 ? 4 : 16;
+    this.count = octets.readUInt16LE(start + 1);
+    this.readyCount = octets.readUInt16LE(start + 3);
+    this.#octets = octets;
+    this.#portsAt = start + GROUP_HEAD;
+    this.addressesAt = this.#portsAt + octets.readUInt16LE(start + 5);
+    this.#labelsAt = this.addressesAt + this.count * this.addressLength;
+    this.#zonesAt = this.#labelsAt + octets.readUInt16LE(start + 7);
+    this.end = this.#zonesAt + octets.readUInt16LE(start + 9);
+  }
+
+  get addresses(): Uint8Array {
+    if (this.#addresses === undefined) {
+      const { buffer, byteOffset } = this.#octets;
+      this.#addresses = new Uint8Array(
+        buffer,
+        byteOffset + this.addressesAt,
+        this.count * this.addressLength,
+      );
+    }
+    return this.#addresses;
+  }
+
+  get labels(): readonly string[] | undefined {
+    if (this.#labelsAt === this.#zonesAt) return undefined;
+    this.#labels ??= this.#readTexts(this.#labelsAt);
+    return this.#labels;
+  }
+
+  get zones(): readonly string[] | undefined {
+    if (this.#zonesAt === this.end) return undefined;
+    this.#zones ??= this.#readTexts(this.#zonesAt);
+    return this.#zones;
+  }
+
+  get ports(): readonly Port[] {
+    this.#ports ??= this.#readPorts();
+    return this.#ports;
+  }
+
+  /** The same as `labels[index]`, without making the others. */
+  labelAt(index: number): string {
+    if (this.#labels !== undefined) return this.#labels[index] ?? "";
+    if (this.#labelsAt === this.#zonesAt) return "";
+    const octets = this.#octets;
+    let at = this.#labelsAt;
+    for (let before = 0; before < index; before++) at += 1 + (octets[at] ?? 0);
+    return readText(octets, at + 1, at + 1 + (octets[at] ?? 0));
+  }
+
+  #readTexts(start: number): string[] {
+    const octets = this.#octets;
+    const texts = new Array<string>(this.count).fill("");
+    let at = start;
+    for (let index = 0; index < this.count; index++) {
+      const end = at + 1 + (octets[at] ?? 0);
+      texts[index] = readText(octets, at + 1, end);
+      at = end;
+    }
+    return texts;
+  }
+
+  #readPorts(): Port[] {
+    const octets = this.#octets;
+    const ports: Port[] = [];
+    for (let at = this.#portsAt; at < this.addressesAt; ) {
+      const end = at + PORT_HEAD + (octets[at + 3] ?? 0);
+      ports.push({
+        name: readText(octets, at + PORT_HEAD, end),
+        number: octets.readUInt16LE(at + 1),
+        protocol: PROTOCOLS[octets[at] ?? 0] ?? "tcp",
+      });
+      at = end;
+    }
+    return ports;
+  }
+}
+
+/** The label of an endpoint, empty for one that is named after its address. */
+export function labelAt(group: EndpointGroup, index: number): string {
+  return group instanceof PackedGroup ? group.labelAt(index) : (group.labels?.[index] ?? "");
+}
