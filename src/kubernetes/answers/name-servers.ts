@@ -40,7 +40,7 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
       if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry))
         continue;
       const published = set.groups.some((group) => {
-        const visible = entry.endpoints.visibleCount(group);
+        const visible = entry.visibleCount(group);
         for (let index = 0; index < visible; index++) if (addressStandsAt(group, index, octets)) return true;
         return false;
       });

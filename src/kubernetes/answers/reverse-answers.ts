@@ -37,7 +37,7 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
     // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
     if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry)) continue;
     for (const group of set.groups) {
-      const visible = entry.endpoints.visibleCount(group);
+      const visible = entry.visibleCount(group);
       for (let index = 0; index < visible; index++) {
         if (!addressStandsAt(group, index, octets)) continue;
         const name = zone.endpointName(endpointLabel(group, index), entry);

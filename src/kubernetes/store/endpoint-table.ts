@@ -25,12 +25,14 @@ export interface SetOwner {
 export class StoredSet<Owner extends SetOwner> implements EndpointSet {
   readonly owner: Owner;
   readonly groups: readonly EndpointGroup[];
-  readonly #name: () => string;
+  readonly #table: EndpointTable<Owner>;
+  readonly #slot: Slot;
 
-  constructor(owner: Owner, groups: readonly EndpointGroup[], name: () => string) {
+  constructor(table: EndpointTable<Owner>, slot: Slot, owner: Owner) {
     this.owner = owner;
-    this.groups = groups;
-    this.#name = name;
+    this.groups = table.groupsAt(slot);
+    this.#table = table;
+    this.#slot = slot;
   }
 
   get namespace(): string {
@@ -42,7 +44,7 @@ export class StoredSet<Owner extends SetOwner> implements EndpointSet {
   }
 
   get name(): string {
-    return this.#name();
+    return this.#table.nameOf(this.#slot);
   }
 }
 
@@ -72,13 +74,23 @@ export class EndpointTable<Owner extends SetOwner> {
     const index = this.#byName;
     const first = index.first(hashName(namespace, name));
     for (let slot = first; slot !== NO_ENTRY; slot = index.after(slot)) {
-      if (this.#owners[slot]?.namespace.name === namespace && this.#nameOf(slot) === name) return slot;
+      if (this.#owners[slot]?.namespace.name === namespace && this.nameOf(slot) === name) return slot;
     }
     return undefined;
   }
 
   ownerOf(slot: Slot): Owner | undefined {
     return this.#owners[slot];
+  }
+
+  /** To be read at once. */
+  groupsAt(slot: Slot): readonly EndpointGroup[] {
+    const large = this.#large.size === 0 ? undefined : this.#large.get(slot);
+    return large?.groups ?? readBlockGroups(this.#blocks.buffer(slot), this.#blocks.start(slot));
+  }
+
+  nameOf(slot: Slot): string {
+    return readBlockName(this.#blocks.buffer(slot), this.#blocks.start(slot));
   }
 
   /** Whether a set of the same owner and name says the same. */
@@ -140,7 +152,7 @@ export class EndpointTable<Owner extends SetOwner> {
 
   get(slot: Slot): StoredSet<Owner> | undefined {
     const owner = this.#owners[slot];
-    return owner && new StoredSet(owner, this.#groupsAt(slot), () => this.#nameOf(slot));
+    return owner && new StoredSet(this, slot, owner);
   }
 
   /** The sets of an owner, in the order in which they came. */
@@ -156,11 +168,11 @@ export class EndpointTable<Owner extends SetOwner> {
   /** Their groups. */
   groupsOf({ firstSet }: Owner): readonly EndpointGroup[] {
     if (firstSet === NO_ENTRY) return NO_GROUPS;
-    const groups = this.#groupsAt(firstSet);
+    const groups = this.groupsAt(firstSet);
     let slot = this.#next[firstSet] ?? NO_ENTRY;
     if (slot === NO_ENTRY) return groups;
     const all = [...groups];
-    for (; slot !== NO_ENTRY; slot = this.#next[slot] ?? NO_ENTRY) all.push(...this.#groupsAt(slot));
+    for (; slot !== NO_ENTRY; slot = this.#next[slot] ?? NO_ENTRY) all.push(...this.groupsAt(slot));
     return all;
   }
 
@@ -191,7 +203,7 @@ export class EndpointTable<Owner extends SetOwner> {
     const listing = blocks.beginListing();
     const identity = (slot: Slot) => ({
       namespace: this.#owners[slot]?.namespace.name ?? "",
-      name: this.#nameOf(slot),
+      name: this.nameOf(slot),
     });
     return {
       note: (object) => {
@@ -205,16 +217,7 @@ export class EndpointTable<Owner extends SetOwner> {
   }
 
   #setAt(slot: Slot): Pick<EndpointSet, "groups"> {
-    return { groups: this.#groupsAt(slot) };
-  }
-
-  #groupsAt(slot: Slot): readonly EndpointGroup[] {
-    const large = this.#large.size === 0 ? undefined : this.#large.get(slot);
-    return large?.groups ?? readBlockGroups(this.#blocks.buffer(slot), this.#blocks.start(slot));
-  }
-
-  #nameOf(slot: Slot): string {
-    return readBlockName(this.#blocks.buffer(slot), this.#blocks.start(slot));
+    return { groups: this.groupsAt(slot) };
   }
 
   #append(owner: Owner, slot: Slot): void {

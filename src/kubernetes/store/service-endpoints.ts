@@ -28,7 +28,7 @@ export class ServiceEndpoints {
 
   /** How many endpoints of a group, counted from the first, DNS shows. */
   visibleCount(group: EndpointGroup): number {
-    return this.#publishNotReadyAddresses ? group.count : group.readyCount;
+    return visibleCount(group, this.#publishNotReadyAddresses);
   }
 
   /** Whether no endpoint at all is published. */
@@ -98,6 +98,14 @@ export class ServiceEndpoints {
     }
     return byLabel;
   }
+}
+
+/** How many endpoints of a group, counted from the first, DNS shows. */
+export function visibleCount(
+  { count, readyCount }: EndpointGroup,
+  publishNotReadyAddresses: boolean,
+): number {
+  return publishNotReadyAddresses ? count : readyCount;
 }
 
 export const NO_ENDPOINTS: readonly EndpointReference[] = [];

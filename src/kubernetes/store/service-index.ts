@@ -67,7 +67,7 @@ export class ServiceIndex {
     for (const set of this.endpointSetsAt(addressKey(octets))) {
       if (set.owner !== entry) continue;
       for (const group of set.groups) {
-        const visible = group.addressLength === octets.length ? entry.endpoints.visibleCount(group) : 0;
+        const visible = group.addressLength === octets.length ? entry.visibleCount(group) : 0;
         for (let index = 0; index < visible; index++) {
           if (addressStandsAt(group, index, octets) && labelAt(group, index) === "")
             references.push({ group, index });
