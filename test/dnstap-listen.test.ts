@@ -129,3 +129,38 @@ test("a file in the way of the socket is no reason to delete it", { skip }, asyn
   );
   assert.equal(readFileSync(path, "utf8"), "data");
 });
+
+test("readers beyond 32 are turned away, counted, and told of once", async () => {
+  await using stack = new AsyncDisposableStack();
+  const port = await freePort();
+  await using server = await Portolan.start(
+    (portOf) => `.:${portOf("dns")} {
+    bind 127.0.0.1
+    prometheus 127.0.0.1:${portOf("metrics")}
+    dnstap listen tcp://127.0.0.1:${port} full
+    whoami
+}
+`,
+  );
+  const reader = async () => {
+    const socket = connect(port, "127.0.0.1");
+    stack.defer(() => void socket.destroy());
+    socket.on("error", () => undefined);
+    await once(socket, "connect");
+    return socket;
+  };
+  const readers = [];
+  for (let count = 0; count < 32; count++) readers.push(await reader());
+  const refused = async (): Promise<number> => {
+    const text = await (await fetch(`http://127.0.0.1:${server.portOf("metrics")}/metrics`)).text();
+    return Number(/^portolan_dnstap_refused_readers_total (\d+)$/m.exec(text)?.[1]);
+  };
+  assert.equal(await refused(), 0);
+  for (let count = 0; count < 3; count++) {
+    const late = await reader();
+    if (!late.closed) await once(late, "close");
+  }
+  assert.equal(await refused(), 3);
+  assert.equal(server.log.match(/a dnstap reader is turned away: 32 are connected already/g)?.length, 1);
+  for (const socket of readers.slice(0, 31)) assert.equal(socket.closed, false);
+});

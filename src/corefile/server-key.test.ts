@@ -75,7 +75,8 @@ describe("resolveServerKeys", () => {
     ["example.org:", "COREFILE_INVALID_PORT", 'expecting data after last colon: "example.org:"'],
     [":", "COREFILE_INVALID_PORT", 'expecting data after last colon: ":"'],
     ["dns://", "COREFILE_INVALID_ZONE", 'expecting data after last colon: ""'],
-    [":53", "COREFILE_INVALID_ZONE", "zone is not a valid domain name: "],
+    [":53", "COREFILE_INVALID_ZONE", "there is no zone in ':53'"],
+    ["tls://:853", "COREFILE_INVALID_ZONE", "there is no zone in 'tls://:853'"],
     ["example..org", "COREFILE_INVALID_ZONE", "zone is not a valid domain name: example..org"],
     [".example.org", "COREFILE_INVALID_ZONE", "zone is not a valid domain name: .example.org"],
     [

@@ -114,7 +114,9 @@ class KeyResolver {
     const { scheme, zone, ports } = parts;
     const reading = readZone(zone);
     if (reading.zones === undefined) {
-      this.#sink.error("COREFILE_INVALID_ZONE", token.span, reading.fault, {
+      const fault = zone === "" ? `there is no zone in ${quoteText(token.text)}` : reading.fault;
+      this.#sink.error("COREFILE_INVALID_ZONE", token.span, fault, {
+        ...(zone === "" && { suggestion: token.text.replace(/(?=:\d[\d-]*$)/, ".") }),
         expected:
           "a domain name with labels of up to 63 octets, `.` for all names, or a network such as 10.0.0.0/8",
       });

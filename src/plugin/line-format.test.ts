@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { Flag, Opcode, Rcode } from "../dns/index.ts";
 import type { ReplyContent } from "./index.ts";
-import { LineFormat } from "./line-format.ts";
+import { LineFormat, unknownPlaceholders } from "./line-format.ts";
 import { makeTestQuery, type QuestionOptions, records } from "./testing.ts";
 
 interface Case {
@@ -116,4 +116,20 @@ test("any text is a format", () => {
       assert.equal(typeof lineOf({ format: text, expected: "" }), "string");
     }),
   );
+});
+
+test("what looks like a placeholder and is none is found, with what is meant", () => {
+  const found = (format: string) =>
+    unknownPlaceholders(format, ["{common}"]).map(({ start, end, meant }) => [
+      format.slice(start, end),
+      meant,
+    ]);
+  assert.deepEqual(found("{typ} {type} {id} {>rflag} {nothing.alike} {typ}"), [
+    ["{typ}", "{type}"],
+    ["{id}", "{>id}"],
+    ["{>rflag}", "{>rflags}"],
+    ["{nothing.alike}", undefined],
+    ["{typ}", "{type}"],
+  ]);
+  assert.deepEqual(found('{"name": "{name}", "a": 1} {} { } {/kubernetes/client-namespace} {common}'), []);
 });

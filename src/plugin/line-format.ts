@@ -1,6 +1,7 @@
 /** The format of log lines, compiled once into the writers of its parts. */
 import { className, Flag, Opcode, rcodeName } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
+import { nearestWord } from "../lib/nearest-word.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Query } from "./query.ts";
 import type { Reply } from "./reply.ts";
@@ -58,6 +59,35 @@ const PLACEHOLDERS: ReadonlyMap<string, Writer> = new Map<string, Writer>([
   ["{rsize}", (_query, reply, _elapsed, size) => String(size ?? reply?.size ?? 0)],
   ["{duration}", (_query, _reply, elapsed) => secondsText(elapsed)],
 ]);
+
+/** What looks like a placeholder and is none. */
+export interface UnknownPlaceholder {
+  readonly text: string;
+  /** In the format. */
+  readonly start: number;
+  readonly end: number;
+  /** What is most likely meant. */
+  readonly meant: string | undefined;
+}
+
+/** @param more placeholders that somebody else fills in */
+export function unknownPlaceholders(format: string, more: readonly string[] = []): UnknownPlaceholder[] {
+  const known = [...PLACEHOLDERS.keys(), ...more];
+  const bare = (placeholder: string): string => placeholder.replace(/^\{[>/]?/, "").slice(0, -1);
+  const unknown: UnknownPlaceholder[] = [];
+  for (const { 0: text, index } of format.matchAll(/\{[>/]?[\w./-]+\}/g)) {
+    if (known.includes(text) || typeof compilePart(text) === "function") continue;
+    const nearest = nearestWord(bare(text), known.map(bare));
+    const meant = known.find((placeholder) => bare(placeholder) === nearest);
+    unknown.push({ text, start: index, end: index + text.length, meant });
+  }
+  return unknown;
+}
+
+/** For a warning about one. */
+export function placeholderProblem({ text }: UnknownPlaceholder): string {
+  return `'${text}' is no placeholder: it is printed as it stands`;
+}
 
 function compilePart(part: string): Part {
   const label = /^\{\/([^/]+\/.+)\}$/s.exec(part)?.[1];

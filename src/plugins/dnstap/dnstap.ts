@@ -43,6 +43,7 @@ export class Dnstap implements PluginInstance, QueryTap {
   readonly #writer: TapWriter;
   readonly #extra: LineFormat | undefined;
   readonly #droppedMessages: CounterSlot;
+  readonly #refusedReaders: CounterSlot;
   readonly #collectors = new Set<FrameStream>();
   readonly #listeners: Map<string, TapListener>;
   #listener: TapListener | undefined;
@@ -64,6 +65,13 @@ export class Dnstap implements PluginInstance, QueryTap {
       .counter({
         name: "portolan_dnstap_dropped_messages_total",
         help: "Messages that were not sent to a dnstap collector, because too many waited.",
+        labels: [],
+      })
+      .slot();
+    this.#refusedReaders = site.metrics
+      .counter({
+        name: "portolan_dnstap_refused_readers_total",
+        help: "Readers of 'dnstap listen' that were turned away, because too many were connected.",
         labels: [],
       })
       .slot();
@@ -280,7 +288,14 @@ export class Dnstap implements PluginInstance, QueryTap {
     const known = this.#listeners.get(key);
     if (known === undefined) {
       const path = this.#path(target.path);
-      this.#listener = await TapListener.open({ target, path, files: this.#files(), clock, log });
+      this.#listener = await TapListener.open({
+        target,
+        path,
+        files: this.#files(),
+        clock,
+        log,
+        refused: this.#refusedReaders,
+      });
       this.#listeners.set(key, this.#listener);
     } else {
       this.examine();

@@ -10,6 +10,7 @@ import {
   single,
   text,
 } from "../../plugin/index.ts";
+import { placeholderProblem, unknownPlaceholders } from "../../plugin/line-format.ts";
 import { Dnstap } from "./dnstap.ts";
 import { TapTarget } from "./target.ts";
 
@@ -26,7 +27,7 @@ export default definePlugin({
       tls: option({ cert: required(text()), key: required(text()), ca: optional(text()) }),
     },
     occurrences: "each",
-    check({ words, tls, skipverify }, report, at) {
+    check({ words, tls, skipverify, extra }, report, at) {
       const target = TapTarget.parse(words);
       if (typeof target === "string") {
         report.error("PLUGIN_BAD_VALUE", at(), target, {
@@ -44,6 +45,10 @@ export default definePlugin({
         report.error("PLUGIN_BAD_VALUE", at(), "'dnstap listen tls://…' needs 'tls CERT KEY'");
       if (skipverify && !target.isTls)
         report.warning("DNSTAP_SKIPVERIFY", at("skipverify"), "'skipverify' has no effect without tls://");
+      for (const unknown of unknownPlaceholders(extra ?? ""))
+        report.warning("DNSTAP_UNKNOWN_PLACEHOLDER", at("extra"), placeholderProblem(unknown), {
+          suggestion: unknown.meant,
+        });
     },
   }),
   create: ({ words, ...rest }, site) => {

@@ -8,7 +8,7 @@ import type { Server as TlsServer } from "node:tls";
 import { fileFault } from "../../lib/file-fault.ts";
 import { checkKeyPair } from "../../lib/key-pair.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
-import { type Clock, type Logger, SetupError } from "../../plugin/index.ts";
+import { type Clock, type CounterSlot, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
 import type { TapTarget } from "./target.ts";
 
@@ -26,6 +26,8 @@ export interface TapListenerOptions {
   readonly files: TapFiles | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Readers that were turned away, as there were too many. */
+  readonly refused: CounterSlot;
 }
 
 const MAX_READERS = 32;
@@ -38,12 +40,18 @@ export class TapListener {
   /** Octets that may wait for a reader. */
   writeBuffer: number;
   readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #refused: CounterSlot;
+  /** Whether it was said that readers are turned away, since there was room last. */
+  #isFull = false;
   readonly #server: Server | TlsServer;
   #holders = 0;
 
-  private constructor({ target, files, clock, log }: TapListenerOptions) {
+  private constructor({ target, files, clock, log, refused }: TapListenerOptions) {
     this.writeBuffer = target.writeBuffer;
     this.#clock = clock;
+    this.#log = log;
+    this.#refused = refused;
     const accept = (socket: Socket): void => this.#accept(socket);
     this.#server =
       files === undefined
@@ -51,6 +59,7 @@ export class TapListener {
         : nodeTls().createServer({ ...identityOf(files), handshakeTimeout: HANDSHAKE_TIMEOUT }, accept);
     // Those that are still busy with TLS are no readers yet.
     this.#server.maxConnections = 2 * MAX_READERS;
+    this.#server.on("drop", () => this.#refuse());
     // A reader that does not understand TLS, or shows no certificate.
     this.#server.on("tlsClientError", (error) => log.debug(`reader refused: ${error.message}`));
   }
@@ -91,14 +100,23 @@ export class TapListener {
   #accept(socket: Socket): void {
     if (this.streams.size >= MAX_READERS) {
       socket.destroy();
+      this.#refuse();
       return;
     }
+    this.#isFull = false;
     const stream = new FrameStream(socket, {
       writeBuffer: () => this.writeBuffer,
       clock: this.#clock,
       onEnd: () => void this.streams.delete(stream),
     });
     this.streams.add(stream);
+  }
+
+  #refuse(): void {
+    this.#refused.add(1);
+    if (this.#isFull) return;
+    this.#isFull = true;
+    this.#log.warning(`a dnstap reader is turned away: ${MAX_READERS} are connected already`);
   }
 }
 

@@ -252,6 +252,11 @@ for (const [text, warning, lines] of [
   ['log "{type} {name}"', /2:5: warning: a single argument is a name[\s\S]*log \. "\{type\} \{name\}"/, 0],
   ["log {common}", /warning: a single argument is a name, not a format/, 0],
   ['log . "x {json}"', /2:7: warning: '\{json\}' is a complete format/, 1],
+  [
+    'log . "{remote} {namee}"',
+    /2:17: warning: '\{namee\}' is no placeholder[\s\S]*did you mean '\{name\}'/,
+    1,
+  ],
   ["log . exa..mple", /2:7: warning: 'exa\.\.mple' is not a name: it matches no query/, 1],
   [`log ${"a".repeat(64)}`, /is not a name: it matches no query/, 0],
 ] as const) {

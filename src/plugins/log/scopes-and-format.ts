@@ -1,6 +1,11 @@
 import { Name } from "../../dns/index.ts";
-import type { Argument, Token } from "../../plugin/index.ts";
-import { COMBINED_FORMAT, COMMON_FORMAT } from "../../plugin/line-format.ts";
+import { type Argument, placeInTokens, type Token } from "../../plugin/index.ts";
+import {
+  COMBINED_FORMAT,
+  COMMON_FORMAT,
+  placeholderProblem,
+  unknownPlaceholders,
+} from "../../plugin/line-format.ts";
 import { JSON_FORMAT } from "./query-log.ts";
 
 export interface ScopesAndFormat {
@@ -40,6 +45,14 @@ export function scopesAndFormat(): Argument<ScopesAndFormat> {
             expected: `the word alone: log . ${JSON_FORMAT}`,
           },
         );
+      if (hasFormat)
+        for (const unknown of unknownPlaceholders(last.text, ["{common}", "{combined}", JSON_FORMAT]))
+          report.warning(
+            "LOG_UNKNOWN_PLACEHOLDER",
+            placeInTokens([last], unknown),
+            placeholderProblem(unknown),
+            { suggestion: unknown.meant },
+          );
       return { scopes, format: hasFormat ? expand(last.text) : COMMON_FORMAT };
     },
     usage: () => "[NAMES...] [FORMAT]",
