@@ -13,6 +13,7 @@ import { readWhole } from "./frames.ts";
 import { DEFAULT_TIMINGS, type ListWatchTimings } from "./list-watch-timings.ts";
 import type { Environment } from "./proxy.ts";
 import { RequestLimiter, type RequestLimits } from "./request-limiter.ts";
+import { loadUndiciParts } from "./undici-parts.ts";
 
 export interface ApiClientOptions {
   readonly access: ClusterAccess;
@@ -198,24 +199,22 @@ export class ApiClient {
       certificate: credential.certificate ?? (await readPem(this.#certificate, "client certificate")),
       key: credential.key ?? (await readPem(this.#key, "client key")),
     };
-    // Loaded here and not above: whoever has no cluster need not pay for it. No wait below, or two would be made at once.
-    const undici = await import("undici");
+    // No wait below, or two would be made at once.
     if (this.#stopped) throw new Error("the client is stopped");
     const dispatcher = this.#dispatcher;
     if (dispatcher !== undefined && this.#identity !== undefined && sameIdentity(this.#identity, identity)) {
       return dispatcher;
     }
-    const made = this.#makeDispatcher(undici, identity);
+    const made = this.#makeDispatcher(identity);
     this.#dispatcher = made;
     this.#identity = identity;
     if (dispatcher !== undefined) this.#retire(dispatcher);
     return made;
   }
 
-  #makeDispatcher(
-    { Agent, buildConnector, ProxyAgent, Socks5ProxyAgent }: typeof import("undici"),
-    identity: TlsIdentity,
-  ): Dispatcher {
+  #makeDispatcher(identity: TlsIdentity): Dispatcher {
+    // Loaded here and not above: whoever has no cluster need not pay for it.
+    const { Agent, buildConnector, ProxyAgent, Socks5ProxyAgent } = loadUndiciParts();
     const { tls, proxy, headers } = this.#options.access;
     const { pingIntervalMs } = { ...DEFAULT_TIMINGS, ...this.#options.timings };
     // Over HTTP/2 undici makes one field of those with the same name, and two groups to act for would be one group "a, b".
