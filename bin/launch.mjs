@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { endLike, runAttached } from "./attached-process.mjs";
 import { isBuildCurrent } from "./build-state.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
-import { endWithParent, isRunByNpx } from "./npx-parent.mjs";
+import { endWithParent, isRunByNpx, LAUNCHER_VARIABLE } from "./parent.mjs";
 
 /**
  * What the launcher needs to know of the Node that runs it; a test gives its own.
@@ -27,7 +27,10 @@ const thisNode = { version: process.versions.node, execve: process.execve?.bind(
  * @param {Host} host
  */
 export async function launch(argv, host = thisNode) {
-  if (isRunByNpx(process.env)) endWithParent();
+  const { [LAUNCHER_VARIABLE]: launcher } = process.env;
+  // What this program starts is not the launcher's.
+  delete process.env[LAUNCHER_VARIABLE];
+  if (isRunByNpx(process.env) || launcher === `${process.ppid}`) endWithParent();
   if (isSupported(host.version)) {
     await runHere(argv);
     return;
@@ -49,7 +52,8 @@ export async function launch(argv, host = thisNode) {
     return;
   }
   try {
-    endLike(await runAttached(node, args).ended);
+    const env = { ...process.env, [LAUNCHER_VARIABLE]: `${process.pid}` };
+    endLike(await runAttached(node, args, { env }).ended);
   } catch (error) {
     fail(`Cannot start ${node}: ${error instanceof Error ? error.message : error}`);
   }

@@ -228,6 +228,20 @@ for (const [how, script] of [
   });
 }
 
+test("ends with a launcher that is killed without a word", async (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  const child = spawn(process.execPath, [join(home, "as-old-node.mjs"), "spawn", "wait"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  // The last process that holds the pipe closes it.
+  const ended = once(child, "close");
+  const { lines, until } = lineReader(child);
+  await until("ready");
+  child.kill("SIGKILL");
+  await ended;
+  assert.ok(lines().includes("got SIGTERM"));
+});
+
 test("leaves Ctrl-C to the terminal, which tells the program itself", {
   skip: skipWithout("script"),
 }, async (t) => {

@@ -57,13 +57,16 @@ describe("the event loop", { skip }, () => {
           workerData: { port, ending },
         });
         const faults: unknown[] = [];
+        let isEnding = false;
         worker.on("error", (error) => faults.push(error));
         await new Promise<void>((resolve) => {
           worker.on("message", (message: Message) => {
             // The same port each time: a socket that were left would make it taken.
             port = message.port;
             flood.aim(port);
-            if (message.count >= 5 && ending === "terminate") void worker.terminate();
+            if (message.count < 5 || ending !== "terminate" || isEnding) return;
+            isEnding = true;
+            void worker.terminate();
           });
           worker.on("exit", () => resolve());
         });

@@ -9,9 +9,12 @@ export function isRunByNpx(env) {
   return env.npm_lifecycle_event === "npx" && /^["']?portolan\b/.test(env.npm_lifecycle_script ?? "");
 }
 
+/** Process id of the launcher that started this process, where that waits for it: it could be killed without a word. */
+export const LAUNCHER_VARIABLE = "PORTOLAN_LAUNCHER";
+
 /**
  * Ends this process by SIGTERM once its parent is gone. npm hands SIGTERM to the shell between it and the program, and the shell dies of
- * it alone: the program would go on with nobody to stop it.
+ * it alone; a launcher that is killed hands on nothing. The program would go on with nobody to stop it.
  */
 export function endWithParent() {
   const parent = process.ppid;
