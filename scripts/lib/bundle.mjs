@@ -4,6 +4,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "no
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { rollup } from "@rollup/wasm-node";
+import { transform } from "esbuild";
 
 /** What is imported from outside, and what the program imports by a path that it puts together: they keep their places. */
 const ENTRIES = [
@@ -42,7 +43,10 @@ const require = createRequire(import.meta.url);
 const entries = globSync(ENTRIES, { cwd: modules });
 const bundle = await rollup({
   input: Object.fromEntries(entries.map((entry) => [entry.replace(/\.js$/, ""), join(modules, entry)])),
-  plugins: [{ name: "packages", resolveId }],
+  plugins: [
+    { name: "packages", resolveId },
+    { name: "dense", renderChunk: dense },
+  ],
   onLog(_level, { code, message }) {
     // The compiler's helpers look at `this`, should they run in an older kind of module.
     if (code !== "THIS_IS_UNDEFINED") throw new Error(message);
@@ -65,6 +69,23 @@ writeNotices();
 function chunkOf(path) {
   // An entry in a chunk would take the whole chunk to its own place.
   return entries.includes(path) ? undefined : CHUNKS.find(({ holds }) => holds.test(path))?.name;
+}
+
+/**
+ * V8 holds the text of each module that it runs, and one character above U+00FF makes it hold all of it with two octets each. Names stay,
+ * and lines are short enough for the place in a stack trace to say something.
+ * @param {string} text
+ */
+async function dense(text) {
+  const { code } = await transform(text, {
+    charset: "ascii",
+    format: "esm",
+    legalComments: "none",
+    lineLimit: 160,
+    minifyWhitespace: true,
+    target: "esnext",
+  });
+  return { code, map: null };
 }
 
 /** @param {string} id */
