@@ -17,6 +17,7 @@ export async function runHttp2Requests(options: TcpPipelinedOptions): Promise<Ti
   const delays = new DurationLog(rate * seconds * 1.05);
   const rcodes = new RcodeCounter();
   let sent = 0;
+  let lastSent = 0;
   let lastAnswer = 0;
   const sessions = Array.from({ length: options.connections }, () =>
     connect(`https://127.0.0.1:${port}`, { rejectUnauthorized: false }).on("error", () => undefined),
@@ -42,12 +43,13 @@ export async function runHttp2Requests(options: TcpPipelinedOptions): Promise<Ti
   const start = performance.now();
   const end = start + seconds * 1000;
   const arrivals = new Arrivals(start, rate, seededRandom(SEED));
-  while (arrivals.due < end || (latencies.count < sent && performance.now() < end + patience)) {
+  while (arrivals.due < end || (latencies.count < sent && performance.now() < lastSent + patience)) {
     const now = performance.now();
     for (let room = MOST_A_TURN; room > 0 && arrivals.due <= now && arrivals.due < end; room--) {
       const session = sessions[sent % sessions.length];
       if (session !== undefined) ask(session, queries.query(firstQuery + sent), arrivals.due);
       delays.add(now - arrivals.due);
+      lastSent = now;
       arrivals.advance();
       sent++;
     }

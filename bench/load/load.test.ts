@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, test } from "node:test";
 import { decodeMessage, recordTypeName } from "../../src/dns/index.ts";
 import { seededRandom } from "../numbers/random.ts";
@@ -6,6 +8,7 @@ import { Arrivals } from "./arrivals.ts";
 import { DurationLog } from "./duration-log.ts";
 import { QueryPool } from "./query-pool.ts";
 import { RcodeCounter } from "./rcode-counter.ts";
+import { runTcpPipelined } from "./tcp-pipelined.ts";
 
 describe("arrivals", () => {
   test("come at the rate asked for, at random times", () => {
@@ -70,4 +73,25 @@ test("answers are counted by rcode", () => {
   const counter = new RcodeCounter();
   for (const rcode of [0, 0, 3]) counter.add(Uint8Array.of(0, 0, 0x81, 0x80 | rcode, 0, 0, 0, 0, 0, 0, 0, 0));
   assert.deepEqual(counter.byName, { NOERROR: 2, NXDOMAIN: 1 });
+});
+
+test("a generator that is late waits as long for the last answers as one that is not", async () => {
+  const patience = 500;
+  let isFirst = true;
+  const server = createServer((socket) =>
+    socket.on("data", (queries) => {
+      // The whole process stands still, longer than the load and the patience together.
+      if (isFirst) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * patience);
+      isFirst = false;
+      socket.write(queries);
+    }),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const queries = QueryPool.parse("www.example.com A\n");
+  const options = { queries, firstQuery: 0, port, rate: 2_000, seconds: 0.1, connections: 1, patience };
+  const { sent, lost } = await runTcpPipelined(options);
+  server.close();
+  assert.ok(sent > 100, String(sent));
+  assert.equal(lost, 0);
 });

@@ -29,6 +29,7 @@ export async function runQuicQueries(options: QuicQueriesOptions): Promise<Timed
   const delays = new DurationLog((rate ?? 50_000) * seconds * 1.05);
   const rcodes = new RcodeCounter();
   let sent = 0;
+  let lastSent = 0;
   let lastAnswer = 0;
   const dialler = await quicDialler();
   const context = new ClientContext(dialler.library, { authorities: options.authority });
@@ -63,7 +64,7 @@ export async function runQuicQueries(options: QuicQueriesOptions): Promise<Timed
   const end = start + seconds * 1000;
   const arrivals = rate === undefined ? undefined : new Arrivals(start, rate, seededRandom(SEED));
   const isOver = (now: number): boolean => (arrivals === undefined ? now >= end : arrivals.due >= end);
-  while (!isOver(performance.now()) || (latencies.count < sent && performance.now() < end + patience)) {
+  while (!isOver(performance.now()) || (latencies.count < sent && performance.now() < lastSent + patience)) {
     const now = performance.now();
     for (let room = MOST_A_TURN; room > 0 && !isOver(now); room--) {
       const isDue =
@@ -73,6 +74,7 @@ export async function runQuicQueries(options: QuicQueriesOptions): Promise<Timed
       const due = arrivals?.due ?? now;
       if (!ask(connection, queries.query(firstQuery + sent), due)) break;
       delays.add(now - due);
+      lastSent = now;
       arrivals?.advance();
     }
     await new Promise((resolve) => setImmediate(resolve));

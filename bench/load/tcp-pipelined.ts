@@ -34,6 +34,7 @@ export async function runTcpPipelined(options: TcpPipelinedOptions): Promise<Tim
   const delays = new DurationLog(rate * seconds * 1.05);
   const rcodes = new RcodeCounter();
   let sent = 0;
+  let lastSent = 0;
   let lastAnswer = 0;
   const onAnswer = (message: Uint8Array, due: number): void => {
     lastAnswer = performance.now();
@@ -49,11 +50,12 @@ export async function runTcpPipelined(options: TcpPipelinedOptions): Promise<Tim
   const start = performance.now();
   const end = start + seconds * 1000;
   const arrivals = new Arrivals(start, rate, seededRandom(SEED));
-  while (arrivals.due < end || (latencies.count < sent && performance.now() < end + patience)) {
+  while (arrivals.due < end || (latencies.count < sent && performance.now() < lastSent + patience)) {
     const now = performance.now();
     for (let room = MOST_A_TURN; room > 0 && arrivals.due <= now && arrivals.due < end; room--) {
       connections[sent % connections.length]?.ask(queries.query(firstQuery + sent), arrivals.due);
       delays.add(now - arrivals.due);
+      lastSent = now;
       arrivals.advance();
       sent++;
     }

@@ -54,6 +54,7 @@ class OpenLoopRun {
   readonly #rcodes = new RcodeCounter();
   #sent = 0;
   #answered = 0;
+  #lastSent = this.#start;
   #lastAnswer = this.#start;
 
   constructor(socket: PolledSocket, options: OpenLoopOptions) {
@@ -72,11 +73,11 @@ class OpenLoopRun {
     const sending = this.#arrivals.due < this.#end;
     if (sending) this.#sendDue();
     if (this.#takeAnswers() === 0 && idle === "sleep") {
-      const wake = sending ? this.#arrivals.due : this.#end + patience;
+      const wake = sending ? this.#arrivals.due : this.#lastSent + patience;
       const rest = wake - performance.now();
       if (rest > 0) this.#socket.wait(rest);
     }
-    return sending || (this.#answered < this.#sent && performance.now() < this.#end + patience);
+    return sending || (this.#answered < this.#sent && performance.now() < this.#lastSent + patience);
   }
 
   result(): TimedLoad {
@@ -101,6 +102,7 @@ class OpenLoopRun {
       sending.commit(queries.write(firstQuery + this.#sent, id, sending.buffer()));
       this.#dueOf[id] = arrivals.due;
       this.#delays.add(now - arrivals.due);
+      this.#lastSent = now;
       arrivals.advance();
       this.#sent++;
     }

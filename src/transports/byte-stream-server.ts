@@ -220,8 +220,7 @@ class OpenConnection implements BudgetedConnection {
     const socket = this.#socket;
     const stream = streamOf(socket);
     const toPass = options.layers?.() ?? NO_LAYERS;
-    if (toPass.length > 0)
-      this.#handshake = options.clock.after(options.handshakeTimeout(), () => socket.destroy());
+    if (toPass.length > 0) this.#handshake = options.clock.after(options.handshakeTimeout(), this.#lookSoon);
     this.#pass(toPass, 0, stream);
   }
 
@@ -233,6 +232,12 @@ class OpenConnection implements BudgetedConnection {
   destroy(): void {
     this.#socket.destroy();
   }
+
+  // Timers run before sockets are read: after a pause of our own, the client may have done its part in time.
+  readonly #lookSoon = (): void =>
+    void setImmediate(() => {
+      if (this.#handshake !== undefined) this.destroy();
+    });
 
   #pass(layers: readonly StreamLayer[], index: number, stream: ByteStream): void {
     const layer = layers[index];

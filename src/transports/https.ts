@@ -165,19 +165,25 @@ class Http1Connection implements StreamUser {
   #isWhole(): void {
     this.#heardFrom();
     this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   /** @param what the connection waits for; nothing between two requests */
   #within(milliseconds: number, what?: "request" | "response"): void {
     const { clock, onTimeout } = this.#options;
     this.#timer?.cancel();
-    this.#timer = clock.after(milliseconds, () => {
-      if (what !== undefined) onTimeout?.(what);
-      const { socket } = this.#stream;
-      // TLS says goodbye, unless the client reads nothing anyway.
-      if (socket.writableLength > 0) socket.destroy();
-      else socket.destroySoon();
-    });
+    const timer = clock.after(milliseconds, () =>
+      // Timers run before sockets are read: after a pause of our own, what the client sent in time is taken first.
+      setImmediate(() => {
+        const { socket } = this.#stream;
+        if (this.#timer !== timer || socket.destroyed) return;
+        if (what !== undefined) onTimeout?.(what);
+        // TLS says goodbye, unless the client reads nothing anyway.
+        if (socket.writableLength > 0) socket.destroy();
+        else socket.destroySoon();
+      }),
+    );
+    this.#timer = timer;
   }
 }
 

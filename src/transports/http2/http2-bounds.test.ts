@@ -39,6 +39,20 @@ describe("streams", () => {
     });
   });
 
+  test("that became whole while the process stood still are answered", async () => {
+    await scene(async ({ connect, clock, timeouts, receiver }) => {
+      const client = (await connect()).greet().send(post(1));
+      await client.ping();
+      // In a timer, as that of the session is: the system has the rest of the request, and nobody has read it yet.
+      setTimeout(() => {
+        client.send(data(1, MESSAGE));
+        clock.advance(1300);
+      });
+      await client.first(FrameType.DATA, 1);
+      assert.deepEqual([receiver.received, timeouts], [1, []]);
+    });
+  });
+
   test("take what the client's windows have room for, and the rest when they open", async () => {
     await scene(async ({ connect, receiver, budget }) => {
       receiver.replyLength = 1000;
@@ -104,7 +118,10 @@ describe("a connection", () => {
       }
       for (let before = -1; before !== receiver.received; await nextTurn()) before = receiver.received;
       assert.ok(budget.unsent < 1024 * 1024, String(budget.unsent));
-      for (let count = 0; count < 12; count++) clock.advance(500);
+      for (let count = 0; count < 12; count++) {
+        clock.advance(500);
+        await nextTurn();
+      }
       client.socket.resume();
       await closed;
       assert.ok(timeouts.includes("response"));

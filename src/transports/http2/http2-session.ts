@@ -3,7 +3,7 @@
  * and responses leave in the order in which they are ready. No push, no priorities. What a client can make grow is bounded, and frames
  * that bring no request further are counted against it.
  */
-import { readU32 } from "../../dns/octets.ts";
+import { readU32, writeU32 } from "../../dns/octets.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
 import type { ConnectionBudget } from "../connection-budget.ts";
@@ -123,9 +123,8 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   /** Says goodbye; requests under way are still answered. */
   stopReading(): void {
-    if (this.#isEnding) return;
+    if (!this.#isEnding) this.#writeGoodbye(ErrorCode.NO_ERROR);
     this.#isEnding = true;
-    this.#writeGoodbye(ErrorCode.NO_ERROR);
     this.#finishIfDone();
   }
 
@@ -388,9 +387,8 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   }
 
   #writeGoodbye(code: ErrorCodeNumber): void {
-    const payload = new Uint8Array(8);
-    new DataView(payload.buffer).setUint32(0, this.#lastStream);
-    payload[7] = code;
+    const payload = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, code);
+    writeU32(payload, 0, this.#lastStream);
     this.sender.writeFrame(FrameType.GOAWAY, 0, 0, payload);
     this.sender.flushSoon();
   }
@@ -424,10 +422,12 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   #watch(): void {
     const { read, write, idle } = this.#options.timeouts();
     this.#readTimeout = read;
-    this.#timer = this.#options.clock.after(Math.min(read, write, idle) / 4, this.#look);
+    // Timers run before sockets are read: after a pause of our own, what the client sent in time is taken first.
+    this.#timer = this.#options.clock.after(Math.min(read, write, idle) / 4, () => setImmediate(this.#look));
   }
 
   readonly #look = (): void => {
+    if (this.stream.socket.destroyed) return;
     const { clock, onTimeout } = this.#options;
     const { write, idle } = this.#options.timeouts();
     const now = clock.now();
