@@ -16,6 +16,7 @@ test("a flood is sampled, counted in full, and takes no memory", {
     (port) => `.:${port("dns")} {
     bind 127.0.0.1
     console 127.0.0.1:${port("console")}
+    prometheus 127.0.0.1:${port("metrics")}
     cache 3600
     template IN A example.org {
         answer "{{ .Name }} 3600 IN A 192.0.2.1"
@@ -28,9 +29,22 @@ test("a flood is sampled, counted in full, and takes no memory", {
   const questions = Array.from({ length: NAMES }, (_, n) => `n${n}.example.org A`);
   const load = () => dnsperf(server, { questions, seconds: 2, clients: 8 });
 
-  // Somebody looks on, and never reads what is sent.
+  // Some look on and read, one never reads what is sent.
   const abandoned = new AbortController();
   await fetch(`${base}/events`, { signal: abandoned.signal });
+  let read = 0;
+  for (let count = 0; count < 3; count++) {
+    const { body } = await fetch(`${base}/events?streams=queries`, { signal: abandoned.signal });
+    body
+      ?.pipeTo(
+        new WritableStream<Uint8Array>({
+          write: (octets) => {
+            read += octets.length;
+          },
+        }),
+      )
+      .catch(() => undefined);
+  }
   const first = await load();
   const before = server.residentMemory;
   const second = await load();
@@ -52,6 +66,13 @@ test("a flood is sampled, counted in full, and takes no memory", {
     queries.some(({ weight }) => weight > 1),
     "some stand for others",
   );
+  assert.ok(read > 0, "those that read get something");
+  const metrics = await (await fetch(`http://127.0.0.1:${server.portOf("metrics")}/metrics`)).text();
+  const counter = (name: string) =>
+    Number(new RegExp(`^portolan_console_${name}_total (\\S+)$`, "m").exec(metrics)?.[1]);
+  // More come than anybody is shown.
+  assert.ok(counter("dropped_rows") > 0);
+  assert.ok(counter("missed_queries") >= 0);
   abandoned.abort();
 });
 

@@ -2,6 +2,7 @@
 import { rcodeName } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
+import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
@@ -63,6 +64,10 @@ export class Console {
   #lists: TopLists;
   #sources: QuerySources | undefined;
   #timer: Timer | undefined;
+  readonly #droppedRows: CounterSlot;
+  readonly #missedQueries: CounterSlot;
+  /** Of those in {@link #missedQueries}, how many the sources of now know of. */
+  #missed = 0;
   #ticks = 0;
   /** Ends when those have read who read all that is there: one after another, so that each turn has time for DNS. */
   #reading: Promise<void> = Promise.resolve();
@@ -74,6 +79,20 @@ export class Console {
       () => site.clock.now(),
     );
     this.#lists = new TopLists(this.workloads);
+    this.#droppedRows = site.metrics
+      .counter({
+        name: "portolan_console_dropped_rows_total",
+        help: "Queries that a client of the console's stream was not sent, because it was behind, or more came than anybody can read.",
+        labels: [],
+      })
+      .slot();
+    this.#missedQueries = site.metrics
+      .counter({
+        name: "portolan_console_missed_queries_total",
+        help: "Queries that the console neither looked at nor has a sample for, because more came than it can follow. About.",
+        labels: [],
+      })
+      .slot();
   }
 
   get memory(): ConsoleMemory {
@@ -221,6 +240,10 @@ export class Console {
     sources.read(this.#visit);
     sources.measure(clock.now());
     this.#ticks++;
+    if (this.#ticks % TICKS_OF_SECOND === 0 && sources.missed > this.#missed) {
+      this.#missedQueries.add(sources.missed - this.#missed);
+      this.#missed = sources.missed;
+    }
     if (this.#ticks % (60 * TICKS_OF_SECOND) === 0) this.#process.advance();
     this.#tell(this.#ticks % TICKS_OF_SECOND === 0);
     if (this.#ticks % (SECONDS_OF_BEAT * TICKS_OF_SECOND) === 0)
@@ -233,7 +256,10 @@ export class Console {
     for (const viewer of this.#viewers) {
       if (viewer.filter?.wants(query) !== true) continue;
       if (viewer.rows.length < ROWS_OF_TICK) viewer.rows.push(queryRow(query, this.workloads));
-      else viewer.leftOut++;
+      else {
+        viewer.leftOut++;
+        this.#droppedRows.add(1);
+      }
     }
   };
 
@@ -242,7 +268,9 @@ export class Console {
     for (const viewer of this.#viewers) {
       const { rows, leftOut, events } = viewer;
       if (rows.length > 0) {
-        viewer.leftOut = events.send("queries", { rows, leftOut }) ? 0 : leftOut + rows.length;
+        const isSent = events.send("queries", { rows, leftOut });
+        viewer.leftOut = isSent ? 0 : leftOut + rows.length;
+        if (!isSent) this.#droppedRows.add(rows.length);
         viewer.rows = [];
       }
       if (!withNow || !viewer.wantsNow) continue;
