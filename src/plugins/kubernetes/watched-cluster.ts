@@ -11,6 +11,7 @@ import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { StoreReplica } from "../../kubernetes/store/replication.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
+import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
@@ -103,6 +104,8 @@ export class WatchedCluster implements ClusterStores {
     this.store = make(kinds);
     this.imports = imports ? make(IMPORT_KINDS) : undefined;
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
+    // What came from the other thread came as copies, of which nothing is kept but octets.
+    if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).all());
     this.replicas = isReplica
       ? {
           cluster: new StoreReplica(this.store),
