@@ -124,7 +124,9 @@ async function loadTrim(): Promise<((keep: number) => number) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
     const { default: koffi } = await import("koffi");
-    return koffi.load(null).func("int malloc_trim(size_t)");
+    const library = koffi.load(null);
+    keepMappings(library);
+    return library.func("int malloc_trim(size_t)");
   } catch {
     // koffi is an optional dependency, and musl has no such function.
     return undefined;

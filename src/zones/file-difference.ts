@@ -9,6 +9,7 @@ import { RecordType } from "../dns/type-names.ts";
 import type { ZoneTextRecord } from "../dns/zone-text/parser.ts";
 import { readZoneText } from "../dns/zone-text/read.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { foldedName } from "./rdata-names.ts";
 import { type PlainRecord, RecordLog } from "./record-log.ts";
 import { RecordMarks } from "./record-marks.ts";
 import type { Zone } from "./zone.ts";
@@ -145,7 +146,7 @@ function plain(
   length: number,
 ): PlainRecord {
   return {
-    owner: records.foldedName(owner, ownerLength),
+    owner: foldedName(owner, ownerLength),
     type,
     ttl,
     rdata: records.foldedData(type, rdata, length),

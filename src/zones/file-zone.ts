@@ -133,7 +133,10 @@ export class FileZone {
     const { byMtime, service } = this.#options;
     // A zone that takes updates is that of the file, and more.
     if (this.dynamic !== undefined || !current.isAmendable) return false;
-    const difference = await this.#source.compare(current, byMtime ? undefined : current.serial);
+    current.readers++;
+    const difference = await this.#source
+      .compare(current, byMtime ? undefined : current.serial)
+      .finally(() => current.readers--);
     if (this.#isStopped) return true;
     if (difference === "same") {
       this.#freshness.confirm();

@@ -5,7 +5,16 @@
  * What there is of a node stands side by side: in a large zone each place that a look-up goes to is a wait for memory.
  */
 import { FOLD, octetAt } from "../dns/octets.ts";
-import { copied, discard, grown, grownLength, moved, type OctetHeap, trimmed } from "./octet-heap.ts";
+import {
+  copied,
+  discard,
+  grown,
+  grownLength,
+  moved,
+  type OctetHeap,
+  reserved,
+  trimmed,
+} from "./octet-heap.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -37,6 +46,22 @@ export class NameTree {
 
   constructor(heap: OctetHeap) {
     this.#heap = heap;
+    this.#makeApex();
+  }
+
+  /** Forgets all nodes but the apex. @returns what is to be discarded */
+  clear(): readonly Int32Array[] {
+    const former = [this.#nodes, this.#slots];
+    this.#nodes = int32(8 * FIELDS);
+    this.#slots = int32(16);
+    this.#used = 1;
+    this.#count = 1;
+    this.#free = NO_NODE;
+    this.#makeApex();
+    return former;
+  }
+
+  #makeApex(): void {
     this.#nodes[HASH] = HASH_BASIS;
     this.#nodes[PARENT] = NO_NODE;
     this.#nodes[RRSET] = -1;
@@ -202,11 +227,7 @@ export class NameTree {
 
   /** Makes room for as many nodes in all, the heap not counted: growing takes a turn that queries wait for. */
   reserve(nodes: number): void {
-    if (nodes * FIELDS > this.#nodes.length) {
-      const larger = int32(nodes * FIELDS);
-      larger.set(this.#nodes);
-      this.#nodes = larger;
-    }
+    this.#nodes = reserved(this.#nodes, nodes * FIELDS, int32);
     let slots = this.#slots.length;
     while (nodes * 4 > slots * 3) slots *= 2;
     if (slots > this.#slots.length) this.#rehash(slots);

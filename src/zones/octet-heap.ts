@@ -33,10 +33,7 @@ export class OctetHeap {
 
   /** Makes room for as many octets in all, so that growing moves nothing before. */
   reserve(octets: number): void {
-    if (octets <= this.bytes.length) return;
-    const larger = new Uint8Array(octets);
-    larger.set(this.bytes.subarray(0, this.#used));
-    this.bytes = larger;
+    this.bytes = reserved(this.bytes, octets, uint8);
   }
 
   /** A heap of its own with the same octets at the same places, and room for an eighth more. In portions. */
@@ -46,6 +43,15 @@ export class OctetHeap {
     copy.#used = this.#used;
     copy.garbage = this.garbage;
     return copy;
+  }
+
+  /** Forgets everything. @returns what is to be discarded */
+  clear(): Uint8Array {
+    const { bytes } = this;
+    this.bytes = new Uint8Array(LEAST_LENGTH);
+    this.#used = 0;
+    this.garbage = 0;
+    return bytes;
   }
 
   /** Octets that can be allocated before anything has to be moved. */
@@ -88,18 +94,25 @@ export function grownLength({ length }: { readonly length: number }, needed: num
 /** There is room for one more of whatever has its fields side by side. */
 const LEAST_LENGTH = 64;
 
-/** A typed array half as long again, with the same beginning. */
-export function grown<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+/** A typed array that is as long at least, with the same beginning. */
+export function reserved<T extends Int32Array | Uint8Array>(
   array: T,
+  length: number,
   make: (length: number) => T,
 ): T {
-  const larger = make(Math.max(LEAST_LENGTH, array.length + (array.length >>> 1)));
+  if (length <= array.length) return array;
+  const larger = make(length);
   larger.set(array);
   return larger;
 }
 
+/** A typed array half as long again, with the same beginning. */
+export function grown<T extends Int32Array | Uint8Array>(array: T, make: (length: number) => T): T {
+  return reserved(array, Math.max(LEAST_LENGTH, array.length + (array.length >>> 1)), make);
+}
+
 /** The array without what lies behind `used`, where that is more than an eighth. Some room stays, so that small changes move nothing. */
-export async function trimmed<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+export async function trimmed<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,
@@ -113,12 +126,12 @@ export async function trimmed<T extends Int32Array | Uint32Array | Uint16Array |
 const PORTION = 512 * 1024;
 
 /** Frees the memory of an array that nobody refers to any more at once: V8 by itself takes its time. */
-export function discard({ buffer }: Int32Array | Uint32Array | Uint16Array | Uint8Array): void {
+export function discard({ buffer }: Int32Array | Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 /** As {@link copied}, in place of an array that nobody refers to any more. */
-export async function moved<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+export async function moved<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,
@@ -131,7 +144,7 @@ export async function moved<T extends Int32Array | Uint32Array | Uint16Array | U
 }
 
 /** The first `used` fields in an array of its own, with room for an eighth more unless `length` says otherwise. Nobody may write to them meanwhile. */
-export async function copied<T extends Int32Array | Uint32Array | Uint16Array | Uint8Array>(
+export async function copied<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,

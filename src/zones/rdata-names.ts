@@ -72,3 +72,8 @@ export function nameLength(bytes: Uint8Array, at: number): number {
   while (octetAt(bytes, end) !== 0) end += octetAt(bytes, end) + 1;
   return end + 1 - at;
 }
+
+/** A name in lower case, in octets of its own. */
+export function foldedName(name: Uint8Array, length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, at) => octetAt(FOLD, octetAt(name, at)));
+}

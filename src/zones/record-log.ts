@@ -4,7 +4,7 @@ import { RecordClass } from "../dns/numbers.ts";
 import { octetAt, readU16, readU32, writeU16, writeU32 } from "../dns/octets.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { dataFromWire } from "../dns/resource-record.ts";
-import { OctetHeap } from "./octet-heap.ts";
+import { discard, OctetHeap } from "./octet-heap.ts";
 
 /** A record as octets. */
 export interface PlainRecord {
@@ -15,6 +15,8 @@ export interface PlainRecord {
   readonly rdata: Uint8Array;
 }
 
+/** Octets that are added between two pauses. */
+const COMING_OCTETS = 64 * 1024;
 /** Length of the owner, type, TTL, length of RDATA. */
 const HEAD = 9;
 
@@ -25,6 +27,17 @@ export class RecordLog {
   /** Octets of memory. */
   get size(): number {
     return this.#heap.size;
+  }
+
+  /** In portions, so that no record has to move all others. */
+  makeRoom(pause: () => Promise<void>): Promise<void> {
+    return this.#heap.makeRoom(COMING_OCTETS, pause);
+  }
+
+  /** Frees the memory of a log that nobody wants. */
+  discard(): void {
+    this.count = 0;
+    discard(this.#heap.clear());
   }
 
   /** Octets of the records. */

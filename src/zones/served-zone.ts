@@ -11,8 +11,7 @@ export class ServedZone {
   readonly apex: Name;
   /** As people write it: logs say it so. */
   readonly spelled: Name;
-  /** `undefined` until it was loaded. */
-  zone: Zone | undefined;
+  #zone: Zone | undefined;
   /** The way to {@link zone} from earlier states. */
   readonly journal: ZoneJournal = new ZoneJournal();
   /** A copy that nobody confirmed for longer than its SOA record allows is no longer served. */
@@ -27,5 +26,16 @@ export class ServedZone {
   constructor(apex: Name) {
     this.apex = apex.toLowerCase();
     this.spelled = apex;
+  }
+
+  /** `undefined` until it was loaded. */
+  get zone(): Zone | undefined {
+    return this.#zone;
+  }
+
+  set zone(zone: Zone | undefined) {
+    if (this.#zone !== undefined) this.#zone.holders--;
+    if (zone !== undefined) zone.holders++;
+    this.#zone = zone;
   }
 }

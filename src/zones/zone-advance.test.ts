@@ -168,3 +168,24 @@ test("a copy leaves behind what nothing refers to any more", async () => {
   assert.equal(served.zone?.recordCount, 1);
   assert.ok((served.zone?.size ?? 0) < 500_000, `${served.zone?.size}`);
 });
+
+test("a zone that is replaced gives its memory back, unless somebody else has it", async () => {
+  const lines = Array.from({ length: 5_000 }, (_, index) => `h${index}.example. 60 IN A 192.0.2.1`);
+  const [first, second, third] = [zoneOf(1, lines), zoneOf(2, lines), zoneOf(3, lines)];
+  const { size } = first;
+  const { service, served } = serving(first);
+  const promised = copyOfZone(first);
+  await service.replace(served, second);
+  assert.ok(first.size < size / 10, `${first.size} octets`);
+  assert.throws(() => [...promised.records()], /has changed/);
+  const other = new ServedZone(APEX);
+  other.zone = second;
+  await service.replace(served, third);
+  assert.equal(linesOf(other.zone).length, lines.length + 1);
+  const copy = copyOfZone(third).records()[Symbol.iterator]();
+  assert.equal(copy.next().done, false);
+  await service.replace(served, zoneOf(4, lines));
+  let left = 0;
+  while (copy.next().done !== true) left++;
+  assert.equal(left, lines.length - 1);
+});

@@ -23,6 +23,8 @@ export interface ZoneDifference {
 
 /** Nodes of a portion: some tenths of a millisecond. */
 const PORTION = 200;
+/** Octets that take a while to be moved. */
+const LARGE = 1024 * 1024;
 
 /**
  * What leads from one state of a zone to the next.
@@ -61,7 +63,10 @@ export async function compareZones(
     [after.records, before.records, added],
     [after.hashed, before.hashed, added],
   ] as const) {
-    if (!(await logMissing(from, to, log, isTooMuch, pause))) return undefined;
+    if (await logMissing(from, to, log, isTooMuch, pause)) continue;
+    removed.discard();
+    added.discard();
+    return undefined;
   }
   return { removed, added };
 }
@@ -76,7 +81,10 @@ async function logMissing(
 ): Promise<boolean> {
   const owner = new Uint8Array(256);
   for (let node = APEX; node < from.names.limit; node++) {
-    if (node % PORTION === PORTION - 1) await pause();
+    if (node % PORTION === PORTION - 1) {
+      await pause();
+      if (log.size > LARGE) await log.makeRoom(pause);
+    }
     if (from.first(node) < 0) continue;
     owner.set(from.apex.wire, from.names.writeLabels(node, owner, 0));
     const ownerLength = nameLength(owner, 0);
@@ -135,7 +143,7 @@ function* stepsOf(differences: readonly ZoneDifference[]): Generator<ResourceRec
   }
 }
 
-/** Octets that a journal may have: more than half of the zone would not be worth sending. */
+/** Octets that a journal may have: more than half of the zone would not be worth sending, and its tables take as much as its records. */
 export function journalLimit(zone: Zone): number {
-  return Math.max(64 * 1024, zone.size / 2);
+  return Math.max(256 * 1024, zone.size / 4);
 }

@@ -6,7 +6,7 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { copied, grown, grownLength, moved, OctetHeap, trimmed } from "./octet-heap.ts";
+import { copied, discard, grown, grownLength, moved, OctetHeap, reserved, trimmed } from "./octet-heap.ts";
 import { foldNames } from "./rdata-names.ts";
 
 export const NO_RRSET = -1;
@@ -68,26 +68,35 @@ export class ZoneRecords {
     this.#rrsets = await trimmed(this.#rrsets, this.#used * FIELDS, int32, pause);
   }
 
+  /** Gives all memory back, an array a turn, and holds nothing from the first one on. */
+  async release(pause: () => Promise<void>): Promise<void> {
+    const former = [this.heap.clear(), ...this.names.clear(), this.#rrsets];
+    this.#rrsets = int32(8 * FIELDS);
+    this.#used = 0;
+    this.#free = NO_RRSET;
+    this.#recordCount = 0;
+    for (const array of former) {
+      await pause();
+      discard(array);
+    }
+  }
+
   /** Where all is large, makes room in portions for what is added between two pauses. Nothing may change meanwhile. */
   async makeRoom(pause: () => Promise<void>): Promise<void> {
     if (this.hasRoomFor(COMING, COMING_OCTETS)) return;
     await this.heap.makeRoom(COMING_OCTETS, pause);
     await this.names.makeRoom(COMING * LABELS, pause);
     const needed = (this.#used + COMING) * FIELDS;
-    if (needed <= this.#rrsets.length) return;
     const length = grownLength(this.#rrsets, needed);
-    this.#rrsets = await moved(this.#rrsets, this.#used * FIELDS, int32, pause, length);
+    if (needed > this.#rrsets.length)
+      this.#rrsets = await moved(this.#rrsets, this.#used * FIELDS, int32, pause, length);
   }
 
   /** Makes room for as much as others have. */
   reserveAs(other: ZoneRecords): void {
     this.heap.reserve(other.heap.used);
     this.names.reserve(other.names.limit);
-    const length = other.#used * FIELDS;
-    if (length <= this.#rrsets.length) return;
-    const larger = int32(length);
-    larger.set(this.#rrsets);
-    this.#rrsets = larger;
+    this.#rrsets = reserved(this.#rrsets, other.#used * FIELDS, int32);
   }
 
   /** The same records in memory of their own, and room for more. In portions; nothing may change meanwhile. */
@@ -159,7 +168,7 @@ export class ZoneRecords {
     return true;
   }
 
-  /** The name of a node, for people and for records as values. */
+  /** The name of a node. */
   nodeName(node: number): Name {
     if (node === APEX) return this.apex;
     const wire = new Uint8Array(MAX_NAME_OCTETS);
@@ -335,13 +344,6 @@ export class ZoneRecords {
     return this.#take(type, rdata, length).slice(0, length);
   }
 
-  /** A name as it is kept. */
-  foldedName(name: Uint8Array, length: number): Uint8Array {
-    const folded = new Uint8Array(length);
-    for (let at = 0; at < length; at++) folded[at] = octetAt(FOLD, octetAt(name, at));
-    return folded;
-  }
-
   /** Takes an RRset with all of its records away. */
   removeRrset(node: number, rrset: number): void {
     let before = NO_RRSET;
@@ -439,7 +441,6 @@ function coveredType(type: number, rdata: Uint8Array): number {
   return type === RecordType.RRSIG ? readU16(rdata, 0) : 0;
 }
 
-/** The field TYPE. */
 function kindOf(type: number, covered: number): number {
   return type | (covered << 16);
 }

@@ -153,13 +153,15 @@ export class ZoneService implements TransferSource {
     const former = served.zone;
     if (former !== undefined && this.#listeners.size > 0) {
       const limit = journalLimit(zone);
-      const difference = await differenceOf(former, zone, limit, nextTurn);
+      former.readers++;
+      const difference = await differenceOf(former, zone, limit, nextTurn).finally(() => former.readers--);
       if (difference === undefined) served.journal.clear();
       else served.journal.add(difference, limit);
     }
     served.zone = zone;
     served.isExpired = false;
     this.#tell(served);
+    await former?.release(nextTurn);
     await this.copies?.publishWhole(served);
   }
 
@@ -213,6 +215,7 @@ export class ZoneService implements TransferSource {
       if (before !== undefined && after !== undefined) this.#note(served, copy, { before, after, change });
     }
     this.#tell(served);
+    await zone.release(nextTurn);
   }
 
   #amend(served: ServedZone, zone: Zone, change: ZoneChange): void {
