@@ -22,7 +22,10 @@ describe("a quic:// listener", { skip: skipWithoutQuic("kdig") }, () => {
   let caller: QuicCaller;
   let port: number;
   before(async () => {
-    const { certificate, key } = authority.issue({ commonName: "x", hosts: ["example.org"] });
+    const { certificate, key } = authority.issue({
+      commonName: "x",
+      hosts: ["example.org", "resumed.example.org"],
+    });
     server = await Portolan.start(
       (portOf) => `
 .:${portOf("dns")} quic://.:${portOf("quic")} {
@@ -89,6 +92,20 @@ quic://.:${portOf("patient")} {
       assert.equal(octets?.length, 2 + (octets?.readUInt16BE(0) ?? 0));
     }
     call.connection.close(0);
+  });
+
+  test("takes up the session of an earlier connection to the same name", async () => {
+    const connect = async (name: string): Promise<boolean> => {
+      const call = await caller.dial(port, "doq", name).connected();
+      assert.ok(await call.ask(QUERY));
+      const { isResumed } = call.connection;
+      call.connection.close(0);
+      return isResumed;
+    };
+    assert.equal(await connect("resumed.example.org"), false);
+    for (let again = 0; again < 5; again++) assert.equal(await connect("resumed.example.org"), true);
+    assert.equal(await connect("example.org"), false);
+    assert.equal(await connect("example.org"), true);
   });
 
   test("takes a query in pieces", async () => {

@@ -1,6 +1,7 @@
 /** What all connections of a client share: whom it trusts, and what it shows. */
 import { certificatesIn, KeyedChain, TrustStore } from "./certificates.ts";
 import * as C from "./constants.ts";
+import { KeptSessions } from "./kept-sessions.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
 /** As it can be handed to another thread. */
@@ -14,11 +15,13 @@ export interface QuicTrust {
 
 export class ClientContext {
   readonly pointer: Pointer;
+  readonly sessions: KeptSessions;
   readonly #library: QuicLibrary;
 
   /** @throws Error where certificate and key are no good */
   constructor(library: QuicLibrary, { authorities, certificate, key }: QuicTrust) {
     this.#library = library;
+    this.sessions = new KeptSessions(library);
     const { ssl } = library;
     this.pointer = ssl.SSL_CTX_new(ssl.OSSL_QUIC_client_method());
     ssl.SSL_CTX_set_domain_flags(this.pointer, C.SSL_DOMAIN_FLAG_SINGLE_THREAD);
@@ -33,6 +36,7 @@ export class ClientContext {
   }
 
   free(): void {
+    this.sessions.free();
     this.#library.ssl.SSL_CTX_free(this.pointer);
   }
 }

@@ -7,10 +7,11 @@ import { parseHost, writeSocketAddress } from "../../lib/linux/socket-address.ts
 import { QuicUnavailable } from "../availability.ts";
 import type { QuicConnection, QuicConnectionUser, QuicPeer } from "../quic.ts";
 import type { ClientContext } from "./client-context.ts";
-import { OpenSslConnection } from "./connection.ts";
+import { type ConnectionOptions, OpenSslConnection } from "./connection.ts";
 import * as C from "./constants.ts";
 import { DATAGRAM_OCTETS, DatagramPipe, PipeBatch } from "./datagram-pipe.ts";
 import { EventTimer } from "./event-timer.ts";
+import type { KeptSessions } from "./kept-sessions.ts";
 import type { QuicLibrary } from "./library.ts";
 import { protocolList } from "./server-context.ts";
 import { StreamMemory } from "./stream.ts";
@@ -31,6 +32,8 @@ export interface QuicDial {
 export interface DialledConnection extends QuicConnection {
   /** What is wrong with the certificate of the server; `undefined` where nothing is. */
   readonly certificateFault: string | undefined;
+  /** Whether it took up the session of an earlier one; `false` before it is connected. */
+  readonly isResumed: boolean;
 }
 
 export class QuicDialler {
@@ -66,10 +69,20 @@ export class QuicDialler {
 
 class ClientConnection extends OpenSslConnection implements DialledConnection {
   readonly #library: QuicLibrary;
+  readonly #sessions: KeptSessions;
+  readonly #server: string;
 
-  constructor(pointer: number, options: ConstructorParameters<typeof OpenSslConnection>[1]) {
+  constructor(pointer: number, options: ConnectionOptions, dial: QuicDial) {
     super(pointer, options);
+    const { peer, protocol, serverName, certifiedName, context } = dial;
     this.#library = options.library;
+    this.#sessions = context.sessions;
+    this.#server = JSON.stringify([peer.address, peer.port, protocol, serverName, certifiedName]);
+    this.#sessions.resume(this.#server, pointer);
+  }
+
+  get isResumed(): boolean {
+    return !this.isOver && this.#library.ssl.SSL_session_reused(this.pointer) === 1;
   }
 
   get certificateFault(): string | undefined {
@@ -77,6 +90,11 @@ class ClientConnection extends OpenSslConnection implements DialledConnection {
     const { ssl } = this.#library;
     const result = ssl.SSL_get_verify_result(this.pointer);
     return result === C.X509_V_OK ? undefined : ssl.X509_verify_cert_error_string(result);
+  }
+
+  protected override ending(): void {
+    if (this.isConnected && this.certificateFault === undefined)
+      this.#sessions.keep(this.#server, this.pointer);
   }
 }
 
@@ -124,13 +142,14 @@ class ClientSocket implements Reader {
       { slotOctets: DATAGRAM_OCTETS, named: false, slots: SEND_SLOTS },
       { full: () => undefined, refused: (errno) => this.#refused(errno) },
     );
-    this.connection = new ClientConnection(pointer, {
+    const options = {
       library,
       memory,
       peer: dial.peer,
       maxStreams: () => MAX_SERVER_STREAMS,
       onTouched: () => this.#touch(),
-    });
+    };
+    this.connection = new ClientConnection(pointer, options, dial);
     this.connection.user = user(this.connection);
     this.#timer = new EventTimer(ssl, pointer, () => this.#run());
     sockets.loop.watch(this.#fd, this);

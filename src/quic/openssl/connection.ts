@@ -173,6 +173,11 @@ export class OpenSslConnection implements StreamOwner {
     ssl.ERR_clear_error();
   }
 
+  /** It is about to be over, and OpenSSL still has all of it. */
+  protected ending(): void {
+    // A server has nothing to remember.
+  }
+
   /** Whether it is over. */
   #look(): void {
     const { library, memory } = this.#options;
@@ -222,6 +227,7 @@ export class OpenSslConnection implements StreamOwner {
   #end(reason: QuicClosed): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.ending();
     this.#closing = setTimeout(() => {
       // Who has not taken everything by now does without.
       this.#last = { ...this.#last, flushes: false };

@@ -30,6 +30,11 @@ export interface OpenSsl {
   SSL_set_verify(ssl: Pointer, mode: number, callback: Pointer): void;
   SSL_set_num_tickets(ssl: Pointer, count: number): number;
   SSL_get0_param(ssl: Pointer): Pointer;
+  SSL_get1_session(ssl: Pointer): Pointer;
+  SSL_set_session(ssl: Pointer, session: Pointer): number;
+  SSL_session_reused(ssl: Pointer): number;
+  SSL_SESSION_is_resumable(session: Pointer): number;
+  SSL_SESSION_free(session: Pointer): void;
   SSL_set1_host(ssl: Pointer, name: string): number;
   SSL_set_hostflags(ssl: Pointer, flags: number): void;
   SSL_get_verify_result(ssl: Pointer): number;
@@ -118,6 +123,11 @@ const SIGNATURES: Readonly<Record<Exclude<keyof OpenSsl, "setVerifyStore">, stri
   SSL_set_verify: "void(P, int, P)",
   SSL_set_num_tickets: "int(P, U)",
   SSL_get0_param: "P(P)",
+  SSL_get1_session: "P(P)",
+  SSL_set_session: "int(P, P)",
+  SSL_session_reused: "int(P)",
+  SSL_SESSION_is_resumable: "int(P)",
+  SSL_SESSION_free: "void(P)",
   SSL_set1_host: "int(P, str)",
   SSL_set_hostflags: "void(P, uint)",
   SSL_get_verify_result: "long(P)",
