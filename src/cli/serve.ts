@@ -8,7 +8,7 @@ import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
-import { loadProgramPages, watchProgramPages } from "../lib/program-pages.ts";
+import { loadSpareMemory, watchSpareMemory } from "../lib/spare-memory.ts";
 import { version } from "../lib/version.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../server/configuration/machine.ts";
@@ -116,8 +116,7 @@ export async function serve(
   boundHeap(heapBounds(machine.memoryLimit));
   // What was read at the start (documents of YAML above all) is many times what is kept of it.
   if (process.memoryUsage().heapTotal > MUCH_AT_START) (await loadMemoryRelease()).all();
-  const programPages = await loadProgramPages();
-  if (programPages !== undefined) watchProgramPages(programPages, clock);
+  watchSpareMemory(await loadSpareMemory(), clock);
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
     if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);

@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "./clock.ts";
-import {
-  loadProgramPages,
-  type ProgramPages,
-  unchangedMappings,
-  watchProgramPages,
-} from "./program-pages.ts";
+import { loadProgramPages, unchangedMappings } from "./program-pages.ts";
+import { residentMemory } from "./resident-memory.ts";
 
 test("mappings of files that may be read only, and of which nothing was written to", () => {
   const found = [...unchangedMappings(SMAPS)].map(
@@ -16,62 +11,15 @@ test("mappings of files that may be read only, and of which nothing was written 
 });
 
 test("pages of the program are given back, and the program goes on", async (context) => {
-  const pages = await loadProgramPages();
-  if (pages === undefined) {
+  const release = await loadProgramPages();
+  if (release === undefined) {
     context.skip("no madvise here");
     return;
   }
-  const before = pages.resident();
+  const before = residentMemory().files;
   assert.ok(before > 20e6, `${before}`);
-  await pages.release();
-  assert.ok(pages.resident() < before - 10e6, `${pages.resident()} of ${before}`);
-});
-
-test("pages are given back after the start, and then where more have come", async () => {
-  const clock = new FakeClock();
-  const released: number[] = [];
-  let megabytes = 55;
-  const pages: ProgramPages = {
-    resident: () => megabytes * 1024 * 1024,
-    async release() {
-      released.push(clock.now());
-      megabytes = 20;
-    },
-  };
-  watchProgramPages(pages, clock);
-  const advance = async (milliseconds: number): Promise<void> => {
-    clock.advance(milliseconds);
-    await new Promise(setImmediate);
-  };
-  const begin = clock.now();
-  await advance(3_000);
-  await advance(6_000);
-  assert.deepEqual(released, [begin + 3_000]);
-  megabytes = 30;
-  await advance(12_000);
-  await advance(24_000);
-  await advance(48_000);
-  assert.deepEqual(released, [begin + 3_000, begin + 21_000]);
-  megabytes = 30;
-  await advance(59_999);
-  assert.equal(released.length, 2);
-  await advance(1);
-  assert.equal(released.length, 3);
-});
-
-test("a process that may not read its mappings goes on", async () => {
-  const clock = new FakeClock();
-  let tries = 0;
-  const pages: ProgramPages = {
-    resident: () => 55e6,
-    release: () => Promise.reject(new Error(`try ${++tries}`)),
-  };
-  watchProgramPages(pages, clock);
-  clock.advance(3_000);
-  await new Promise(setImmediate);
-  clock.advance(6_000);
-  await new Promise(setImmediate);
-  assert.equal(tries, 1);
+  await release();
+  assert.ok(residentMemory().files < before - 10e6, `${residentMemory().files} of ${before}`);
 });
 
 /** Of a running node, shortened: its code, what the linker protected, the code of a library with a break point, and what is no file. */

@@ -5,27 +5,21 @@
  * time, at a microsecond or two.
  */
 import { readFile } from "node:fs/promises";
-import type { Clock } from "./clock.ts";
 import { DONT_NEED, loadMemoryAdvice } from "./memory-release.ts";
-import { residentMemory } from "./resident-memory.ts";
 
-export interface ProgramPages {
-  /** Octets of mapped files that are in memory. */
-  resident(): number;
-  /** Gives back those that nobody has written to: a millisecond or two. */
-  release(): Promise<void>;
-}
+/**
+ * Gives back the pages that nobody has written to: a millisecond or two.
+ * @throws NodeJS.ErrnoException where the process may not read its own mappings
+ */
+export type ReleaseProgramPages = () => Promise<void>;
 
 /** @returns `undefined` where the system has no such call */
-export async function loadProgramPages(): Promise<ProgramPages | undefined> {
+export async function loadProgramPages(): Promise<ReleaseProgramPages | undefined> {
   const advise = await loadMemoryAdvice();
   if (advise === undefined) return undefined;
-  return {
-    resident: () => residentMemory().files,
-    async release() {
-      const text = await readFile("/proc/self/smaps", "latin1");
-      for (const { start, octets } of unchangedMappings(text)) advise(start, octets, DONT_NEED);
-    },
+  return async () => {
+    const text = await readFile("/proc/self/smaps", "latin1");
+    for (const { start, octets } of unchangedMappings(text)) advise(start, octets, DONT_NEED);
   };
 }
 
@@ -48,26 +42,3 @@ export function* unchangedMappings(smaps: string): Generator<Mapping> {
 
 /** A line with the addresses, then lines with a field each. */
 const UNCHANGED = /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [^/\n]*\/.*\n(?:[A-Z].*\n)*?Anonymous: +0 kB$/gm;
-
-/** Milliseconds until the first release: what the start needed. Each pause is twice the one before: what is touched becomes less. */
-const FIRST_PAUSE = 3_000;
-const LONGEST_PAUSE = 60_000;
-/** Octets. Fewer that have come since the last release are not worth another one. */
-const MUCH = 4 * 1024 * 1024;
-
-/** Releases the pages of the program now and then, for as long as the process runs. */
-export function watchProgramPages(pages: ProgramPages, clock: Clock): void {
-  let pause = FIRST_PAUSE;
-  let left = 0;
-  const look = async (): Promise<void> => {
-    if (pages.resident() > left + MUCH) {
-      // A process that may not read its own mappings keeps its pages.
-      await pages.release().catch(() => undefined);
-      left = pages.resident();
-    }
-    pause = Math.min(2 * pause, LONGEST_PAUSE);
-    wait();
-  };
-  const wait = (): void => void clock.after(pause, () => void look());
-  wait();
-}

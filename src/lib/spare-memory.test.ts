@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "./clock.ts";
+import { type SpareMemory, watchSpareMemory } from "./spare-memory.ts";
+
+const MIB = 1024 * 1024;
+
+function watch() {
+  const clock = new FakeClock();
+  const begin = clock.now();
+  const done: string[] = [];
+  const mebibytes = { files: 55, own: 40 };
+  const note = (what: string): void => void done.push(`${what} at ${(clock.now() - begin) / 1000}`);
+  const memory: SpareMemory = {
+    resident: () => ({ files: mebibytes.files * MIB, own: mebibytes.own * MIB }),
+    async releaseFiles() {
+      note("files");
+      mebibytes.files = Math.min(mebibytes.files, 15);
+    },
+    trim() {
+      note("trim");
+      mebibytes.own = Math.min(mebibytes.own, 36);
+    },
+  };
+  watchSpareMemory(memory, clock);
+  const advance = async (seconds: number): Promise<void> => {
+    clock.advance(seconds * 1000);
+    await new Promise(setImmediate);
+  };
+  return { advance, done, mebibytes };
+}
+
+test("gives back what the start left, and then what has grown", async () => {
+  const { advance, done, mebibytes } = watch();
+  await advance(3);
+  await advance(6);
+  assert.deepEqual(done, ["trim at 3", "files at 3"]);
+  mebibytes.files = 25;
+  mebibytes.own = 39;
+  await advance(12);
+  assert.deepEqual(done.slice(2), ["files at 21"]);
+  mebibytes.own = 41;
+  await advance(15);
+  assert.deepEqual(done.slice(3), ["trim at 36"]);
+  // The pauses grow no more.
+  mebibytes.files = 25;
+  await advance(14.9);
+  assert.equal(done.length, 4);
+  await advance(0.1);
+  assert.deepEqual(done.slice(4), ["files at 51"]);
+});
+
+test("takes less than was left for what there was before", async () => {
+  const { advance, done, mebibytes } = watch();
+  await advance(3);
+  mebibytes.own = 30;
+  await advance(6);
+  mebibytes.own = 35;
+  await advance(12);
+  assert.deepEqual(done.slice(2), ["trim at 21"]);
+});

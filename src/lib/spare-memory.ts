@@ -1,0 +1,53 @@
+/**
+ * Gives memory back that the start, a compilation or a burst needed for a moment. Compilers run on threads of their own, each with a heap
+ * of the C library that keeps what was freed: some 10 MB after the first queries.
+ */
+import type { Clock } from "./clock.ts";
+import { loadMemoryRelease } from "./memory-release.ts";
+import { loadProgramPages } from "./program-pages.ts";
+import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
+
+export interface SpareMemory {
+  resident(): ResidentMemory;
+  /** Gives back pages of files. */
+  releaseFiles(): Promise<void>;
+  /** Gives back what is free of the process's own. */
+  trim(): void;
+}
+
+export async function loadSpareMemory(): Promise<SpareMemory> {
+  const releaseFiles = await loadProgramPages();
+  const release = await loadMemoryRelease();
+  return {
+    resident: residentMemory,
+    // A process that may not read its own mappings keeps its pages.
+    releaseFiles: async () => releaseFiles?.().catch(() => undefined),
+    trim: () => release.trim(),
+  };
+}
+
+/** Milliseconds until the first look: what the start needed. Each pause is twice the one before: what is touched becomes less. */
+const FIRST_PAUSE = 3_000;
+const LONGEST_PAUSE = 15_000;
+/** Octets. Fewer that have come since the last look are not worth the trouble. */
+const MUCH = 4 * 1024 * 1024;
+
+/** Looks now and then, for as long as the process runs, and gives back where memory has grown. */
+export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
+  let pause = FIRST_PAUSE;
+  const left = { files: 0, own: 0 };
+  const look = async (): Promise<void> => {
+    const { files, own } = memory.resident();
+    const hasMore = { files: files > left.files + MUCH, own: own > left.own + MUCH };
+    if (hasMore.own) memory.trim();
+    if (hasMore.files) await memory.releaseFiles();
+    const after = memory.resident();
+    // What has gone by itself may come again.
+    left.files = hasMore.files ? after.files : Math.min(left.files, files);
+    left.own = hasMore.own ? after.own : Math.min(left.own, own);
+    pause = Math.min(2 * pause, LONGEST_PAUSE);
+    wait();
+  };
+  const wait = (): void => void clock.after(pause, () => void look());
+  wait();
+}
