@@ -9,7 +9,7 @@ import { cpuSeconds, residentMegabytes } from "./process-usage.ts";
 
 /** Milliseconds from the polite signal to the other one. */
 const STOP_PATIENCE = 5_000;
-const OUTPUT_LIMIT = 16 * 1024;
+const OUTPUT_LIMIT = 256 * 1024;
 
 export class RunningServer implements AsyncDisposable {
   readonly kind: Pick<ServerKind, "name" | "isEcho">;

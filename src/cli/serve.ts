@@ -5,6 +5,7 @@ import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
 import { fileFault } from "../lib/file-fault.ts";
 import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
+import { holdBackHelpers } from "../lib/helper-threads.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
@@ -114,6 +115,7 @@ export async function serve(
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
   boundHeap(heapBounds(machine.memoryLimit));
+  holdBackHelpers(machine.parallelism);
   // What was read at the start (documents of YAML above all) is many times what is kept of it.
   if (process.memoryUsage().heapTotal > MUCH_AT_START) (await loadMemoryRelease()).all();
   watchSpareMemory(await loadSpareMemory(), clock);
