@@ -13,14 +13,12 @@ import {
   statusText,
   writePacketHead,
 } from "../lib/grpc-message.ts";
-import type { Endpoint } from "../plugin/endpoint.ts";
 import { type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
 import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
 import { encodeFields } from "./http2/hpack-encoder.ts";
 import { Http2Sessions } from "./http2/http2-session.ts";
 import { Http2Stream, type StreamHome } from "./http2/http2-stream.ts";
 import type { RequestHead } from "./http2/request-head.ts";
-import { withTraceHeaders } from "./traced-endpoint.ts";
 import type { ListenTarget, MessageReceiver, Rejection, ReplyPort, Transport } from "./transport.ts";
 
 export interface GrpcOptions
@@ -72,22 +70,12 @@ const MAX_STATUS_TEXT = 4096;
 class Call extends Http2Stream implements ReplyPort {
   protected readonly maxBody = MAX_PACKET;
   readonly #receiver: MessageReceiver;
-  #client: Endpoint;
   #query: Uint8Array = NO_OCTETS;
   #octets: Uint8Array = NO_OCTETS;
 
   constructor(home: StreamHome, id: number, receiver: MessageReceiver) {
     super(home, id);
     this.#receiver = receiver;
-    this.#client = home.stream.client;
-  }
-
-  get client(): Endpoint {
-    return this.#client;
-  }
-
-  get local(): Endpoint {
-    return this.home.stream.local;
   }
 
   begin(head: RequestHead): void {
@@ -101,7 +89,7 @@ class Call extends Http2Stream implements ReplyPort {
       this.#fail(unknownMethod(path));
       return;
     }
-    if (head.trace !== undefined) this.#client = withTraceHeaders(this.#client, head.trace);
+    this.joinTrace(head);
     if (this.isWhole) this.whole(NO_OCTETS);
   }
 

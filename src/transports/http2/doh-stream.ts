@@ -1,6 +1,5 @@
 /** DNS over HTTP/2 (RFC 8484): one request, and the way back for its answer. */
 import { copyOctets } from "../../dns/octets.ts";
-import type { Endpoint } from "../../plugin/endpoint.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import {
   type HttpQueriesOptions,
@@ -10,7 +9,6 @@ import {
   readTarget,
   refusal,
 } from "../http-queries.ts";
-import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { ReplyPort } from "../transport.ts";
 import { digitsOf, encodeFields, writeDigits } from "./hpack-encoder.ts";
 import { FRAME_HEAD, FrameFlag, FrameType, writeFrameHead } from "./http2-frames.ts";
@@ -60,7 +58,6 @@ const OK_OCTETS = OK_BEGINNING.length + 1 + CACHE_CONTROL.length + 1 + MAX_AGE.l
 export class DohStream extends Http2Stream implements ReplyPort {
   protected readonly maxBody = MAX_BODY;
   readonly #requests: DohRequests;
-  #client: Endpoint;
   #octets: Uint8Array = NO_OCTETS;
   #maxAge = 0;
   /** Where the response goes in the output, and how long its header was thought to be. */
@@ -70,15 +67,6 @@ export class DohStream extends Http2Stream implements ReplyPort {
   constructor(home: StreamHome, id: number, requests: DohRequests) {
     super(home, id);
     this.#requests = requests;
-    this.#client = home.stream.client;
-  }
-
-  get client(): Endpoint {
-    return this.#client;
-  }
-
-  get local(): Endpoint {
-    return this.home.stream.local;
   }
 
   begin(head: RequestHead): void {
@@ -86,7 +74,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
       this.#refuse(TOO_LARGE);
       return;
     }
-    if (head.trace !== undefined) this.#client = withTraceHeaders(this.#client, head.trace);
+    this.joinTrace(head);
     const { path, pathStart, pathEnd } = head;
     if (head.method === "POST" && isText(path, pathStart, pathEnd, POST_TARGET)) {
       if (this.isWhole) this.#refuse(400);

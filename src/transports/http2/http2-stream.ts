@@ -1,7 +1,9 @@
 /** One request of HTTP/2 and its response: the part that does not depend on what is asked. */
 
 import { copyOctets } from "../../dns/octets.ts";
+import type { Endpoint } from "../../plugin/endpoint.ts";
 import type { ByteStream } from "../byte-stream-server.ts";
+import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { FrameSender, SendingStream } from "./frame-sender.ts";
 import type { RequestHead } from "./request-head.ts";
 
@@ -46,6 +48,7 @@ export abstract class Http2Stream implements SendingStream {
   receiveWindow = STREAM_WINDOW;
   unsent: Uint8Array | undefined;
   trailers: Uint8Array | undefined;
+  #client: Endpoint;
   #expected = -1;
   #received = 0;
   /** What is kept of the body. */
@@ -57,6 +60,16 @@ export abstract class Http2Stream implements SendingStream {
     this.id = id;
     this.deadline = home.requestDeadline;
     this.sendWindow = home.streamSendWindow;
+    this.#client = home.stream.client;
+  }
+
+  /** Who asks, and which trace the request belongs to. */
+  get client(): Endpoint {
+    return this.#client;
+  }
+
+  get local(): Endpoint {
+    return this.home.stream.local;
   }
 
   /** The header has come. It answers, or waits for {@link whole}. */
@@ -66,6 +79,10 @@ export abstract class Http2Stream implements SendingStream {
   /** More has come than any message has, or than there is room for. */
   protected abstract tooLong(beginning: Uint8Array): void;
   protected abstract readonly maxBody: number;
+
+  protected joinTrace({ trace }: RequestHead): void {
+    if (trace !== undefined) this.#client = withTraceHeaders(this.#client, trace);
+  }
 
   /** @param length of the body, -1 where the client did not say */
   expect(length: number): void {
