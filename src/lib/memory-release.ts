@@ -120,7 +120,7 @@ function keepMappings(library: ProcessLibrary): void {
 }
 
 /** malloc_trim(3) of the GNU C library. Others give back what is free without being asked. */
-async function loadTrim(): Promise<((keep: number) => number) | undefined> {
+export async function loadTrim(): Promise<((keep: number) => number) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
     const { default: koffi } = await import("koffi");

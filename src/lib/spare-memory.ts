@@ -3,7 +3,7 @@
  * of the C library that keeps what was freed: some 10 MB after the first queries.
  */
 import type { Clock } from "./clock.ts";
-import { loadMemoryRelease } from "./memory-release.ts";
+import { loadTrim } from "./memory-release.ts";
 import { loadProgramPages } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
 
@@ -17,12 +17,12 @@ export interface SpareMemory {
 
 export async function loadSpareMemory(): Promise<SpareMemory> {
   const releaseFiles = await loadProgramPages();
-  const release = await loadMemoryRelease();
+  const trim = await loadTrim();
   return {
     resident: residentMemory,
     // A process that may not read its own mappings keeps its pages.
     releaseFiles: async () => releaseFiles?.().catch(() => undefined),
-    trim: () => release.trim(),
+    trim: () => void trim?.(0),
   };
 }
 
