@@ -177,12 +177,16 @@ suite("compact denial", { skip: skipWithoutPeers("dig", "dnssec-keygen") }, () =
           files: { db: ZONE },
         },
       );
-      const ask = async (...words: string[]) => {
-        const { output } = await run("dig", ["@127.0.0.1", "-p", String(server.port), "+nocookie", ...words]);
+      await using resolver = await Portolan.start(
+        (port) => `.:${port("dns")} {\n  cache 30\n  forward . 127.0.0.1:${server.port}\n}\n`,
+      );
+      const askAt = async (port: number, words: readonly string[]) => {
+        const { output } = await run("dig", ["@127.0.0.1", "-p", String(port), "+nocookie", ...words]);
         const [, rcode] = /status: (\w+)/.exec(output) ?? [];
         const [, flags] = /EDNS: version: 0, flags:([ a-z]*);/.exec(output) ?? [];
         return { said: `${rcode}${flags}`, output };
       };
+      const ask = (...words: string[]) => askAt(server.port, words);
       // Twice, as the second answer comes out of the cache.
       for (const round of ["asked", "cached"]) {
         for (const [words, expected] of [
@@ -206,6 +210,16 @@ suite("compact denial", { skip: skipWithoutPeers("dig", "dnssec-keygen") }, () =
         }
       }
       assert.match((await ask("www.example.org", "TYPE128")).said, /^FORMERR/);
+      // Who forwards knows of CO what its upstream said, and what is kept says the same.
+      for (const round of ["forwarded", "cached"]) {
+        for (const [words, expected] of [
+          ["nope.example.org +dnssec +coflag", "NXDOMAIN do co"],
+          ["nope.example.org +dnssec", "NOERROR do"],
+          ["www.example.org +dnssec +coflag", "NOERROR do co"],
+          ["www.example.org", "NOERROR"],
+        ] as const)
+          assert.equal((await askAt(resolver.port, words.split(" "))).said, expected, `${words}, ${round}`);
+      }
     });
   });
 });

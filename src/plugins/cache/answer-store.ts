@@ -8,7 +8,7 @@ import type { Reply } from "../../plugin/reply.ts";
 import type { Random } from "../../plugin/site.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import { MAX_WILDCARD_OCTETS } from "./entry-writer.ts";
-import { type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
+import { KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import type { AwaitedQuery } from "./pending-query.ts";
 import { isTailored, mayBeAboutOptions } from "./query-options.ts";
 import { QuestionHasher, TRAIT_NO_RD } from "./question-hash.ts";
@@ -127,7 +127,7 @@ export class AnswerStore {
       asked,
       sections: reply.encoded,
       rcode: reply.rcode,
-      flags: reply.flags & (Flag.RA | Flag.AD),
+      flags: (reply.flags & (Flag.RA | Flag.AD)) | (reply.edns?.compactOk === true ? KEPT_COMPACT : 0),
       ttl: verdict.ttl,
       expiresAt: now + verdict.ttl * 1000,
       error,

@@ -1,4 +1,5 @@
 /** The cache between the server and the plugins that know answers (CoreDNS facts 2.35). */
+import type { Edns } from "../../dns/edns.ts";
 import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -12,7 +13,7 @@ import type { Site } from "../../plugin/site.ts";
 import { AnswerStore, type SharedAnswers } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
 import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";
-import { type EntryKey, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
+import { type EntryKey, KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import { PendingQuery, wantsAuthenticData } from "./pending-query.ts";
 import { answerTraits } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
@@ -185,10 +186,15 @@ export class CacheHandler {
 
 const NOTHING: Holding = { size: 0, octetsTouched: 0 };
 
+/** All else of it follows from the query. */
+const COMPACT_EDNS: Edns = { udpSize: 1232, version: 0, dnssecOk: true, compactOk: true, options: [] };
+
 function replyFrom(entry: KeptAnswer, query: Query, ttl: number): Reply {
   if (entry.wildcard !== undefined) query.setMetadata(WILDCARD_LABEL, entry.wildcard);
   const flags = wantsAuthenticData(query, entry.traits) ? entry.flags : entry.flags & ~Flag.AD;
-  return Reply.fromEncoded(query, entry.sections, entry.rcode, flags | Flag.AA, ttl);
+  const reply = Reply.fromEncoded(query, entry.sections, entry.rcode, (flags & ~KEPT_COMPACT) | Flag.AA, ttl);
+  if ((flags & KEPT_COMPACT) !== 0) reply.edns = COMPACT_EDNS;
+  return reply;
 }
 
 function isTransfer(type: number): boolean {

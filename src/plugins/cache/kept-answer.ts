@@ -1,6 +1,9 @@
 /** What was found in the cache for one query: numbers read out of a block, and the records on loan. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 
+/** The answer had the flag CO (RFC 9824 section 5.1). No other flag has this bit: it is that of Z. */
+export const KEPT_COMPACT = 0x40;
+
 /** Where in the table the answer to a query stands. */
 export interface EntryKey {
   readonly hash: number;
@@ -22,7 +25,7 @@ export class KeptAnswer implements EntryKey, EntryMark {
   serial = 0;
   sections: EncodedSections;
   rcode = 0;
-  /** RA and AD as they came. */
+  /** RA and AD as they came, and {@link KEPT_COMPACT}. */
   flags = 0;
   /** Seconds that the answer was good for when it came. */
   ttl = 0;
