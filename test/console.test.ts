@@ -504,6 +504,21 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
+  test("says that it asks the replicas until the fleet is known", async () => {
+    const page = await browser.newPage();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route("**/api/v1/fleet", async (route) => {
+      await released;
+      await route.continue();
+    });
+    await open(page, "fleet");
+    await page.getByText("Asking the replicas").waitFor();
+    assert.equal(await page.locator(".tiles").count(), 0);
+    release();
+    await page.getByText("none away").waitFor();
+    await page.close();
+  });
+
   test("is one script with its styles, which browsers fetch before they read the page", async () => {
     const { headers } = await send("/");
     assert.equal(headers.link, "<app.js>; rel=modulepreload");

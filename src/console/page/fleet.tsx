@@ -5,7 +5,15 @@ import { Problem } from "./parts.tsx";
 
 export function FleetPage() {
   const { answer, problem } = useAnswer<FleetView>("fleet", {}, 3_000);
-  const replicas = answer?.replicas ?? [];
+  if (answer === undefined)
+    return (
+      <>
+        <h1>Fleet</h1>
+        <Problem text={problem} />
+        {problem === "" && <p>Asking the replicas …</p>}
+      </>
+    );
+  const { replicas, sources } = answer;
   const present = replicas.flatMap(({ now }) => now ?? []);
   const rate = present.reduce((sum, now) => sum + now.rate, 0);
   const queries = present.reduce((sum, now) => sum + now.minute.queries, 0);
@@ -15,7 +23,7 @@ export function FleetPage() {
     <>
       <h1>Fleet</h1>
       <Problem text={problem} />
-      {answer?.sources.length === 0 && (
+      {sources.length === 0 && (
         <p class="note">
           This is the one replica that is known. Write <code>fleet HOST:PORT</code> into the block of{" "}
           <code>console</code> to see all.
