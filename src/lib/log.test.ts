@@ -53,6 +53,7 @@ describe("escapeControls", () => {
     assert.equal(escapeControls("a\nb\r\tc"), "a\\nb\\r\\tc");
     assert.equal(escapeControls("\x00\x1b[2J\x7f\x9b"), "\\x00\\x1b[2J\\x7f\\x9b");
     assert.equal(escapeControls("\u2028\u2029"), "\\u2028\\u2029");
+    assert.equal(escapeControls("gpj\u202eexe\u2066"), "gpj\\u202eexe\\u2066");
   });
 
   it("leaves one printable line of any text", () => {

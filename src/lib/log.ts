@@ -280,7 +280,7 @@ export function writeAllSync(fd: number, text: string, patienceMs = 1000): void 
 }
 
 /**
- * Makes a text safe to be part of one line: control characters and the Unicode line separators become
+ * Makes a text safe to be part of one line: control characters, those that turn the direction of writing, and the Unicode line separators become
  * `\n`, `\r`, `\t`, `\xHH` or `\uHHHH`. Backslashes stay as they are.
  */
 export function escapeControls(text: string): string {
@@ -333,8 +333,8 @@ class PrefixedLog implements Logger {
   }
 }
 
-const CONTROL = /[\p{Cc}\u2028\u2029]/u;
-const EVERY_CONTROL = /[\p{Cc}\u2028\u2029]/gu;
+const CONTROL = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+const EVERY_CONTROL = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 function escapeCharacter(character: string): string {
   switch (character) {

@@ -36,6 +36,8 @@ export function top(argv: readonly string[]): Promise<number> {
 
 /** Lines that a terminal would break would push others out of sight. */
 function cut(text: string, columns: number): string {
+  // One that has not said how wide it is.
+  if (columns < 20) return text;
   return text.replace(/[^\n]+/g, (line) => (line.length > columns ? `${line.slice(0, columns - 1)}…` : line));
 }
 

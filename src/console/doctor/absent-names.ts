@@ -1,5 +1,6 @@
 /** Names that somebody means, and that exist nowhere. */
 import { nearestWord } from "../../lib/nearest-word.ts";
+import { nameWord } from "./command-words.ts";
 import { type Cause, ofQueries, type Remedy, type Rule } from "./finding.ts";
 import { isOfSearchPath } from "./search-path.ts";
 import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
@@ -69,5 +70,5 @@ function remedyFor(name: string, callers: Tally | undefined, found: ReadonlySet<
     near === undefined
       ? `take ${name} out of the settings of ${who}, or make what it stands for`
       : `correct ${name} in the settings of ${who}: is ${near} meant?`;
-  return { text, patch: `portolan explain ${name} -server 127.0.0.1:8183` };
+  return { text, patch: `portolan explain ${nameWord(name)} -server 127.0.0.1:8183` };
 }

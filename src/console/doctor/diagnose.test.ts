@@ -152,6 +152,13 @@ describe("the search path", () => {
     assert.match(remedies[0]?.patch ?? "", /"ndots","value":"2"/);
   });
 
+  test("names that a shell would run are quoted in what is to be copied", () => {
+    const absent = rows(30, { name: "$(reboot).example.com.", rcode: "NXDOMAIN" });
+    const { code, remedies } = onlyFinding({ rows: [...GOOD, ...absent] });
+    assert.equal(code, "absent-names");
+    assert.equal(remedies[0]?.patch, "portolan explain '$(reboot).example.com.' -server 127.0.0.1:8183");
+  });
+
   test("a Service that is not there is no search path", () => {
     const absent = rows(
       60,

@@ -1,4 +1,5 @@
 /** Whether the memory that the server may have is enough for what its caches may grow to. */
+import { shellWord } from "./command-words.ts";
 import { mebibytes, percent, type Rule } from "./finding.ts";
 
 const NEARLY_ALL = 0.9;
@@ -25,7 +26,7 @@ export const memory: Rule = ({ last, pod }) => {
     containers: [{ name: container, resources: { limits: { memory: `${wanted / 2 ** 20}Mi` } } }],
   };
   const patch = JSON.stringify({ spec: { template: { spec: resources } } });
-  const [kind, name] = pod?.owner.split("/") ?? ["deployment", "coredns"];
+  const [kind = "", name = ""] = pod?.owner.split("/") ?? ["deployment", "coredns"];
   return [
     {
       code: "memory",
@@ -44,7 +45,7 @@ export const memory: Rule = ({ last, pod }) => {
       remedies: [
         {
           text: `raise the limit to ${mebibytes(wanted)}, or have 'cache' keep less`,
-          patch: `kubectl -n ${pod?.namespace ?? "kube-system"} patch ${kind} ${name} -p '${patch}'`,
+          patch: `kubectl -n ${shellWord(pod?.namespace ?? "kube-system")} patch ${kind} ${shellWord(name)} -p ${shellWord(patch)}`,
         },
       ],
     },

@@ -1,8 +1,10 @@
 /** Whether probes and times of the pod fit `lameduck`: else each rollout loses queries. */
+
 import { memoryHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import type { PodTemplate, Probe } from "./capture.ts";
+import { shellWord } from "./command-words.ts";
 import type { Rule } from "./finding.ts";
 
 /** Seconds that queries under way have after lameduck. */
@@ -48,7 +50,7 @@ export const probes: Rule = ({ pod, last }) => {
           .filter(({ patch }) => Object.keys(patch).length > 0)
           .map(({ who, patch }) => ({
             text: who,
-            patch: `kubectl -n ${pod.namespace} patch ${kind} ${name} -p '${JSON.stringify({ spec: { template: { spec: patch } } })}'`,
+            patch: `kubectl -n ${shellWord(pod.namespace)} patch ${kind} ${shellWord(name)} -p ${shellWord(JSON.stringify({ spec: { template: { spec: patch } } }))}`,
           })),
       ],
     },

@@ -234,7 +234,10 @@ function wildZone(wild: Tally, { domains }: Traffic): string | undefined {
   const [most] = wild.top(1);
   for (const domain of domains) {
     const at = most?.[0].toLowerCase().indexOf(`.${domain}`) ?? -1;
-    if (most !== undefined && at > 0) return most[0].slice(at + domain.length + 1);
+    if (most === undefined || at <= 0) continue;
+    const zone = most[0].slice(at + domain.length + 1);
+    // Clients choose names, and people copy this into a Corefile.
+    if (/^[\w.-]+$/.test(zone)) return zone;
   }
   return undefined;
 }

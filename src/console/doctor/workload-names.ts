@@ -1,4 +1,5 @@
 /** The workload that a pod belongs to, out of its name: controllers make the names of pods by rule. */
+import { shellWord } from "./command-words.ts";
 
 export interface WorkloadName {
   readonly namespace: string;
@@ -43,5 +44,5 @@ export function dnsConfigPatch(
   if (kind === "pod")
     return `# in the manifest that makes ${namespace}/${name}:\nspec:\n  dnsConfig:\n    options:\n      - name: ${option.name}${option.value === undefined ? "" : `\n        value: "${option.value}"`}`;
   const patch = JSON.stringify({ spec: { template: { spec: options } } });
-  return `kubectl -n ${namespace} patch ${kind} ${name} -p '${patch}'`;
+  return `kubectl -n ${shellWord(namespace)} patch ${kind} ${shellWord(name)} -p ${shellWord(patch)}`;
 }

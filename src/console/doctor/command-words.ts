@@ -1,0 +1,11 @@
+/** Words for commands and Corefiles that people copy: clients choose names, and a shell would run what stands in them. */
+
+/** One word of a POSIX shell, whatever is in it. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A name as an argument: one that begins with a hyphen would be taken for a flag. @param name in presentation form */
+export function nameWord(name: string): string {
+  return shellWord(name.replace(/^-/, "\\045"));
+}
