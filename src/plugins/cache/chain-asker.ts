@@ -9,7 +9,7 @@ import type { Reply } from "../../plugin/reply.ts";
 import type { Trace } from "../../plugin/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import { type Arrival, type Flight, FlightTable, type Landing } from "./flights.ts";
-import type { KeptAnswer } from "./kept-answer.ts";
+import { COMPACT_EDNS, type KeptAnswer } from "./kept-answer.ts";
 import type { AwaitedQuery, PendingQuery } from "./pending-query.ts";
 import { mayFailApart } from "./query-options.ts";
 import type { CacheSettings } from "./settings.ts";
@@ -186,7 +186,7 @@ export class ChainAsker implements Arrival {
     if (succeeds && isSeen && flight?.storable !== false && !this.#stopped)
       this.#store.keep(pending, outcome, verdict, now, predecessor);
     if (pending.asked.trace !== undefined) noteKeeping(pending.asked.trace, verdict, isSeen);
-    outcome.edns = undefined;
+    outcome.edns = outcome.edns?.compactOk === true ? COMPACT_EDNS : undefined;
     outcome.setUniformTtl(verdict.ttl);
     const template = flight !== undefined && flight.waiting > 0 ? outcome.forQuery(pending.asked) : undefined;
     return { outcome, verdict, template };

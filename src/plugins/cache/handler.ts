@@ -1,5 +1,4 @@
 /** The cache between the server and the plugins that know answers (CoreDNS facts 2.35). */
-import type { Edns } from "../../dns/edns.ts";
 import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -13,7 +12,7 @@ import type { Site } from "../../plugin/site.ts";
 import { AnswerStore, type SharedAnswers } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
 import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";
-import { type EntryKey, KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
+import { COMPACT_EDNS, type EntryKey, KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import { PendingQuery, wantsAuthenticData } from "./pending-query.ts";
 import { answerTraits } from "./question-hash.ts";
 import type { CacheSettings } from "./settings.ts";
@@ -185,9 +184,6 @@ export class CacheHandler {
 }
 
 const NOTHING: Holding = { size: 0, octetsTouched: 0 };
-
-/** All else of it follows from the query. */
-const COMPACT_EDNS: Edns = { udpSize: 1232, version: 0, dnssecOk: true, compactOk: true, options: [] };
 
 function replyFrom(entry: KeptAnswer, query: Query, ttl: number): Reply {
   if (entry.wildcard !== undefined) query.setMetadata(WILDCARD_LABEL, entry.wildcard);

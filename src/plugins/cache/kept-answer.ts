@@ -1,8 +1,11 @@
 /** What was found in the cache for one query: numbers read out of a block, and the records on loan. */
+import type { Edns } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 
 /** The answer had the flag CO (RFC 9824 section 5.1). No other flag has this bit: it is that of Z. */
 export const KEPT_COMPACT = 0x40;
+/** What such an answer has. All else of its OPT follows from the query. */
+export const COMPACT_EDNS: Edns = { udpSize: 1232, version: 0, dnssecOk: true, compactOk: true, options: [] };
 
 /** Where in the table the answer to a query stands. */
 export interface EntryKey {
