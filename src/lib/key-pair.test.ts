@@ -41,3 +41,18 @@ test("a key of another certificate", () => {
     /^Error: the key does not belong to the certificate \(key values mismatch\)$/,
   );
 });
+
+for (const ca of ["", "junk", BROKEN, pem()])
+  test(`authorities that are none: ${JSON.stringify(ca.slice(0, 30))}`, () => {
+    const { certificate, key } = new CertificateAuthority().issue({ commonName: "a" });
+    assert.throws(
+      () => checkKeyPair({ cert: certificate, key, ca: Buffer.from(ca) }),
+      /^Error: the file of certificate authorities holds no certificate in PEM form$/,
+    );
+  });
+
+test("authorities, beside what is none", () => {
+  const authority = new CertificateAuthority();
+  const { certificate, key } = authority.issue({ commonName: "a" });
+  checkKeyPair({ cert: certificate, key, ca: `notes\n${BROKEN}${authority.certificate}` });
+});

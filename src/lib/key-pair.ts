@@ -1,11 +1,23 @@
 /** Whether a certificate and its key can be used, and why not, in plain words. */
 import type { SecureContextOptions } from "node:tls";
-import { nodeTls } from "./node-modules.ts";
+import { nodeCrypto, nodeTls } from "./node-modules.ts";
 
-/** @throws Error that says what is wrong with the certificate, the key, or the two together */
+/** @throws Error that says what is wrong with the certificate, the key, the two together, or with the authorities (`ca`) */
 export function checkKeyPair(context: SecureContextOptions): void {
-  const [cert, key] = [textOf(context.cert), textOf(context.key)];
-  // An empty text would be taken for none at all.
+  checkPem(textOf(context.cert), textOf(context.key));
+  if (context.ca !== undefined) checkAuthorities(textOf(context.ca as string | Buffer));
+  try {
+    nodeTls().createSecureContext(context);
+  } catch (error) {
+    throw new Error(plain(error instanceof Error ? error.message : String(error)), { cause: error });
+  }
+}
+
+/**
+ * What TLS passes over in silence: an empty text would be taken for none at all.
+ * @throws Error
+ */
+export function checkPem(cert: string, key: string): void {
   if (!/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(cert))
     throw new Error("the certificate file holds no certificate in PEM form");
   if (!/-----BEGIN ([A-Z0-9]+ )*PRIVATE KEY-----/.test(key))
@@ -14,10 +26,21 @@ export function checkKeyPair(context: SecureContextOptions): void {
     throw new Error(
       "the key is encrypted with a password: decrypt it first (openssl pkey -in KEY -out PLAIN_KEY)",
     );
+}
+
+/** Authorities of which none can be read would be taken for none at all, too. */
+function checkAuthorities(pem: string): void {
+  const blocks = pem.match(/-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END [A-Z0-9 ]*-----/g);
+  if (!(blocks ?? []).some(isCertificate))
+    throw new Error("the file of certificate authorities holds no certificate in PEM form");
+}
+
+function isCertificate(pem: string): boolean {
   try {
-    nodeTls().createSecureContext(context);
-  } catch (error) {
-    throw new Error(plain(error instanceof Error ? error.message : String(error)), { cause: error });
+    void new (nodeCrypto().X509Certificate)(pem);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -401,7 +401,8 @@ describe("the options of encrypted upstreams", () => {
   const refused: readonly (readonly [lines: readonly string[], message: RegExp])[] = [
     [["tls nope.pem"], /^tls: error reading nope\.pem: no such file or directory/],
     [["tls $/rubbish.pem"], /^tls: could not read root certs$/],
-    [["tls $/cert.pem $/rubbish.pem"], /^tls: could not load TLS cert: /],
+    [["tls $/cert.pem $/rubbish.pem"], /^tls: could not load TLS cert: the key file holds no private key/],
+    [["tls $/rubbish.pem $/other-key.pem"], /^tls: could not load TLS cert: the certificate file holds no/],
     [
       ["tls $/cert.pem $/other-key.pem $/ca.pem"],
       /^tls: could not load TLS cert: tls: private key does not match public key$/,

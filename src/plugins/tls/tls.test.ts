@@ -57,6 +57,7 @@ for (const [name, words, reason] of [
   ["a key that does not fit", "good.crt other.key", /the key does not belong to the certificate/],
   ["an expired certificate", "expired.crt expired.key", /it expired on/],
   ["a missing authority", "good.crt good.key none.ca", /none\.ca/],
+  ["an authority that is none", "good.crt good.key junk", /the file of certificate authorities holds no/],
 ] as const) {
   test(`${name} refuses the start`, async () => {
     const running = plugin(`tls ${words.split(" ").map(at).join(" ")}`);

@@ -10,6 +10,7 @@ import {
   type SecureVersion,
   type TLSSocket,
 } from "node:tls";
+import { checkPem } from "../../lib/key-pair.ts";
 import type { UpstreamAddress } from "../address.ts";
 import type { StreamDialler } from "../tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";
@@ -34,6 +35,7 @@ export function clientContext(
   const ca = authorities === undefined ? systemAuthorities() : certificatesIn(authorities);
   if (authorities !== undefined && ca?.length === 0) throw new Error("could not read root certs");
   try {
+    if (certificate !== undefined || key !== undefined) checkPem(certificate ?? "", key ?? "");
     return createSecureContext({
       minVersion,
       ...(ca !== undefined && { ca: [...ca] }),
