@@ -25,8 +25,9 @@ const CHUNKS = [
   { name: "dns", holds: /^(dns\/|lib\/(file-fault|ip-address|nearest-word|node-modules)\.)/ },
   {
     name: "core",
+    // Without what serves a scheme that few Corefiles name, and what only commands and tests import.
     holds:
-      /^((lib|corefile|expression|plugin|transports(?!\/quic\/)|server(?!\/serving\/(quic|https3)-))\/|quic\/availability\.)/,
+      /^((lib|corefile|expression|plugin(?!\/testing)|transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
   },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
   { name: "etcd", holds: /^etcd\// },
