@@ -64,7 +64,7 @@ function readName(text: string): Name {
   try {
     return Name.parse(text.endsWith(".") ? text : `${text}.`);
   } catch (error) {
-    if (error instanceof NameError) throw badRequest(`${text} is not a domain name: ${error.message}`);
+    if (error instanceof NameError) throw badRequest(`${text} is not a domain name: ${error.reason}`);
     throw error;
   }
 }

@@ -122,7 +122,7 @@ function nameTest(value: string): (query: FinishedQuery) => boolean {
     const zone = Name.parse(value);
     return (query) => nameOf(query).isAtOrBelow(zone);
   } catch (error) {
-    if (error instanceof NameError) throw bad(`name: ${value} is not a domain name: ${error.message}`);
+    if (error instanceof NameError) throw bad(`name: ${value} is not a domain name: ${error.reason}`);
     throw error;
   }
 }

@@ -157,9 +157,7 @@ function absolute(text: string): string {
     return name;
   } catch (error) {
     if (!(error instanceof NameError)) throw error;
-    throw fault(
-      `${text} is not a domain name: ${error.message.replace(/^not a domain name: "[^"]*": /, "")}`,
-    );
+    throw fault(`${text} is not a domain name: ${error.reason}`);
   }
 }
 

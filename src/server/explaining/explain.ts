@@ -71,7 +71,7 @@ function parseName(text: string): Name {
   try {
     return Name.parse(text.endsWith(".") ? text : `${text}.`);
   } catch (error) {
-    if (error instanceof NameError) throw new ExplainError(`${text} is not a domain name: ${error.message}`);
+    if (error instanceof NameError) throw new ExplainError(`${text} is not a domain name: ${error.reason}`);
     throw error;
   }
 }
