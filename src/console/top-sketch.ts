@@ -39,11 +39,14 @@ export function leastOf({ count, error }: TopEntry): number {
 
 /** Queries, of which half may have faded. */
 const LEAST_KNOWN = 0.5;
+/** Keys of a table that is looked through. */
+const SMALL = 16;
 
 export class TopSketch {
   readonly #capacity: number;
   readonly #innerCapacity: number;
-  readonly #entries = new Map<string, Entry>();
+  /** By key; absent in a small table, which is looked through: a map that keys pass through leaves garbage that lives long. */
+  readonly #index: Map<string, Entry> | undefined;
   /** The rarest first: no entry has a higher count than the two at twice its place, plus one and plus two. */
   #heap: Entry[] = [];
   total = 0;
@@ -52,11 +55,12 @@ export class TopSketch {
   constructor(capacity: number, innerCapacity = 0) {
     this.#capacity = capacity;
     this.#innerCapacity = innerCapacity;
+    this.#index = capacity > SMALL ? new Map() : undefined;
   }
 
   add(key: string, weight: number): TopEntry {
     this.total += weight;
-    const known = this.#entries.get(key);
+    const known = this.#find(key);
     if (known !== undefined) {
       known.count += weight;
       this.#sink(known);
@@ -64,7 +68,7 @@ export class TopSketch {
     }
     const rarest = this.#heap[0];
     if (rarest === undefined || this.#heap.length < this.#capacity) return this.#insert(key, weight);
-    this.#entries.delete(rarest.key);
+    this.#index?.delete(rarest.key);
     // Objects stay: most keys of a long tail come and go.
     rarest.key = key;
     rarest.error = rarest.count;
@@ -72,14 +76,14 @@ export class TopSketch {
     rarest.nxdomain = 0;
     rarest.servfail = 0;
     rarest.inner?.clear();
-    this.#entries.set(key, rarest);
+    this.#index?.set(key, rarest);
     this.#sink(rarest);
     return rarest;
   }
 
   /** The most frequent first. */
   top(most: number): TopEntry[] {
-    return [...this.#entries.values()].sort((one, other) => other.count - one.count).slice(0, most);
+    return this.#heap.toSorted((one, other) => other.count - one.count).slice(0, most);
   }
 
   /**
@@ -87,41 +91,47 @@ export class TopSketch {
    * where nearly all keys are rare, chance fills the table.
    */
   known(most: number): TopEntry[] {
-    return [...this.#entries.values()]
+    return this.#heap
       .filter((entry) => leastOf(entry) >= Math.max(entry.error, LEAST_KNOWN))
       .sort((one, other) => leastOf(other) - leastOf(one))
       .slice(0, most);
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#heap.length;
   }
 
   /** Halves everything, so that what was long ago fades. */
   fade(): void {
     this.total /= 2;
-    for (const [key, entry] of this.#entries) {
+    for (const entry of this.#heap) {
       entry.count /= 2;
       entry.error /= 2;
       entry.nxdomain /= 2;
       entry.servfail /= 2;
       entry.inner?.fade();
-      if (entry.count < 0.5) this.#entries.delete(key);
+      if (entry.count < 0.5) this.#index?.delete(entry.key);
     }
-    this.#heap = [...this.#entries.values()].sort((one, other) => one.count - other.count);
+    this.#heap = this.#heap.filter(({ count }) => count >= 0.5).sort((one, other) => one.count - other.count);
     for (const [place, entry] of this.#heap.entries()) entry.place = place;
   }
 
   clear(): void {
     this.total = 0;
-    this.#entries.clear();
+    this.#index?.clear();
     this.#heap.length = 0;
+  }
+
+  #find(key: string): Entry | undefined {
+    if (this.#index !== undefined) return this.#index.get(key);
+    for (const entry of this.#heap) if (entry.key === key) return entry;
+    return undefined;
   }
 
   #insert(key: string, weight: number): Entry {
     const inner = this.#innerCapacity > 0 ? new TopSketch(this.#innerCapacity) : undefined;
     const entry = new Entry(key, weight, inner, this.#heap.length);
-    this.#entries.set(key, entry);
+    this.#index?.set(key, entry);
     this.#heap.push(entry);
     while (entry.place > 0) {
       const above = this.#heap[(entry.place - 1) >> 1];
