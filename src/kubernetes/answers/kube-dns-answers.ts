@@ -57,7 +57,7 @@ export class KubeDnsAnswers {
     const octets = addressOfKey(key);
     for (const set of view.store.services.endpointSetsAt(key)) {
       const entry = set.owner;
-      if (entry.service?.type !== "headless" || !view.selects(entry.namespace.name)) continue;
+      if (entry.type !== "headless" || !view.selects(entry.namespace.name)) continue;
       for (const { group, index } of entry.endpoints.published()) {
         const label = labelAt(group, index);
         if (label === "" || !addressStandsAt(group, index, octets)) continue;

@@ -3,7 +3,6 @@
  * Nothing is kept here; each question walks over the store.
  */
 import { formatIpAddress } from "../../lib/ip-address.ts";
-import { serviceKey } from "../objects/names.ts";
 import type { Port } from "../objects/objects.ts";
 import { labelAt } from "../store/endpoint-block.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
@@ -127,7 +126,7 @@ function namespaceNode(view: ClusterView, namespace: string): Node {
   return {
     children(label) {
       if (label !== WILDCARD) {
-        const entry = services.entry(serviceKey(namespace, label));
+        const entry = services.find(namespace, label);
         return entry !== undefined && hasNode(entry) ? [serviceNode(entry)] : NO_NODES;
       }
       const nodes: Node[] = [];
@@ -142,7 +141,7 @@ function namespaceNode(view: ClusterView, namespace: string): Node {
       }
     },
     leaf(label) {
-      const entry = services.entry(serviceKey(namespace, label));
+      const entry = services.find(namespace, label);
       return entry && externalEntry(entry);
     },
   };
@@ -190,7 +189,7 @@ function portNode(entry: ServiceEntry, protocol: string, name: string): Node {
   return {
     children: () => NO_NODES,
     *entries() {
-      const isHeadless = entry.service?.type === "headless";
+      const isHeadless = entry.type === "headless";
       for (const { host: octets, label, ports } of addressesOf(entry)) {
         const host = isHeadless ? [label, ...nameOf(entry)] : nameOf(entry);
         const address = isHeadless ? octets : undefined;

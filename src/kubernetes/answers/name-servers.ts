@@ -37,8 +37,7 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
   for (const octets of own) {
     for (const set of view.store.services.endpointSetsAt(addressKey(octets))) {
       const entry = set.owner;
-      if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry))
-        continue;
+      if (entry.type === undefined || entry.type === "externalName" || !view.shows(entry)) continue;
       const published = set.groups.some((group) => {
         const visible = entry.visibleCount(group);
         for (let index = 0; index < visible; index++) if (addressStandsAt(group, index, octets)) return true;
@@ -51,9 +50,10 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
 }
 
 function serversOf(zone: ClusterZone, entry: ServiceEntry): NameServer[] {
-  if (entry.service?.type === "clusterIP") {
+  const { service } = entry;
+  if (service?.type === "clusterIP") {
     const name = zone.serviceName(entry);
-    return name === undefined ? [] : entry.service.clusterAddresses.map((octets) => ({ name, octets }));
+    return name === undefined ? [] : service.clusterAddresses.map((octets) => ({ name, octets }));
   }
   return entry.endpoints.published().flatMap(({ group, index }) => {
     const name = zone.endpointName(endpointLabel(group, index), entry);

@@ -35,7 +35,7 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
   for (const set of view.store.services.endpointSetsAt(key)) {
     const entry = set.owner;
     // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
-    if (entry.service === undefined || entry.service.type === "externalName" || !view.shows(entry)) continue;
+    if (entry.type === undefined || entry.type === "externalName" || !view.shows(entry)) continue;
     for (const group of set.groups) {
       const visible = entry.visibleCount(group);
       for (let index = 0; index < visible; index++) {

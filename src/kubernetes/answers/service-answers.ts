@@ -3,7 +3,6 @@ import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { serviceKey } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
 import type { EndpointReference } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
@@ -47,7 +46,7 @@ interface ServiceQuestion {
 /** Answers for a name of the kinds `service`, `endpoint`, `port` and `zonal`. */
 export function resolveService(question: ServiceQuestion): Resolution {
   const { view, parsed } = question;
-  const entry = view.store.services.entry(serviceKey(parsed.namespace, parsed.service));
+  const entry = view.store.services.find(parsed.namespace, parsed.service);
   const service = entry?.service;
   if (entry === undefined || service === undefined) {
     return view.hasNamespace(parsed.namespace) ? NO_SERVICE : NO_NAMESPACE;
@@ -67,19 +66,21 @@ function resolveClusterService(question: ServiceQuestion, entry: ServiceEntry, s
   const { view, zone, owner, type, parsed } = question;
   if (service.clusterAddresses.length === 0) return NO_CLUSTER_ADDRESS;
   if (view.ignores(entry)) return EMPTY_SERVICE;
-  let { ports } = service;
   switch (parsed.kind) {
     case "endpoint":
       if (isProtocolOf(parsed.endpoint, service.ports)) return NO_DATA;
       return resolveEndpoints(question, entry, view.store.services.endpointsNamed(entry, parsed.endpoint));
     case "zonal":
       return NOT_HEADLESS;
-    case "port":
-      ports = ports.filter((port) => isPortNamed(port, parsed));
+    case "port": {
+      const ports = service.ports.filter((port) => isPortNamed(port, parsed));
       if (ports.length === 0) return NO_SUCH_PORT;
-      break;
+      if (type !== RecordType.SRV) break;
+      return clusterServiceRecords(owner, view.ttl, zone, entry, service, ports);
+    }
   }
-  if (type === RecordType.SRV) return clusterServiceRecords(owner, view.ttl, zone, entry, service, ports);
+  if (type === RecordType.SRV)
+    return clusterServiceRecords(owner, view.ttl, zone, entry, service, service.ports);
   const length = addressLengthOf(type);
   return length === 0 ? NO_DATA : answered(addressRecords(owner, view.ttl, service.clusterAddresses, length));
 }

@@ -1,6 +1,7 @@
 /** The services of one moment, for answers that take longer than a moment to give (transfers). */
 
 import type { Service } from "../objects/objects.ts";
+import { copyService } from "../store/service-block.ts";
 import type { ServiceEndpoints } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
@@ -33,5 +34,5 @@ function stateOf(view: ClusterView, entry: ServiceEntry): ServiceState | undefin
   const { service } = entry;
   if (service === undefined || !view.shows(entry)) return undefined;
   if (service.type === "clusterIP" && view.ignores(entry)) return undefined;
-  return { entry, service, endpoints: entry.copyEndpoints() };
+  return { entry, service: copyService(service), endpoints: entry.copyEndpoints() };
 }

@@ -58,13 +58,12 @@ function fits(pattern: string, label: string): boolean {
 function* candidates({ view }: ClusterAnswers, { namespace, service }: ClusterName): Generator<ServiceEntry> {
   const { services } = view.store;
   if (!matchesEverything(namespace) && !matchesEverything(service)) {
-    const entry = services.entry(`${service}.${namespace}`);
+    const entry = services.find(namespace, service);
     if (entry !== undefined) yield entry;
     return;
   }
   for (const entry of services.entries()) {
-    if (entry.service !== undefined && fits(namespace, entry.namespace.name) && fits(service, entry.name))
-      yield entry;
+    if (entry.hasService && fits(namespace, entry.namespace.name) && fits(service, entry.name)) yield entry;
   }
 }
 

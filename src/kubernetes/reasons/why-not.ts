@@ -261,8 +261,7 @@ function whyNoSuchForm(view: ClusterView, name: Name, zone: ClusterZone): string
 function namespacesWith(view: ClusterView, service: string): string[] {
   const found: string[] = [];
   for (const entry of view.store.services.entries())
-    if (entry.name === service && entry.service !== undefined && view.shows(entry))
-      found.push(entry.namespace.name);
+    if (entry.name === service && entry.hasService && view.shows(entry)) found.push(entry.namespace.name);
   return found.sort();
 }
 

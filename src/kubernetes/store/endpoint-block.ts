@@ -6,23 +6,22 @@
  *     1  groups                      2  endpoints
  *                                    2  of which are ready
  *                                    2  octets of the ports, of the labels, and of the zones (2 each)
- *                                    n  ports: protocol (1), number (2), octets of the name (1), name
+ *                                    n  ports
  *                                    n  addresses
  *                                    n  labels: octets (1), label; none where no endpoint has one
  *                                    n  zones, likewise
  *
  * Numbers have their least octet first. Equal sets have equal octets.
  */
-import type { EndpointGroup, EndpointSet, Port, Protocol } from "../objects/objects.ts";
+import type { EndpointGroup, EndpointSet, Port } from "../objects/objects.ts";
 import { MAX_BLOCK_OCTETS } from "./block-table.ts";
+import { MAX_SHORT_TEXT, portOctets, readPorts, writePorts, writeShortText } from "./packed-ports.ts";
 import { readText } from "./short-text.ts";
 
 const NAME = 2;
 const GROUP_HEAD = 11;
-const PORT_HEAD = 4;
-/** What fits into one octet. */
-const MOST = 255;
-const PROTOCOLS: readonly Protocol[] = ["tcp", "udp", "sctp"];
+/** Their number is one octet. */
+const MOST_GROUPS = 255;
 
 /** Writes sets, one after the other into the same octets. */
 export class EndpointBlockWriter {
@@ -57,12 +56,7 @@ export class EndpointBlockWriter {
     octets.writeUInt16LE(group.count, start + 1);
     octets.writeUInt16LE(group.readyCount, start + 3);
     const ports = start + GROUP_HEAD;
-    let at = ports;
-    for (const { name, number, protocol } of group.ports) {
-      octets.writeUInt8(PROTOCOLS.indexOf(protocol), at);
-      octets.writeUInt16LE(number, at + 1);
-      at = this.#writeText(name, at + 3);
-    }
+    const at = writePorts(octets, group.ports, ports);
     octets.writeUInt16LE(at - ports, start + 5);
     octets.set(group.addresses, at);
     const labels = at + group.addresses.length;
@@ -75,35 +69,27 @@ export class EndpointBlockWriter {
 
   #writeTexts(texts: readonly string[] | undefined, start: number): number {
     let at = start;
-    for (const text of texts ?? []) at = this.#writeText(text, at);
+    for (const text of texts ?? []) at = writeShortText(this.#octets, text, at);
     return at;
-  }
-
-  #writeText(text: string, at: number): number {
-    const length = text === "" ? 0 : this.#octets.write(text, at + 1, "utf8");
-    this.#octets.writeUInt8(length, at);
-    return at + 1 + length;
   }
 }
 
 /** Whether a set can be a block. All but those of thousands of endpoints can. */
 function fits({ name, groups }: EndpointSet): boolean {
-  if (groups.length > MOST) return false;
+  if (groups.length > MOST_GROUPS) return false;
   let octets = NAME + Buffer.byteLength(name) + 1;
   for (const group of groups) {
     octets += GROUP_HEAD + group.addresses.length;
-    for (const port of group.ports) {
-      const length = Buffer.byteLength(port.name);
-      if (length > MOST) return false;
-      octets += PORT_HEAD + length;
-    }
+    const length = portOctets(group.ports);
+    if (length === undefined) return false;
+    octets += length;
     for (const texts of [group.labels, group.zones]) {
       if (texts === undefined) continue;
       // What stands for none.
       if (texts.length !== group.count || texts.length === 0) return false;
       for (const text of texts) {
         const length = Buffer.byteLength(text);
-        if (length > MOST) return false;
+        if (length > MAX_SHORT_TEXT) return false;
         octets += 1 + length;
       }
     }
@@ -184,7 +170,7 @@ export class PackedGroup implements EndpointGroup {
   }
 
   get ports(): readonly Port[] {
-    this.#ports ??= this.#readPorts();
+    this.#ports ??= readPorts(this.#octets, this.#portsAt, this.addressesAt);
     return this.#ports;
   }
 
@@ -208,21 +194,6 @@ export class PackedGroup implements EndpointGroup {
       at = end;
     }
     return texts;
-  }
-
-  #readPorts(): Port[] {
-    const octets = this.#octets;
-    const ports: Port[] = [];
-    for (let at = this.#portsAt; at < this.addressesAt; ) {
-      const end = at + PORT_HEAD + (octets[at + 3] ?? 0);
-      ports.push({
-        name: readText(octets, at + PORT_HEAD, end),
-        number: octets.readUInt16LE(at + 1),
-        protocol: PROTOCOLS[octets[at] ?? 0] ?? "tcp",
-      });
-      at = end;
-    }
-    return ports;
   }
 }
 

@@ -11,7 +11,7 @@ import { type AddressEntry, AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { EndpointBlockWriter, readBlockGroups, readBlockName } from "./endpoint-block.ts";
 import { hashText } from "./hashes.ts";
-import type { TableListing } from "./table-listing.ts";
+import { slotListing, type TableListing } from "./table-listing.ts";
 
 /** What sets belong to. */
 export interface SetOwner {
@@ -199,21 +199,11 @@ export class EndpointTable<Owner extends SetOwner> {
 
   /** Begins a listing: {@link TableListing}. */
   listing(): TableListing {
-    const blocks = this.#blocks;
-    const listing = blocks.beginListing();
-    const identity = (slot: Slot) => ({
-      namespace: this.#owners[slot]?.namespace.name ?? "",
-      name: this.nameOf(slot),
-    });
-    return {
-      note: (object) => {
-        const slot = this.find(object);
-        if (slot !== undefined) blocks.name(slot, listing);
-      },
-      *rest() {
-        for (const slot of blocks.unnamed(listing)) yield slot === undefined ? undefined : identity(slot);
-      },
-    };
+    return slotListing(
+      this.#blocks,
+      (identity) => this.find(identity) ?? NO_ENTRY,
+      (slot) => ({ namespace: this.#owners[slot]?.namespace.name ?? "", name: this.nameOf(slot) }),
+    );
   }
 
   #setAt(slot: Slot): Pick<EndpointSet, "groups"> {

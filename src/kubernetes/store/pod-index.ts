@@ -53,17 +53,7 @@ export class PodIndex {
 
   /** Begins a listing: {@link TableListing}. */
   listing(): TableListing {
-    const table = this.#table;
-    const listing = table.beginListing();
-    return {
-      note(identity) {
-        const slot = table.find(identity);
-        if (slot !== undefined) table.name(slot, listing);
-      },
-      *rest() {
-        for (const slot of table.unnamed(listing)) yield slot === undefined ? undefined : table.pod(slot);
-      },
-    };
+    return this.#table.listing();
   }
 
   #drop(slot: number, change: ChangeRecorder): void {

@@ -13,6 +13,7 @@ import { BlockTable, type Slot } from "./block-table.ts";
 import { CountedValues } from "./counted-values.ts";
 import { hashText } from "./hashes.ts";
 import { readText } from "./short-text.ts";
+import { slotListing, type TableListing } from "./table-listing.ts";
 
 /** What the names of siblings begin with, up to and with the last hyphen. */
 interface Family {
@@ -125,19 +126,13 @@ export class PodTable {
     this.#blocks.delete(slot);
   }
 
-  /** Begins a listing. @returns its number */
-  beginListing(): number {
-    return this.#blocks.beginListing();
-  }
-
-  /** Notes that a listing names the pod. */
-  name(slot: PodSlot, listing: number): void {
-    this.#blocks.name(slot, listing);
-  }
-
-  /** The pods that neither a listing nor a later one has named, and undefined for each place that has none. Pods may come and go meanwhile. */
-  unnamed(listing: number): Generator<PodSlot | undefined> {
-    return this.#blocks.unnamed(listing);
+  /** Begins a listing: {@link TableListing}. */
+  listing(): TableListing {
+    return slotListing(
+      this.#blocks,
+      (identity) => this.find(identity) ?? NO_ENTRY,
+      (slot) => this.pod(slot),
+    );
   }
 
   #has(slot: PodSlot, key: AddressKey): boolean {

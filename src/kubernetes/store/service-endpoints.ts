@@ -1,6 +1,6 @@
 /** The endpoints of one service as answers need them, gathered from all of its slices. */
 import { type AddressKey, addressKey, dashedAddress } from "../objects/addresses.ts";
-import type { EndpointGroup, Service } from "../objects/objects.ts";
+import type { EndpointGroup } from "../objects/objects.ts";
 import { labelAt } from "./endpoint-block.ts";
 
 /** One address of one endpoint: number `index` of a group. */
@@ -21,9 +21,9 @@ export class ServiceEndpoints {
   #ipv6: Uint8Array | undefined;
   #byLabel: ReadonlyMap<string, readonly EndpointReference[]> | undefined;
 
-  constructor(service: Service | undefined, groups: readonly EndpointGroup[]) {
+  constructor(groups: readonly EndpointGroup[], publishNotReadyAddresses: boolean) {
     this.groups = groups;
-    this.#publishNotReadyAddresses = service?.publishNotReadyAddresses ?? false;
+    this.#publishNotReadyAddresses = publishNotReadyAddresses;
   }
 
   /** How many endpoints of a group, counted from the first, DNS shows. */

@@ -2,14 +2,16 @@
 
 import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { serviceKey } from "../objects/names.ts";
-import type { EndpointGroup, Namespace, Service } from "../objects/objects.ts";
+import type { EndpointGroup, Namespace, Service, ServiceType } from "../objects/objects.ts";
 import type { Slot } from "./block-table.ts";
 import type { EndpointTable, StoredSet } from "./endpoint-table.ts";
 import { ServiceEndpoints, visibleCount } from "./service-endpoints.ts";
+import type { ServiceTable } from "./service-table.ts";
 
 /** What the entries of one index have in common. */
-export interface EndpointSource {
-  readonly table: EndpointTable<ServiceEntry>;
+export interface EntryTables {
+  readonly services: ServiceTable<ServiceEntry>;
+  readonly endpoints: EndpointTable<ServiceEntry>;
   /** Those whose endpoints were asked for last. */
   readonly recent: RecentEntries;
 }
@@ -20,11 +22,11 @@ export class NamespaceEntry {
   /** The namespace itself, once it has been seen. Without it nothing in it has a name. */
   namespace: Namespace | undefined;
   readonly services = new Map<string, ServiceEntry>();
-  readonly source: EndpointSource;
+  readonly tables: EntryTables;
 
-  constructor(name: string, source: EndpointSource) {
+  constructor(name: string, tables: EntryTables) {
     this.name = name;
-    this.source = source;
+    this.tables = tables;
   }
 
   /** Whether the namespace itself has been seen. */
@@ -35,33 +37,54 @@ export class NamespaceEntry {
 
 /** What the cluster says of one service. Also stands for a service that only its slices name so far. */
 export class ServiceEntry {
-  /** `service.namespace`. */
-  readonly key: string;
   readonly name: string;
   readonly namespace: NamespaceEntry;
-  /** Where its endpoints begin in the table. */
+  /** Where its service stands, and where its endpoint sets begin, in the tables. */
+  serviceSlot: Slot = NO_ENTRY;
   firstSet: Slot = NO_ENTRY;
-  #service: Service | undefined;
+  /** What of the service is looked at most. */
+  #type: ServiceType | undefined;
+  #publishNotReadyAddresses = false;
   #endpoints: ServiceEndpoints | undefined;
 
   constructor(namespace: NamespaceEntry, name: string) {
-    this.key = serviceKey(namespace.name, name);
     this.namespace = namespace;
     this.name = name;
   }
 
-  get service(): Service | undefined {
-    return this.#service;
+  /** `service.namespace`. */
+  get key(): string {
+    return serviceKey(this.namespace.name, this.name);
   }
 
-  set service(service: Service | undefined) {
-    this.#service = service;
+  /** Whether the service itself has been seen. */
+  get hasService(): boolean {
+    return this.serviceSlot !== NO_ENTRY;
+  }
+
+  /** To be read at once: it holds until the service changes. Each call makes an object. */
+  get service(): Service | undefined {
+    return this.namespace.tables.services.get(this);
+  }
+
+  /** The same as `service?.type`, without an object. */
+  get type(): ServiceType | undefined {
+    return this.#type;
+  }
+
+  /** Gives it a service in the place of its former one, which holds no longer; `undefined` for none. */
+  put(service: Service | undefined): void {
+    const { services } = this.namespace.tables;
+    if (service === undefined) services.delete(this);
+    else services.put(this, service);
+    this.#type = service?.type;
+    this.#publishNotReadyAddresses = service?.publishNotReadyAddresses ?? false;
     this.#endpoints = undefined;
   }
 
   /** How many endpoints of a group, counted from the first, DNS shows. Takes less than to ask {@link endpoints}. */
   visibleCount(group: EndpointGroup): number {
-    return visibleCount(group, this.#service?.publishNotReadyAddresses ?? false);
+    return visibleCount(group, this.#publishNotReadyAddresses);
   }
 
   /** Whether any slice names it. */
@@ -71,15 +94,15 @@ export class ServiceEntry {
 
   /** To be read at once: they hold until one of them changes. */
   get endpointSets(): readonly StoredSet<ServiceEntry>[] {
-    return this.namespace.source.table.of(this);
+    return this.namespace.tables.endpoints.of(this);
   }
 
   /** To be read at once, likewise. */
   get endpoints(): ServiceEndpoints {
     if (this.#endpoints === undefined) {
-      const { table, recent } = this.namespace.source;
-      this.#endpoints = new ServiceEndpoints(this.#service, table.groupsOf(this));
+      const { endpoints, recent } = this.namespace.tables;
       recent.note(this);
+      this.#endpoints = new ServiceEndpoints(endpoints.groupsOf(this), this.#publishNotReadyAddresses);
     }
     return this.#endpoints;
   }
@@ -91,9 +114,9 @@ export class ServiceEntry {
 
   /** Its endpoints as they are now, to be read later. */
   copyEndpoints(): () => ServiceEndpoints {
-    const service = this.#service;
-    const groups = this.namespace.source.table.copyGroupsOf(this);
-    return () => new ServiceEndpoints(service, groups());
+    const publishes = this.#publishNotReadyAddresses;
+    const groups = this.namespace.tables.endpoints.copyGroupsOf(this);
+    return () => new ServiceEndpoints(groups(), publishes);
   }
 }
 
@@ -106,7 +129,7 @@ export class RecentEntries {
   );
   #at = 0;
 
-  /** Notes an entry, which has gathered its endpoints, and has the one that was noted longest ago drop them. */
+  /** Notes an entry that is about to keep its endpoints, and has the one that was noted longest ago drop them. */
   note(entry: ServiceEntry): void {
     const former = this.#entries[this.#at];
     if (former !== entry) former?.dropEndpoints();

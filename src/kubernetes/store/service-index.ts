@@ -8,7 +8,6 @@ import {
   parseDashedAddress,
 } from "../objects/addresses.ts";
 import { equalExternally, equalServices } from "../objects/equality.ts";
-import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "../objects/objects.ts";
 import { AddressIndex } from "./address-index.ts";
 import type { Slot } from "./block-table.ts";
@@ -17,6 +16,7 @@ import { EndpointTable, type StoredSet } from "./endpoint-table.ts";
 import { ExternalIndex } from "./external-index.ts";
 import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
 import { NamespaceEntry, RecentEntries, ServiceEntry } from "./service-entry.ts";
+import { ServiceTable } from "./service-table.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
@@ -24,9 +24,9 @@ export class ServiceIndex {
   /** For look-ups only. */
   readonly external: ExternalIndex = new ExternalIndex();
   readonly #namespaces = new Map<string, NamespaceEntry>();
-  readonly #entries = new Map<string, ServiceEntry>();
   readonly #sets = new EndpointTable<ServiceEntry>();
-  readonly #endpointSource = { table: this.#sets, recent: new RecentEntries() };
+  readonly #services = new ServiceTable<ServiceEntry>();
+  readonly #tables = { services: this.#services, endpoints: this.#sets, recent: new RecentEntries() };
   /** Services of type `externalName`. */
   readonly #aliases = new Set<ServiceEntry>();
   readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
@@ -37,11 +37,18 @@ export class ServiceIndex {
 
   /** The entry under a key `service.namespace`. It may lack the Service itself, or its namespace. */
   entry(key: string): ServiceEntry | undefined {
-    return this.#entries.get(key);
+    // A label has no dot.
+    const end = key.indexOf(".");
+    return this.find(key.slice(end + 1), key.slice(0, end));
   }
 
-  entries(): IterableIterator<ServiceEntry> {
-    return this.#entries.values();
+  /** The same without a key. */
+  find(namespace: string, name: string): ServiceEntry | undefined {
+    return this.#namespaces.get(namespace)?.services.get(name);
+  }
+
+  *entries(): Generator<ServiceEntry> {
+    for (const { services } of this.#namespaces.values()) yield* services.values();
   }
 
   /** The services that have a cluster address: one, unless somebody wrote two by hand. */
@@ -79,7 +86,7 @@ export class ServiceIndex {
 
   /** Octets of the addresses of services and endpoints and of what finds them. */
   get octets(): number {
-    return this.#byClusterAddress.octets + this.#sets.octets;
+    return this.#byClusterAddress.octets + this.#services.octets + this.#sets.octets;
   }
 
   /** Addresses of endpoints, each as often as sets have it. */
@@ -108,15 +115,14 @@ export class ServiceIndex {
     for (const { namespace } of this.#namespaces.values()) if (namespace !== undefined) yield namespace;
   }
 
-  /** Returns the object that is kept: the old one if the new one says nothing new. */
-  putService(service: Service, change: ChangeRecorder): Service {
+  /** @returns whether it says something new */
+  putService(service: Service, change: ChangeRecorder): boolean {
     const entry = this.#entry(service.namespace, service.name);
     const old = entry.service;
     const sameInside = old !== undefined && equalServices(old, service);
     const sameOutside = old !== undefined && equalExternally(old, service);
-    if (old !== undefined && sameInside && sameOutside) return old;
+    if (old !== undefined && sameInside && sameOutside) return false;
 
-    entry.service = service;
     if (service.type === "externalName") this.#aliases.add(entry);
     else this.#aliases.delete(entry);
     if (!sameInside) {
@@ -131,19 +137,21 @@ export class ServiceIndex {
     if (!sameOutside && (service.externalAddresses.length > 0 || (old?.externalAddresses.length ?? 0) > 0)) {
       this.external.replace(entry, old, service, change);
     }
-    return service;
+    // At the end: what is known of the old one is read where it stood.
+    entry.put(service);
+    return true;
   }
 
   deleteService({ namespace, name }: Identity, change: ChangeRecorder): void {
-    const entry = this.#entries.get(serviceKey(namespace, name));
+    const entry = this.find(namespace, name);
     const old = entry?.service;
     if (entry === undefined || old === undefined) return;
     this.#moveClusterAddresses(entry, old, undefined, change);
     this.#touchEndpointAddresses(entry, change);
-    entry.service = undefined;
     this.#aliases.delete(entry);
     change.service(entry.key);
     if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
+    entry.put(undefined);
     this.#dropUnused(entry.namespace, entry);
   }
 
@@ -152,8 +160,14 @@ export class ServiceIndex {
     for (const { service } of this.#aliases) if (service !== undefined) yield service;
   }
 
-  *services(): Generator<Service> {
-    for (const { service } of this.#entries.values()) if (service !== undefined) yield service;
+  /** All services, as objects of their own. */
+  services(): Generator<Service> {
+    return this.#services.copies();
+  }
+
+  /** Begins a listing of services. */
+  listServices(): TableListing {
+    return this.#services.listing(({ namespace, name }) => this.find(namespace, name));
   }
 
   /** @returns whether it says something new */
@@ -241,7 +255,7 @@ export class ServiceIndex {
   #namespaceEntry(name: string): NamespaceEntry {
     let entry = this.#namespaces.get(name);
     if (entry === undefined) {
-      entry = new NamespaceEntry(name, this.#endpointSource);
+      entry = new NamespaceEntry(name, this.#tables);
       this.#namespaces.set(name, entry);
     }
     return entry;
@@ -253,15 +267,13 @@ export class ServiceIndex {
     if (entry === undefined) {
       entry = new ServiceEntry(namespace, name);
       namespace.services.set(name, entry);
-      this.#entries.set(entry.key, entry);
     }
     return entry;
   }
 
   #dropUnused(namespace: NamespaceEntry, entry?: ServiceEntry): void {
-    if (entry !== undefined && entry.service === undefined && !entry.hasEndpointSets) {
+    if (entry !== undefined && !entry.hasService && !entry.hasEndpointSets) {
       namespace.services.delete(entry.name);
-      this.#entries.delete(entry.key);
     }
     if (!namespace.exists && namespace.services.size === 0) this.#namespaces.delete(namespace.name);
   }

@@ -5,7 +5,6 @@
  * Everything is synchronous: between two statements of a handler nothing changes.
  */
 import type { Clock } from "../../lib/clock.ts";
-import { serviceKey } from "../objects/names.ts";
 import {
   type Identity,
   KINDS,
@@ -120,14 +119,10 @@ export class ClusterStore {
           ),
       },
       services: {
-        put: (service, change) => services.putService(service, change) === service,
+        put: (service, change) => services.putService(service, change),
         delete: (identity, change) => services.deleteService(identity, change),
         all: () => services.services(),
-        listing: () =>
-          new NamedObjects(
-            () => services.services(),
-            ({ namespace, name }) => services.entry(serviceKey(namespace, name))?.service,
-          ),
+        listing: () => services.listServices(),
       },
       endpoints: {
         put: (set, change) => services.putEndpoints(set, change),

@@ -59,13 +59,13 @@ export class Federation {
 
   #isServedHere(name: string, namespace: string): boolean {
     const entry = this.#options.store()?.services.entry(serviceKey(namespace, name));
-    switch (entry?.service?.type) {
+    switch (entry?.type) {
       case "clusterIP":
         return entry.endpoints.groups.length > 0;
       case "headless":
         return !entry.endpoints.isEmpty;
       default:
-        return entry?.service !== undefined;
+        return entry?.hasService === true;
     }
   }
 
