@@ -305,6 +305,16 @@ describe("DNS over HTTPS", () => {
     other.destroy();
   });
 
+  test("HTTP/1.1 takes whole URLs, as for a proxy", async () => {
+    for (const origin of ["https://dns.example", "HTTP://dns.example:8443"]) {
+      const socket = await tls("https", { ALPNProtocols: ["http/1.1"] });
+      const query = Buffer.from(QUERY).toString("base64url");
+      socket.write(`GET ${origin}/dns-query?dns=${query} HTTP/1.1\r\nhost: x\r\n\r\n`);
+      assert.match(String(await once(socket, "data")), /^HTTP\/1\.1 200 /);
+      socket.destroy();
+    }
+  });
+
   test("headers beyond measure and rubbish cost their connection alone", async () => {
     const socket = await tls("https", { ALPNProtocols: ["http/1.1"] });
     socket.write(`GET /dns-query HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(64 * 1024)}\r\n\r\n`);

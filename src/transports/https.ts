@@ -146,7 +146,8 @@ class Http1Connection implements StreamUser {
       if (this.#isEnding) this.#stream.socket.end();
       else this.#within(this.#options.timeouts().idle);
     });
-    const wanted = readTarget(request.method, request.url);
+    // Servers take whole URLs as well (RFC 9112 section 3.2.2).
+    const wanted = readTarget(request.method, request.url?.replace(/^https?:\/\/[^/?]*/i, ""));
     if (wanted.kind === "body") {
       readBody(request, (body) => {
         this.#isWhole();
