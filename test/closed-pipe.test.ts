@@ -8,6 +8,8 @@ import { makeTree } from "../scripts/lib/test-tree.ts";
 import { portolanWords } from "./support/portolan.ts";
 
 const WRONG = ".:53 {\n    nonsense\n}\n";
+/** Far more than a pipe holds. */
+const ZONE = "@ 60 SOA ns h 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n$GENERATE 1-20000 h$ 60 A 192.0.2.1\n";
 const DENIED = Array.from({ length: 100 }, (_, at) =>
   JSON.stringify({
     ...{
@@ -52,11 +54,14 @@ describe("a reader that has gone away ends no command, and is not worth a word",
     [["doctor", "capture"], 1],
     [["doctor", "capture", "-format", "json"], 1],
     [["explain", "example.org", "-conf", "Corefile"], 0],
+    [["zone", "print", "db.example.org"], 0],
+    [["zone", "diff", "db.example.org", "db.example.org"], 0],
   ] as const)
     test(`portolan ${args.join(" ")}`, async (t) => {
       const cwd = makeTree(t, {
         wrong: WRONG,
         capture: DENIED,
+        "db.example.org": ZONE,
         Corefile: ".:53 {\n    whoami\n}\n",
       });
       assert.deepEqual(await runInto("closed", args, cwd), { code: expected, signal: null, errors: "" });
@@ -65,8 +70,13 @@ describe("a reader that has gone away ends no command, and is not worth a word",
 
 const FULL = "/dev/full";
 test("a disk that is full is told", { skip: existsSync(FULL) ? false : `needs ${FULL}` }, async (t) => {
-  for (const args of [["-help"], ["check", "Corefile"], ["doctor", "capture"]]) {
-    const cwd = makeTree(t, { capture: DENIED, Corefile: WRONG });
+  for (const args of [
+    ["-help"],
+    ["check", "Corefile"],
+    ["doctor", "capture"],
+    ["zone", "print", "db.example.org"],
+  ]) {
+    const cwd = makeTree(t, { capture: DENIED, Corefile: WRONG, "db.example.org": ZONE });
     const { code, errors } = await runInto(openSync(FULL, "w"), args, cwd);
     assert.equal(code, 2);
     assert.match(errors, /^cannot write what is to be printed: ENOSPC/);

@@ -1,5 +1,4 @@
 /** `portolan zone`: checks, prints and compares zone files. */
-import { once } from "node:events";
 import { basename } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
@@ -36,7 +35,9 @@ export interface Output {
 
 const TERMINAL: Output = {
   async print(text) {
-    if (!process.stdout.write(text)) await once(process.stdout, "drain");
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // A reader that goes away is no fault: `Printing` hears of all others.
+    if (!process.stdout.write(text, () => resolve())) await promise;
   },
   complain: (text) => void process.stderr.write(text),
 };
