@@ -68,6 +68,7 @@ export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
 export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
 export type { ClientAuthentication, IdentityHolder, ServerIdentity } from "../lib/server-identity.ts";
 export { type TimeoutHandle, type TimeoutTarget, TimeoutWheel } from "../lib/timeout-wheel.ts";
+export { TurnShare } from "../lib/turn-share.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { Asked } from "./asked.ts";
 export { CACHE, type CachedAnswer, type CacheView } from "./cache-view.ts";
@@ -136,7 +137,16 @@ export { type Greeting, GreetingError, type GreetingReading } from "./greeting.t
 export { afterNext, afterwards, type Handler, type Next, type Review, type Reviewer } from "./handler.ts";
 export { type LateFollower, LateOutcome } from "./late-outcome.ts";
 export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
-export { COMBINED_FORMAT, COMMON_FORMAT, flagNames, flagsToSend, LineFormat } from "./line-format.ts";
+export {
+  COMBINED_FORMAT,
+  COMMON_FORMAT,
+  flagNames,
+  flagsToSend,
+  LineFormat,
+  placeholderProblem,
+  type UnknownPlaceholder,
+  unknownPlaceholders,
+} from "./line-format.ts";
 export type { MessageSeal } from "./message-seal.ts";
 export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
