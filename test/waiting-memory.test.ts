@@ -12,8 +12,8 @@ import { queryOctets } from "./support/dns-client.ts";
 
 /** What a query that waits cannot do without: what else it has holds on to one of these. */
 const CLASSES = [LateOutcome, Query, WaitingQuery];
-/** Octets. Measured are 1,100; what is compiled meanwhile counts, too. */
-const MOST_A_QUERY = 1_536;
+/** Octets. Measured are 960 to 990, and a few more where the machine is busy. */
+const MOST_A_QUERY = 1_088;
 /** Queries in a row that no buffer on the way has to drop. */
 const PORTION = 64;
 const MOST_HELD = 5_000;
@@ -112,12 +112,15 @@ function octets(): number {
 test("a query that waits takes a kilobyte, and leaves nothing behind when it is answered", async () => {
   await ask(500);
   const before = objects();
-  const octetsBefore = octets();
   await ask(2_000);
   upstream.holds = true;
-  await ask(MOST_HELD);
+  // What is compiled when the first ones wait is not theirs.
+  await ask(MOST_HELD / 2);
+  objects();
+  const octetsBefore = octets();
+  await ask(MOST_HELD / 2);
   const waiting = objects().map((count, index) => count - (before[index] ?? 0));
-  const perQuery = (octets() - octetsBefore) / MOST_HELD;
+  const perQuery = (octets() - octetsBefore) / (MOST_HELD / 2);
 
   assert.ok(perQuery <= MOST_A_QUERY, `${perQuery} octets a query`);
   // The flight in the cache is a late outcome as well, and asks with a query of its own.

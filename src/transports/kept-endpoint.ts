@@ -1,4 +1,5 @@
 /** A sender's socket address that outlives the batch it came with. Thousands of queries may wait, and each has one. */
+import { Linux } from "../lib/linux/layouts.ts";
 import {
   readAddress,
   readAddressOctets,
@@ -22,36 +23,70 @@ export function addressBuffer(): AddressBuffer {
   return { words, octets: new Uint8Array(words.buffer) };
 }
 
-/** Its words are numbers of the object itself: an array of so few octets would take three objects and five times as much. */
+/** What an IPv6 address has beside family, port, and its last four octets: `flow`, the other octets, and the number of its interface. */
+class Ipv6Words {
+  readonly flow: number;
+  readonly first: number;
+  readonly second: number;
+  readonly third: number;
+  readonly scope: number;
+
+  constructor(flow: number, first: number, second: number, third: number, scope: number) {
+    this.flow = flow;
+    this.first = first;
+    this.second = second;
+    this.third = third;
+    this.scope = scope;
+  }
+}
+
+/** The third word of an IPv4 address on a socket of IPv6 (RFC 4291 section 2.5.5.2); all other words are 0. */
+const MAPPED_WORD = new Int32Array(Uint8Array.of(0, 0, 0xff, 0xff).buffer)[0] ?? 0;
+const MAPPED = new Ipv6Words(0, 0, 0, MAPPED_WORD, 0);
+
+/**
+ * Its words are numbers of the object itself: an array of so few octets would take three objects and five times as much. IPv4, which most clients
+ * have, takes two of them.
+ */
 export class KeptEndpoint implements Endpoint {
-  readonly #first: number;
-  readonly #second: number;
-  readonly #third: number;
-  readonly #fourth: number;
-  readonly #fifth: number;
-  readonly #sixth: number;
-  readonly #seventh: number;
+  /** Family and port. */
+  readonly #head: number;
+  /** The IPv4 address, or the end of the IPv6 one. */
+  readonly #address: number;
+  /** `undefined` on a socket of IPv4. */
+  readonly #rest: Ipv6Words | undefined;
 
   /** @param words socket addresses, of which the one from `at` on is copied */
   constructor(words: Int32Array, at: number) {
-    this.#first = words[at] ?? 0;
-    this.#second = words[at + 1] ?? 0;
-    this.#third = words[at + 2] ?? 0;
-    this.#fourth = words[at + 3] ?? 0;
-    this.#fifth = words[at + 4] ?? 0;
-    this.#sixth = words[at + 5] ?? 0;
-    this.#seventh = words[at + 6] ?? 0;
+    const head = words[at] ?? 0;
+    this.#head = head;
+    if ((head & 0xffff) === Linux.AF_INET) {
+      this.#address = words[at + 1] ?? 0;
+      this.#rest = undefined;
+    } else {
+      const flow = words[at + 1] ?? 0;
+      const first = words[at + 2] ?? 0;
+      const second = words[at + 3] ?? 0;
+      const third = words[at + 4] ?? 0;
+      const scope = words[at + 6] ?? 0;
+      this.#address = words[at + 5] ?? 0;
+      this.#rest =
+        (flow | first | second | scope) === 0 && third === MAPPED_WORD
+          ? MAPPED
+          : new Ipv6Words(flow, first, second, third, scope);
+    }
   }
 
   /** Writes the socket address into the first words. */
   writeTo(words: Int32Array): void {
-    words[0] = this.#first;
-    words[1] = this.#second;
-    words[2] = this.#third;
-    words[3] = this.#fourth;
-    words[4] = this.#fifth;
-    words[5] = this.#sixth;
-    words[6] = this.#seventh;
+    const rest = this.#rest;
+    words[0] = this.#head;
+    words[1] = rest === undefined ? this.#address : rest.flow;
+    words[2] = rest === undefined ? 0 : rest.first;
+    words[3] = rest === undefined ? 0 : rest.second;
+    words[4] = rest === undefined ? 0 : rest.third;
+    words[5] = rest === undefined ? 0 : this.#address;
+    words[6] = rest === undefined ? 0 : rest.scope;
   }
 
   get address(): string {

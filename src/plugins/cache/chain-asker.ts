@@ -87,7 +87,7 @@ export class ChainAsker implements Arrival {
   outdate(names: readonly Name[]): void {
     for (const flight of this.#flights) {
       if (names.some((name) => flight.asked.name.isAtOrBelow(name))) {
-        flight.storable = false;
+        flight.becomeOutdated();
         this.#flights.close(flight);
       }
     }

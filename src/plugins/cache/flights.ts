@@ -23,12 +23,10 @@ export interface Landing {
 export class Flight extends LateOutcome implements AwaitedQuery {
   readonly asked: Query;
   readonly hash: number;
-  readonly traits: number;
-  readonly wantsAuthenticData: boolean;
   readonly counters: CacheCounters;
   readonly #arrival: Arrival;
-  /** False when what is on its way became outdated meanwhile. */
-  storable = true;
+  /** Traits and {@link Mark}s. Thousands of flights may wait. */
+  #marks: number;
   /** Queries that wait for the answer to this one. */
   waiting = 0;
   /** The next one that can be joined whose hash falls into the same place. The table's own, as are the next two. */
@@ -41,11 +39,27 @@ export class Flight extends LateOutcome implements AwaitedQuery {
   constructor(query: Query, pending: AwaitedQuery, arrival: Arrival) {
     super(query);
     this.asked = pending.asked;
-    this.hash = pending.hash;
-    this.traits = pending.traits;
-    this.wantsAuthenticData = pending.wantsAuthenticData;
     this.counters = pending.counters;
+    this.hash = pending.hash;
     this.#arrival = arrival;
+    this.#marks = pending.traits | (pending.wantsAuthenticData ? Mark.WANTS_AUTHENTIC_DATA : 0);
+  }
+
+  get traits(): number {
+    return this.#marks & (Mark.WANTS_AUTHENTIC_DATA - 1);
+  }
+
+  get wantsAuthenticData(): boolean {
+    return (this.#marks & Mark.WANTS_AUTHENTIC_DATA) !== 0;
+  }
+
+  /** False when what is on its way became outdated meanwhile. */
+  get storable(): boolean {
+    return (this.#marks & Mark.OUTDATED) === 0;
+  }
+
+  becomeOutdated(): void {
+    this.#marks |= Mark.OUTDATED;
   }
 
   /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
@@ -63,6 +77,12 @@ export class Flight extends LateOutcome implements AwaitedQuery {
     super.settle(this.#arrival.arrived(outcome, this));
   }
 }
+
+/** Above the traits. */
+const Mark = {
+  WANTS_AUTHENTIC_DATA: 1 << 16,
+  OUTDATED: 1 << 17,
+} as const;
 
 /** What becomes of the outcome for which a flight was begun. */
 export interface Arrival {

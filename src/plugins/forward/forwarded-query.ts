@@ -68,6 +68,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #deadline = 0;
   #upstream: Upstream | undefined;
   #overStream: boolean;
+  /** Microseconds, modulo 2^30: one more number with a fraction would be one more object. */
   #sentAt = 0;
   readonly #first: number;
   #position = 0;
@@ -162,13 +163,14 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   #exchange(upstream: Upstream, reply: Uint8Array): ForwardedExchange {
+    const answeredAt = this.#rules.clock.turnTime();
     return {
       query: this.#query,
       upstream: upstream.address.host,
       port: upstream.address.port,
       protocol: (this.#overStream ? upstream.stream : upstream.datagram).protocol,
-      sentAt: this.#sentAt,
-      answeredAt: this.#rules.clock.turnTime(),
+      sentAt: answeredAt - this.#elapsed(answeredAt),
+      answeredAt,
       reply,
     };
   }
@@ -178,7 +180,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     if (this.#query.trace !== undefined) this.#noteAsking(upstream, this.#query.trace);
     const exchange = this.#overStream ? upstream.stream : upstream.datagram;
     this.#upstream = upstream;
-    this.#sentAt = now;
+    this.#sentAt = microseconds(now);
     this.#query.setMetadata("forward/upstream", upstream.address.text);
     // A connection in the making is not waited for longer than an answer would be: there may be others to ask.
     const connectTimeout = Math.min(Math.max(readTimeout, LEAST_CONNECT_TIME), this.#deadline - now);
@@ -191,7 +193,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     const address = upstream.address.text;
     const down = upstreams.filter((each) => each.healthOver(this.#overStream).isDown(maxFails));
     const protocol = (this.#overStream ? upstream.stream : upstream.datagram).protocol;
-    if (this.#sentAt === 0 && down.length > 0) {
+    if (this.#upstream === undefined && down.length > 0) {
       const fails = (each: Upstream): number => each.healthOver(this.#overStream).fails;
       const names = down.map((each) => `${each.address.text} (${fails(each)} failed probes)`);
       trace.note(`${down.length} of ${upstreams.length} upstreams down: ${names.join(", ")}`, {
@@ -262,7 +264,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     const troubles = this.#trouble();
     troubles.lastError = error;
     this.#query.trace?.note(
-      `${error.message}, after ${(this.#rules.clock.turnTime() - this.#sentAt).toFixed(2)} ms`,
+      `${error.message}, after ${this.#elapsed(this.#rules.clock.turnTime()).toFixed(2)} ms`,
       { error: error.message },
     );
     if (this.#rules.maxFails !== 0) this.#upstream?.healthOver(this.#overStream).check();
@@ -298,6 +300,11 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return failoverReply ?? this.#query.fail(Rcode.SERVFAIL, lastError ?? new NoHealthyUpstreamError());
   }
 
+  /** Milliseconds since it was sent. An attempt takes less than a quarter of an hour. */
+  #elapsed(now: number): number {
+    return ((microseconds(now) - this.#sentAt) & MICROSECONDS) / 1000;
+  }
+
   #trouble(): Troubles {
     this.#troubles ??= new Troubles();
     return this.#troubles;
@@ -314,7 +321,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #observe(rcode: number): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
-    const milliseconds = this.#rules.clock.turnTime() - this.#sentAt;
+    const milliseconds = this.#elapsed(this.#rules.clock.turnTime());
     upstream.durations.observe(rcode, milliseconds);
     const address = upstream.address.text;
     this.#query.trace?.note(`${address} answers ${rcodeName(rcode)} after ${milliseconds.toFixed(2)} ms`, {
@@ -329,6 +336,13 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     const protocol = (this.#overStream ? this.#upstream?.stream : this.#upstream?.datagram)?.protocol ?? "";
     return new ExchangeError("malformed", protocol, to, `reply from ${to}: ${cause.message}`, { cause });
   }
+}
+
+const MICROSECONDS = 0x3fff_ffff;
+
+/** The operator takes the last 32 bits of what may be more: a remainder would be a call. */
+function microseconds(milliseconds: number): number {
+  return (milliseconds * 1000) & MICROSECONDS;
 }
 
 /** What a query meets on its way when an upstream does not do. Most that wait have met nothing yet. */

@@ -209,9 +209,13 @@ export class DnsListener implements Listener, LateFaults {
     LateOutcome.of(query, outcome, this).follow(waiting);
   }
 
-  #originOf({ transport }: Query, inFlight: InFlight): WaitingOrigin {
-    if (this.#origin?.transport !== transport || this.#origin.inFlight !== inFlight)
-      this.#origin = new WaitingOrigin({ listener: this, transport }, inFlight, this.#ends);
+  #originOf({ transport, receivedAt }: Query, inFlight: InFlight): WaitingOrigin {
+    if (
+      this.#origin?.transport !== transport ||
+      this.#origin.inFlight !== inFlight ||
+      !this.#origin.isNear(receivedAt)
+    )
+      this.#origin = new WaitingOrigin({ listener: this, transport, receivedAt }, inFlight, this.#ends);
     return this.#origin;
   }
 

@@ -24,9 +24,11 @@ export class WaitingOrigin {
   readonly transport: TransportName;
   readonly inFlight: InFlight;
   readonly ends: WaitingEnds;
+  /** By the clock, milliseconds: what queries know of their arrival is how much later it was. */
+  readonly since: number;
 
   constructor(
-    { listener, transport }: Pick<Arrival, "listener" | "transport">,
+    { listener, transport, receivedAt }: Pick<Arrival, "listener" | "transport" | "receivedAt">,
     inFlight: InFlight,
     ends: WaitingEnds,
   ) {
@@ -34,15 +36,26 @@ export class WaitingOrigin {
     this.transport = transport;
     this.inFlight = inFlight;
     this.ends = ends;
+    this.since = receivedAt;
+  }
+
+  /** Whether it serves for a query that came then. */
+  isNear(receivedAt: number): boolean {
+    const later = receivedAt - this.since;
+    return later >= 0 && later < LONGEST_SERVICE;
   }
 }
+
+/** Milliseconds: as microseconds they are a number of 31 bits. One with a fraction would be one more object. */
+const LONGEST_SERVICE = 1_000_000;
 
 /** One query that waits, a link of the list; and what the query knows of its arrival meanwhile. */
 export class WaitingQuery implements LateFollower, Arrival {
   readonly query: Query;
   readonly port: ReplyPort;
   readonly origin: WaitingOrigin;
-  readonly receivedAt: number;
+  /** Microseconds, from {@link WaitingOrigin.since}. */
+  readonly #received: number;
   older: WaitingQuery | undefined;
   newer: WaitingQuery | undefined;
   /** False once it was answered or given up. */
@@ -52,7 +65,11 @@ export class WaitingQuery implements LateFollower, Arrival {
     this.query = query;
     this.port = port;
     this.origin = origin;
-    this.receivedAt = query.receivedAt;
+    this.#received = Math.round((query.receivedAt - origin.since) * 1000);
+  }
+
+  get receivedAt(): number {
+    return this.origin.since + this.#received / 1000;
   }
 
   get listener(): Listener {
