@@ -69,10 +69,12 @@ export class Portolan implements AsyncDisposable {
     return this.program.output;
   }
 
-  /** Resident memory of the process in octets. */
+  /** Octets of the process that are in memory, without the pages of its program: they come and go. */
   get residentMemory(): number {
     const status = readFileSync(`/proc/${this.program.pid}/status`, "latin1");
-    return 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
+    const kibibytes = (field: string): number =>
+      Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]);
+    return 1024 * (kibibytes("VmRSS") - kibibytes("RssFile"));
   }
 
   waitForLog(pattern: RegExp, start = 0): Promise<RegExpExecArray> {
