@@ -9,6 +9,7 @@ import { fallthroughMissing } from "./fallthrough-missing.ts";
 import { forwardLoop } from "./forward-loop.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
+import { logShadowed } from "./log-shadowed.ts";
 import { mixedBind } from "./mixed-bind.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
 import { rewriteLoop } from "./rewrite-loop.ts";
@@ -42,6 +43,7 @@ export const lintRules: readonly LintRule[] = [
   zoneNotMeant,
   upstreamTwice,
   certificateMissing,
+  logShadowed,
 ];
 
 export interface LintSubject {
