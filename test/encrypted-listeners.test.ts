@@ -389,9 +389,12 @@ async function post(
   octets: Uint8Array,
 ): Promise<{ readonly status: number; readonly body: Uint8Array }> {
   const stream = session.request({ ":method": "POST", ":path": path });
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  // An iterator fails where the answer is here before Node knows that the query has left.
+  const ended = once(stream, "end");
   stream.end(octets);
   const [headers] = (await once(stream, "response")) as [{ readonly ":status": number }];
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  await ended;
   return { status: headers[":status"], body: Buffer.concat(chunks) };
 }
