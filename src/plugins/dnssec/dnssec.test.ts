@@ -71,6 +71,22 @@ test("the same question at the same time makes one signature", async () => {
   assert.equal(new Set(all.map(({ answer }) => signatures(answer)[0])).size, 1);
 });
 
+test("more than the threads take at one time wait for them, and each gets its own", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
+  await running.start();
+  const next = answering(www);
+  const all = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => {
+      const name = `h${index % 50}.example.org.`;
+      return running.ask({ name, next: answering({ answer: records(`${name} 60 IN A 192.0.2.1`) }), ...DO });
+    }),
+  );
+  for (const { answer } of all) assert.equal(signatures(answer).length, 1);
+  assert.equal(new Set(all.map(({ answer }) => signatures(answer)[0])).size, 50);
+  // Those that come behind find the threads free.
+  assert.equal((await running.ask({ name: "www.example.org.", next, ...DO })).answer.length, 3);
+});
+
 test("a signature is given out until it ends, and made anew two days before", async () => {
   const clock = new FakeClock();
   const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`, { clock });

@@ -7,6 +7,7 @@ import {
   signatureRecord,
   signRrset,
 } from "../../dns/index.ts";
+import { LinkedList, type Place } from "../../lib/linked-list.ts";
 import type { Clock, CounterSlot } from "../../plugin/index.ts";
 import type { SignatureStore } from "./signature-store.ts";
 
@@ -21,6 +22,9 @@ const ORIGINAL_TTL = 3600;
 
 /** Signatures that are made at one time, and that wait for it. Whoever comes then gets none. */
 const MOST_UNDER_WAY = 4_096;
+
+/** Signatures that the threads have at one time, two for each of libuv's: to hand over many in one turn would hold up all others. */
+const MOST_AT_THREADS = 8;
 
 export interface SignerCounters {
   readonly hits: CounterSlot;
@@ -42,6 +46,8 @@ export class Signer {
   readonly #onStored: () => void;
   /** By the digest of what is signed. */
   readonly #underWay = new Map<string, Promise<Uint8Array>>();
+  #atThreadsNow = 0;
+  readonly #waiting = new LinkedList<Turn>();
 
   constructor(store: SignatureStore, clock: Clock, onStored: () => void) {
     this.#store = store;
@@ -88,6 +94,25 @@ export class Signer {
     this.#make(rrset, records, digest, key, timesOf(zone, now + AFTER)).catch(() => undefined);
   }
 
+  async #atThreads(sign: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    if (this.#atThreadsNow < MOST_AT_THREADS) this.#atThreadsNow++;
+    else {
+      const turn = new Turn();
+      turn.place = this.#waiting.append(turn);
+      await turn.come.promise;
+    }
+    try {
+      return await sign();
+    } finally {
+      const next = this.#waiting.first;
+      if (next?.place === undefined) this.#atThreadsNow--;
+      else {
+        this.#waiting.remove(next.place);
+        next.come.resolve();
+      }
+    }
+  }
+
   async #make(
     rrset: readonly ResourceRecord[],
     records: Uint8Array,
@@ -100,7 +125,7 @@ export class Signer {
     const known = this.#underWay.get(text);
     if (known !== undefined) return await known;
     if (this.#underWay.size >= MOST_UNDER_WAY) throw new SignerOverloadedError();
-    const made = signRrset(rrset, records, key, facts);
+    const made = this.#atThreads(() => signRrset(rrset, records, key, facts));
     this.#underWay.set(text, made);
     try {
       const signature = await made;
@@ -111,6 +136,12 @@ export class Signer {
       this.#underWay.delete(text);
     }
   }
+}
+
+/** Of who waits for the threads. */
+class Turn {
+  readonly come = Promise.withResolvers<void>();
+  place: Place<Turn> | undefined;
 }
 
 /** The times follow from the end, so that the end alone has to be kept. */
