@@ -191,7 +191,7 @@ export class ClusterStore {
     this.markListed(kind);
   }
 
-  /** Octets of what is packed: pods, addresses, and what finds them. Names and ports of services are not among it. */
+  /** Octets of what is packed: services, endpoints and pods, and what finds them. Names of services and namespaces are not among it. */
   get octets(): number {
     return this.services.octets + this.pods.octets;
   }

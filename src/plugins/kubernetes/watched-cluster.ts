@@ -96,7 +96,7 @@ export class WatchedCluster implements ClusterStores {
       new ClusterStore({ clock, kinds: of, replica: isReplica, identity: random.unpredictable() });
     this.#memory = metrics.gauge({
       name: "portolan_memory_cluster_bytes",
-      help: "Memory that pods and addresses of the cluster have taken.",
+      help: "Memory that Services, endpoints and pods of the cluster have taken.",
       acrossThreads: "sum",
       labels: ["zone"],
     });
