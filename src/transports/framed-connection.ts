@@ -31,6 +31,8 @@ export interface FramedOptions {
 
 /** Queries of one connection that may be under way before it is read no further. */
 const MAX_IN_FLIGHT = 256;
+/** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
+const MESSAGES_A_TURN = 128;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
 const LENGTH_OCTETS = 2;
@@ -48,6 +50,8 @@ export class FramedConnection implements StreamUser {
   #noMoreReads = false;
   /** The client has closed its side. */
   #hasEnded = false;
+  /** Messages that have arrived are taken in the next turn. Until then nothing more is read. */
+  #takesLater = false;
   /** Octets that the budget knows to be unread. */
   #unsent = 0;
   /** The client was behind when the time was up last, and has taken nothing since. */
@@ -183,13 +187,15 @@ export class FramedConnection implements StreamUser {
   #takeMessages(): void {
     const limits = this.#options.limits();
     let at = 0;
+    let taken = 0;
     const pending = this.#pending;
     this.#isTaking = true;
-    while (!this.#isBusy && pending.length - at >= LENGTH_OCTETS) {
+    while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
       const length = readU16(pending, at);
       if (pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
       at += LENGTH_OCTETS + length;
+      taken++;
       this.#received++;
       this.#inFlight++;
       if (limits.maxQueries >= 0 && this.#received >= limits.maxQueries) this.#noMoreReads = true;
@@ -204,15 +210,30 @@ export class FramedConnection implements StreamUser {
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
     if (this.#isBusy) this.#socket.pause();
+    else this.#goOn();
     this.#finishIfDone();
   }
 
   #resume(): void {
-    if (this.#isBusy || !this.#socket.isPaused()) return;
-    this.#socket.resume();
-    // Messages that had already arrived bring no further event.
-    if (holdsMessage(this.#pending)) setImmediate(() => this.#takeMessages());
+    if (!this.#isBusy && this.#socket.isPaused()) this.#goOn();
   }
+
+  /** Takes what has arrived before it reads more. */
+  #goOn(): void {
+    if (this.#takesLater) return;
+    if (holdsMessage(this.#pending)) {
+      this.#takesLater = true;
+      this.#socket.pause();
+      setImmediate(this.#takeLater);
+    } else if (this.#socket.isPaused()) {
+      this.#socket.resume();
+    }
+  }
+
+  readonly #takeLater = (): void => {
+    this.#takesLater = false;
+    if (!this.#socket.destroyed) this.#takeMessages();
+  };
 
   /** Whether nothing more is taken from the client for now. */
   get #isBusy(): boolean {

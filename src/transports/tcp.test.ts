@@ -163,6 +163,50 @@ test("a client that reads no replies is taken no further message from than its s
   });
 });
 
+test("messages that arrive together are taken in portions, in their order, and so are those before the end of a client", async () => {
+  const turns = [0];
+  const ids: number[] = [];
+  const total = 3_000;
+  const receiver: MessageReceiver = {
+    receive(bytes, length, port) {
+      turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+      ids.push(((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0));
+      port.buffer(length).set(bytes.subarray(0, length));
+      port.send(length);
+    },
+  };
+  const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
+    ...OPTIONS,
+    budget: new ConnectionBudget(),
+  });
+  try {
+    const socket = await connected(transport);
+    let replies = 0;
+    socket.on("data", (data) => {
+      replies += data.length / 4;
+    });
+    const ended = once(socket, "end");
+    socket.end(
+      Buffer.concat(Array.from({ length: total }, (_, id) => Uint8Array.of(0, 2, id >> 8, id & 0xff))),
+    );
+    while (ids.length < total) {
+      await turn();
+      turns.push(0);
+    }
+    await ended;
+    assert.deepEqual(
+      ids,
+      Array.from({ length: total }, (_, id) => id),
+    );
+    assert.equal(replies, total);
+    const most = Math.max(...turns);
+    // Sockets are read before immediates run: a portion of each.
+    assert.ok(most <= 2 * 128, `${most} messages in one turn`);
+  } finally {
+    await transport.close();
+  }
+});
+
 test("replies that come later are not kept for a client that takes none: past the bound its connection is closed", async () => {
   await withLimit(10, async (transport, receiver) => {
     receiver.answers = false;
