@@ -1,10 +1,11 @@
 /** What the console sets while a server runs: the level of its log, and whom it traces. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { SettingsView } from "../src/console/api-types.ts";
+import type { MachineView, SettingsView } from "../src/console/api-types.ts";
 import { FakeCollector } from "./support/collector.ts";
 import { ask } from "./support/dns-client.ts";
 import { Portolan } from "./support/portolan.ts";
+import { untilTrue } from "./support/until-true.ts";
 
 const TOKEN = "a token that nobody guesses";
 
@@ -56,6 +57,24 @@ test("the level of the log, on every thread, until the next reload", async () =>
   await server.waitForLog(/the log has level warning/, before);
   await server.reload();
   assert.equal((await send(server, "")).body.level, "info");
+});
+
+test("queries that other threads have finished are counted on after a reload", async () => {
+  await using stack = new AsyncDisposableStack();
+  const server = await start(stack, { sockets: 2 });
+  const finished = async (): Promise<number> => {
+    const response = await fetch(`http://127.0.0.1:${server.portOf("console")}/api/v1/machine`);
+    return ((await response.json()) as MachineView).finished;
+  };
+  // Each from a port of its own, so that both threads get some.
+  const asked = 64;
+  for (let count = 0; count < asked; count++) await ask(server, "x.example.");
+  await untilTrue(async () => (await finished()) >= asked);
+  const before = await finished();
+  await server.reload();
+  await untilTrue(async () => (await finished()) >= before);
+  await ask(server, "y.example.");
+  await untilTrue(async () => (await finished()) > before);
 });
 
 test("all queries of a client are traced for a while, on every thread", async () => {

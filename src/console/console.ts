@@ -53,6 +53,12 @@ interface Viewer {
 export interface ConsoleMemory {
   readonly history: History;
   readonly lists: TopLists;
+  readonly retired: RetiredQueries;
+}
+
+/** Queries that other threads had finished in configurations that are gone. */
+interface RetiredQueries {
+  finished: number;
 }
 
 export class Console {
@@ -62,6 +68,8 @@ export class Console {
   readonly #viewers = new Set<Viewer>();
   #history = new History();
   #lists: TopLists;
+  #retired: RetiredQueries = { finished: 0 };
+  #hasStopped = false;
   #sources: QuerySources | undefined;
   #timer: Timer | undefined;
   readonly #droppedRows: CounterSlot;
@@ -96,11 +104,12 @@ export class Console {
   }
 
   get memory(): ConsoleMemory {
-    return { history: this.#history, lists: this.#lists };
+    return { history: this.#history, lists: this.#lists, retired: this.#retired };
   }
 
   /** Goes on with what the console of the configuration before has counted. */
-  inherit({ history, lists }: ConsoleMemory): void {
+  inherit({ history, lists, retired }: ConsoleMemory): void {
+    this.#retired = retired;
     this.#history = history;
     this.#lists = lists;
     lists.workloads = this.workloads;
@@ -115,6 +124,8 @@ export class Console {
     this.#timer?.cancel();
     this.#process.stop();
     this.#sources?.stop();
+    if (!this.#hasStopped) this.#retired.finished += this.#sources?.finishedElsewhere ?? 0;
+    this.#hasStopped = true;
     for (const { events } of this.#viewers) events.end();
     this.#viewers.clear();
   }
@@ -183,7 +194,8 @@ export class Console {
         const [, port] = /^dns:\/\/.*:(\d+)$/.exec(listener) ?? [];
         if (port !== undefined) ports.add(Number(port));
       }
-    return { finished: this.#sources?.finished ?? 0, ...machineFacts(ports, machine.memoryLimit) };
+    const finished = (this.#sources?.finished ?? 0) + this.#retired.finished;
+    return { finished, ...machineFacts(ports, machine.memoryLimit) };
   }
 
   now(): NowView {

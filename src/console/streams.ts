@@ -94,6 +94,11 @@ export class QuerySources {
     return this.#sources.reduce((sum, { reader }) => sum + reader.finished, 0);
   }
 
+  /** Those of them that other threads have answered: their rings go with the configuration. */
+  get finishedElsewhere(): number {
+    return this.#sources.slice(1).reduce((sum, { reader }) => sum + reader.finished, 0);
+  }
+
   /** One of so many queries is looked at now. */
   get interval(): number {
     // A writer finds out that few come when one comes.
