@@ -12,7 +12,10 @@ function watch() {
   const mebibytes = { files: 55, own: 40 };
   const note = (what: string): void => void done.push(`${what} at ${(clock.now() - begin) / 1000}`);
   const memory: SpareMemory = {
-    resident: () => ({ files: mebibytes.files * MIB, own: mebibytes.own * MIB }),
+    resident() {
+      if (Number.isNaN(mebibytes.own)) throw new Error("EMFILE: too many open files");
+      return { files: mebibytes.files * MIB, own: mebibytes.own * MIB };
+    },
     async releaseFiles() {
       note("files");
       mebibytes.files = Math.min(mebibytes.files, 15);
@@ -58,4 +61,14 @@ test("takes less than was left for what there was before", async () => {
   mebibytes.own = 35;
   await advance(12);
   assert.deepEqual(done.slice(2), ["trim at 21"]);
+});
+
+test("goes on where the system does not say how much memory there is", async () => {
+  const { advance, done, mebibytes } = watch();
+  mebibytes.own = Number.NaN;
+  await advance(3);
+  assert.deepEqual(done, []);
+  mebibytes.own = 40;
+  await advance(6);
+  assert.deepEqual(done, ["trim at 9", "files at 9"]);
 });

@@ -37,6 +37,7 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
   let pause = FIRST_PAUSE;
   const left = { files: 0, own: 0 };
   const look = async (): Promise<void> => {
+    pause = Math.min(2 * pause, LONGEST_PAUSE);
     const { files, own } = memory.resident();
     const hasMore = { files: files > left.files + MUCH, own: own > left.own + MUCH };
     if (hasMore.own) memory.trim();
@@ -45,9 +46,8 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
     // What has gone by itself may come again.
     left.files = hasMore.files ? after.files : Math.min(left.files, files);
     left.own = hasMore.own ? after.own : Math.min(left.own, own);
-    pause = Math.min(2 * pause, LONGEST_PAUSE);
-    wait();
   };
-  const wait = (): void => void clock.after(pause, () => void look());
+  // Where no more files can be opened, the system does not say how much memory there is.
+  const wait = (): void => void clock.after(pause, () => void look().then(wait, wait));
   wait();
 }
