@@ -9,8 +9,9 @@ import { list, record, string } from "../../lib/http-client.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
 import { checkKeyPair } from "../../lib/key-pair.ts";
 import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
-import { readTextFile } from "../../plugin/index.ts";
+import { parseGoDuration, readTextFile } from "../../plugin/index.ts";
 import type { Users } from "./basic-auth.ts";
+import type { RateLimitSettings } from "./rate-limit.ts";
 
 /** In the words of the files, and in those of `tls`. */
 const CLIENT_AUTHENTICATION: Readonly<Record<string, ClientAuthentication>> = {
@@ -42,9 +43,12 @@ export interface WebConfiguration {
   readonly headers: Readonly<Record<string, string>>;
   /** Without any, nobody is asked for a password. */
   readonly users: Users;
+  readonly rateLimit: RateLimitSettings | undefined;
   /** The file, and those that it names. */
   readonly files: readonly string[];
 }
+
+const SECTIONS = ["tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"];
 
 /** @throws Error that says what is wrong, in which file */
 export async function readWebConfiguration(path: string): Promise<WebConfiguration> {
@@ -53,16 +57,34 @@ export async function readWebConfiguration(path: string): Promise<WebConfigurati
   const [fault] = document.errors;
   if (fault !== undefined) throw new Error(`${path}: ${fault.message.split("\n", 1)[0]}`);
   const all = record(document.toJS({ maxAliasCount: 0 }));
-  refuseOthers(path, "", all, ["tls_server_config", "http_server_config", "basic_auth_users"]);
+  refuseOthers(path, "", all, SECTIONS);
   const http = record(all.http_server_config);
   refuseOthers(path, "http_server_config.", http, ["http2", "headers"]);
   const headers = Object.fromEntries(
     Object.entries(record(http.headers)).map(([name, value]) => [name, string(value)]),
   );
   const users = readUsers(path, document, lines);
-  if (all.tls_server_config === undefined) return { identity: undefined, headers, users, files: [path] };
+  const rateLimit = readRateLimit(path, record(all.rate_limit));
+  const common = { headers, users, rateLimit };
+  if (all.tls_server_config === undefined) return { ...common, identity: undefined, files: [path] };
   const { identity, files } = await readIdentity(path, record(all.tls_server_config));
-  return { identity, headers, users, files: [path, ...files] };
+  return { ...common, identity, files: [path, ...files] };
+}
+
+function readRateLimit(
+  path: string,
+  options: Readonly<Record<string, unknown>>,
+): RateLimitSettings | undefined {
+  refuseOthers(path, "rate_limit.", options, ["interval", "burst"]);
+  const { interval = 0, burst = 0 } = options;
+  // A number alone is in nanoseconds, as in Go.
+  const time = typeof interval === "number" ? interval / 1e6 : parseGoDuration(string(interval));
+  if (time === undefined || !(time >= 0))
+    throw new Error(`${path}: 'rate_limit.interval' is not a duration such as 1s`);
+  if (time === 0) return undefined;
+  if (typeof burst !== "number" || !Number.isInteger(burst) || burst < 1)
+    throw new Error(`${path}: 'rate_limit.burst' is not a whole number of 1 or more: nobody would be let in`);
+  return { interval: time, burst };
 }
 
 /** Modular crypt format: cost, 16 octets of salt and 23 of hash, in bcrypt's base64, whose last character of a salt has two bits. */

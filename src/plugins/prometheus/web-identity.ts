@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { IdentityHolder } from "../../lib/server-identity.ts";
 import { FileWatch, type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
 import type { BasicAuth } from "./basic-auth.ts";
+import { RateLimit } from "./rate-limit.ts";
 import type { WebConfiguration } from "./web-configuration.ts";
 
 /** Milliseconds between two looks at the files. */
@@ -15,6 +16,7 @@ export class WebIdentity {
   #configuration: WebConfiguration | undefined;
   #watch: FileWatch | undefined;
   #basicAuth: BasicAuth | undefined;
+  #rateLimit: RateLimit | undefined;
   #isStopped = false;
 
   constructor(path: string, site: Site) {
@@ -58,9 +60,13 @@ export class WebIdentity {
     this.#basicAuth?.stop();
   }
 
-  /** Adds the headers that the file asks for, and lets only its users in. */
+  /** Adds the headers that the file asks for, and lets only its users in, as often as it says. */
   around(handler: HttpHandler): HttpHandler {
     return (request, response) => {
+      if (this.#rateLimit?.take() === false) {
+        response.writeHead(429, { "content-type": "text/plain; charset=utf-8" }).end("Too Many Requests\n");
+        return;
+      }
       for (const [name, value] of Object.entries(this.#configuration?.headers ?? {}))
         response.setHeader(name, value);
       this.#admit(request, response, () => handler(request, response));
@@ -85,6 +91,10 @@ export class WebIdentity {
       const onFailure = (reason: string): void => log.error(`could not check a password: ${reason}`);
       this.#basicAuth = new BasicAuth({ clock, metrics, onFailure });
     }
+    const before = this.#configuration?.rateLimit;
+    const now = configuration.rateLimit;
+    if (now?.interval !== before?.interval || now?.burst !== before?.burst)
+      this.#rateLimit = now === undefined ? undefined : new RateLimit(now, this.#site.clock);
     this.#configuration = configuration;
     this.holder.current = configuration.identity;
   }
