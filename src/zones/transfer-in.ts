@@ -66,6 +66,8 @@ const CONNECT_TIMEOUT = 5_000;
 const MESSAGE_TIMEOUT = 10_000;
 /** Milliseconds for all of them: a primary that sends a record now and then would keep others from being asked. */
 const TRANSFER_TIMEOUT = 2 * 60 * 60 * 1_000;
+/** Records of a portion: some tenths of a millisecond. */
+const PORTION = 200;
 /** Octets that may come in for one that the zone may take: the same records again and again make no zone larger. */
 const OCTETS_FOR_ONE = 2;
 
@@ -117,7 +119,7 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
     if (octetsLeft < 0)
       throw new TransferError(`the transfer is longer than ${OCTETS_FOR_ONE * options.limit} octets`);
     if (clock.now() > deadline) throw new TransferError("the transfer has not ended in two hours");
-    receiver.take(decode(octetsIn));
+    await receiver.take(decode(octetsIn), pause);
     if (receiver.isComplete) {
       if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");
       return receiver.finish(pause);
@@ -168,13 +170,16 @@ class ZoneReceiver {
     return this.#expects === "nothing";
   }
 
-  take(message: Message): void {
+  async take(message: Message, pause: () => Promise<void>): Promise<void> {
     if (message.rcode !== Rcode.NOERROR)
       throw new TransferError(`bad xfr rcode: ${message.rcode}`, message.rcode);
     const [question] = message.questions;
     if (question !== undefined && !question.name.equals(this.#apex))
       throw new TransferError(`the reply is about ${question.name}`);
-    for (const record of message.answer) this.#record(record);
+    for (const [index, record] of message.answer.entries()) {
+      if (index % PORTION === PORTION - 1) await this.pause(pause);
+      this.#record(record);
+    }
     this.#messages++;
     // A lone SOA record: nothing newer, or nothing more to say (RFC 1995 section 2).
     if (this.#messages === 1 && message.answer.length === 1 && this.#current !== undefined) {
