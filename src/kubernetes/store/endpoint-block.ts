@@ -26,19 +26,27 @@ const MOST_GROUPS = 255;
 /** Writes sets, one after the other into the same octets. */
 export class EndpointBlockWriter {
   readonly #octets: Buffer = Buffer.allocUnsafe(MAX_BLOCK_OCTETS);
+  /** What was written last: a set is compared, and then stored. */
+  #last: EndpointSet | undefined;
+  #length = 0;
 
   /** @returns octets that hold until the next call; `undefined` for a set that is too large for a block */
   write(set: EndpointSet): Uint8Array | undefined {
+    if (set === this.#last) return this.#octets.subarray(0, this.#length);
+    this.#last = undefined;
     if (!fits(set)) return undefined;
     let at = this.#writeName(set.name);
     const octets = this.#octets;
     at = octets.writeUInt8(set.groups.length, at);
     for (const group of set.groups) at = this.#writeGroup(group, at);
+    this.#last = set;
+    this.#length = at;
     return octets.subarray(0, at);
   }
 
   /** The name alone, as of a set without groups. */
   writeName(name: string): Uint8Array {
+    this.#last = undefined;
     const at = this.#writeName(name);
     return this.#octets.subarray(0, this.#octets.writeUInt8(0, at));
   }
