@@ -115,7 +115,7 @@ export async function serve(
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
   boundHeap(heapBounds(machine.memoryLimit));
-  holdBackHelpers(machine.parallelism);
+  holdBackHelpers();
   // What was read at the start (documents of YAML above all) is many times what is kept of it.
   if (process.memoryUsage().heapTotal > MUCH_AT_START) (await loadMemoryRelease()).all();
   watchSpareMemory(await loadSpareMemory(), clock);

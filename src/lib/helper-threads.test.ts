@@ -10,7 +10,7 @@ test("V8's helper threads yield to the others of the process", { skip }, () => {
   const helpers = helperThreads();
   assert.ok(helpers.length > 0, "V8 names them otherwise");
   assert.ok(!helpers.includes(process.pid));
-  holdBackHelpers(1);
+  holdBackHelpers();
   for (const helper of helpers) assert.equal(getPriority(helper), HELPER_NICENESS);
   assert.equal(getPriority(process.pid), main);
 });
