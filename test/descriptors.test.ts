@@ -27,6 +27,7 @@ for (const [way, env] of [
       const portOf = await namedPorts();
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
       const [port, other, health] = [portOf("dns"), portOf("other"), portOf("health")];
+      const [https, grpc] = [portOf("https"), portOf("grpc")];
       const hosts = join(folder, "hosts");
       writeFileSync(hosts, "192.0.2.1 named.test\n");
       // Two listeners on all addresses, an upstream (the server itself), probes, and a file that changes.
@@ -40,7 +41,7 @@ for (const [way, env] of [
           }
           forward . 127.0.0.1:${other}
         }
-        .:${other} {
+        .:${other} https://.:${https} grpc://.:${grpc} {
           whoami
         }`,
       );
@@ -51,7 +52,7 @@ for (const [way, env] of [
       try {
         await program.waitForOutput(/^\w+\/\w+, node\d/m);
         const server = { address: "127.0.0.1", port };
-        for (const target of [port, other, health]) {
+        for (const target of [port, other, https, grpc, health]) {
           for (let n = 0; n < SILENT; n++) {
             const socket = connect(target, "127.0.0.1").on("error", () => undefined);
             silent.push(socket);

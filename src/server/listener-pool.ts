@@ -159,9 +159,10 @@ export class ListenerPool {
     places?: ReadonlyMap<string, ListenPlace>,
   ): Promise<PreparedListeners> {
     const planes = Math.max(1, ...points.map(({ sockets }) => sockets));
+    const own = points.filter(({ scheme }) => scheme === "https" || scheme === "grpc").length;
     this.#budget.limits = {
       ...this.#budget.limits,
-      maxConnections: connectionsWithin(this.#options.descriptors, planes),
+      maxConnections: connectionsWithin(this.#options.descriptors, planes, own),
     };
     const wanted = new Set(points.map(({ label }) => label));
     const opened: string[] = [];

@@ -32,15 +32,21 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
 /** Connections looked at to find one that waits for no answer. */
 const MAX_LOOKED_AT = 64;
 
+/** Connections of a listener with a bound of its own where nobody says otherwise (CoreDNS facts 1.9). */
+const USUAL_OWN = 200;
+
 /** Descriptors that connections leave to everything else: listeners, upstreams, files, the API of the cluster, probes. */
 const RESERVED_DESCRIPTORS = 128;
 
 /**
  * How many connections a process may hold that has so many descriptors: three quarters of what is left when everything else has its own.
  * @param planes data planes that share the process
+ * @param own listeners whose connections are bounded for themselves, by no more than this
  */
-export function connectionsWithin(descriptors: number, planes: number): number {
-  const share = Math.floor((descriptors - RESERVED_DESCRIPTORS) * 0.75);
+export function connectionsWithin(descriptors: number, planes: number, own = 0): number {
+  const left = Math.floor((descriptors - RESERVED_DESCRIPTORS) * 0.75);
+  // Each has as much as all others, or as much as it usually may have and leaves the rest.
+  const share = Math.max(Math.floor(left / (1 + own)), left - own * USUAL_OWN);
   const ofAll = Math.min(DEFAULT_CONNECTION_LIMITS.maxConnections, Math.max(16, share));
   return Math.max(4, Math.floor(ofAll / planes));
 }
