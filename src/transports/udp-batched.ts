@@ -271,12 +271,12 @@ class BatchedUdpTransport implements Transport, Reader {
    */
   #takeBatches(): void {
     const { loop } = this.#sockets;
-    let count: number;
-    let taken = 0;
-    do {
+    let count = BUSY_BATCH;
+    for (let taken = 0; count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed; taken += count) {
+      // The clock is not worth a look for less than a batch.
+      if (taken >= BATCH && loop.isTurnOver) break;
       count = this.#takeBatch(this.#fd);
-      taken += count;
-    } while (count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed && !loop.isTurnOver);
+    }
     this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
   }
 
