@@ -36,6 +36,7 @@ export class FrameSender<Stream extends SendingStream> {
   readonly #socket: Socket;
   readonly #budget: ConnectionBudget;
   readonly #user: SenderUser<Stream>;
+  readonly #isSeparate: boolean;
   /** What the client takes on the connection. */
   #window = DEFAULT_WINDOW;
   #hasSaidNoTable = false;
@@ -56,10 +57,20 @@ export class FrameSender<Stream extends SendingStream> {
     this.output.flush();
   };
 
-  constructor(socket: Socket, budget: ConnectionBudget, slab: OutputSlab, user: SenderUser<Stream>) {
+  /** @param isSeparate each response leaves in a write, and so a record of TLS, of its own */
+  constructor(
+    socket: Socket,
+    budget: ConnectionBudget,
+    slab: OutputSlab,
+    user: SenderUser<Stream>,
+    isSeparate: boolean,
+  ) {
     this.#socket = socket;
     this.#budget = budget;
     this.#user = user;
+    this.#isSeparate = isSeparate;
+    // Node joins what waits for a write that is under way.
+    if (isSeparate) Object.defineProperty(socket, "_writev", { value: undefined });
     this.output = new GatheredOutput(slab, (octets) => this.#write(octets));
   }
 
@@ -95,7 +106,7 @@ export class FrameSender<Stream extends SendingStream> {
   wrote(stream: Stream, end: number, body: number): void {
     this.output.length = end;
     this.#window -= body;
-    this.#user.finished(stream);
+    this.#finish(stream);
     this.flushSoon();
   }
 
@@ -114,7 +125,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.#writeBlock(stream.id, block, isEmpty);
     this.flushSoon();
     if (isEmpty) {
-      this.#user.finished(stream);
+      this.#finish(stream);
       return;
     }
     stream.unsent = body;
@@ -148,7 +159,7 @@ export class FrameSender<Stream extends SendingStream> {
     if (sent < unsent.length) return;
     stream.unsent = undefined;
     if (trailers !== undefined) this.#writeBlock(stream.id, trailers, true);
-    this.#user.finished(stream);
+    this.#finish(stream);
   }
 
   /** Nothing more is sent of a response. */
@@ -235,6 +246,11 @@ export class FrameSender<Stream extends SendingStream> {
       this.#leftAt = now;
     }
     return this.#isBehind && now - this.#leftAt >= patience;
+  }
+
+  #finish(stream: Stream): void {
+    this.#user.finished(stream);
+    if (this.#isSeparate) this.output.flush();
   }
 
   #writeBlock(stream: number, block: Uint8Array, isEnd: boolean): void {

@@ -26,7 +26,7 @@ import {
 import { type Http2Stream, STREAM_WINDOW, type StreamHome } from "./http2-stream.ts";
 import { Patience } from "./patience.ts";
 import { MAX_HEADER_LIST, RequestHead } from "./request-head.ts";
-import { StreamTable } from "./stream-table.ts";
+import { hasUnsent, isAny, isUnfinished, StreamTable } from "./stream-table.ts";
 
 export interface Http2Options extends HttpObserver {
   readonly clock: Clock;
@@ -34,6 +34,8 @@ export interface Http2Options extends HttpObserver {
   /** Asked anew for each connection. */
   readonly maxStreams: () => number;
   readonly timeouts: () => HttpTimeouts;
+  /** Each response leaves in a write of its own. */
+  readonly separateResponses?: boolean;
   /** Makes what answers one request. */
   readonly open: (home: StreamHome, id: number) => Http2Stream;
 }
@@ -101,7 +103,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.#heardFrom = heardFrom;
     this.#decoder = new HpackDecoder(scratch);
     this.#intake = new FrameIntake(this);
-    this.sender = new FrameSender(socket, options.budget, slab, this);
+    this.sender = new FrameSender(socket, options.budget, slab, this, options.separateResponses === true);
     this.#maxStreams = options.maxStreams();
     this.#idleSince = options.clock.now();
     this.#patience = new Patience(this.#idleSince);
@@ -444,7 +446,3 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     if (!this.stream.socket.destroyed) this.#watch();
   };
 }
-
-const isAny = (): boolean => true;
-const hasUnsent = ({ unsent }: Http2Stream): boolean => unsent !== undefined;
-const isUnfinished = ({ isWhole }: Http2Stream): boolean => !isWhole;

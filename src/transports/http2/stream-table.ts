@@ -53,3 +53,7 @@ export class StreamTable {
     return found;
   }
 }
+
+export const isAny = (): boolean => true;
+export const hasUnsent = ({ unsent }: Http2Stream): boolean => unsent !== undefined;
+export const isUnfinished = ({ isWhole }: Http2Stream): boolean => !isWhole;
