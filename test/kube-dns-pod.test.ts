@@ -1,6 +1,6 @@
 /** The pod of 2017: kube-dns, dnsmasq-nanny with a real dnsmasq or without one, and the sidecar; then a change of the ConfigMap. */
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
@@ -111,10 +111,15 @@ for (const real of [true, false]) {
     assert.match(text, new RegExp(`"127\\.0\\.0\\.1#${dns} [1-9]\\d* \\d+"`));
 
     assert.deepEqual(await lines("abc.acme.local"), []);
-    writeFileSync(join(folder, "stubDomains"), `{"acme.local":["127.0.0.1:${stub.port}"]}`);
+    // In one step: a file that is empty for a moment is a configuration without stub domains.
+    const writeStubDomains = (text: string): void => {
+      writeFileSync(`${folder}.new`, text);
+      renameSync(`${folder}.new`, join(folder, "stubDomains"));
+    };
+    writeStubDomains(`{"acme.local":["127.0.0.1:${stub.port}"]}`);
     await untilTrue(async () => /192\.0\.2\.1$/.test((await lines("abc.acme.local")).join()));
     assert.equal((await lines(WEB)).length, 1);
-    writeFileSync(join(folder, "stubDomains"), '{"acme.local":["$$$$"]}');
+    writeStubDomains('{"acme.local":["$$$$"]}');
     await untilTrue(async () => /keeping the previous one/.test(nanny.errors));
     assert.match((await lines("abc.acme.local")).join(), /192\.0\.2\.1$/);
     assert.deepEqual(await sidecar.stop(), { code: 0, signal: null });

@@ -14,9 +14,21 @@ export async function freePort(): Promise<number> {
     // Test files that run beside this one mostly look elsewhere: a port is free until somebody else has found it, too.
     const share = Math.floor((HIGHEST - LOWEST) / SHARES);
     const port = LOWEST + (process.pid % SHARES) * share + Math.floor(Math.random() * share);
+    if (given.has(port)) continue;
+    noteGiven(port);
     if (await isFree(port)) return port;
   }
   throw new Error("no free port");
+}
+
+/** The ports that this process was given last: who has one may not have opened it yet. Oldest first. */
+const given = new Set<number>();
+const MOST_GIVEN = 200;
+
+function noteGiven(port: number): void {
+  const [oldest] = given;
+  if (given.size >= MOST_GIVEN && oldest !== undefined) given.delete(oldest);
+  given.add(port);
 }
 
 /** Gives each name a free port of its own, the same at every call. */
