@@ -6,6 +6,10 @@ export const EXTERNAL_ADDRESSES = { A: "192.0.2.10", AAAA: "2001:db8::10" } as c
 /** Seconds. Longer than any run, so that nothing expires within one. */
 export const EXTERNAL_TTL = 3600;
 
+/** Every name below it has the same address: made by a template, or by what a server without templates has for that. */
+export const SINKHOLE_ZONE = "sinkhole.bench.test";
+export const SINKHOLE_ADDRESS = "192.0.2.66";
+
 export const CLUSTER_ZONE = "cluster.local";
 /** Seconds: what `kubernetes` says unless told otherwise. */
 export const CLUSTER_TTL = 5;

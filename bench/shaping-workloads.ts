@@ -1,12 +1,10 @@
 /** Cached hits behind plugins that change queries or turn them away. */
-import { EXTERNAL_ADDRESSES, EXTERNAL_ZONE, externalName } from "./names.ts";
+import { EXTERNAL_ADDRESSES, EXTERNAL_ZONE, externalName, SINKHOLE_ADDRESS, SINKHOLE_ZONE } from "./names.ts";
 import type { Queries, Workload } from "./workload.ts";
 
 /** Names below it become those without it. */
 const ALIAS_LABEL = "alias";
 const NETWORKS = [1, 1_000, 100_000];
-const SINKHOLE_ZONE = "sinkhole.bench.test";
-const SINKHOLE_ADDRESS = "192.0.2.66";
 
 /** @param hits what is asked for behind `acl`: the same as without it */
 export function shapingWorkloads(hits: Queries): Workload[] {

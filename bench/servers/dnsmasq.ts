@@ -1,5 +1,5 @@
 import { capture } from "../../scripts/lib/captured-process.ts";
-import { CLUSTER_TTL, CLUSTER_ZONE } from "../names.ts";
+import { CLUSTER_TTL, CLUSTER_ZONE, SINKHOLE_ADDRESS, SINKHOLE_ZONE } from "../names.ts";
 import { type ServerKind, ServerUnavailable } from "./server.ts";
 
 export const DNSMASQ: ServerKind = {
@@ -33,6 +33,7 @@ export const DNSMASQ: ServerKind = {
         `--port=${port}`,
         `--addn-hosts=${cluster.hosts}`,
         `--local=/${CLUSTER_ZONE}/`,
+        `--address=/${SINKHOLE_ZONE}/${SINKHOLE_ADDRESS}`,
         `--local-ttl=${CLUSTER_TTL}`,
         `--server=127.0.0.1#${upstreamPort}`,
         `--cache-size=${cacheEntries}`,

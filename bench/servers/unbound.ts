@@ -7,6 +7,8 @@ import {
   EXTERNAL_ADDRESSES,
   EXTERNAL_TTL,
   EXTERNAL_ZONE,
+  SINKHOLE_ADDRESS,
+  SINKHOLE_ZONE,
 } from "../names.ts";
 import {
   type Deployment,
@@ -73,6 +75,8 @@ const NAMES_FILE = "names.conf";
 const CLUSTER_NAMES = [
   `local-zone: "${CLUSTER_ZONE}." static`,
   `local-data: "${CLUSTER_ZONE}. ${CLUSTER_TTL} IN SOA ns.dns.${CLUSTER_ZONE}. hostmaster.${CLUSTER_ZONE}. 1 7200 1800 86400 5"`,
+  `local-zone: "${SINKHOLE_ZONE}." redirect`,
+  `local-data: "${SINKHOLE_ZONE}. 60 IN A ${SINKHOLE_ADDRESS}"`,
   ...CLUSTER_SERVICES.map(({ domain, address }) => `local-data: "${domain}. ${CLUSTER_TTL} IN A ${address}"`),
   "",
 ].join("\n");
