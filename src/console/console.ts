@@ -250,7 +250,7 @@ export class Console {
     this.#history.advance(time);
     this.#lists.advance(time);
     sources.read(this.#visit);
-    sources.measure(clock.now());
+    sources.measure(clock.now(), this.#isWatched());
     this.#ticks++;
     if (this.#ticks % TICKS_OF_SECOND === 0 && sources.missed > this.#missed) {
       this.#missedQueries.add(sources.missed - this.#missed);
@@ -274,6 +274,12 @@ export class Console {
       }
     }
   };
+
+  /** Whether anybody looks at single queries. */
+  #isWatched(): boolean {
+    for (const { filter } of this.#viewers) if (filter !== undefined) return true;
+    return false;
+  }
 
   #tell(withNow: boolean): void {
     let now: NowView | undefined;

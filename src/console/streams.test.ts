@@ -33,9 +33,9 @@ test("the queries of all threads are one stream, with one rate", () => {
     sources.read(({ weight }) => {
       seen += weight;
     });
-    sources.measure(clock.now());
+    sources.measure(clock.now(), true);
   };
-  sources.measure(clock.now());
+  sources.measure(clock.now(), true);
   for (let count = 0; count < 10; count++) second();
   assert.equal(seen, 500);
   assert.equal(Math.round(sources.rate), 50);
@@ -49,7 +49,7 @@ test("more than anybody can look at: samples stand for the rest, and what nobody
   const sources = new QuerySources(new QueryStream(clock));
   const ring = new QueryRing(sources.addThread(), clock);
   let seen = 0;
-  sources.measure(clock.now());
+  sources.measure(clock.now(), true);
   for (let count = 0; count < 5; count++) {
     write(ring, clock, 50_000);
     clock.advance(1_000);
@@ -57,7 +57,7 @@ test("more than anybody can look at: samples stand for the rest, and what nobody
     sources.read(({ weight }) => {
       seen += weight;
     });
-    sources.measure(clock.now());
+    sources.measure(clock.now(), true);
   }
   assert.equal(sources.finished, 250_000);
   assert.ok(sources.interval >= 20 && sources.interval <= 30, `${sources.interval}`);
@@ -82,9 +82,9 @@ test("who looks on too seldom goes on with what comes, and does not run after wh
   clock.advance(1_000);
   sources.read(() => seen++);
   assert.equal(seen, 2_010);
-  sources.measure(clock.now());
+  sources.measure(clock.now(), true);
   clock.advance(1_000);
-  sources.measure(clock.now());
+  sources.measure(clock.now(), true);
   assert.ok(Math.abs(sources.missed - 3_000) <= 2, `${sources.missed}`);
 });
 
@@ -107,4 +107,34 @@ test("only so many threads are watched, and each has memory to write to", () => 
   assert.equal(new Set(buffers).size, 70);
   write(new QueryRing(buffers[69] ?? sources.addThread(), clock), clock, 10);
   assert.equal(sources.finished, 0);
+});
+
+test("a busy thread writes fewer while nobody looks at single queries", () => {
+  const clock = makeClock();
+  const sources = new QuerySources(new QueryStream(clock));
+  const ring = new QueryRing(sources.addThread(), clock);
+  const writtenOf = (count: number, watched: boolean): number => {
+    let written = 0;
+    write(ring, clock, count);
+    clock.advance(1_000);
+    ring.close();
+    sources.read(() => {
+      written++;
+    });
+    sources.measure(clock.now(), watched);
+    return written;
+  };
+  const settled = (count: number, watched: boolean): number => {
+    for (let second = 0; second < 3; second++) writtenOf(count, watched);
+    return writtenOf(count, watched);
+  };
+  sources.measure(clock.now(), false);
+  const unwatched = settled(50_000, false);
+  assert.ok(unwatched >= 300 && unwatched <= 600, `${unwatched} unwatched`);
+  const watched = settled(50_000, true);
+  assert.ok(watched >= 1_600 && watched <= 2_500, `${watched} watched`);
+  // A thread with time to spare writes what it can, watched or not.
+  const quiet = settled(1_500, false);
+  assert.ok(quiet >= 1_400, `${quiet} of 1,500`);
+  sources.stop();
 });
