@@ -19,6 +19,21 @@ test("a Corefile without faults", async (t) => {
   assert.deepEqual([code, output, errors], [0, "Corefile: no faults\n", ""]);
 });
 
+test("-conf names the Corefile as it does for the server, alone or with others", async (t) => {
+  const cwd = makeTree(t, { Corefile: FAULTY, one: CLEAN, other: DUBIOUS });
+  const check = (...words: string[]) => runPortolan(["check", ...words], { cwd, env: colours });
+  const one = await check("-conf", "one");
+  assert.deepEqual([one.code, one.output, one.errors], [0, "one: no faults\n", ""]);
+  const both = await check("--conf=one", "other");
+  assert.equal(both.code, 0);
+  assert.match(both.output, /^one: no faults\nother:2:5: warning: [^]*\nother: 1 warning\n$/);
+  const piped = await runPortolan(["check", "-conf", "stdin"], { cwd, input: CLEAN });
+  assert.deepEqual([piped.code, piped.output], [0, "stdin: no faults\n"]);
+  const missing = await check("-conf", "nowhere");
+  assert.equal(missing.code, 2);
+  assert.match(missing.errors, /^cannot read the Corefile nowhere: /);
+});
+
 test("all faults at once, in the order of the text, and no server is started", async (t) => {
   const cwd = makeTree(t, { "etc/Corefile": FAULTY });
   const { code, output, errors } = await runPortolan(["check", "etc/Corefile"], { cwd });

@@ -17,6 +17,8 @@ import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 import { FORMATS, type Format } from "./formats.ts";
 
 interface CheckFlags extends PluginFlags {
+  /** As the server takes it; empty for none. */
+  conf: string;
   format: () => Promise<Format>;
   strict: boolean;
   port: number;
@@ -27,6 +29,14 @@ interface CheckFlags extends PluginFlags {
 const EXIT = { CLEAN: 0, FAULTY: 1, CANNOT: 2 } as const;
 
 export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
+  {
+    names: ["conf"],
+    value: "FILE",
+    about: 'Corefile to check, as for the server; "stdin" reads it from standard input',
+    apply: (flags, value) => {
+      flags.conf = value;
+    },
+  },
   {
     names: ["format"],
     value: "FORMAT",
@@ -88,17 +98,19 @@ async function run(argv: readonly string[]): Promise<number> {
   if (format === undefined) throw new RangeError("there is no format for people");
   const flags: CheckFlags = {
     ...defaultPluginFlags(),
+    conf: "",
     format,
     strict: false,
     port: 53,
     files: true,
     help: false,
   };
-  const words = parseFlags(CHECK_FLAGS, flags, argv, true);
+  const named = parseFlags(CHECK_FLAGS, flags, argv, true);
   if (flags.help) {
     process.stdout.write(usage());
     return EXIT.CLEAN;
   }
+  const words = flags.conf === "" ? named : [flags.conf, ...named];
   // All are read before the first is checked: a name mistyped in a script ends it at once.
   const sources = (words.length > 0 ? words : [defaultFile()]).map((word) =>
     word === "-" || word === "stdin" ? readStandardInput() : readCorefile(word),
@@ -203,7 +215,7 @@ function usage(): string {
   const text = [
     "portolan check finds errors in Corefiles. It opens no socket and starts no plugin.",
     "",
-    "Usage: portolan check [-format FORMAT] [-strict] [-no-files] [COREFILE...]",
+    "Usage: portolan check [-format FORMAT] [-strict] [-no-files] [-conf COREFILE] [COREFILE...]",
     "",
     "Without COREFILE it checks ./Corefile; - is standard input.",
     "",
