@@ -69,6 +69,8 @@ function replica(fleet: FleetView, host: string): ReplicaRow {
   return found;
 }
 
+const allHaveAnswered = ({ replicas }: FleetView): boolean => replicas.every(({ awaited }) => !awaited);
+
 const allPresent = ({ replicas }: FleetView): boolean =>
   replicas.length === 3 && replicas.every(({ now }) => now !== null);
 
@@ -134,6 +136,23 @@ for (const [title, source] of [
   });
 }
 
+test("one that hangs from the start holds nobody up: the others are shown first", async () => {
+  await using api = await ApiSimulator.start();
+  const [one = "", two = "", three = ""] = HOSTS;
+  const list = HOSTS.map((host) => `${host}:${port}`).join(" ");
+  await using hanging = await startReplica(api, two, list);
+  await using _third = await startReplica(api, three, list);
+  hanging.program.kill("SIGSTOP");
+  await using _first = await startReplica(api, one, list);
+  const isPresent = (view: FleetView, host: string): boolean => replica(view, host).now !== null;
+  const first = await eventually(one, (view) => isPresent(view, one) && isPresent(view, three));
+  assert.deepEqual([replica(first, two).awaited, replica(first, two).problem], [true, ""]);
+  const last = await eventually(one, allHaveAnswered);
+  assert.match(replica(last, two).problem, /^no answer within 2 s$/);
+  assert.ok(isPresent(last, one) && isPresent(last, three));
+  hanging.program.kill("SIGCONT");
+});
+
 test("another program at the place of a replica, and a place where nobody is, are told apart", async () => {
   await using api = await ApiSimulator.start();
   const [one = "", two = "", three = ""] = HOSTS;
@@ -142,7 +161,7 @@ test("another program at the place of a replica, and a place where nobody is, ar
   await using stranger = await Portolan.start(
     (portOf) => `.:${portOf("dns")} {\n bind 127.0.0.1\n whoami\n health ${two}:${port}\n}\n`,
   );
-  const fleet = await eventually(one, (view) => replica(view, one).now !== null);
+  const fleet = await eventually(one, allHaveAnswered);
   assert.match(replica(fleet, two).problem, /status 404|no console/);
   assert.match(replica(fleet, three).problem, /ECONNREFUSED/);
   assert.ok(!stranger.program.hasEnded);
@@ -152,7 +171,7 @@ test("a name that nobody knows is told with its reason", async () => {
   await using api = await ApiSimulator.start();
   const [one = ""] = HOSTS;
   await using _only = await startReplica(api, one, `nobody.invalid:${port}`);
-  const { replicas } = await fleetOf(one);
+  const { replicas } = await eventually(one, allHaveAnswered);
   assert.deepEqual(
     replicas.map(({ address, now }) => [address, now]),
     [[`nobody.invalid:${port}`, null]],

@@ -262,7 +262,9 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
   }),
   "/api/v1/fleet": object({
     sources: list(text),
-    replicas: list(object({ address: text, now: orNull(replicaNow), sha512: text, problem: text })),
+    replicas: list(
+      object({ address: text, now: orNull(replicaNow), sha512: text, problem: text, awaited: flag }),
+    ),
   }),
   "/api/v1/session": object({ readNeedsToken: flag, hasToken: flag, signedIn: flag, csrf: text }),
   "/api/v1/settings": settings,

@@ -266,11 +266,13 @@ export interface ReplicaNow
 export interface ReplicaRow {
   /** `10.1.0.7:8053`. */
   readonly address: string;
-  /** What it says of itself; `null` for one that is away. */
+  /** What it says of itself; `null` for one that is away, or has not answered yet. */
   readonly now: ReplicaNow | null;
   readonly sha512: string;
   /** Why it is away. */
   readonly problem: string;
+  /** It was asked, and its time is not up yet. */
+  readonly awaited: boolean;
 }
 
 /** What can be set while the server runs. */

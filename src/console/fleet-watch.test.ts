@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import type { NowView } from "./api-types.ts";
 import { FleetWatch } from "./fleet-watch.ts";
 
@@ -15,12 +16,15 @@ const OWN: NowView = {
   history: { step: 5, points: [] },
 };
 
+const ANSWER = JSON.stringify({ ...OWN, sha512: "abc" });
+
 /** A replica that says as much as the fleet looks at. */
-async function startReplica(answer: string = JSON.stringify({ ...OWN, sha512: "abc" })) {
+async function startReplica(answer: string | ((response: ServerResponse, request: number) => void) = ANSWER) {
   const authorizations: (string | undefined)[] = [];
   const server = createServer((request, response) => {
-    authorizations.push(request.headers.authorization);
-    response.end(answer);
+    const count = authorizations.push(request.headers.authorization);
+    if (typeof answer === "string") response.end(answer);
+    else answer(response, count);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const place = server.address();
@@ -33,7 +37,11 @@ async function startReplica(answer: string = JSON.stringify({ ...OWN, sha512: "a
   return { address, authorizations, stop };
 }
 
-function makeWatch(sources: readonly string[], lookUp: (host: string) => readonly string[] = () => []) {
+function makeWatch(
+  sources: readonly string[],
+  lookUp: (host: string) => readonly string[] | Promise<readonly string[]> = () => [],
+  viewPatience = MINUTE,
+) {
   let now = 0;
   const watch = new FleetWatch({
     sources,
@@ -41,6 +49,7 @@ function makeWatch(sources: readonly string[], lookUp: (host: string) => readonl
     lookUp: async (host) => lookUp(host),
     own: () => ({ address: "127.0.0.1:1", now: OWN, sha512: "own" }),
     now: () => now,
+    viewPatience,
   });
   return { watch, pass: (milliseconds: number) => (now += milliseconds) };
 }
@@ -59,7 +68,7 @@ test("asks each address of a name with the token, and once a second at the most"
   const [, port] = replica.address.split(":");
   const { watch, pass } = makeWatch([`consoles.example:${port}`], () => ["127.0.0.1"]);
   const [first, again] = await Promise.all([watch.view(), watch.view()]);
-  assert.equal(first, again);
+  assert.deepEqual(first, again);
   assert.deepEqual(replica.authorizations, ["Bearer a token", "Bearer a token"]);
   assert.deepEqual(
     first.replicas.map(({ address, sha512, problem }) => [address, sha512, problem]),
@@ -88,6 +97,67 @@ test("one that nobody names any more is mourned for ten minutes", async () => {
   pass(2 * MINUTE);
   assert.ok((await watch.view()).replicas.every(({ address }) => address !== replica.address));
   await successor.stop();
+});
+
+test("those that have answered are shown while one hangs, which is away when its time is up", async () => {
+  const good = await startReplica();
+  const hanging = await startReplica(() => undefined);
+  const { watch } = makeWatch([good.address, hanging.address], undefined, 1);
+  const rows = async () => {
+    await setImmediate();
+    const { replicas } = await watch.view();
+    const rowOf = (wanted: string) => {
+      const row = replicas.find(({ address }) => address === wanted);
+      return row?.awaited ? "awaited" : row?.now === null ? row.problem : row?.now.hostname;
+    };
+    assert.equal(replicas.length, 2);
+    return [rowOf(good.address), rowOf(hanging.address)];
+  };
+  // Nobody waits for it: its time is 2 s.
+  while ((await rows())[0] === "awaited");
+  assert.deepEqual(await rows(), ["own", "awaited"]);
+  while ((await rows())[1] === "awaited");
+  assert.deepEqual(await rows(), ["own", "no answer within 2 s"]);
+  await Promise.all([good, hanging].map(({ stop }) => stop()));
+});
+
+test("one that begins to hang is shown as it was until its time is up", async () => {
+  const replica = await startReplica((response, request) => {
+    if (request <= 2) response.end(ANSWER);
+  });
+  const { watch, pass } = makeWatch([replica.address], undefined, 1);
+  const row = async () => {
+    await setImmediate();
+    return (await watch.view()).replicas[0];
+  };
+  while ((await row())?.awaited);
+  pass(1_001);
+  assert.equal((await row())?.now?.hostname, "own");
+  while ((await row())?.now !== null);
+  assert.equal((await row())?.problem, "no answer within 2 s");
+  await replica.stop();
+});
+
+test("a name that is looked up for long holds nobody up, and takes nobody away", async () => {
+  const replica = await startReplica();
+  const [, port] = replica.address.split(":");
+  const name = `consoles.example:${port}`;
+  const lookUps: ((addresses: readonly string[]) => void)[] = [];
+  const lookUp = (): Promise<readonly string[]> => new Promise((resolve) => lookUps.push(resolve));
+  const { watch, pass } = makeWatch([name], lookUp, 1);
+  const rows = async () => {
+    await setImmediate();
+    const { replicas } = await watch.view();
+    return replicas.map(({ address, now, awaited }) => [address, awaited ? "awaited" : now?.hostname]);
+  };
+  assert.deepEqual(await rows(), [[name, "awaited"]]);
+  lookUps.shift()?.(["127.0.0.1"]);
+  while ((await rows())[0]?.[1] === "awaited");
+  assert.deepEqual(await rows(), [[replica.address, "own"]]);
+  pass(1_001);
+  assert.deepEqual(await rows(), [[replica.address, "own"]]);
+  lookUps.shift()?.(["127.0.0.1"]);
+  await replica.stop();
 });
 
 test("what is no console, or says too much, is away", async () => {

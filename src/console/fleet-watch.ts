@@ -16,11 +16,15 @@ export interface FleetOptions {
   own(): { readonly address: string; readonly now: NowView; readonly sha512: string };
   /** Milliseconds that never go back. */
   readonly now: () => number;
+  /** Milliseconds that a view waits for all replicas. After that it shows those that have answered. */
+  readonly viewPatience?: number;
 }
 
 /** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
 const PATIENCE = 2_000;
 const FRESH = 1_000;
+/** Default of {@link FleetOptions.viewPatience}. */
+const VIEW_PATIENCE = 200;
 /** Milliseconds for which one that has answered is shown as away, once nothing names it any more: the pod was replaced. */
 const MOURNED = 10 * 60_000;
 const MAX_REPLICAS = 64;
@@ -29,7 +33,7 @@ const MAX_ANSWER = 256 * 1024;
 export class FleetWatch {
   readonly #options: FleetOptions;
   #asked = Number.NEGATIVE_INFINITY;
-  #answer: Promise<FleetView> | undefined;
+  #round: Round | undefined;
   /** When addresses last answered: one that is away is shown as such, and not left out. */
   readonly #known = new Map<string, number>();
 
@@ -37,36 +41,54 @@ export class FleetWatch {
     this.#options = options;
   }
 
-  view(): Promise<FleetView> {
-    const now = this.#options.now();
-    if (this.#answer === undefined || now - this.#asked > FRESH) {
-      this.#asked = now;
-      this.#answer = this.#ask();
+  async view(): Promise<FleetView> {
+    const { sources, own, now, viewPatience = VIEW_PATIENCE } = this.#options;
+    if (sources.length === 0) {
+      const { address, now: view, sha512 } = own();
+      return { sources, replicas: [{ ...row(address, ""), now: replicaNow(view) ?? null, sha512 }] };
     }
-    return this.#answer;
+    let round = this.#round;
+    if (round === undefined || (round.isOver && now() - this.#asked > FRESH)) {
+      this.#asked = now();
+      round = new Round(sources, round?.rows ?? []);
+      this.#round = round;
+      round.begin(this.#ask(round), viewPatience);
+    }
+    await round.soon;
+    return { sources, replicas: round.rows };
   }
 
-  async #ask(): Promise<FleetView> {
+  async #ask(round: Round): Promise<void> {
     const { sources } = this.#options;
-    if (sources.length === 0) {
-      const { address, now, sha512 } = this.#options.own();
-      return { sources, replicas: [{ address, now: replicaNow(now) ?? null, sha512, problem: "" }] };
-    }
-    const found = await Promise.all(sources.map((source) => this.#addressesOf(source)));
-    const problems = found.flatMap(({ problem, source }) => (problem === "" ? [] : [away(source, problem)]));
     for (const [address, time] of this.#known)
       if (this.#options.now() - time > MOURNED) this.#known.delete(address);
-    const addresses = [...new Set([...found.flatMap((each) => each.addresses), ...this.#known.keys()])];
-    const replicas = await Promise.all(
-      addresses
-        .sort()
-        .slice(0, MAX_REPLICAS)
-        .map((address) => this.#askOne(address)),
+    const asked = new Map<string, Promise<void>>();
+    const ask = (address: string): void => {
+      if (asked.has(address) || asked.size >= MAX_REPLICAS) return;
+      round.awaits(address);
+      asked.set(
+        address,
+        this.#askOne(address).then((answer) => this.#take(answer, round)),
+      );
+    };
+    // A name may take as long as a replica: those that are known do not wait for it.
+    for (const address of this.#known.keys()) ask(address);
+    await Promise.all(
+      sources.map(async (source) => {
+        const { addresses, problem } = await this.#addressesOf(source);
+        for (const address of addresses) ask(address);
+        round.found(source, problem);
+      }),
     );
-    for (const { address, now } of replicas) if (now !== null) this.#known.set(address, this.#options.now());
+    await Promise.all(asked.values());
+  }
+
+  #take(answer: ReplicaRow, round: Round): void {
+    round.answered(answer);
+    if (answer.now === null) return;
+    this.#known.set(answer.address, this.#options.now());
     for (const address of this.#known.keys())
       if (this.#known.size > MAX_REPLICAS) this.#known.delete(address);
-    return { sources, replicas: [...replicas, ...problems] };
   }
 
   async #addressesOf(source: string): Promise<FoundAddresses> {
@@ -97,7 +119,7 @@ export class FleetWatch {
       const known = replicaNow(now);
       if (known === undefined)
         return away(address, "answers, but is not a console of this version of Portolan");
-      return { address, now: known, sha512: textMember(configuration, "sha512"), problem: "" };
+      return { ...row(address, ""), now: known, sha512: textMember(configuration, "sha512") };
     } catch (error) {
       return away(address, reasonOf(error));
     }
@@ -142,6 +164,64 @@ export class FleetWatch {
   }
 }
 
+/** All replicas, asked once. Until one answers, it is shown as it was in the round before. */
+class Round {
+  /** Resolves when all have answered, or when the view's patience is over. */
+  soon: Promise<void> = Promise.resolve();
+  isOver = false;
+  readonly #former: ReadonlyMap<string, ReplicaRow>;
+  /** By address; `undefined` for those that have not answered. */
+  readonly #replicas = new Map<string, ReplicaRow | undefined>();
+  /** By name in the Corefile: those whose addresses are not known yet, or cannot be found out. */
+  readonly #names: Map<string, ReplicaRow | undefined>;
+
+  constructor(sources: readonly string[], former: readonly ReplicaRow[]) {
+    this.#former = new Map(former.map((each) => [each.address, each]));
+    this.#names = new Map(sources.map((source) => [source, undefined]));
+  }
+
+  begin(work: Promise<void>, patience: number): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, patience);
+    this.soon = promise;
+    void work.finally(() => {
+      this.isOver = true;
+      clearTimeout(timer);
+      resolve();
+    });
+  }
+
+  awaits(address: string): void {
+    this.#replicas.set(address, undefined);
+  }
+
+  answered(replica: ReplicaRow): void {
+    this.#replicas.set(replica.address, replica);
+  }
+
+  /** @param problem empty where addresses were found */
+  found(source: string, problem: string): void {
+    if (problem === "") this.#names.delete(source);
+    else this.#names.set(source, away(source, problem));
+  }
+
+  get rows(): ReplicaRow[] {
+    const rows = new Map<string, ReplicaRow>();
+    // Until a name is looked up, those that it named before stand for it.
+    if ([...this.#names.values()].includes(undefined))
+      for (const [address, replica] of this.#former) rows.set(address, replica);
+    for (const [address, answer] of this.#replicas)
+      rows.set(address, answer ?? this.#former.get(address) ?? awaited(address));
+    for (const [name, problem] of this.#names)
+      if (problem !== undefined) rows.set(name, problem);
+      else if (this.#former.size === 0) rows.set(name, awaited(name));
+    const isName = ({ address }: ReplicaRow): number => Number(this.#names.has(address));
+    return [...rows.values()].sort(
+      (one, other) => isName(one) - isName(other) || (one.address < other.address ? -1 : 1),
+    );
+  }
+}
+
 interface FoundAddresses {
   readonly source: string;
   readonly addresses: readonly string[];
@@ -161,7 +241,15 @@ function reasonOf(error: unknown): string {
 }
 
 function away(address: string, problem: string): ReplicaRow {
-  return { address, now: null, sha512: "", problem };
+  return row(address, problem);
+}
+
+function awaited(address: string): ReplicaRow {
+  return { ...row(address, ""), awaited: true };
+}
+
+function row(address: string, problem: string): ReplicaRow {
+  return { address, now: null, sha512: "", problem, awaited: false };
 }
 
 function parsed(text: string): unknown {

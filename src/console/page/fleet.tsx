@@ -1,10 +1,20 @@
+import { useEffect, useState } from "preact/hooks";
 import type { FleetView } from "../api-types.ts";
 import { count, milliseconds, octets, share, span } from "./format.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
 
+/** Milliseconds between two questions, and while a replica is awaited. */
+const PERIOD = 3_000;
+const SHORT_PERIOD = 500;
+
 export function FleetPage() {
-  const { answer, problem } = useAnswer<FleetView>("fleet", {}, 3_000);
+  const [period, setPeriod] = useState(SHORT_PERIOD);
+  const { answer, problem } = useAnswer<FleetView>("fleet", {}, period);
+  useEffect(() => {
+    if (answer !== undefined)
+      setPeriod(answer.replicas.some(({ awaited }) => awaited) ? SHORT_PERIOD : PERIOD);
+  }, [answer]);
   if (answer === undefined)
     return (
       <>
@@ -18,7 +28,8 @@ export function FleetPage() {
   const rate = present.reduce((sum, now) => sum + now.rate, 0);
   const queries = present.reduce((sum, now) => sum + now.minute.queries, 0);
   const versions = new Set(replicas.flatMap(({ sha512 }) => (sha512 === "" ? [] : [sha512])));
-  const away = replicas.length - present.length;
+  const asked = replicas.filter(({ awaited }) => awaited).length;
+  const away = replicas.length - present.length - asked;
   return (
     <>
       <h1>Fleet</h1>
@@ -33,7 +44,7 @@ export function FleetPage() {
         <div>
           <dt>Replicas</dt>
           <dd>
-            <strong>{present.length}</strong> <span>{away > 0 ? `and ${away} away` : "none away"}</span>
+            <strong>{present.length}</strong> <span>{counted(away, asked)}</span>
           </dd>
         </div>
         <div>
@@ -76,14 +87,14 @@ export function FleetPage() {
             </tr>
           </thead>
           <tbody>
-            {replicas.map(({ address, now, sha512, problem: reason }) => (
+            {replicas.map(({ address, now, sha512, problem: reason, awaited }) => (
               <tr key={address}>
                 <th scope="row">
                   {now?.hostname ?? ""} <code>{address}</code>
                 </th>
                 {now === null ? (
-                  <td colSpan={7} class="bad reason">
-                    away: {reason}
+                  <td colSpan={7} class={awaited ? "reason" : "bad reason"}>
+                    {awaited ? "asked, has not answered yet" : `away: ${reason}`}
                   </td>
                 ) : (
                   <>
@@ -105,4 +116,11 @@ export function FleetPage() {
       </section>
     </>
   );
+}
+
+function counted(away: number, asked: number): string {
+  const parts = [away > 0 ? `${away} away` : "", asked > 0 ? `${asked} asked` : ""].filter(
+    (part) => part !== "",
+  );
+  return parts.length === 0 ? "none away" : `and ${parts.join(", ")}`;
 }
