@@ -3,17 +3,19 @@
  * on demand. Nothing that talks to it can tell it from a real one by what it does with DNS's kinds of objects.
  */
 import { once } from "node:events";
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, type IncomingMessage } from "node:http";
 import { createSecureServer } from "node:http2";
 import { createServer as createHttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { ApiError } from "./api-error.ts";
+import { ApiError, badRequest, notFound } from "./api-error.ts";
 import { discoveryDocument } from "./discovery.ts";
 import { encodeStatus, negotiate } from "./encoding.ts";
 import { type AnyRequest, type AnyResponse, Exchange, socketOf } from "./exchange.ts";
 import { FaultRules, type RequestFacts } from "./faults.ts";
 import { ObjectStorage } from "./object-storage.ts";
+import { PortForwards } from "./port-forward.ts";
 import { parseTarget, ResourceRequests, readObject, type Target, verbOf } from "./resource-requests.ts";
 import { type ApiObject, isRecord, RESOURCE_TYPES, type ResourceType } from "./resource-types.ts";
 import type { StreamedLists } from "./watch-response.ts";
@@ -67,6 +69,7 @@ export class ApiSimulator implements AsyncDisposable {
   readonly #options: ApiSimulatorOptions;
   readonly #types: readonly ResourceType[];
   readonly #resources: ResourceRequests;
+  readonly #portForwards = new PortForwards();
   readonly #sockets = new Set<Socket>();
   readonly #frozen = new WeakSet<Socket>();
   readonly #exchanges = new Set<Exchange>();
@@ -114,6 +117,11 @@ export class ApiSimulator implements AsyncDisposable {
     return found;
   }
 
+  /** Has `kubectl port-forward` reach a port of this machine. @param pod `namespace/name` */
+  forwardPort(pod: string, port: number, localPort: number): void {
+    this.#portForwards.open(pod, port, localPort);
+  }
+
   /** Watches that are open now. */
   get openWatches(): number {
     return [...this.#exchanges].filter(({ facts }) => facts.verb === "watch").length;
@@ -149,6 +157,9 @@ export class ApiSimulator implements AsyncDisposable {
       socket.on("error", () => undefined);
       socket.once("close", () => this.#sockets.delete(socket));
     });
+    server.on("upgrade", (request: IncomingMessage, connection: Duplex, head: Buffer) =>
+      this.#upgrade(request, connection, head),
+    );
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");
     this.#server = server;
@@ -209,6 +220,28 @@ export class ApiSimulator implements AsyncDisposable {
       const headers = retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) };
       const body = encodeStatus(format === "table" ? "json" : format, error.toStatus());
       this.#send(exchange, error.code, type, body, headers);
+    }
+  }
+
+  #upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): void {
+    const { pathname: path, searchParams: parameters } = new URL(request.url ?? "/", "http://api");
+    const facts: RequestFacts = { verb: "create", resource: "pods/portforward", path, parameters };
+    this.requests.push(facts);
+    connection.on("error", () => undefined);
+    if (head.length > 0) connection.unshift(head);
+    try {
+      this.#authenticate(request, facts);
+      const pod = PortForwards.podOf(path);
+      if (pod === undefined) throw notFound(path);
+      if (!this.#portForwards.accept(pod, request, connection)) throw badRequest("Upgrade: SPDY/3.1 alone");
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const body = JSON.stringify(error.toStatus());
+      const head = [
+        ...[`HTTP/1.1 ${error.code} ${error.reason}`, "Content-Type: application/json", "Connection: close"],
+        ...[`Content-Length: ${Buffer.byteLength(body)}`, "", body],
+      ];
+      connection.end(head.join("\r\n"));
     }
   }
 
