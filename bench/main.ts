@@ -9,6 +9,7 @@ import { runScript, StepFailure } from "../scripts/lib/step.mjs";
 import { missingTools } from "../scripts/lib/system-tools.mjs";
 import { runBenchmark } from "./benchmark.ts";
 import { runClusterBenchmark } from "./cluster/run-cluster.ts";
+import { runConsoleBenchmark } from "./console/run-console.ts";
 import { runMemoryBenchmark } from "./memory/run-memory.ts";
 import { type BenchmarkOptions, HELP, OptionError, parseOptions } from "./options.ts";
 import { drawChart } from "./report/chart.ts";
@@ -47,8 +48,9 @@ async function measured(
   if (options.onlyCluster) return await withCluster(former, folder);
   if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options.soak);
   if (options.onlyZones) return await withZones(former, folder, options);
-  const { cluster, memory, zones } = former ?? {};
-  return { ...(await run(options, folder)), cluster, memory, zones };
+  if (options.onlyConsole) return await withConsole(former, folder, options);
+  const { cluster, memory, zones, console: ofConsole } = former ?? {};
+  return { ...(await run(options, folder)), cluster, memory, zones, console: ofConsole };
 }
 
 async function run(options: BenchmarkOptions, folder: string): Promise<Results> {
@@ -83,6 +85,19 @@ async function withZones(
 ): Promise<Results> {
   const zones = await runZoneBenchmark(root, folder, { seconds, rounds, say: (line) => console.log(line) });
   return { ...(former ?? noResults(zones.machine, zones.startedAt)), zones };
+}
+
+async function withConsole(
+  former: Results | undefined,
+  folder: string,
+  { seconds, rounds }: BenchmarkOptions,
+): Promise<Results> {
+  const found = await runConsoleBenchmark(root, folder, {
+    seconds,
+    rounds,
+    say: (line) => console.log(line),
+  });
+  return { ...(former ?? noResults(found.machine, found.startedAt)), console: found };
 }
 
 function readResults(folder: string): Results | undefined {

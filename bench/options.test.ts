@@ -62,6 +62,13 @@ describe("the command line", () => {
     assert.throws(() => options("--zones", "--servers", "portolan"), OptionError);
   });
 
+  test("measures the console alone, for a minute unless told otherwise", () => {
+    const { onlyConsole, seconds, rounds } = options("--console");
+    assert.deepEqual([onlyConsole, seconds, rounds], [true, 60, 20]);
+    assert.equal(options("--console", "--seconds", "5").seconds, 5);
+    assert.throws(() => options("--console", "--workloads", "cached-1k"), OptionError);
+  });
+
   test("asks for help", () => assert.equal(parseOptions(["--help"]), "help"));
 
   for (const [argv, message] of [

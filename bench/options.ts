@@ -21,6 +21,8 @@ export interface BenchmarkOptions {
   readonly onlyMemory: boolean;
   /** The same for a large zone; {@link seconds} and {@link rounds} count for it as well. */
   readonly onlyZones: boolean;
+  /** The same for the console; {@link seconds} is the length of its load, {@link rounds} how often its page is loaded. */
+  readonly onlyConsole: boolean;
   /** Minutes of load in place of the measurements of {@link onlyMemory}. */
   readonly soak: number | undefined;
   /** Whether `dist/` is built first where the sources are newer. */
@@ -60,6 +62,9 @@ export const HELP = `npm run bench -- [options]
   --zones               only a zone of a million records beside NSD and Knot: time to load, memory, CPU a query.
                         --seconds and --rounds say how long and how often
   --soak MINUTES        the last of these alone, over and over
+  --console             only the console (some four minutes): how long its page takes to load in Chromium beside an empty
+                        one, and its stream under as many queries as the server answers. --seconds (default 60) is the
+                        length of that load, --rounds (default 20) how often the page is loaded
   --no-build            run what is in dist/, or the sources where they are newer
   --help
 
@@ -89,8 +94,8 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     if (!others.some((other) => other.name === name))
       throw new OptionError(`--server-config: there is no --server ${name}=COMMAND`);
   return {
-    seconds: positive("--seconds", values.seconds ?? "10"),
-    rounds: positive("--rounds", values.rounds ?? "3"),
+    seconds: positive("--seconds", values.seconds ?? (values.console ? "60" : "10")),
+    rounds: positive("--rounds", values.rounds ?? (values.console ? "20" : "3")),
     workloads: values.workloads?.split(",").map(knownWorkload),
     servers: values.servers?.split(",").map((name) => known("server", name, serverNames)),
     others,
@@ -98,6 +103,7 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     onlyCluster: isAlone("cluster", values.cluster, values),
     onlyMemory: isAlone("memory", values.memory, values),
     onlyZones: isAlone("zones", values.zones, values, ["seconds", "rounds"]),
+    onlyConsole: isAlone("console", values.console, values, ["seconds", "rounds"]),
     soak: values.soak === undefined ? undefined : positive("--soak", values.soak),
     build: values.build,
   };
@@ -133,6 +139,7 @@ function parsed(argv: readonly string[]) {
         cluster: { type: "boolean", default: false },
         memory: { type: "boolean", default: false },
         zones: { type: "boolean", default: false },
+        console: { type: "boolean", default: false },
         soak: { type: "string" },
         build: { type: "boolean", default: true },
         help: { type: "boolean", default: false },

@@ -1,5 +1,6 @@
 /** What a run of the benchmark gives. */
 import type { ClusterResults } from "./cluster/cluster-results.ts";
+import type { ConsoleResults } from "./console/console-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
 import type { Machine } from "./machine-facts.ts";
 import type { MemoryResults } from "./memory/memory-results.ts";
@@ -76,6 +77,8 @@ export interface Results {
   readonly memory?: MemoryResults | undefined;
   /** The same: `--zones`. */
   readonly zones?: ZoneResults | undefined;
+  /** The same: `--console`. */
+  readonly console?: ConsoleResults | undefined;
   /** How each server was started for each workload, from the first round. */
   readonly configurations: readonly Configuration[];
 }

@@ -1,0 +1,52 @@
+/** What `npm run bench -- --console` gives. Megabytes are of 10^6 octets. */
+import type { Machine } from "../machine-facts.ts";
+
+export interface ConsoleResults {
+  readonly startedAt: string;
+  readonly machine: Machine;
+  readonly streams: readonly StreamSample[];
+  /** Absent without Chromium. */
+  readonly page: PageSample | undefined;
+}
+
+/** The stream of finished queries under a load, with clients that read it and one that does not. */
+export interface StreamSample {
+  readonly threads: number;
+  readonly seconds: number;
+  /** What dnsperf tells. */
+  readonly queriesPerSecond: number;
+  readonly sent: number;
+  readonly answered: number;
+  /** By the server's own count, of the same queries. */
+  readonly finished: number;
+  /** How many queries those stand for that the console has looked at, and how many it says to have missed. */
+  readonly told: number;
+  readonly missed: number;
+  /** Resident, in turn: before the load, at each second of it, at its end. */
+  readonly megabytes: readonly number[];
+  /** Queries that somebody who follows the events was sent, and how many he was told of that he was not sent. */
+  readonly followed: FollowedRows;
+  /** The same of `portolan tail -json`, which prints the latter in words. */
+  readonly tailed: FollowedRows;
+  /** The server's count of rows that were not sent, of all clients together: one of them reads nothing. */
+  readonly droppedRows: number;
+}
+
+export interface FollowedRows {
+  readonly rows: number;
+  readonly leftOut: number;
+}
+
+/** The page of the console in Chromium beside an empty page, in turns. Milliseconds from the start of the navigation. */
+export interface PageSample {
+  readonly chromium: string;
+  readonly page: readonly PageLoad[];
+  readonly empty: readonly PageLoad[];
+}
+
+export interface PageLoad {
+  /** The end of the event `load`. */
+  readonly loaded: number;
+  /** The first frame with what the page shows. */
+  readonly shown: number;
+}

@@ -1,0 +1,81 @@
+/** How long the page of the console takes to load in Chromium, beside an empty page: in turns, each in a browser that has nothing of it yet. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Browser, chromium } from "playwright-core";
+import type { PageLoad, PageSample } from "./console-results.ts";
+
+export interface PageOptions {
+  /** Of the page. */
+  readonly url: string;
+  readonly pairs: number;
+}
+
+/** Shows what {@link PROBE} waits for, and nothing else. */
+const EMPTY_PAGE = `<!doctype html>
+<html lang="en">
+  <head><meta charset="utf-8"><title>Empty</title><link rel="icon" href="data:,"></head>
+  <body><dl class="tiles"></dl></body>
+</html>
+`;
+
+/** Takes the time of the frame that shows the tiles with the figures: what is behind the callback of a frame runs when it is done. */
+const PROBE = `
+  const observer = new MutationObserver(() => {
+    if (document.querySelector(".tiles") === null) return;
+    observer.disconnect();
+    requestAnimationFrame(() => {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => { globalThis.shownAt = performance.now(); };
+      port2.postMessage(0);
+    });
+  });
+  observer.observe(document, { childList: true, subtree: true });
+`;
+
+export async function measurePage({ url, pairs }: PageOptions): Promise<PageSample> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(EMPTY_PAGE);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = Object(server.address()) as AddressInfo;
+  const emptyUrl = `http://127.0.0.1:${port}/`;
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
+  });
+  try {
+    // The first ones start parts of the browser.
+    for (const first of [emptyUrl, url]) await load(browser, first);
+    const page: PageLoad[] = [];
+    const empty: PageLoad[] = [];
+    for (let pair = 0; pair < pairs; pair++) {
+      const both = [
+        async () => page.push(await load(browser, url)),
+        async () => empty.push(await load(browser, emptyUrl)),
+      ];
+      // Who is first changes: what gets slower or faster meanwhile is nobody's.
+      for (const take of pair % 2 === 0 ? both : both.reverse()) await take();
+    }
+    return { chromium: browser.version(), page, empty };
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+async function load(browser: Browser, url: string): Promise<PageLoad> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  try {
+    const page = await context.newPage();
+    await page.addInitScript(PROBE);
+    await page.goto(url, { waitUntil: "load" });
+    await page.waitForFunction("globalThis.shownAt !== undefined");
+    return await page.evaluate(`({
+      loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
+      shown: globalThis.shownAt,
+    })`);
+  } finally {
+    await context.close();
+  }
+}
