@@ -42,9 +42,9 @@ export class FleetWatch {
   }
 
   async view(): Promise<FleetView> {
-    const { sources, own, now, viewPatience = VIEW_PATIENCE } = this.#options;
+    const { sources, now, viewPatience = VIEW_PATIENCE } = this.#options;
     if (sources.length === 0) {
-      const { address, now: view, sha512 } = own();
+      const { address, now: view, sha512 } = this.#options.own();
       return { sources, replicas: [{ ...row(address, ""), now: replicaNow(view) ?? null, sha512 }] };
     }
     let round = this.#round;
