@@ -1,6 +1,7 @@
 import { openRegularFile, readOpenFile } from "./bounded-file.ts";
 import type { Clock, Timer } from "./clock.ts";
 import { nodeCrypto } from "./node-modules.ts";
+import { isStampSettled } from "./time-stamp.ts";
 
 /** A file whose content is not what it was. */
 export interface FileChange {
@@ -108,8 +109,7 @@ export class FileWatch {
         seen.error = undefined;
         if (read === undefined) continue;
         // A file system with coarse times gives a second write the stamp of the first.
-        const settled = this.#options.clock.wallTime() - read.modifiedAt > COARSEST_TIMESTAMP_MS;
-        seen.stamp = settled ? read.stamp : undefined;
+        seen.stamp = isStampSettled(read.modifiedAt, this.#options.clock) ? read.stamp : undefined;
         const digest = nodeCrypto().hash("sha256", read.content);
         if (digest === seen.digest) continue;
         seen.digest = digest;
@@ -174,6 +174,3 @@ class SeenFile {
   /** Why the last look failed. */
   error: string | undefined = undefined;
 }
-
-/** FAT keeps even seconds; all others are finer. */
-const COARSEST_TIMESTAMP_MS = 2000;

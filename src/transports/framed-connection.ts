@@ -33,6 +33,9 @@ export interface FramedOptions {
 const MAX_IN_FLIGHT = 256;
 /** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
 const MESSAGES_A_TURN = 128;
+/** Milliseconds after which no more are taken, and messages between two looks at the clock. */
+const SHARE = 2;
+const MESSAGES_A_LOOK = 16;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
 const LENGTH_OCTETS = 2;
@@ -190,7 +193,10 @@ export class FramedConnection implements StreamUser {
     let taken = 0;
     const pending = this.#pending;
     this.#isTaking = true;
+    const { clock } = this.#options;
+    const began = clock.turnTime();
     while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
+      if (taken > 0 && taken % MESSAGES_A_LOOK === 0 && clock.now() - began >= SHARE) break;
       const length = readU16(pending, at);
       if (pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);

@@ -207,6 +207,40 @@ test("messages that arrive together are taken in portions, in their order, and s
   }
 });
 
+test("messages that take long end the turn before their portion is full", async () => {
+  const clock = new FakeClock();
+  const turns = [0];
+  const total = 128;
+  const receiver: MessageReceiver = {
+    receive(bytes, length, port) {
+      turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+      clock.advance(0.5);
+      port.buffer(length).set(bytes.subarray(0, length));
+      port.send(length);
+    },
+  };
+  const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
+    ...OPTIONS,
+    clock,
+    budget: new ConnectionBudget(),
+  });
+  try {
+    const socket = await connected(transport);
+    const ended = once(socket.resume(), "end");
+    socket.end(Buffer.concat(Array.from({ length: total }, () => MESSAGE)));
+    while (turns.reduce((sum, count) => sum + count) < total) {
+      await turn();
+      turns.push(0);
+    }
+    await ended;
+    const most = Math.max(...turns);
+    // Once when they arrive, and once in the immediates of the same turn.
+    assert.ok(most <= 2 * 16, `${most} messages of 0.5 ms each in one turn`);
+  } finally {
+    await transport.close();
+  }
+});
+
 test("replies that come later are not kept for a client that takes none: past the bound its connection is closed", async () => {
   await withLimit(10, async (transport, receiver) => {
     receiver.answers = false;

@@ -7,7 +7,6 @@ import {
   askForPacketInfo,
   BATCH,
   CONTROL_WORDS,
-  NAME_STRIDE,
   ReceiveBatch,
   SendBatch,
   type SendFailures,
@@ -15,25 +14,13 @@ import {
 import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
 import type { LinuxSockets } from "../lib/linux/linux-sockets.ts";
-import {
-  readAddress,
-  readAddressOctets,
-  readFamily,
-  readLocalName,
-  readPort,
-  SOCKET_ADDRESS_OCTETS,
-} from "../lib/linux/socket-address.ts";
+import { readAddress, readLocalName, readPort, SOCKET_ADDRESS_OCTETS } from "../lib/linux/socket-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
-import { type AddressBuffer, addressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
-import {
-  type ListenTarget,
-  MAX_DATAGRAM_OCTETS,
-  type MessageReceiver,
-  type ReplyPort,
-  type Transport,
-} from "./transport.ts";
+import { type AddressBuffer, addressBuffer } from "./kept-endpoint.ts";
+import { type ListenTarget, MAX_DATAGRAM_OCTETS, type MessageReceiver, type Transport } from "./transport.ts";
 import type { UdpOptions } from "./udp.ts";
+import { type DatagramTransport, SlotPort } from "./udp-batched-ports.ts";
 import {
   connectToItself,
   listenFailure,
@@ -51,6 +38,8 @@ const SEND_SLOT = 4096;
 const DATAGRAMS_A_TURN = 16 * BATCH;
 /** Datagrams that come together where queries are many. */
 const BUSY_BATCH = 2;
+/** Datagrams of a batch between two looks at the clock: most take a hundredth of a turn's share, but one that has to be signed takes a tenth of a millisecond. */
+const DATAGRAMS_A_LOOK = 16;
 /** Datagrams taken from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
 
@@ -76,7 +65,7 @@ export async function listenUdpBatched(
   throw listenFailure(target, errno);
 }
 
-class BatchedUdpTransport implements Transport, Reader {
+class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   readonly name = "udp";
   readonly host: string;
   readonly port: number;
@@ -94,14 +83,15 @@ class BatchedUdpTransport implements Transport, Reader {
   readonly #isWildcard: boolean;
   readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
-  /** `received.names`, by the word. */
   readonly names: Int32Array;
-  /** One socket address, where one is needed as octets. */
   readonly scratch: AddressBuffer = addressBuffer();
-  /** Of the buffer given last. */
   bufferSize = 0;
   readonly #infos: Uint32Array[] = [];
   #large: SendBatch | undefined;
+  /** Slots of the last batch, and the first of them that was not looked at. */
+  #filled = 0;
+  #nextSlot = 0;
+  #restScheduled = false;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
@@ -199,12 +189,10 @@ class BatchedUdpTransport implements Transport, Reader {
     return this.#isKept;
   }
 
-  /** A query is answered later: in this turn still, it may be. */
   noteKept(): void {
     this.#isKept = true;
   }
 
-  /** Where a reply is to be written. */
   buffer(size: number): Uint8Array {
     this.bufferSize = size;
     if (size <= SEND_SLOT) return this.#sending.buffer();
@@ -218,7 +206,6 @@ class BatchedUdpTransport implements Transport, Reader {
     return this.#large.buffer();
   }
 
-  /** Where the datagram in a slot came in. Few places are known, so that queries which wait need no copy each. */
   infoOf(slot: number): Uint32Array {
     const words = this.received.packetInfoLength(slot) / 4;
     if (words === 0) return NO_INFO;
@@ -230,11 +217,6 @@ class BatchedUdpTransport implements Transport, Reader {
     return info;
   }
 
-  /**
-   * Sends the reply in the buffer given last.
-   * @param size as it was asked for
-   * @param info where the query arrived, from the word `infoAt` on
-   */
   send(
     size: number,
     length: number,
@@ -272,10 +254,12 @@ class BatchedUdpTransport implements Transport, Reader {
   #takeBatches(): void {
     const { loop } = this.#sockets;
     let count = BUSY_BATCH;
+    if (!this.#takeSlots(true)) return;
     for (let taken = 0; count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed; taken += count) {
       // The clock is not worth a look for less than a batch.
       if (taken >= BATCH && loop.isTurnOver) break;
-      count = this.#takeBatch(this.#fd);
+      count = this.#takeBatch(this.#fd, true);
+      if (this.#nextSlot < this.#filled) return;
     }
     this.#note(count === -Linux.EAGAIN || count === -Linux.EINTR ? 0 : Math.max(0, -count));
   }
@@ -283,21 +267,50 @@ class BatchedUdpTransport implements Transport, Reader {
   /** Takes all that has arrived at a socket that nobody will look at again. */
   #takeLast(fd: number): void {
     let count = 1;
-    for (let taken = 0; count > 0 && taken < LAST_DATAGRAMS; taken += count) count = this.#takeBatch(fd);
+    this.#takeSlots(false);
+    for (let taken = 0; count > 0 && taken < LAST_DATAGRAMS; taken += count)
+      count = this.#takeBatch(fd, false);
   }
 
-  /** @returns how many, or the error that there was */
-  #takeBatch(fd: number): number {
+  /** @returns how many there were, or the error that there was. Some are left for another turn where this one is over. */
+  #takeBatch(fd: number, endsWithTurn: boolean): number {
+    const count = this.received.receive(fd);
+    this.#nextSlot = 0;
+    this.#filled = Math.max(0, count);
+    this.#takeSlots(endsWithTurn);
+    return count;
+  }
+
+  /** @returns whether all slots have been looked at */
+  #takeSlots(endsWithTurn: boolean): boolean {
+    const first = this.#nextSlot;
+    if (first >= this.#filled) return true;
     this.#draining = true;
     try {
-      const count = this.received.receive(fd);
-      for (let slot = 0; slot < count; slot++) this.#take(slot, slot > 0);
+      do {
+        const slot = this.#nextSlot++;
+        this.#take(slot, slot > first);
+        if (endsWithTurn && slot % DATAGRAMS_A_LOOK === DATAGRAMS_A_LOOK - 1 && this.#isInterrupted()) break;
+      } while (this.#nextSlot < this.#filled);
       this.#flush();
-      return count;
     } finally {
       this.#draining = false;
     }
+    return this.#nextSlot >= this.#filled;
   }
+
+  /** Whether the rest of a batch has to wait for the next turn. The system says nothing of what has been taken from it already. */
+  #isInterrupted(): boolean {
+    if (this.#nextSlot >= this.#filled || !this.#sockets.loop.isTurnOver) return false;
+    if (!this.#restScheduled) setImmediate(this.#takeRest);
+    this.#restScheduled = true;
+    return true;
+  }
+
+  readonly #takeRest = (): void => {
+    this.#restScheduled = false;
+    if (!this.#closed) this.#takeSlots(true);
+  };
 
   #note(errno: number): void {
     if (errno === this.#lastError) return;
@@ -325,124 +338,6 @@ function isAt(words: Uint32Array, at: number, wanted: Uint32Array): boolean {
   return true;
 }
 
-/** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
-class SlotPort implements ReplyPort, Endpoint {
-  readonly #transport: BatchedUdpTransport;
-  readonly #slot: number;
-  readonly #nameAt: number;
-  /** For all who keep the address, and the way back. */
-  #kept: KeptPort | undefined;
-  #size = 0;
-
-  constructor(transport: BatchedUdpTransport, slot: number) {
-    this.#transport = transport;
-    this.#slot = slot;
-    this.#nameAt = slot * NAME_STRIDE;
-  }
-
-  get client(): Endpoint {
-    return this;
-  }
-
-  get local(): Endpoint {
-    return this.#transport.local;
-  }
-
-  get address(): string {
-    return readAddress(this.#transport.received.names, this.#nameAt);
-  }
-
-  get port(): number {
-    return readPort(this.#transport.received.names, this.#nameAt);
-  }
-
-  get family(): 4 | 6 {
-    return readFamily(this.#transport.received.names, this.#nameAt);
-  }
-
-  get octets(): Uint8Array {
-    return readAddressOctets(this.#transport.received.names, this.#nameAt);
-  }
-
-  snapshot(): Endpoint {
-    this.#kept ??= new KeptPort(this.#transport, this.#slot);
-    return this.#kept;
-  }
-
-  keep(): ReplyPort {
-    this.#transport.noteKept();
-    this.#kept ??= new KeptPort(this.#transport, this.#slot);
-    return this.#kept;
-  }
-
-  /** Another datagram has come in this slot. */
-  forget(): void {
-    this.#kept = undefined;
-  }
-
-  buffer(size: number): Uint8Array {
-    this.#size = size;
-    return this.#transport.buffer(size);
-  }
-
-  send(length: number): void {
-    const { received } = this.#transport;
-    this.#transport.send(
-      this.#size,
-      length,
-      received.names,
-      this.#nameAt,
-      received.packetInfo,
-      this.#slot * CONTROL_WORDS,
-      received.packetInfoLength(this.#slot),
-    );
-  }
-
-  drop(): void {
-    this.#size = 0;
-  }
-}
-
 const NO_INFO = new Uint32Array(0);
-const NAME_WORDS = NAME_STRIDE / 4;
 /** Ways that datagrams came in, of which there are as many as addresses of this machine, and interfaces. */
 const MAX_KNOWN_INFOS = 64;
-
-/** The way back for a reply that comes later, and the client there. */
-class KeptPort extends KeptEndpoint implements ReplyPort {
-  readonly #transport: BatchedUdpTransport;
-  readonly #info: Uint32Array;
-
-  constructor(transport: BatchedUdpTransport, slot: number) {
-    super(transport.names, slot * NAME_WORDS);
-    this.#transport = transport;
-    this.#info = transport.infoOf(slot);
-  }
-
-  get client(): Endpoint {
-    return this;
-  }
-
-  get local(): Endpoint {
-    return this.#transport.local;
-  }
-
-  keep(): ReplyPort {
-    return this;
-  }
-
-  buffer(size: number): Uint8Array {
-    return this.#transport.buffer(size);
-  }
-
-  send(length: number): void {
-    const { scratch } = this.#transport;
-    const info = this.#info;
-    this.writeTo(scratch.words);
-    this.#transport.send(this.#transport.bufferSize, length, scratch.octets, 0, info, 0, info.byteLength);
-  }
-
-  drop(): void {
-    // The buffer is the transport's.
-  }
-}

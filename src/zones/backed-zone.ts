@@ -74,7 +74,7 @@ export class BackedZone {
     if (freshness.fault !== "") this.freshness.fail(freshness.fault);
   }
 
-  /** Puts a zone into force. @param confirmedAt wall time in milliseconds, now unless given */
+  /** Puts a zone into force. @param confirmedAt milliseconds of the clock's `now`, which it is unless given */
   async take(zone: Zone, confirmedAt?: number): Promise<void> {
     await this.#options.service.replace(this.served, zone);
     this.freshness.confirm(confirmedAt);

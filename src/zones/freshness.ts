@@ -6,7 +6,7 @@ export class Freshness {
   /** Where the records are from, for people: `the file db.example.org`. */
   readonly source: string;
   readonly #clock: Clock;
-  /** Wall time in milliseconds; `undefined` before the first time. */
+  /** By {@link Clock.now}, which nobody sets; `undefined` before the first time. */
   #confirmedAt: number | undefined;
   #fault = "";
 
@@ -20,6 +20,7 @@ export class Freshness {
     return this.#fault;
   }
 
+  /** Milliseconds of {@link Clock.now}. */
   get confirmedAt(): number | undefined {
     return this.#confirmedAt;
   }
@@ -27,15 +28,15 @@ export class Freshness {
   /** Milliseconds since the source was heard of. */
   get age(): number | undefined {
     if (this.#confirmedAt === undefined) return undefined;
-    return Math.max(0, this.#clock.wallTime() - this.#confirmedAt);
+    return Math.max(0, this.#clock.now() - this.#confirmedAt);
   }
 
   /**
    * The zone is as the source has it.
-   * @param at wall time in milliseconds, now unless given
+   * @param at milliseconds of {@link Clock.now}, which it is unless given
    * @returns what was wrong before
    */
-  confirm(at: number = this.#clock.wallTime()): string {
+  confirm(at: number = this.#clock.now()): string {
     const fault = this.#fault;
     this.#confirmedAt = at;
     this.#fault = "";

@@ -108,10 +108,11 @@ export class SecondaryZone {
   /** What the same zone of the configuration before has: nothing is transferred anew. */
   async inherit(former: SecondaryZone): Promise<void> {
     const { zone } = former.served;
-    if (zone === undefined) return;
+    const { confirmedAt } = former.#freshness;
+    if (zone === undefined || confirmedAt === undefined) return;
     await this.#replace(zone);
     this.#mustKeep = former.store === undefined || former.#mustKeep;
-    this.#confirmed(zone, former.#freshness.confirmedAt ?? 0);
+    this.#confirmed(zone, confirmedAt);
   }
 
   /** Resolves when there is something to serve, or after some seconds. */
@@ -143,7 +144,9 @@ export class SecondaryZone {
       if (kept === undefined) return;
       await this.#replace(kept.zone);
       this.#mustKeep = false;
-      this.#confirmed(kept.zone, kept.confirmedAt);
+      // From here on, nobody who sets the machine's clock makes the zone older or younger.
+      const { clock } = site;
+      this.#confirmed(kept.zone, clock.now() - Math.max(0, clock.wallTime() - kept.confirmedAt));
     } catch (error) {
       site.log.warning(`Kept copy of ${this.served.spelled} cannot be read: ${messageOf(error)}`);
     }
@@ -212,7 +215,7 @@ export class SecondaryZone {
     const { zone } = this.served;
     if (zone === undefined) return;
     // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
-    this.#confirmed(zone, site.clock.wallTime());
+    this.#confirmed(zone, site.clock.now());
     if (result.way !== "same") {
       site.log.info(`Transferred: ${spelled} from ${primary.text}`);
       this.#mustKeep = true;
@@ -270,11 +273,11 @@ export class SecondaryZone {
     took?.();
   }
 
-  /** @param confirmedAt wall time in milliseconds at which a primary said that the zone is up to date */
+  /** @param confirmedAt when a primary said that the zone is up to date, in milliseconds of the clock's `now` */
   #confirmed(zone: Zone, confirmedAt: number): void {
     this.#freshness.confirm(confirmedAt);
     this.#loaded.resolve();
-    const age = Math.max(0, this.#options.site.clock.wallTime() - confirmedAt);
+    const age = this.#options.site.clock.now() - confirmedAt;
     const left = zone.soaNumber(3) * 1_000 - age;
     this.served.isExpired = left <= 0;
     this.#expiry?.cancel();

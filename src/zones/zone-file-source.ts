@@ -5,6 +5,7 @@ import type { Name } from "../dns/name.ts";
 import type { ZoneTextFiles } from "../dns/zone-text/read.ts";
 import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
+import { isStampSettled, stampOf } from "../lib/time-stamp.ts";
 import { TurnShare } from "../lib/turn-share.ts";
 import { readFileDifference } from "./file-difference.ts";
 import type { Zone } from "./zone.ts";
@@ -13,8 +14,6 @@ import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
 /** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
 const MAX_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
-/** FAT keeps even seconds; all other file systems are finer. Milliseconds. */
-const COARSEST_TIMESTAMP = 2_000;
 /** Milliseconds of a turn. */
 const SHARE = 1;
 
@@ -99,7 +98,7 @@ export class ZoneFileSource {
         const { file: handle, status } = await openRegularFile(path, MAX_FILE_OCTETS);
         stamps.set(path, stampOf(status));
         // A second write in the same tick of the file system's clock would leave the stamp as it is.
-        if (this.#clock.wallTime() - Number(status.mtimeMs) < COARSEST_TIMESTAMP) isSettled = false;
+        if (!isStampSettled(Number(status.mtimeMs), this.#clock)) isSettled = false;
         return {
           file: path,
           text: {
@@ -119,8 +118,4 @@ export class ZoneFileSource {
       if (isSettled) this.#stamps = stamps;
     }
   }
-}
-
-function stampOf(status: { readonly [K in "dev" | "ino" | "size" | "mtimeNs" | "ctimeNs"]: bigint }): string {
-  return [status.dev, status.ino, status.size, status.mtimeNs, status.ctimeNs].join(":");
 }

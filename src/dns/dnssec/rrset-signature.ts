@@ -76,15 +76,17 @@ function signatureData(
 }
 
 /**
- * Makes a signature on a thread of libuv's pool.
+ * Has a signature made on a thread of libuv's pool.
  * @param records what {@link canonicalRrset} made of the RRset
+ * @param done called in a later turn of the event loop, with the signature where there is no error
  */
-export async function signRrset(
+export function beginSignature(
   rrset: readonly ResourceRecord[],
   records: Uint8Array,
   key: KeyPair,
   facts: SignatureFacts,
-): Promise<Uint8Array> {
+  done: (error: Error | null, signature: Uint8Array) => void,
+): void {
   const [first] = rrset;
   if (first === undefined) throw new RangeError("no records");
   const head = canonicalData(
@@ -93,17 +95,23 @@ export async function signRrset(
   const octets = new Uint8Array(head.length + records.length);
   octets.set(head);
   octets.set(records, head.length);
+  const { hash } = key.algorithm;
+  nodeCrypto().sign(hash, octets, { key: key.privateKey, dsaEncoding: "ieee-p1363" }, done);
+}
+
+/** As {@link beginSignature}, for who waits with a promise. */
+export function signRrset(
+  rrset: readonly ResourceRecord[],
+  records: Uint8Array,
+  key: KeyPair,
+  facts: SignatureFacts,
+): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  nodeCrypto().sign(
-    key.algorithm.hash,
-    octets,
-    { key: key.privateKey, dsaEncoding: "ieee-p1363" },
-    (error, signature) => {
-      if (error === null) resolve(signature);
-      else reject(error);
-    },
-  );
-  return await promise;
+  beginSignature(rrset, records, key, facts, (error, signature) => {
+    if (error === null) resolve(signature);
+    else reject(error);
+  });
+  return promise;
 }
 
 /** Groups records of one section into RRsets, in the order of their first records. */

@@ -15,6 +15,7 @@
 import { sep } from "node:path";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
+import { isStampSettled } from "../../lib/time-stamp.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import type { ServiceEntryTable } from "../store/service-entry-table.ts";
 import type { ClusterStore } from "../store/store.ts";
@@ -68,9 +69,6 @@ export async function checkManifestPaths(
 
 export const DEFAULT_POLL_INTERVAL_MS = 2000;
 export const MAX_FILE_SIZE = 64 * 1024 * 1024;
-
-/** Some file systems keep times to two seconds: a file changed so recently is read again at the next look. */
-const COARSEST_TIMESTAMP_MS = 2000;
 
 export class ManifestSource {
   readonly #options: ManifestSourceOptions;
@@ -181,8 +179,8 @@ export class ManifestSource {
       // Without a stamp, so that the next look tries again.
       return file.unreadable(undefined, describeFileError(error));
     }
-    const settled = this.#options.clock.wallTime() - state.modifiedAt > COARSEST_TIMESTAMP_MS;
-    const stamp = settled ? state.stamp : undefined;
+    // One changed so recently is read again at the next look.
+    const stamp = isStampSettled(state.modifiedAt, this.#options.clock) ? state.stamp : undefined;
     const digest = nodeCrypto().hash("sha256", octets);
     if (digest === file.digest) {
       file.stamp = stamp;

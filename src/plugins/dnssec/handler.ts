@@ -14,6 +14,7 @@ import {
   rrsetsOf,
   SOA,
 } from "../../dns/index.ts";
+import { PacedSteps, type Step } from "../../lib/paced-steps.ts";
 import {
   type Handler,
   type Outcome,
@@ -29,7 +30,7 @@ import type { DnssecConfig } from "./config.ts";
 import { blackLie, compactDenial, NXNAME, unsignedDelegation } from "./denial.ts";
 import { DnssecMetrics } from "./metrics.ts";
 import { SignatureStore } from "./signature-store.ts";
-import { Signer } from "./signer.ts";
+import { LateSignature, type SignatureWaiter, Signer } from "./signer.ts";
 
 /** The keys of one zone: who signs DNSKEY, and who signs everything else. */
 interface ZoneKeys {
@@ -45,8 +46,16 @@ const NO_SUCH_TYPE: Edns = Object.freeze({
   options: [extendedError(ExtendedErrorCode.INVALID_QUERY_TYPE, "NXNAME is not a record type")],
 });
 
-/** A record, or the promise of a signature. */
-type Piece = ResourceRecord | Promise<ResourceRecord>;
+/** Milliseconds of a turn of the event loop in which answers go on whose signatures have come. */
+const SHARE = 1;
+
+type Piece = ResourceRecord | LateSignature;
+
+interface Sections {
+  readonly answer: readonly Piece[];
+  readonly authority: readonly Piece[];
+  readonly additional: readonly Piece[];
+}
 
 export class OnlineSigning implements PluginInstance {
   readonly #config: DnssecConfig;
@@ -54,6 +63,8 @@ export class OnlineSigning implements PluginInstance {
   readonly #load: ModuleLoader | undefined;
   readonly #keys = new Map<Name, ZoneKeys>();
   readonly #metrics: DnssecMetrics;
+  /** One signature may be what thousands of answers wait for. */
+  readonly answers: PacedSteps;
   #signer: Signer | undefined;
 
   /** @param load for the package of AWS */
@@ -62,6 +73,7 @@ export class OnlineSigning implements PluginInstance {
     this.#site = site;
     this.#load = load;
     this.#metrics = new DnssecMetrics(site.metrics);
+    this.answers = site.shared("dnssec answers", () => new PacedSteps(site.clock, SHARE));
   }
 
   async examine(): Promise<void> {
@@ -200,12 +212,16 @@ export class OnlineSigning implements PluginInstance {
   }
 }
 
-/** The signatures of one reply. */
-class SigningWork {
+/** The signatures of one reply, and the reply once all are there. */
+class SigningWork implements SignatureWaiter, Step {
+  following: Step | undefined;
   readonly #query: Query;
   readonly #signer: Signer;
   readonly #plugin: OnlineSigning;
-  #waits = false;
+  #missing = 0;
+  #fault: Error | undefined;
+  /** What waits for signatures, and who waits for it. */
+  #unfinished: { reply: Reply; sections: Sections; resolve(outcome: Outcome): void } | undefined;
 
   constructor(query: Query, signer: Signer, plugin: OnlineSigning) {
     this.#query = query;
@@ -227,63 +243,59 @@ class SigningWork {
       const zone = this.#plugin.zoneFor(first.name);
       if (zone === undefined || isSigned(section, first)) continue;
       for (const key of this.#plugin.keysFor(zone, first.type)) {
-        const piece = this.#signer.sign(rrset, zone, key, counters);
-        if (piece instanceof Promise) {
-          this.#waits = true;
-          // It is waited for below, with all others: none may reject before.
-          piece.catch(() => undefined);
+        if (this.#fault !== undefined) return pieces;
+        try {
+          const piece = this.#signer.sign(rrset, zone, key, counters, this);
+          if (piece instanceof LateSignature) this.#missing++;
+          pieces.push(piece);
+        } catch (error) {
+          this.#fault = error instanceof Error ? error : new Error(String(error));
         }
-        pieces.push(piece);
       }
     }
     return pieces;
   }
 
-  finish(
-    reply: Reply,
-    sections: {
-      readonly answer: readonly Piece[];
-      readonly authority: readonly Piece[];
-      readonly additional: readonly Piece[];
-    },
-  ): Outcome | Promise<Outcome> {
-    if (this.#waits) return this.#finishLater(reply, sections);
+  finish(reply: Reply, sections: Sections): Outcome | Promise<Outcome> {
+    if (this.#missing === 0 || this.#fault !== undefined) return this.#outcome(reply, sections);
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    this.#unfinished = { reply, sections, resolve };
+    return promise;
+  }
+
+  settled(fault: Error | undefined): void {
+    this.#fault ??= fault;
+    this.#missing--;
+    if (this.#missing === 0 && this.#unfinished !== undefined) this.#plugin.answers.add(this);
+  }
+
+  run(): void {
+    if (this.#unfinished === undefined) return;
+    const { reply, sections, resolve } = this.#unfinished;
+    try {
+      resolve(this.#outcome(reply, sections));
+    } catch (error) {
+      resolve(this.#failure(error));
+    }
+  }
+
+  #outcome(reply: Reply, { answer, authority, additional }: Sections): Outcome {
+    if (this.#fault !== undefined) return this.#failure(this.#fault);
     reply.replaceRecords({
-      answer: sections.answer.filter(isRecord),
-      authority: sections.authority.filter(isRecord),
-      additional: sections.additional.filter(isRecord),
+      answer: answer.map(recordOf),
+      authority: authority.map(recordOf),
+      additional: additional.map(recordOf),
     });
     return reply;
   }
 
-  async #finishLater(
-    reply: Reply,
-    sections: {
-      readonly answer: readonly Piece[];
-      readonly authority: readonly Piece[];
-      readonly additional: readonly Piece[];
-    },
-  ): Promise<Outcome> {
-    try {
-      const [answer, authority, additional] = await Promise.all([
-        settled(sections.answer),
-        settled(sections.authority),
-        settled(sections.additional),
-      ]);
-      reply.replaceRecords({ answer, authority, additional });
-      return reply;
-    } catch (error) {
-      return this.#query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
-    }
+  #failure(error: unknown): Outcome {
+    return this.#query.fail(Rcode.SERVFAIL, error instanceof Error ? error : new Error(String(error)));
   }
 }
 
-function settled(pieces: readonly Piece[]): Promise<ResourceRecord[]> {
-  return Promise.all(pieces.map(async (piece) => piece));
-}
-
-function isRecord(piece: Piece): piece is ResourceRecord {
-  return !(piece instanceof Promise);
+function recordOf(piece: Piece): ResourceRecord {
+  return piece instanceof LateSignature ? piece.record : piece;
 }
 
 /** Something behind this plugin has signed the set already: a lookup of the server's own, or a file. */

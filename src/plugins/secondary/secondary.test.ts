@@ -1,126 +1,16 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  DEFAULT_TSIG_ALGORITHM,
-  decodeMessage,
-  encodeMessage,
-  Flag,
-  Name,
-  Rcode,
-  type ResourceRecord,
-  SOA,
-  TsigError,
-  TsigKeyRing,
-} from "../../dns/index.ts";
+import { DEFAULT_TSIG_ALGORITHM, Name, Rcode, TsigError, TsigKeyRing } from "../../dns/index.ts";
 import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
 import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { type TransferInOptions, transferIn } from "../../zones/transfer-in.ts";
 import type { Zone } from "../../zones/zone.ts";
+import { addressOf, apex, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";
 import secondary from "./index.ts";
-
-const apex = Name.parse("example.org.");
-
-function soa(
-  serial: number,
-  times: { readonly refresh?: number; readonly retry?: number; readonly expire?: number } = {},
-): ResourceRecord {
-  const { refresh = 100, retry = 50, expire = 1_000 } = times;
-  return SOA.create(apex, 60, { primary: apex, mailbox: apex, serial, refresh, retry, expire, minimum: 5 });
-}
-
-/** A primary that answers with these messages, one list of records each. */
-class Primary implements AsyncDisposable {
-  readonly asked: string[] = [];
-  messages: (type: number, known: number | undefined) => readonly (readonly ResourceRecord[] | number)[] =
-    () => [];
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(server: Server) {
-    this.#server = server;
-    server.on("connection", (socket) => {
-      this.#sockets.add(socket);
-      socket.on("error", () => undefined);
-      socket.once("data", (data) => this.#answer(socket, data));
-    });
-  }
-
-  static async start(): Promise<Primary> {
-    const server = createServer();
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return new Primary(server);
-  }
-
-  get port(): number {
-    const address = this.#server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
-  }
-
-  /** A zone with these lines, and nothing to say about what changed. */
-  serve(first: ResourceRecord, ...lines: readonly string[]): void {
-    this.messages = () => [[first, ...records("example.org. 60 IN NS a.", ...lines), first]];
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-    await once(this.#server, "close");
-  }
-
-  #answer(socket: Socket, data: Buffer): void {
-    const query = decodeMessage(data.subarray(2));
-    const [known] = query.authority;
-    const serial = known !== undefined && SOA.is(known) ? known.data.serial : undefined;
-    const type = query.questions[0]?.type ?? 0;
-    this.asked.push(`${type === 252 ? "AXFR" : "IXFR"} ${serial ?? ""}`.trim());
-    for (const answer of this.messages(type, serial)) {
-      const [rcode, list] = typeof answer === "number" ? [answer, []] : [0, answer];
-      const octets = encodeMessage({
-        ...query,
-        flags: query.flags | Flag.QR,
-        rcode,
-        answer: list,
-        authority: [],
-        additional: [],
-      });
-      const length = Buffer.alloc(2);
-      length.writeUInt16BE(octets.length);
-      socket.write(Buffer.concat([length, octets]));
-    }
-    socket.end();
-  }
-}
-
-function serve(primary: Primary, options = "") {
-  return PluginTest.of(
-    secondary,
-    `secondary example.org {\n transfer from 127.0.0.1:${primary.port}\n${options}\n}`,
-  );
-}
-
-type Running = ReturnType<typeof serve>;
-
-async function addressOf(running: Running, name = "www.example.org."): Promise<string[] | number> {
-  const outcome = await running.outcome({ name });
-  if (outcome.kind === "reply")
-    return outcome.answer.map((record) => String((record.data as { address?: string }).address));
-  return outcome.kind === "failed" ? outcome.rcode : -1;
-}
-
-async function loaded(running: Running, times = 1): Promise<void> {
-  await until(() => running.log.lines.filter((line) => line.includes("Transferred: ")).length >= times);
-}
-
-function notify(running: Running, client = "127.0.0.1") {
-  return running.outcome({ name: "example.org.", type: "SOA", opcode: 4, client });
-}
 
 test("a zone is transferred, refreshed after its time and after NOTIFY, and changes alone are taken", async () => {
   await using primary = await Primary.start();

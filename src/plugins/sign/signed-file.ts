@@ -1,6 +1,7 @@
 /** The file of a signed zone: what its signatures say, and how it is replaced. */
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { stampOf } from "../../lib/time-stamp.ts";
 import { readSignatureTime } from "./signature-time.ts";
 
 const DAY = 86_400;
@@ -13,33 +14,49 @@ const HEAD = 64 * 1024;
 /** Text is written in pieces of this size. */
 const CHUNK = 64 * 1024;
 
-/**
- * Why a zone has to be signed.
- * @param now seconds since the epoch
- * @returns `undefined` where the signatures are good for a while
- */
-export async function reasonToSign(
-  source: string,
-  target: string,
-  tags: readonly number[],
-  now: number,
-): Promise<string | undefined> {
+/** The files of a zone, and whether it has to be signed. */
+export interface SigningState {
+  /** What the source looks like. */
+  readonly stamp: string;
+  /** Of the zone as it is signed. */
+  readonly serial: number | undefined;
+  /** Why it has to be signed; `undefined` where the signatures are good for a while. */
+  readonly why: string | undefined;
+}
+
+export interface SigningQuestion {
+  readonly source: string;
+  readonly target: string;
+  /** Of the keys. */
+  readonly tags: readonly number[];
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** What the source looked like when it was signed last, or was found to be older than the target. */
+  readonly stamp: string | undefined;
+}
+
+/** Looks at the files of a zone. @throws the error of the file system for the source */
+export async function signingState(question: SigningQuestion): Promise<SigningState> {
+  const { source, target } = question;
+  const from = await stat(source, { bigint: true });
+  const stamp = stampOf(from);
   let head: string;
+  let signedAt: bigint;
   try {
-    const [from, to] = await Promise.all([stat(source), stat(target)]);
-    if (from.mtimeMs > to.mtimeMs) return `${source} has changed since`;
+    signedAt = (await stat(target, { bigint: true })).mtimeNs;
     head = await readHead(target);
   } catch (error) {
-    if (
-      error instanceof Error &&
-      "code" in error &&
-      error.code === "ENOENT" &&
-      "path" in error &&
-      error.path === target
-    )
-      return `open ${target}: no such file or directory`;
-    throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
+    return { stamp, serial: undefined, why: `open ${target}: no such file or directory` };
   }
+  // Of what was seen before, the stamp tells whether it changed: which file is newer depends on who set the clock in between.
+  const isChanged = question.stamp === undefined ? from.mtimeNs > signedAt : stamp !== question.stamp;
+  const why = isChanged ? `${source} has changed since` : reasonInHead(head, question);
+  const serial = /\sSOA\s+\S+\s+\S+\s+(\d{1,10})\s/.exec(head)?.[1];
+  return { stamp, serial: serial === undefined ? undefined : Number(serial), why };
+}
+
+function reasonInHead(head: string, { tags, now }: SigningQuestion): string | undefined {
   const signature = /\sRRSIG\s+SOA\s+\d+\s+\d+\s+\d+\s+(\d{14})\s+(\d{14})\s+(\d+)\s/.exec(head);
   const expiration = readSignatureTime(signature?.[1] ?? "");
   const inception = readSignatureTime(signature?.[2] ?? "");

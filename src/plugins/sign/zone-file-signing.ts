@@ -8,11 +8,12 @@ import {
   type Site,
   type Timer,
 } from "../../plugin/index.ts";
+import { isAsNew } from "../../plugin/transfer.ts";
 import { ZoneFileSource } from "../../zones/zone-file-source.ts";
 import { readKeyFiles } from "../../zones/zone-keys.ts";
 import { signedZoneLines } from "../../zones/zone-signing.ts";
 import type { SignConfig } from "./config.ts";
-import { reasonToSign, replaceFile } from "./signed-file.ts";
+import { replaceFile, signingState } from "./signed-file.ts";
 
 /** Seconds. Signatures begin so long ago, and hold for so long; each process takes other times (CoreDNS facts 2.58). */
 const HOUR = 3600;
@@ -45,6 +46,8 @@ export class ZoneFileSigning implements PluginInstance {
   #isStopped = false;
   #working: Promise<void> = Promise.resolve();
   readonly #complaints = new Map<SignedZone, string>();
+  /** What the source of a zone looked like when it was last known to be signed. */
+  readonly #stamps = new Map<SignedZone, string>();
 
   constructor(lines: readonly SignConfig[], site: Site) {
     this.#lines = lines;
@@ -119,30 +122,33 @@ export class ZoneFileSigning implements PluginInstance {
     try {
       const now = Math.floor(clock.wallTime() / 1000);
       const tags = keys.map(({ tag }) => tag);
-      const why = await reasonToSign(source, target, tags, now);
+      const known = this.#stamps.get(zone);
+      const { why, stamp, serial: former } = await signingState({ source, target, tags, now, stamp: known });
       if (why === undefined) {
         if (isFirst) log.info(`Skipping signing zone "${apex}" in "${target}": signatures are valid`);
       } else {
         log.info(`Signing "${apex}" because ${why}`);
         const begun = clock.now();
-        await this.#sign(zone, now);
+        const serial = nextSerial(former, now);
+        await this.#sign(zone, now, serial);
         const next = new Date(clock.wallTime() + INTERVAL).toISOString();
         log.info(
-          `Successfully signed zone "${apex}" in "${target}" with key tags "${tags.join(",")}" and ${now} SOA serial, elapsed ${formatGoDuration(clock.now() - begun)}, next: ${next}`,
+          `Successfully signed zone "${apex}" in "${target}" with key tags "${tags.join(",")}" and ${serial} SOA serial, elapsed ${formatGoDuration(clock.now() - begun)}, next: ${next}`,
         );
       }
+      this.#stamps.set(zone, stamp);
       this.#complaints.delete(zone);
     } catch (error) {
       if (!this.#isStopped) this.#complain(zone, error instanceof Error ? error.message : String(error));
     }
   }
 
-  async #sign({ apex, source, target, keys, nsec3 }: SignedZone, now: number): Promise<void> {
+  async #sign({ apex, source, target, keys, nsec3 }: SignedZone, now: number, serial: number): Promise<void> {
     const read = await new ZoneFileSource(source, apex, this.#site.clock).read();
     if (read === undefined) return;
     const lines = signedZoneLines(read.zone, {
       keys,
-      serial: now,
+      serial,
       inception: now - this.#before,
       expiration: now + this.#after,
       nsec3,
@@ -168,4 +174,9 @@ export class ZoneFileSigning implements PluginInstance {
     this.#complaints.set(zone, reason);
     this.#site.log.warning(`Error signing "${zone.apex}" from "${zone.source}": ${reason}`);
   }
+}
+
+/** The time, unless a serial that secondaries may have seen is as new: somebody set the clock back, or it is the same second. */
+function nextSerial(former: number | undefined, now: number): number {
+  return former !== undefined && isAsNew(former, now) ? (former + 1) >>> 0 : now;
 }

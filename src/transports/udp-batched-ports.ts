@@ -1,0 +1,157 @@
+/** Ways back for replies to datagrams that came by the batch. */
+import { CONTROL_WORDS, NAME_STRIDE, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
+import { readAddress, readAddressOctets, readFamily, readPort } from "../lib/linux/socket-address.ts";
+import type { Endpoint } from "../plugin/endpoint.ts";
+import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
+import type { ReplyPort } from "./transport.ts";
+
+/** The socket that the datagrams came to, as their ways back see it. */
+export interface DatagramTransport {
+  readonly local: Endpoint;
+  readonly received: ReceiveBatch;
+  /** `received.names`, by the word. */
+  readonly names: Int32Array;
+  /** One socket address, where one is needed as octets. */
+  readonly scratch: AddressBuffer;
+  /** Of the buffer given last. */
+  readonly bufferSize: number;
+  /** A query is answered later: in this turn still, it may be. */
+  noteKept(): void;
+  /** Where a reply is to be written. */
+  buffer(size: number): Uint8Array;
+  /** Where the datagram in a slot came in. Few places are known, so that queries which wait need no copy each. */
+  infoOf(slot: number): Uint32Array;
+  /**
+   * Sends the reply in the buffer given last.
+   * @param size as it was asked for
+   * @param info where the query arrived, from the word `infoAt` on
+   */
+  send(
+    size: number,
+    length: number,
+    names: Uint8Array,
+    nameAt: number,
+    info: Uint32Array,
+    infoAt: number,
+    infoLength: number,
+  ): void;
+}
+
+const NAME_WORDS = NAME_STRIDE / 4;
+
+/** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
+export class SlotPort implements ReplyPort, Endpoint {
+  readonly #transport: DatagramTransport;
+  readonly #slot: number;
+  readonly #nameAt: number;
+  /** For all who keep the address, and the way back. */
+  #kept: KeptPort | undefined;
+  #size = 0;
+
+  constructor(transport: DatagramTransport, slot: number) {
+    this.#transport = transport;
+    this.#slot = slot;
+    this.#nameAt = slot * NAME_STRIDE;
+  }
+
+  get client(): Endpoint {
+    return this;
+  }
+
+  get local(): Endpoint {
+    return this.#transport.local;
+  }
+
+  get address(): string {
+    return readAddress(this.#transport.received.names, this.#nameAt);
+  }
+
+  get port(): number {
+    return readPort(this.#transport.received.names, this.#nameAt);
+  }
+
+  get family(): 4 | 6 {
+    return readFamily(this.#transport.received.names, this.#nameAt);
+  }
+
+  get octets(): Uint8Array {
+    return readAddressOctets(this.#transport.received.names, this.#nameAt);
+  }
+
+  snapshot(): Endpoint {
+    this.#kept ??= new KeptPort(this.#transport, this.#slot);
+    return this.#kept;
+  }
+
+  keep(): ReplyPort {
+    this.#transport.noteKept();
+    this.#kept ??= new KeptPort(this.#transport, this.#slot);
+    return this.#kept;
+  }
+
+  /** Another datagram has come in this slot. */
+  forget(): void {
+    this.#kept = undefined;
+  }
+
+  buffer(size: number): Uint8Array {
+    this.#size = size;
+    return this.#transport.buffer(size);
+  }
+
+  send(length: number): void {
+    const { received } = this.#transport;
+    this.#transport.send(
+      this.#size,
+      length,
+      received.names,
+      this.#nameAt,
+      received.packetInfo,
+      this.#slot * CONTROL_WORDS,
+      received.packetInfoLength(this.#slot),
+    );
+  }
+
+  drop(): void {
+    this.#size = 0;
+  }
+}
+
+/** The way back for a reply that comes later, and the client there. */
+class KeptPort extends KeptEndpoint implements ReplyPort {
+  readonly #transport: DatagramTransport;
+  readonly #info: Uint32Array;
+
+  constructor(transport: DatagramTransport, slot: number) {
+    super(transport.names, slot * NAME_WORDS);
+    this.#transport = transport;
+    this.#info = transport.infoOf(slot);
+  }
+
+  get client(): Endpoint {
+    return this;
+  }
+
+  get local(): Endpoint {
+    return this.#transport.local;
+  }
+
+  keep(): ReplyPort {
+    return this;
+  }
+
+  buffer(size: number): Uint8Array {
+    return this.#transport.buffer(size);
+  }
+
+  send(length: number): void {
+    const { scratch } = this.#transport;
+    const info = this.#info;
+    this.writeTo(scratch.words);
+    this.#transport.send(this.#transport.bufferSize, length, scratch.octets, 0, info, 0, info.byteLength);
+  }
+
+  drop(): void {
+    // The buffer is the transport's.
+  }
+}
