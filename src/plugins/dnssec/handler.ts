@@ -221,7 +221,9 @@ class SigningWork implements SignatureWaiter, Step {
   #missing = 0;
   #fault: Error | undefined;
   /** What waits for signatures, and who waits for it. */
-  #unfinished: { reply: Reply; sections: Sections; resolve(outcome: Outcome): void } | undefined;
+  #unfinished:
+    | { readonly reply: Reply; readonly sections: Sections; readonly resolve: (outcome: Outcome) => void }
+    | undefined;
 
   constructor(query: Query, signer: Signer, plugin: OnlineSigning) {
     this.#query = query;

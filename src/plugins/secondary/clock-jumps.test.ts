@@ -60,7 +60,7 @@ for (const [what, jump] of JUMPS) {
     clock.setWallTime(clock.wallTime() + jump);
     const second = serve(primary, "", { clock });
     for (const instance of second.instances)
-      instance.inherit?.(first.instances.map((former) => ({ name: "secondary", instance: former })));
+      await instance.inherit?.(first.instances.map((former) => ({ name: "secondary", instance: former })));
     await second.start();
     await first.stop();
     assert.deepEqual(await addressOf(second), ["192.0.2.1"]);
