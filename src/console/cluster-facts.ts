@@ -69,7 +69,7 @@ function namespacesOf(view: ClusterView): { name: string; services: number }[] {
   const names: { name: string; services: number }[] = [];
   for (const { name } of view.store.objects("namespaces")) {
     if (!view.hasNamespace(name)) continue;
-    names.push({ name, services: view.store.services.namespace(name)?.services.size ?? 0 });
+    names.push({ name, services: view.store.services.namespace(name)?.size ?? 0 });
   }
   return names.sort((one, other) => (one.name < other.name ? -1 : 1));
 }

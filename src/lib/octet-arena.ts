@@ -3,6 +3,8 @@
  * collector. Blocks that are given back are used again for blocks of their size, so what is stored may change for ever.
  */
 
+import { type Chunks, ColumnMemory } from "./slab/column-memory.ts";
+
 /** Where a block begins. Never negative. */
 export type BlockAddress = number;
 
@@ -15,15 +17,20 @@ const GRAIN = 16;
 export const MAX_RUN_OCTETS = 1 << 16;
 
 export class OctetArena {
-  readonly #chunks: Buffer[] = [];
+  readonly #chunks: Chunks;
   /** By size class: addresses of blocks that were given back. */
   readonly #free: BlockAddress[][] = [];
   #end = 0;
   #used = 0;
 
+  /** @param memory where it lies */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#chunks = memory.chunks(CHUNK_OCTETS);
+  }
+
   /** Octets of all buffers. */
   get reservedOctets(): number {
-    return this.#chunks.length * CHUNK_OCTETS;
+    return this.#chunks.list.length * CHUNK_OCTETS;
   }
 
   /** Octets of all blocks in use, rounded as they are stored. */
@@ -77,7 +84,7 @@ export class OctetArena {
   }
 
   #chunk(address: BlockAddress): Buffer {
-    const chunk = this.#chunks[Math.floor(address / CHUNK_OCTETS)];
+    const chunk = this.#chunks.list[Math.floor(address / CHUNK_OCTETS)];
     if (chunk === undefined) throw new RangeError(`no block at ${address}`);
     return chunk;
   }
@@ -86,7 +93,7 @@ export class OctetArena {
     // A block does not cross the end of a chunk; what is left there is lost.
     if ((this.#end & OFFSET_MASK) + size > CHUNK_OCTETS || this.#end >= this.reservedOctets) {
       this.#end = this.reservedOctets;
-      this.#chunks.push(Buffer.alloc(CHUNK_OCTETS));
+      this.#chunks.add();
     }
     const address = this.#end;
     this.#end += size;

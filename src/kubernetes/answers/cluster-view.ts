@@ -61,12 +61,13 @@ export class ClusterView {
   /** Whether a namespace exists and is shown: any other is like one that does not exist. */
   hasNamespace(name: string): boolean {
     if (!this.selects(name)) return false;
-    return this.store.services.namespace(name)?.exists ?? false;
+    return this.store.services.hasNamespace(name);
   }
 
   /** Whether the namespace of a service exists and is shown. */
   shows(entry: ServiceEntry): boolean {
-    return entry.namespace.exists && this.selects(entry.namespace.name);
+    if (!entry.isInNamespace) return false;
+    return this.#namespaces === undefined || this.selects(entry.namespaceName);
   }
 
   /** Whether a service with cluster addresses is to be taken for missing. */

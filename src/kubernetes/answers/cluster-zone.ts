@@ -1,6 +1,6 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
 import { Name, NameError } from "../../dns/name.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService } from "../store/service-entry.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
 
@@ -28,7 +28,7 @@ export class ClusterZone {
   }
 
   /** `<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. */
-  serviceName(entry: ServiceEntry): Name | undefined {
+  serviceName(entry: NamedService): Name | undefined {
     return joinLabels([entry.name, entry.namespace.name], this.#services);
   }
 
@@ -36,7 +36,7 @@ export class ClusterZone {
    * `<label>.<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. The label of an endpoint in
    * another cluster is two: `db-0.east`.
    */
-  endpointName(label: string, entry: ServiceEntry): Name | undefined {
+  endpointName(label: string, entry: NamedService): Name | undefined {
     return joinLabels([...label.split("."), entry.name, entry.namespace.name], this.#services);
   }
 }

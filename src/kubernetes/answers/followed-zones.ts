@@ -90,7 +90,7 @@ export class FollowedZones implements TransferSource {
     if (!history.isFollowing) return;
     const { services } = this.#view.store;
     for (const namespace of namespaces) {
-      for (const { key } of services.namespace(namespace)?.services.values() ?? []) yield key;
+      for (const { key } of services.namespace(namespace)?.services() ?? []) yield key;
     }
     const names = new Set(namespaces);
     for (const key of history.knownKeys()) if (names.has(key.slice(key.indexOf(".") + 1))) yield key;

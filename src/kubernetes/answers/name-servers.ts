@@ -32,8 +32,8 @@ export function findNameServers(view: ClusterView, zone: ClusterZone): NameServe
 }
 
 /** The shown services that have one of these addresses among their published endpoints. */
-export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): Set<ServiceEntry> {
-  const entries = new Set<ServiceEntry>();
+export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): ServiceEntry[] {
+  const entries = new Map<number, ServiceEntry>();
   for (const octets of own) {
     for (const set of view.store.services.endpointSetsAt(addressKey(octets))) {
       const entry = set.owner;
@@ -43,10 +43,10 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
         for (let index = 0; index < visible; index++) if (addressStandsAt(group, index, octets)) return true;
         return false;
       });
-      if (published) entries.add(entry);
+      if (published) entries.set(entry.slot, entry);
     }
   }
-  return entries;
+  return [...entries.values()];
 }
 
 function serversOf(zone: ClusterZone, entry: ServiceEntry): NameServer[] {

@@ -5,7 +5,7 @@ import { SRV } from "../../dns/record-table.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Port, Service } from "../objects/objects.ts";
 import { type EndpointReference, endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService } from "../store/service-entry.ts";
 import { addressRecord } from "./address-records.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 import { answered, type Resolution } from "./resolution.ts";
@@ -29,7 +29,7 @@ export function clusterServiceRecords(
   owner: Name,
   ttl: number,
   zone: ServiceNames,
-  entry: ServiceEntry,
+  entry: NamedService,
   service: Service,
   ports: readonly Port[],
 ): Resolution {
@@ -51,7 +51,7 @@ export function endpointServiceRecords(
   owner: Name,
   ttl: number,
   zone: ServiceNames,
-  entry: ServiceEntry,
+  entry: NamedService,
   endpoints: readonly EndpointReference[],
   filter: PortFilter | undefined,
 ): Resolution {

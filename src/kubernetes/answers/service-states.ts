@@ -3,12 +3,12 @@
 import type { Service } from "../objects/objects.ts";
 import { copyService } from "../store/service-block.ts";
 import type { ServiceEndpoints } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService, ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 /** One service as it was. What happens to the cluster makes new objects, and does not change these. */
 export interface ServiceState {
-  readonly entry: ServiceEntry;
+  readonly entry: NamedService;
   readonly service: Service;
   /** Made of octets when it is asked for, and not kept: there may be 150,000 endpoints. */
   endpoints(): ServiceEndpoints;
@@ -34,5 +34,5 @@ function stateOf(view: ClusterView, entry: ServiceEntry): ServiceState | undefin
   const { service } = entry;
   if (service === undefined || !view.shows(entry)) return undefined;
   if (service.type === "clusterIP" && view.ignores(entry)) return undefined;
-  return { entry, service: copyService(service), endpoints: entry.copyEndpoints() };
+  return { entry: entry.copyNames(), service: copyService(service), endpoints: entry.copyEndpoints() };
 }

@@ -62,7 +62,7 @@ export function startOfExternalAuthority(
 export function nameServerAddresses({ cluster, headless }: ExternalView): Uint8Array[] {
   const own = cluster.ownAddresses().flatMap((text) => parseIpAddress(text) ?? []);
   const services = findOwnServices(cluster, own);
-  if (services.size === 0) return own;
+  if (services.length === 0) return own;
   const keys = new Set<AddressKey>();
   for (const { service, endpoints } of services) {
     if (service === undefined) continue;

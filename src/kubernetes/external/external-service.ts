@@ -25,7 +25,7 @@ import {
   ServiceRecords,
 } from "../answers/service-records.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService, ServiceEntry } from "../store/service-entry.ts";
 import { type ExternalAddresses, externalAddresses } from "./external-addresses.ts";
 import type { ExternalView } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
@@ -35,30 +35,44 @@ export interface ExternalResolution extends Resolution {
   readonly targets?: readonly Name[];
 }
 
+/** A question to a service that may be gone meanwhile. */
 export interface ExternalQuestion {
   readonly view: ExternalView;
   readonly zone: ExternalZone;
   /** The name as it was asked: two to four labels below the zone. */
   readonly owner: Name;
   readonly type: number;
-  readonly entry: ServiceEntry;
+  readonly entry: NamedService;
   /** That of the entry. */
   readonly service: Service;
 }
 
-export function resolveExternalService(question: ExternalQuestion): ExternalResolution {
+/** A question to a service that is there. */
+export interface ExternalServiceQuestion extends ExternalQuestion {
+  readonly entry: ServiceEntry;
+}
+
+export function resolveExternalService(question: ExternalServiceQuestion): ExternalResolution {
   const { view, zone, owner, entry, service } = question;
+  const resolution = resolveExternalAddresses(question);
+  if (resolution !== undefined) return resolution;
   const count = owner.labelCount - zone.name.labelCount;
   const filter = count === 4 ? portFilter(owner) : undefined;
-  const addresses = externalAddresses(service);
-  if (addresses.octets.length > 0 || addresses.hosts.length > 0)
-    return resolveAddresses(question, addresses, filter);
   if (!view.headless || service.type === "externalName") return NO_EXTERNAL_ADDRESS;
   if (count === 3) {
     const { services } = view.cluster.store;
     return resolveEndpoints(question, services.endpointsNamed(entry, owner.labelText(0)), undefined);
   }
   return service.type === "headless" ? resolveHeadless(question, filter) : NO_EXTERNAL_ADDRESS;
+}
+
+/** @returns `undefined` for a service without external addresses */
+export function resolveExternalAddresses(question: ExternalQuestion): ExternalResolution | undefined {
+  const { zone, owner, service } = question;
+  const addresses = externalAddresses(service);
+  if (addresses.octets.length === 0 && addresses.hosts.length === 0) return undefined;
+  const count = owner.labelCount - zone.name.labelCount;
+  return resolveAddresses(question, addresses, count === 4 ? portFilter(owner) : undefined);
 }
 
 /** `_port._protocol` in front of a service; the underscores may be missing, as in the cluster's own zones. */
@@ -108,7 +122,7 @@ function serviceRecords(
   return { ...answered(records.answer, records.additional), targets: hosts };
 }
 
-function resolveHeadless(question: ExternalQuestion, filter: PortFilter | undefined): Resolution {
+function resolveHeadless(question: ExternalServiceQuestion, filter: PortFilter | undefined): Resolution {
   const { view, owner, type, entry } = question;
   const { endpoints } = entry;
   if (endpoints.isEmpty) return NO_READY_ENDPOINT;

@@ -11,7 +11,7 @@ import { headlessRecords, namedPorts, portName } from "../answers/zone-copy.ts";
 import { externalAddresses } from "./external-addresses.ts";
 import type { ExternalAnswers } from "./external-answers.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
-import { resolveExternalService } from "./external-service.ts";
+import { resolveExternalAddresses } from "./external-service.ts";
 import { type ExternalView, externalSerial } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
 
@@ -63,7 +63,7 @@ function recordsOf(view: ExternalView, zone: ExternalZone, state: ServiceState):
   // An alias has no other records beside it, whatever queries for them get.
   const types = octets.length === 0 ? [RecordType.CNAME] : [RecordType.A, RecordType.AAAA, RecordType.SRV];
   const ask = (owner: Name, type: number) =>
-    resolveExternalService({ view, zone, owner, type, entry, service }).answer;
+    resolveExternalAddresses({ view, zone, owner, type, entry, service })?.answer ?? [];
   const records: ResourceRecord[] = types.flatMap((type) => ask(name, type));
   for (const filter of namedPorts(service.ports)) {
     const owner = portName(name, filter);

@@ -2,7 +2,7 @@
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
 import type { ServiceNames } from "../answers/service-records.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService } from "../store/service-entry.ts";
 
 export class ExternalZone implements ServiceNames {
   /** In lower case, as all names inside of RDATA. */
@@ -25,12 +25,12 @@ export class ExternalZone implements ServiceNames {
   }
 
   /** `<service>.<namespace>.<zone>`. */
-  serviceName(entry: ServiceEntry): Name | undefined {
+  serviceName(entry: NamedService): Name | undefined {
     return joinLabels([entry.name, entry.namespace.name], this.name);
   }
 
   /** `<label>.<service>.<namespace>.<zone>`. */
-  endpointName(label: string, entry: ServiceEntry): Name | undefined {
+  endpointName(label: string, entry: NamedService): Name | undefined {
     return joinLabels([label, entry.name, entry.namespace.name], this.name);
   }
 }

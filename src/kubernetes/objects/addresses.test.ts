@@ -3,7 +3,6 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
-import { AddressIndex } from "../store/address-index.ts";
 import { addressOfReverseName } from "../store/reverse-names.ts";
 import {
   addressKey,
@@ -89,21 +88,4 @@ describe("addressOfReverseName", () => {
     it(`${name} is no complete address`, () =>
       assert.equal(addressOfReverseName(Name.parse(name)), undefined));
   }
-});
-
-describe("AddressIndex", () => {
-  it("keeps one, several and no entries under an address", () => {
-    const index = new AddressIndex<{ name: string }>();
-    const [a, b, c] = [{ name: "a" }, { name: "b" }, { name: "c" }];
-    for (const entry of [a, b, a, c]) index.add(7, entry);
-    assert.deepEqual(index.get(7), [a, b, c]);
-    index.delete(7, b);
-    index.delete(7, b);
-    index.delete(7, a);
-    assert.deepEqual(index.get(7), [c]);
-    index.delete(8, c);
-    index.delete(7, c);
-    assert.deepEqual(index.get(7), []);
-    assert.equal(index.size, 0);
-  });
 });

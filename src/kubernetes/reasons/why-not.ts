@@ -272,7 +272,7 @@ function shownNamespaces(view: ClusterView): string[] {
 }
 
 function servicesOf(view: ClusterView, namespace: string): string[] {
-  const entries = view.store.services.namespace(namespace)?.services.values() ?? [];
+  const entries = view.store.services.namespace(namespace)?.services() ?? [];
   return [...entries].filter(({ service }) => service !== undefined).map(({ name }) => name);
 }
 

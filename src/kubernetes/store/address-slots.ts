@@ -1,5 +1,6 @@
 /** Which slots have an address, for any number of both: 16 octets for each pair of them, none of them an object. */
-import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
+import { type Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { AddressKey } from "../objects/addresses.ts";
 import { freeMark, markedFree, type Slot } from "./block-table.ts";
 import { hashText, spread } from "./hashes.ts";
@@ -8,20 +9,31 @@ import { hashText, spread } from "./hashes.ts";
 export type AddressEntry = number;
 
 export class AddressSlots {
-  readonly #index = new GrowingIndex();
+  readonly #index: GrowingIndex;
   /** Of each entry: its slot; of a free one the next free one, as a negative number. */
-  #slots: Int32Array = new Int32Array(0);
+  readonly #slots: Column<Int32Array>;
   #end = 0;
   #firstFree = NO_ENTRY;
   #size = 0;
+
+  /** @param memory where it lies */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#index = new GrowingIndex(memory);
+    this.#slots = memory.int32();
+  }
 
   /** How many pairs there are. */
   get size(): number {
     return this.#size;
   }
 
+  /** No chain of entries is longer. */
+  get places(): number {
+    return this.#slots.cells.length;
+  }
+
   get octets(): number {
-    return this.#index.octets + this.#slots.byteLength;
+    return this.#index.octets + this.#slots.octets;
   }
 
   /**
@@ -37,7 +49,7 @@ export class AddressSlots {
   }
 
   slot(entry: AddressEntry): Slot {
-    return this.#slots[entry] ?? 0;
+    return this.#slots.cells[entry] ?? 0;
   }
 
   /** The pair must not be there yet. */
@@ -45,9 +57,9 @@ export class AddressSlots {
     let entry = this.#firstFree;
     if (entry === NO_ENTRY) {
       entry = this.#end++;
-      this.#slots = withRoom(this.#slots, entry);
-    } else this.#firstFree = markedFree(this.#slots[entry] ?? 0);
-    this.#slots[entry] = slot;
+      this.#slots.reserve(entry);
+    } else this.#firstFree = markedFree(this.#slots.cells[entry] ?? 0);
+    this.#slots.cells[entry] = slot;
     this.#index.add(entry, hashKey(key));
     this.#size++;
   }
@@ -56,10 +68,10 @@ export class AddressSlots {
     const index = this.#index;
     let entry = index.first(hashKey(key));
     // Of two addresses with one hash either entry will do: both lead to this slot.
-    while (entry !== NO_ENTRY && this.#slots[entry] !== slot) entry = index.after(entry);
+    while (entry !== NO_ENTRY && this.#slots.cells[entry] !== slot) entry = index.after(entry);
     if (entry === NO_ENTRY) return;
     index.remove(entry);
-    this.#slots[entry] = freeMark(this.#firstFree);
+    this.#slots.cells[entry] = freeMark(this.#firstFree);
     this.#firstFree = entry;
     this.#size--;
   }

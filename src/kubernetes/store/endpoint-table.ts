@@ -3,65 +3,43 @@
  * octets. Here one takes some 50 octets in a few buffers, and an endpoint 20 with what finds it by its address; the garbage collector passes
  * over all of them. What is read comes as objects that look into the buffers and hold until the set changes.
  */
-import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
+import type { OctetArena } from "../../lib/octet-arena.ts";
+import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import { equalEndpointSets } from "../objects/equality.ts";
 import type { EndpointGroup, EndpointSet, Identity } from "../objects/objects.ts";
-import { type AddressEntry, AddressSlots } from "./address-slots.ts";
+import { AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { EndpointBlockWriter, readBlockGroups, readBlockName } from "./endpoint-block.ts";
+import type { EntryTable } from "./entry-table.ts";
 import { hashText } from "./hashes.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
 
-/** What sets belong to. */
-export interface SetOwner {
-  readonly name: string;
-  readonly namespace: { readonly name: string };
-  /** The first of its sets; {@link NO_ENTRY} where it has none. For the table alone. */
-  firstSet: Slot;
-}
-
-/** A set that is there: to be read at once, as it holds until the set changes. */
-export class StoredSet<Owner extends SetOwner> implements EndpointSet {
-  readonly owner: Owner;
-  readonly groups: readonly EndpointGroup[];
-  readonly #table: EndpointTable<Owner>;
-  readonly #slot: Slot;
-
-  constructor(table: EndpointTable<Owner>, slot: Slot, owner: Owner) {
-    this.owner = owner;
-    this.groups = table.groupsAt(slot);
-    this.#table = table;
-    this.#slot = slot;
-  }
-
-  get namespace(): string {
-    return this.owner.namespace.name;
-  }
-
-  get service(): string {
-    return this.owner.name;
-  }
-
-  get name(): string {
-    return this.#table.nameOf(this.#slot);
-  }
-}
-
-export class EndpointTable<Owner extends SetOwner> {
-  readonly #blocks = new BlockTable();
+export class EndpointTable {
+  readonly #entries: EntryTable;
+  readonly #blocks: BlockTable;
   readonly #byName = new GrowingIndex();
-  readonly #byAddress = new AddressSlots();
+  readonly #byAddress: AddressSlots;
   readonly #writer = new EndpointBlockWriter();
-  readonly #owners: (Owner | undefined)[] = [];
-  /** Of each slot: the next set of the same owner. */
-  #next: Int32Array = new Int32Array(0);
+  /** Of each slot: the service that it belongs to, and the next set of that. */
+  readonly #owners: Column<Int32Array>;
+  readonly #next: Column<Int32Array>;
   /** Sets that no block has room for. Their blocks have nothing but their names. */
   readonly #large = new Map<Slot, EndpointSet>();
 
-  /** Octets that all of them take. */
+  /** @param entries what sets belong to */
+  constructor(memory: ColumnMemory, arena: OctetArena, entries: EntryTable) {
+    this.#entries = entries;
+    this.#blocks = new BlockTable(memory, arena);
+    this.#byAddress = new AddressSlots(memory);
+    this.#owners = memory.int32();
+    this.#next = memory.int32();
+  }
+
+  /** Octets that all of them take, without the blocks. */
   get octets(): number {
-    const own = this.#next.byteLength + this.#owners.length * POINTER_OCTETS;
+    const own = this.#next.octets + this.#owners.octets;
     return own + this.#blocks.octets + this.#byName.octets + this.#byAddress.octets;
   }
 
@@ -70,17 +48,17 @@ export class EndpointTable<Owner extends SetOwner> {
     return this.#byAddress.size;
   }
 
-  find({ namespace, name }: Identity): Slot | undefined {
+  /** For the one who writes. @param namespace where that stands. @returns {@link NO_ENTRY} where there is none of that name */
+  find(namespace: Slot, name: string): Slot {
     const index = this.#byName;
-    const first = index.first(hashName(namespace, name));
-    for (let slot = first; slot !== NO_ENTRY; slot = index.after(slot)) {
-      if (this.#owners[slot]?.namespace.name === namespace && this.nameOf(slot) === name) return slot;
-    }
-    return undefined;
+    for (let slot = index.first(hashText(namespace, name)); slot !== NO_ENTRY; slot = index.after(slot))
+      if (this.#entries.namespaceOf(this.ownerOf(slot)) === namespace && this.nameOf(slot) === name)
+        return slot;
+    return NO_ENTRY;
   }
 
-  ownerOf(slot: Slot): Owner | undefined {
-    return this.#owners[slot];
+  ownerOf(slot: Slot): Slot {
+    return this.#owners.cells[slot] ?? NO_ENTRY;
   }
 
   /** To be read at once. */
@@ -102,15 +80,17 @@ export class EndpointTable<Owner extends SetOwner> {
   }
 
   /** There must be none of that name. It becomes the last one of its owner's. */
-  add(owner: Owner, set: EndpointSet): void {
+  add(owner: Slot, set: EndpointSet): void {
     const octets = this.#writer.write(set);
     const slot = this.#blocks.add(octets ?? this.#writer.writeName(set.name));
     if (octets === undefined) this.#large.set(slot, set);
-    this.#owners[slot] = owner;
-    this.#next = withRoom(this.#next, slot);
+    this.#owners.reserve(slot);
+    this.#next.reserve(slot);
+    this.#owners.cells[slot] = owner;
     this.#append(owner, slot);
-    this.#byName.add(slot, hashName(owner.namespace.name, set.name));
+    this.#byName.add(slot, hashText(this.#entries.namespaceOf(owner), set.name));
     for (const key of addressesOf(set)) this.#byAddress.add(key, slot);
+    this.#entries.touch(owner);
   }
 
   /** Puts a set in the place of one with its name and owner. */
@@ -122,120 +102,110 @@ export class EndpointTable<Owner extends SetOwner> {
     else this.#large.delete(slot);
     for (const key of addressesOf(set)) if (!before.delete(key)) this.#byAddress.add(key, slot);
     for (const key of before) this.#byAddress.delete(key, slot);
+    this.#entries.touch(this.ownerOf(slot));
   }
 
   delete(slot: Slot): void {
-    const owner = this.#owners[slot];
+    const owner = this.ownerOf(slot);
     for (const key of addressesOf(this.#setAt(slot))) this.#byAddress.delete(key, slot);
     this.#byName.remove(slot);
-    if (owner !== undefined) this.#unchain(owner, slot);
-    this.#owners[slot] = undefined;
+    this.#unchain(owner, slot);
     this.#large.delete(slot);
     this.#blocks.delete(slot);
+    this.#entries.touch(owner);
   }
 
   /** The sets with an address, in the order in which they came. */
-  at(key: AddressKey): StoredSet<Owner>[] {
+  at(key: AddressKey): Slot[] {
     const index = this.#byAddress;
-    const sets: StoredSet<Owner>[] = [];
-    let last: AddressEntry = NO_ENTRY;
-    for (let entry = index.first(key); entry !== NO_ENTRY; entry = index.after(entry)) {
+    const slots: Slot[] = [];
+    let last: Slot = NO_ENTRY;
+    // Who reads while another thread writes may be led round a circle.
+    let left = index.places;
+    for (let entry = index.first(key); entry !== NO_ENTRY && left-- > 0; entry = index.after(entry)) {
       const slot = index.slot(entry);
       if (slot === last) continue;
       last = slot;
-      const set = this.get(slot);
       // A hash is as good as an address of IPv4.
-      if (set !== undefined && (typeof key === "number" || addressesOf(set).has(key))) sets.push(set);
+      if (typeof key === "number" || addressesOf(this.#setAt(slot)).has(key)) slots.push(slot);
     }
-    return sets;
+    return slots;
   }
 
-  get(slot: Slot): StoredSet<Owner> | undefined {
-    const owner = this.#owners[slot];
-    return owner && new StoredSet(this, slot, owner);
+  /** All of them. They may come and go meanwhile. */
+  slots(): Generator<Slot> {
+    return this.#blocks.slots();
   }
 
-  /** The sets of an owner, in the order in which they came. */
-  of(owner: Owner): StoredSet<Owner>[] {
-    const sets: StoredSet<Owner>[] = [];
-    for (let slot = owner.firstSet; slot !== NO_ENTRY; slot = this.#next[slot] ?? NO_ENTRY) {
-      const set = this.get(slot);
-      if (set !== undefined) sets.push(set);
-    }
-    return sets;
+  /** The set and those that come behind it. */
+  chain(first: Slot): Slot[] {
+    const slots: Slot[] = [];
+    let left = this.#next.cells.length;
+    for (let slot = first; slot !== NO_ENTRY && left-- > 0; slot = this.#following(slot)) slots.push(slot);
+    return slots;
   }
 
   /** Their groups. */
-  groupsOf({ firstSet }: Owner): readonly EndpointGroup[] {
-    if (firstSet === NO_ENTRY) return NO_GROUPS;
-    const groups = this.groupsAt(firstSet);
-    let slot = this.#next[firstSet] ?? NO_ENTRY;
-    if (slot === NO_ENTRY) return groups;
-    const all = [...groups];
-    for (; slot !== NO_ENTRY; slot = this.#next[slot] ?? NO_ENTRY) all.push(...this.groupsAt(slot));
-    return all;
+  groupsOf(first: Slot): readonly EndpointGroup[] {
+    if (first === NO_ENTRY) return NO_GROUPS;
+    const groups = this.groupsAt(first);
+    if (this.#following(first) === NO_ENTRY) return groups;
+    return this.chain(first).flatMap((slot) => this.groupsAt(slot));
   }
 
-  /** Copies the groups of an owner, as octets. @returns reads the copy */
-  copyGroupsOf({ firstSet }: Owner): () => readonly EndpointGroup[] {
-    const copies: (Buffer | EndpointSet)[] = [];
-    for (let slot = firstSet; slot !== NO_ENTRY; slot = this.#next[slot] ?? NO_ENTRY) {
-      const blocks = this.#blocks;
+  /** Copies them, as octets. @returns reads the copy */
+  copyGroupsOf(first: Slot): () => readonly EndpointGroup[] {
+    const blocks = this.#blocks;
+    const copies = this.chain(first).map((slot) => {
       const start = blocks.start(slot);
       const block = blocks.buffer(slot).subarray(start, start + blocks.length(slot));
-      copies.push(this.#large.get(slot) ?? Buffer.from(block));
-    }
+      return this.#large.get(slot) ?? Buffer.from(block);
+    });
     return () =>
       copies.flatMap((copy) => (Buffer.isBuffer(copy) ? readBlockGroups(copy, 0) : [...copy.groups]));
   }
 
-  /** All of them, as objects of their own. They may come and go meanwhile. */
-  *copies(): Generator<EndpointSet> {
-    for (const slot of this.#blocks.slots()) {
-      const set = this.get(slot);
-      if (set !== undefined) yield copyOf(set);
-    }
-  }
-
   /** Begins a listing: {@link TableListing}. */
-  listing(): TableListing {
-    return slotListing(
-      this.#blocks,
-      (identity) => this.find(identity) ?? NO_ENTRY,
-      (slot) => ({ namespace: this.#owners[slot]?.namespace.name ?? "", name: this.nameOf(slot) }),
-    );
+  listing(find: (identity: Identity) => Slot): TableListing {
+    return slotListing(this.#blocks, find, (slot) => ({
+      namespace: this.#entries.namespaceNameOf(this.ownerOf(slot)),
+      name: this.nameOf(slot),
+    }));
   }
 
   #setAt(slot: Slot): Pick<EndpointSet, "groups"> {
     return { groups: this.groupsAt(slot) };
   }
 
-  #append(owner: Owner, slot: Slot): void {
-    const next = this.#next;
+  #following(slot: Slot): Slot {
+    return this.#next.cells[slot] ?? NO_ENTRY;
+  }
+
+  #append(owner: Slot, slot: Slot): void {
+    const next = this.#next.cells;
     next[slot] = NO_ENTRY;
-    if (owner.firstSet === NO_ENTRY) {
-      owner.firstSet = slot;
+    let at = this.#entries.firstSet(owner);
+    if (at === NO_ENTRY) {
+      this.#entries.setFirstSet(owner, slot);
       return;
     }
-    let at = owner.firstSet;
     for (let behind = next[at] ?? NO_ENTRY; behind !== NO_ENTRY; behind = next[at] ?? NO_ENTRY) at = behind;
     next[at] = slot;
   }
 
-  #unchain(owner: Owner, slot: Slot): void {
-    const next = this.#next;
+  #unchain(owner: Slot, slot: Slot): void {
+    const next = this.#next.cells;
     const following = next[slot] ?? NO_ENTRY;
-    if (owner.firstSet === slot) {
-      owner.firstSet = following;
+    let at = this.#entries.firstSet(owner);
+    if (at === slot) {
+      this.#entries.setFirstSet(owner, following);
       return;
     }
-    let at = owner.firstSet;
     while (at !== NO_ENTRY && next[at] !== slot) at = next[at] ?? NO_ENTRY;
     if (at !== NO_ENTRY) next[at] = following;
   }
 }
 
-const POINTER_OCTETS = 8;
 const NO_GROUPS: readonly EndpointGroup[] = [];
 
 /** Each address of a set once. */
@@ -248,7 +218,8 @@ function addressesOf({ groups }: Pick<EndpointSet, "groups">): Set<AddressKey> {
   return keys;
 }
 
-function copyOf({ namespace, name, service, groups }: EndpointSet): EndpointSet {
+/** The same set as an object of its own. */
+export function copySet({ namespace, name, service, groups }: EndpointSet): EndpointSet {
   return {
     namespace,
     name,
@@ -264,8 +235,4 @@ function copyOf({ namespace, name, service, groups }: EndpointSet): EndpointSet 
       ports,
     })),
   };
-}
-
-function hashName(namespace: string, name: string): number {
-  return hashText(hashText(0, namespace), name);
 }

@@ -1,23 +1,40 @@
 /** Services by the addresses under which the outside reaches them. Filled only where those are kept (`k8s_external`). */
 import { parseIpAddress } from "../../lib/ip-address.ts";
+import type { ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
-import { AddressIndex } from "./address-index.ts";
-import type { ServiceEntry } from "./service-entry.ts";
+import { AddressSlots } from "./address-slots.ts";
+import { entriesAt } from "./entries-at.ts";
+import { type EntryTables, ServiceEntry } from "./service-entry.ts";
+import { SlotSet } from "./slot-set.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 
 export class ExternalIndex {
-  readonly #byAddress = new AddressIndex<ServiceEntry>();
-  readonly #named = new Set<ServiceEntry>();
+  readonly #tables: EntryTables;
+  readonly #byAddress: AddressSlots;
+  readonly #named: SlotSet;
+
+  constructor(memory: ColumnMemory, tables: EntryTables) {
+    this.#tables = tables;
+    this.#byAddress = new AddressSlots(memory);
+    this.#named = new SlotSet(memory);
+  }
+
+  get octets(): number {
+    return this.#byAddress.octets + this.#named.octets;
+  }
 
   /** The services that have an external address: several may share that of one load balancer. */
   at(key: AddressKey): readonly ServiceEntry[] {
-    return this.#byAddress.get(key);
+    return entriesAt(this.#tables, this.#byAddress, key, externalKeys);
   }
 
   /** The services that are known outside by a host name, among others. */
   *named(): Generator<Service> {
-    for (const { service } of this.#named) if (service !== undefined) yield service;
+    for (const slot of this.#named.values()) {
+      const { service } = new ServiceEntry(this.#tables, slot);
+      if (service !== undefined) yield service;
+    }
   }
 
   /** @param service what takes the place of `old`; undefined for a service that is gone */
@@ -32,16 +49,16 @@ export class ExternalIndex {
     const after = new Set(externalKeys(service));
     for (const key of before) {
       if (after.has(key)) continue;
-      this.#byAddress.delete(key, entry);
+      this.#byAddress.delete(key, entry.slot);
       change.externalAddress(key);
     }
     for (const key of after) {
       if (before.has(key)) continue;
-      this.#byAddress.add(key, entry);
+      this.#byAddress.add(key, entry.slot);
       change.externalAddress(key);
     }
-    if (service !== undefined && after.size < service.externalAddresses.length) this.#named.add(entry);
-    else this.#named.delete(entry);
+    if (service !== undefined && after.size < service.externalAddresses.length) this.#named.add(entry.slot);
+    else this.#named.delete(entry.slot);
   }
 
   /** What is said of a service outside came or went with its namespace. */

@@ -1,5 +1,5 @@
 /**
- * A service as octets, for {@link ServiceTable}. Its names stand in its entry.
+ * A service as octets, for {@link EntryTable}. Its name stands before it.
  *
  *     1  type, 128 more if addresses are published that are not ready
  *     2  octets of the cluster addresses, of the external name, and of the external addresses (2 each)
@@ -15,9 +15,20 @@ import { MAX_BLOCK_OCTETS } from "./block-table.ts";
 import { MAX_SHORT_TEXT, portOctets, readPorts, writePorts, writeShortText } from "./packed-ports.ts";
 import { readText } from "./short-text.ts";
 
+/** The octets of the name that a block begins with. */
+export const NAME_HEAD = 2;
 const HEAD = 7;
 const PUBLISHES = 0x80;
 const TYPES: readonly ServiceType[] = ["clusterIP", "headless", "externalName"];
+
+/** What the first octet of a service says. */
+export function typeOf(flags: number): ServiceType {
+  return TYPES[flags & ~PUBLISHES] ?? "clusterIP";
+}
+
+export function publishesOf(flags: number): boolean {
+  return (flags & PUBLISHES) !== 0;
+}
 
 /** Writes services, one after the other into the same octets. */
 export class ServiceBlockWriter {
@@ -27,28 +38,44 @@ export class ServiceBlockWriter {
   write(service: Service): Uint8Array | undefined {
     if (!fits(service)) return undefined;
     const octets = this.#octets;
-    const publishes = service.publishNotReadyAddresses ? PUBLISHES : 0;
-    octets.writeUInt8(TYPES.indexOf(service.type) | publishes, 0);
-    let at = HEAD;
+    const start = this.#writeName(service.name);
+    octets.writeUInt8(this.flagsOf(service), start);
+    let at = start + HEAD;
     for (const address of service.clusterAddresses) {
       octets.writeUInt8(address.length, at);
       octets.set(address, at + 1);
       at += 1 + address.length;
     }
-    octets.writeUInt16LE(at - HEAD, 1);
+    octets.writeUInt16LE(at - start - HEAD, start + 1);
     const name = at;
     at += octets.write(service.externalName, at, "utf8");
-    octets.writeUInt16LE(at - name, 3);
+    octets.writeUInt16LE(at - name, start + 3);
     const external = at;
     for (const text of service.externalAddresses) at = writeShortText(octets, text, at);
-    octets.writeUInt16LE(at - external, 5);
+    octets.writeUInt16LE(at - external, start + 5);
     return octets.subarray(0, writePorts(octets, service.ports, at));
+  }
+
+  /** The name alone, as of a service that has not been seen. Octets that hold until the next call. */
+  writeName(name: string): Uint8Array {
+    return this.#octets.subarray(0, this.#writeName(name));
+  }
+
+  /** The first octet of a service. */
+  flagsOf({ type, publishNotReadyAddresses }: Service): number {
+    return TYPES.indexOf(type) | (publishNotReadyAddresses ? PUBLISHES : 0);
+  }
+
+  #writeName(name: string): number {
+    const length = this.#octets.write(name, NAME_HEAD, "utf8");
+    this.#octets.writeUInt16LE(length, 0);
+    return NAME_HEAD + length;
   }
 }
 
 /** Whether a service can be a block. All that any API hands out can. */
-function fits({ clusterAddresses, externalName, externalAddresses, ports }: Service): boolean {
-  let octets = HEAD + Buffer.byteLength(externalName);
+function fits({ name, clusterAddresses, externalName, externalAddresses, ports }: Service): boolean {
+  let octets = NAME_HEAD + Buffer.byteLength(name) + HEAD + Buffer.byteLength(externalName);
   for (const { length } of clusterAddresses) octets += 1 + length;
   for (const text of externalAddresses) {
     const length = Buffer.byteLength(text);
@@ -59,12 +86,17 @@ function fits({ clusterAddresses, externalName, externalAddresses, ports }: Serv
   return length !== undefined && octets + length <= MAX_BLOCK_OCTETS;
 }
 
+/** What bears the names of a service. */
+export interface ServiceNames {
+  readonly name: string;
+  readonly namespaceName: string;
+}
+
 /** A service that is there: to be read at once, as it holds until the service changes. */
 export class StoredService implements Service {
-  readonly namespace: string;
-  readonly name: string;
   readonly type: ServiceType;
   readonly publishNotReadyAddresses: boolean;
+  readonly #names: ServiceNames;
   readonly #octets: Buffer;
   readonly #start: number;
   readonly #end: number;
@@ -72,15 +104,22 @@ export class StoredService implements Service {
   #ports: readonly Port[] | undefined;
 
   /** @param start where the block begins, and `end` where it ends */
-  constructor(namespace: string, name: string, octets: Buffer, start: number, end: number) {
-    this.namespace = namespace;
-    this.name = name;
+  constructor(names: ServiceNames, octets: Buffer, start: number, end: number) {
     const head = octets[start] ?? 0;
-    this.type = TYPES[head & ~PUBLISHES] ?? "clusterIP";
-    this.publishNotReadyAddresses = (head & PUBLISHES) !== 0;
+    this.type = typeOf(head);
+    this.publishNotReadyAddresses = publishesOf(head);
+    this.#names = names;
     this.#octets = octets;
     this.#start = start;
     this.#end = end;
+  }
+
+  get namespace(): string {
+    return this.#names.namespaceName;
+  }
+
+  get name(): string {
+    return this.#names.name;
   }
 
   get clusterAddresses(): readonly Uint8Array[] {

@@ -1,139 +1,230 @@
-/** A namespace and a service as the index keeps them. */
-
-import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
+/** A namespace and a service as callers of the index see them: views that are made when they are asked for. */
+import { NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
 import { serviceKey } from "../objects/names.ts";
-import type { EndpointGroup, Namespace, Service, ServiceType } from "../objects/objects.ts";
+import type { EndpointGroup, EndpointSet, Service, ServiceType } from "../objects/objects.ts";
 import type { Slot } from "./block-table.ts";
-import type { EndpointTable, StoredSet } from "./endpoint-table.ts";
+import type { EndpointTable } from "./endpoint-table.ts";
+import type { EntryTable } from "./entry-table.ts";
+import type { NamespaceTable } from "./namespace-table.ts";
 import { ServiceEndpoints, visibleCount } from "./service-endpoints.ts";
-import type { ServiceTable } from "./service-table.ts";
 
-/** What the entries of one index have in common. */
+/** What the views of one index look into. */
 export interface EntryTables {
-  readonly services: ServiceTable<ServiceEntry>;
-  readonly endpoints: EndpointTable<ServiceEntry>;
-  /** Those whose endpoints were asked for last. */
-  readonly recent: RecentEntries;
+  readonly namespaces: NamespaceTable;
+  readonly entries: EntryTable;
+  readonly endpoints: EndpointTable;
+  /** Endpoints that were asked for last. */
+  readonly recent: RecentEndpoints;
 }
 
-/** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. */
-export class NamespaceEntry {
+/** The names of a service, for what outlives it. */
+export interface NamedService {
   readonly name: string;
-  /** The namespace itself, once it has been seen. Without it nothing in it has a name. */
-  namespace: Namespace | undefined;
-  readonly services = new Map<string, ServiceEntry>();
-  readonly tables: EntryTables;
-
-  constructor(name: string, tables: EntryTables) {
-    this.name = name;
-    this.tables = tables;
-  }
-
-  /** Whether the namespace itself has been seen. */
-  get exists(): boolean {
-    return this.namespace !== undefined;
-  }
-}
-
-/** What the cluster says of one service. Also stands for a service that only its slices name so far. */
-export class ServiceEntry {
-  readonly name: string;
-  readonly namespace: NamespaceEntry;
-  /** Where its service stands, and where its endpoint sets begin, in the tables. */
-  serviceSlot: Slot = NO_ENTRY;
-  firstSet: Slot = NO_ENTRY;
-  /** What of the service is looked at most. */
-  #type: ServiceType | undefined;
-  #publishNotReadyAddresses = false;
-  #endpoints: ServiceEndpoints | undefined;
-
-  constructor(namespace: NamespaceEntry, name: string) {
-    this.namespace = namespace;
-    this.name = name;
-  }
-
+  readonly namespace: { readonly name: string };
   /** `service.namespace`. */
+  readonly key: string;
+}
+
+/** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. To be read at once. */
+export class NamespaceEntry {
+  readonly slot: Slot;
+  readonly #tables: EntryTables;
+  #name: string | undefined;
+
+  constructor(tables: EntryTables, slot: Slot) {
+    this.#tables = tables;
+    this.slot = slot;
+  }
+
+  get name(): string {
+    this.#name ??= this.#tables.namespaces.nameOf(this.slot);
+    return this.#name;
+  }
+
+  /** Whether the namespace itself has been seen. Without it nothing in it has a name. */
+  get exists(): boolean {
+    return this.#tables.namespaces.exists(this.slot);
+  }
+
+  /** How many services there are in it, with those that only slices name. */
+  get size(): number {
+    return this.#tables.namespaces.count(this.slot);
+  }
+
+  *services(): Generator<ServiceEntry> {
+    const { namespaces, entries } = this.#tables;
+    // Who reads while another thread writes may be led round a circle.
+    let left = this.size;
+    for (let slot = namespaces.firstService(this.slot); slot !== NO_ENTRY && left-- > 0; ) {
+      const following = entries.next(slot);
+      yield new ServiceEntry(this.#tables, slot);
+      slot = following;
+    }
+  }
+}
+
+/**
+ * What the cluster says of one service. Also stands for a service that only its slices name so far. To be read at once: it holds until the service
+ * is deleted. Two that have the same slot are the same.
+ */
+export class ServiceEntry implements NamedService {
+  readonly slot: Slot;
+  readonly #tables: EntryTables;
+  #name: string | undefined;
+  #namespaceName: string | undefined;
+
+  /** @param name that of the service, where it is known, and `namespaceName` likewise */
+  constructor(tables: EntryTables, slot: Slot, name?: string, namespaceName?: string) {
+    this.#tables = tables;
+    this.slot = slot;
+    this.#name = name;
+    this.#namespaceName = namespaceName;
+  }
+
+  get name(): string {
+    this.#name ??= this.#tables.entries.nameOf(this.slot);
+    return this.#name;
+  }
+
+  /** The same as `namespace.name`, without an object. */
+  get namespaceName(): string {
+    this.#namespaceName ??= this.#tables.entries.namespaceNameOf(this.slot);
+    return this.#namespaceName;
+  }
+
+  get namespace(): NamespaceEntry {
+    return new NamespaceEntry(this.#tables, this.#tables.entries.namespaceOf(this.slot));
+  }
+
+  /** The same as `namespace.exists`, without an object. */
+  get isInNamespace(): boolean {
+    const { namespaces, entries } = this.#tables;
+    return namespaces.exists(entries.namespaceOf(this.slot));
+  }
+
   get key(): string {
-    return serviceKey(this.namespace.name, this.name);
+    return serviceKey(this.namespaceName, this.name);
   }
 
   /** Whether the service itself has been seen. */
   get hasService(): boolean {
-    return this.serviceSlot !== NO_ENTRY;
+    return this.#tables.entries.hasService(this.slot);
   }
 
   /** To be read at once: it holds until the service changes. Each call makes an object. */
   get service(): Service | undefined {
-    return this.namespace.tables.services.get(this);
+    return this.#tables.entries.service(this.slot, this);
   }
 
   /** The same as `service?.type`, without an object. */
   get type(): ServiceType | undefined {
-    return this.#type;
-  }
-
-  /** Gives it a service in the place of its former one, which holds no longer; `undefined` for none. */
-  put(service: Service | undefined): void {
-    const { services } = this.namespace.tables;
-    if (service === undefined) services.delete(this);
-    else services.put(this, service);
-    this.#type = service?.type;
-    this.#publishNotReadyAddresses = service?.publishNotReadyAddresses ?? false;
-    this.#endpoints = undefined;
+    return this.#tables.entries.typeOf(this.slot);
   }
 
   /** How many endpoints of a group, counted from the first, DNS shows. Takes less than to ask {@link endpoints}. */
   visibleCount(group: EndpointGroup): number {
-    return visibleCount(group, this.#publishNotReadyAddresses);
+    return visibleCount(group, this.#tables.entries.publishes(this.slot));
   }
 
   /** Whether any slice names it. */
   get hasEndpointSets(): boolean {
-    return this.firstSet !== NO_ENTRY;
+    return this.#tables.entries.firstSet(this.slot) !== NO_ENTRY;
   }
 
   /** To be read at once: they hold until one of them changes. */
-  get endpointSets(): readonly StoredSet<ServiceEntry>[] {
-    return this.namespace.tables.endpoints.of(this);
+  get endpointSets(): readonly StoredSet[] {
+    const { entries, endpoints } = this.#tables;
+    return endpoints.chain(entries.firstSet(this.slot)).map((slot) => new StoredSet(this.#tables, slot));
   }
 
   /** To be read at once, likewise. */
   get endpoints(): ServiceEndpoints {
-    if (this.#endpoints === undefined) {
-      const { endpoints, recent } = this.namespace.tables;
-      recent.note(this);
-      this.#endpoints = new ServiceEndpoints(endpoints.groupsOf(this), this.#publishNotReadyAddresses);
-    }
-    return this.#endpoints;
-  }
-
-  /** Forgets what was made of its sets: they have changed, or others are asked for. */
-  dropEndpoints(): void {
-    this.#endpoints = undefined;
+    return this.#tables.recent.of(this.#tables, this.slot);
   }
 
   /** Its endpoints as they are now, to be read later. */
   copyEndpoints(): () => ServiceEndpoints {
-    const publishes = this.#publishNotReadyAddresses;
-    const groups = this.namespace.tables.endpoints.copyGroupsOf(this);
+    const { entries, endpoints } = this.#tables;
+    const publishes = entries.publishes(this.slot);
+    const groups = endpoints.copyGroupsOf(entries.firstSet(this.slot));
     return () => new ServiceEndpoints(groups(), publishes);
+  }
+
+  /** Its names, to be read later. */
+  copyNames(): NamedService {
+    const { name, namespaceName, key } = this;
+    return { name, namespace: { name: namespaceName }, key };
+  }
+}
+
+/** A set that is there: to be read at once, as it holds until the set changes. */
+export class StoredSet implements EndpointSet {
+  readonly groups: readonly EndpointGroup[];
+  readonly #tables: EntryTables;
+  readonly #slot: Slot;
+
+  constructor(tables: EntryTables, slot: Slot) {
+    this.groups = tables.endpoints.groupsAt(slot);
+    this.#tables = tables;
+    this.#slot = slot;
+  }
+
+  get owner(): ServiceEntry {
+    return new ServiceEntry(this.#tables, this.#tables.endpoints.ownerOf(this.#slot));
+  }
+
+  get namespace(): string {
+    return this.owner.namespaceName;
+  }
+
+  get service(): string {
+    return this.owner.name;
+  }
+
+  get name(): string {
+    return this.#tables.endpoints.nameOf(this.#slot);
   }
 }
 
 /** Services that are asked for again and again need not have their endpoints gathered anew; those of all services would be many objects. */
 const MOST_RECENT = 1_024;
 
-export class RecentEntries {
-  readonly #entries: (ServiceEntry | undefined)[] = new Array<ServiceEntry | undefined>(MOST_RECENT).fill(
-    undefined,
-  );
-  #at = 0;
+/** Endpoints by the slots of their services, each with the version that it was made of. */
+export class RecentEndpoints {
+  /** Of each slot: where its endpoints are kept, if they still are. */
+  #places: Uint16Array = new Uint16Array(0);
+  readonly #slots = new Int32Array(MOST_RECENT).fill(NO_ENTRY);
+  readonly #versions = new Int32Array(MOST_RECENT);
+  readonly #endpoints: (ServiceEndpoints | undefined)[] = new Array<ServiceEndpoints | undefined>(
+    MOST_RECENT,
+  ).fill(undefined);
+  /** The place that has been in use for longest. */
+  #oldest = 0;
 
-  /** Notes an entry that is about to keep its endpoints, and has the one that was noted longest ago drop them. */
-  note(entry: ServiceEntry): void {
-    const former = this.#entries[this.#at];
-    if (former !== entry) former?.dropEndpoints();
-    this.#entries[this.#at] = entry;
-    this.#at = (this.#at + 1) % MOST_RECENT;
+  of({ entries, endpoints }: EntryTables, slot: Slot): ServiceEndpoints {
+    const version = entries.version(slot);
+    const known = this.#places[slot] ?? 0;
+    const isKnown = this.#slots[known] === slot;
+    const kept = this.#endpoints[known];
+    if (isKnown && kept !== undefined && this.#versions[known] === version) return kept;
+    const made = new ServiceEndpoints(endpoints.groupsOf(entries.firstSet(slot)), entries.publishes(slot));
+    const place = isKnown ? known : this.#take(slot);
+    this.#versions[place] = version;
+    this.#endpoints[place] = made;
+    return made;
+  }
+
+  #take(slot: Slot): number {
+    const place = this.#oldest;
+    this.#oldest = (place + 1) % MOST_RECENT;
+    this.#places = withRoom(this.#places, slot);
+    this.#places[slot] = place;
+    this.#slots[place] = slot;
+    return place;
+  }
+
+  /** What was made of memory that another thread was writing to must not be kept. */
+  clear(): void {
+    this.#endpoints.fill(undefined);
   }
 }

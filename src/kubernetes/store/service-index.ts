@@ -1,38 +1,71 @@
 /** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
 
-import {
-  type AddressKey,
-  addressKey,
-  dashedAddress,
-  equalOctets,
-  parseDashedAddress,
-} from "../objects/addresses.ts";
+import { OctetArena } from "../../lib/octet-arena.ts";
+import { ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
+import { type AddressKey, addressKey, dashedAddress, parseDashedAddress } from "../objects/addresses.ts";
 import { equalExternally, equalServices } from "../objects/equality.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "../objects/objects.ts";
-import { AddressIndex } from "./address-index.ts";
+import { AddressSlots } from "./address-slots.ts";
 import type { Slot } from "./block-table.ts";
 import { labelAt } from "./endpoint-block.ts";
-import { EndpointTable, type StoredSet } from "./endpoint-table.ts";
+import { copySet, EndpointTable } from "./endpoint-table.ts";
+import { entriesAt } from "./entries-at.ts";
+import { EntryTable } from "./entry-table.ts";
 import { ExternalIndex } from "./external-index.ts";
+import { NamespaceTable } from "./namespace-table.ts";
+import { copyService } from "./service-block.ts";
 import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
-import { NamespaceEntry, RecentEntries, ServiceEntry } from "./service-entry.ts";
-import { ServiceTable } from "./service-table.ts";
+import {
+  type EntryTables,
+  NamespaceEntry,
+  RecentEndpoints,
+  ServiceEntry,
+  StoredSet,
+} from "./service-entry.ts";
+import { SlotSet } from "./slot-set.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
 export class ServiceIndex {
   /** For look-ups only. */
-  readonly external: ExternalIndex = new ExternalIndex();
-  readonly #namespaces = new Map<string, NamespaceEntry>();
-  readonly #sets = new EndpointTable<ServiceEntry>();
-  readonly #services = new ServiceTable<ServiceEntry>();
-  readonly #tables = { services: this.#services, endpoints: this.#sets, recent: new RecentEntries() };
+  readonly external: ExternalIndex;
+  /** All blocks: a small cluster has one chunk. */
+  readonly #arena: OctetArena;
+  readonly #namespaces: NamespaceTable;
+  readonly #entries: EntryTable;
+  readonly #sets: EndpointTable;
+  readonly #tables: EntryTables;
   /** Services of type `externalName`. */
-  readonly #aliases = new Set<ServiceEntry>();
-  readonly #byClusterAddress = new AddressIndex<ServiceEntry>();
+  readonly #aliases: SlotSet;
+  readonly #byClusterAddress: AddressSlots;
+
+  /** @param memory where all of it lies */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#arena = new OctetArena(memory);
+    this.#namespaces = new NamespaceTable(memory, this.#arena);
+    this.#entries = new EntryTable(memory, this.#arena, this.#namespaces);
+    this.#sets = new EndpointTable(memory, this.#arena, this.#entries);
+    this.#tables = {
+      namespaces: this.#namespaces,
+      entries: this.#entries,
+      endpoints: this.#sets,
+      recent: new RecentEndpoints(),
+    };
+    this.#aliases = new SlotSet(memory);
+    this.#byClusterAddress = new AddressSlots(memory);
+    this.external = new ExternalIndex(memory, this.#tables);
+  }
 
   namespace(name: string): NamespaceEntry | undefined {
-    return this.#namespaces.get(name);
+    const slot = this.#namespaces.find(name);
+    return slot === NO_ENTRY ? undefined : new NamespaceEntry(this.#tables, slot);
+  }
+
+  /** Whether a namespace has been seen. */
+  hasNamespace(name: string): boolean {
+    const slot = this.#namespaces.find(name);
+    return slot !== NO_ENTRY && this.#namespaces.exists(slot);
   }
 
   /** The entry under a key `service.namespace`. It may lack the Service itself, or its namespace. */
@@ -44,21 +77,23 @@ export class ServiceIndex {
 
   /** The same without a key. */
   find(namespace: string, name: string): ServiceEntry | undefined {
-    return this.#namespaces.get(namespace)?.services.get(name);
+    const slot = this.#entries.find(this.#namespaces.find(namespace), name);
+    return slot === NO_ENTRY ? undefined : new ServiceEntry(this.#tables, slot, name, namespace);
   }
 
+  /** Each is to be read at once. They may come and go meanwhile. */
   *entries(): Generator<ServiceEntry> {
-    for (const { services } of this.#namespaces.values()) yield* services.values();
+    for (const slot of this.#entries.slots()) yield new ServiceEntry(this.#tables, slot);
   }
 
   /** The services that have a cluster address: one, unless somebody wrote two by hand. */
   servicesAt(key: AddressKey): readonly ServiceEntry[] {
-    return this.#byClusterAddress.get(key);
+    return entriesAt(this.#tables, this.#byClusterAddress, key, clusterKeys);
   }
 
   /** The endpoint sets that hold an address, ready or not. To be read at once. */
-  endpointSetsAt(key: AddressKey): readonly StoredSet<ServiceEntry>[] {
-    return this.#sets.at(key);
+  endpointSetsAt(key: AddressKey): readonly StoredSet[] {
+    return this.#sets.at(key).map((slot) => new StoredSet(this.#tables, slot));
   }
 
   /**
@@ -72,7 +107,7 @@ export class ServiceIndex {
       return labelled;
     const references = [...labelled];
     for (const set of this.endpointSetsAt(addressKey(octets))) {
-      if (set.owner !== entry) continue;
+      if (set.owner.slot !== entry.slot) continue;
       for (const group of set.groups) {
         const visible = group.addressLength === octets.length ? entry.visibleCount(group) : 0;
         for (let index = 0; index < visible; index++) {
@@ -84,9 +119,16 @@ export class ServiceIndex {
     return references;
   }
 
-  /** Octets of the addresses of services and endpoints and of what finds them. */
+  /** Octets that all of it takes. */
   get octets(): number {
-    return this.#byClusterAddress.octets + this.#services.octets + this.#sets.octets;
+    const tables = this.#namespaces.octets + this.#entries.octets + this.#sets.octets;
+    return (
+      tables +
+      this.#arena.reservedOctets +
+      this.#byClusterAddress.octets +
+      this.#aliases.octets +
+      this.external.octets
+    );
   }
 
   /** Addresses of endpoints, each as often as sets have it. */
@@ -94,37 +136,46 @@ export class ServiceIndex {
     return this.#sets.addressCount;
   }
 
-  /** Returns the object that is kept: the old one if the new one says nothing new. */
-  putNamespace(namespace: Namespace, change: ChangeRecorder): Namespace {
-    const entry = this.#namespaceEntry(namespace.name);
-    if (entry.namespace !== undefined) return entry.namespace;
-    entry.namespace = namespace;
-    this.#namespaceChanged(entry, change);
-    return namespace;
+  /** @returns whether it says something new */
+  putNamespace({ name }: Namespace, change: ChangeRecorder): boolean {
+    if (name.length > MAX_NAME_LENGTH || this.hasNamespace(name)) return false;
+    const slot = this.#namespaceSlot(name);
+    this.#namespaces.setExists(slot, true);
+    this.#namespaceChanged(slot, change);
+    return true;
   }
 
   deleteNamespace(name: string, change: ChangeRecorder): void {
-    const entry = this.#namespaces.get(name);
-    if (entry === undefined || !entry.exists) return;
-    entry.namespace = undefined;
-    this.#namespaceChanged(entry, change);
-    this.#dropUnused(entry);
+    const slot = this.#namespaces.find(name);
+    if (slot === NO_ENTRY || !this.#namespaces.exists(slot)) return;
+    this.#namespaces.setExists(slot, false);
+    this.#namespaceChanged(slot, change);
+    this.#dropUnused(slot);
   }
 
   *existingNamespaces(): Generator<Namespace> {
-    for (const { namespace } of this.#namespaces.values()) if (namespace !== undefined) yield namespace;
+    for (const slot of this.#namespaces.existing())
+      yield { namespace: "", name: this.#namespaces.nameOf(slot) };
+  }
+
+  /** Begins a listing of namespaces. */
+  listNamespaces(): TableListing {
+    return this.#namespaces.listing();
   }
 
   /** @returns whether it says something new */
   putService(service: Service, change: ChangeRecorder): boolean {
-    const entry = this.#entry(service.namespace, service.name);
+    const { namespace, name } = service;
+    // No API hands out such names.
+    if (name.length > MAX_NAME_LENGTH || namespace.length > MAX_NAME_LENGTH) return false;
+    const entry = this.#entry(namespace, name);
     const old = entry.service;
     const sameInside = old !== undefined && equalServices(old, service);
     const sameOutside = old !== undefined && equalExternally(old, service);
     if (old !== undefined && sameInside && sameOutside) return false;
 
-    if (service.type === "externalName") this.#aliases.add(entry);
-    else this.#aliases.delete(entry);
+    if (service.type === "externalName") this.#aliases.add(entry.slot);
+    else this.#aliases.delete(entry.slot);
     if (!sameInside) {
       this.#moveClusterAddresses(entry, old, service, change);
       const published = old?.publishNotReadyAddresses;
@@ -138,7 +189,7 @@ export class ServiceIndex {
       this.external.replace(entry, old, service, change);
     }
     // At the end: what is known of the old one is read where it stood.
-    entry.put(service);
+    this.#entries.put(entry.slot, service);
     return true;
   }
 
@@ -148,73 +199,83 @@ export class ServiceIndex {
     if (entry === undefined || old === undefined) return;
     this.#moveClusterAddresses(entry, old, undefined, change);
     this.#touchEndpointAddresses(entry, change);
-    this.#aliases.delete(entry);
+    this.#aliases.delete(entry.slot);
     change.service(entry.key);
     if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
-    entry.put(undefined);
-    this.#dropUnused(entry.namespace, entry);
+    this.#entries.put(entry.slot, undefined);
+    this.#dropUnused(entry.namespace.slot, entry.slot);
   }
 
   /** The services that are other names for something. */
   *aliases(): Generator<Service> {
-    for (const { service } of this.#aliases) if (service !== undefined) yield service;
+    for (const slot of this.#aliases.values()) {
+      const { service } = new ServiceEntry(this.#tables, slot);
+      if (service !== undefined) yield service;
+    }
   }
 
-  /** All services, as objects of their own. */
-  services(): Generator<Service> {
-    return this.#services.copies();
+  /** All services, as objects of their own. They may come and go meanwhile. */
+  *services(): Generator<Service> {
+    for (const { service } of this.entries()) if (service !== undefined) yield copyService(service);
   }
 
   /** Begins a listing of services. */
   listServices(): TableListing {
-    return this.#services.listing(({ namespace, name }) => this.find(namespace, name));
+    return this.#entries.listing(({ namespace, name }) =>
+      this.#entries.find(this.#namespaces.find(namespace), name),
+    );
   }
 
   /** @returns whether it says something new */
   putEndpoints(set: EndpointSet, change: ChangeRecorder): boolean {
-    // No API hands out such a name.
-    if (set.name.length > MAX_NAME_LENGTH) return this.deleteEndpoints(set, change);
+    const { namespace, service, name } = set;
+    // No API hands out such names.
+    if (Math.max(name.length, service.length, namespace.length) > MAX_NAME_LENGTH)
+      return this.deleteEndpoints(set, change);
     const sets = this.#sets;
-    const entry = this.#entry(set.namespace, set.service);
-    const old = sets.find(set);
-    const isMoved = old !== undefined && sets.ownerOf(old) !== entry;
-    if (old !== undefined && !isMoved && sets.says(old, set)) return false;
+    const entry = this.#entry(namespace, service);
+    const old = this.#findSet(set);
+    const isKnown = old !== NO_ENTRY;
+    const isMoved = isKnown && sets.ownerOf(old) !== entry.slot;
+    if (isKnown && !isMoved && sets.says(old, set)) return false;
     if (change.listening)
-      recordEndpointDifference(old === undefined ? undefined : sets.get(old), set, change);
-    if (old !== undefined && isMoved) this.#detach(old, change);
-    if (old === undefined || isMoved) sets.add(entry, set);
+      recordEndpointDifference(isKnown ? new StoredSet(this.#tables, old) : undefined, set, change);
+    if (isMoved) this.#detach(old, change);
+    if (!isKnown || isMoved) sets.add(entry.slot, set);
     else sets.replace(old, set);
-    entry.dropEndpoints();
     change.service(entry.key);
     return true;
   }
 
   /** @returns whether it was there */
   deleteEndpoints(identity: Identity, change: ChangeRecorder): boolean {
-    const old = this.#sets.find(identity);
-    if (old === undefined) return false;
-    if (change.listening) recordEndpointDifference(this.#sets.get(old), undefined, change);
+    const old = this.#findSet(identity);
+    if (old === NO_ENTRY) return false;
+    if (change.listening) recordEndpointDifference(new StoredSet(this.#tables, old), undefined, change);
     this.#detach(old, change);
     return true;
   }
 
-  /** All endpoint sets, as objects of their own. */
-  endpointSets(): Generator<EndpointSet> {
-    return this.#sets.copies();
+  /** All endpoint sets, as objects of their own. They may come and go meanwhile. */
+  *endpointSets(): Generator<EndpointSet> {
+    for (const slot of this.#sets.slots()) yield copySet(new StoredSet(this.#tables, slot));
   }
 
   /** Begins a listing of endpoint sets. */
   listEndpoints(): TableListing {
-    return this.#sets.listing();
+    return this.#sets.listing((identity) => this.#findSet(identity));
+  }
+
+  #findSet({ namespace, name }: Identity): Slot {
+    const slot = this.#namespaces.find(namespace);
+    return slot === NO_ENTRY ? NO_ENTRY : this.#sets.find(slot, name);
   }
 
   #detach(set: Slot, change: ChangeRecorder): void {
-    const entry = this.#sets.ownerOf(set);
+    const entry = new ServiceEntry(this.#tables, this.#sets.ownerOf(set));
     this.#sets.delete(set);
-    if (entry === undefined) return;
-    entry.dropEndpoints();
     change.service(entry.key);
-    this.#dropUnused(entry.namespace, entry);
+    this.#dropUnused(entry.namespace.slot, entry.slot);
   }
 
   #moveClusterAddresses(
@@ -223,17 +284,17 @@ export class ServiceIndex {
     service: Service | undefined,
     change: ChangeRecorder,
   ): void {
-    const before = old?.clusterAddresses ?? [];
-    const after = service?.clusterAddresses ?? [];
-    for (const octets of before) {
-      if (after.some((other) => equalOctets(octets, other))) continue;
-      this.#byClusterAddress.delete(addressKey(octets), entry);
-      change.address(addressKey(octets));
+    const before = clusterKeys(old);
+    const after = clusterKeys(service);
+    for (const key of before) {
+      if (after.has(key)) continue;
+      this.#byClusterAddress.delete(key, entry.slot);
+      change.address(key);
     }
-    for (const octets of after) {
-      if (before.some((other) => equalOctets(octets, other))) continue;
-      this.#byClusterAddress.add(addressKey(octets), entry);
-      change.address(addressKey(octets));
+    for (const key of after) {
+      if (before.has(key)) continue;
+      this.#byClusterAddress.add(key, entry.slot);
+      change.address(key);
     }
   }
 
@@ -242,44 +303,44 @@ export class ServiceIndex {
     for (const set of entry.endpointSets) forEachAddress(set, (key) => change.address(key));
   }
 
-  #namespaceChanged(entry: NamespaceEntry, change: ChangeRecorder): void {
-    change.namespace(entry.name);
-    for (const serviceEntry of entry.services.values()) this.external.touch(serviceEntry, change);
-    if (!change.listening) return;
-    for (const serviceEntry of entry.services.values()) {
-      for (const octets of serviceEntry.service?.clusterAddresses ?? []) change.address(addressKey(octets));
-      this.#touchEndpointAddresses(serviceEntry, change);
+  #namespaceChanged(slot: Slot, change: ChangeRecorder): void {
+    const namespace = new NamespaceEntry(this.#tables, slot);
+    change.namespace(namespace.name);
+    for (const entry of namespace.services()) {
+      this.external.touch(entry, change);
+      if (!change.listening) continue;
+      for (const octets of entry.service?.clusterAddresses ?? []) change.address(addressKey(octets));
+      this.#touchEndpointAddresses(entry, change);
     }
   }
 
-  #namespaceEntry(name: string): NamespaceEntry {
-    let entry = this.#namespaces.get(name);
-    if (entry === undefined) {
-      entry = new NamespaceEntry(name, this.#tables);
-      this.#namespaces.set(name, entry);
-    }
-    return entry;
+  #namespaceSlot(name: string): Slot {
+    const slot = this.#namespaces.find(name);
+    return slot === NO_ENTRY ? this.#namespaces.add(name) : slot;
   }
 
   #entry(namespaceName: string, name: string): ServiceEntry {
-    const namespace = this.#namespaceEntry(namespaceName);
-    let entry = namespace.services.get(name);
-    if (entry === undefined) {
-      entry = new ServiceEntry(namespace, name);
-      namespace.services.set(name, entry);
-    }
-    return entry;
+    const namespace = this.#namespaceSlot(namespaceName);
+    const known = this.#entries.find(namespace, name);
+    const slot = known === NO_ENTRY ? this.#entries.add(namespace, name) : known;
+    return new ServiceEntry(this.#tables, slot, name, namespaceName);
   }
 
-  #dropUnused(namespace: NamespaceEntry, entry?: ServiceEntry): void {
-    if (entry !== undefined && !entry.hasService && !entry.hasEndpointSets) {
-      namespace.services.delete(entry.name);
-    }
-    if (!namespace.exists && namespace.services.size === 0) this.#namespaces.delete(namespace.name);
+  #dropUnused(namespace: Slot, entry?: Slot): void {
+    const entries = this.#entries;
+    if (entry !== undefined && !entries.hasService(entry) && entries.firstSet(entry) === NO_ENTRY)
+      entries.delete(entry);
+    const namespaces = this.#namespaces;
+    if (!namespaces.exists(namespace) && namespaces.count(namespace) === 0) namespaces.delete(namespace);
   }
 }
 
-/** Of an endpoint set. */
+/** Each cluster address of a service once. */
+function clusterKeys(service: Service | undefined): Set<AddressKey> {
+  return new Set(service?.clusterAddresses.map((octets) => addressKey(octets)));
+}
+
+/** Of any object. */
 const MAX_NAME_LENGTH = 253;
 
 function forEachAddress(set: Pick<EndpointSet, "groups">, callback: (key: AddressKey) => void): void {

@@ -14,3 +14,31 @@ export function readText(octets: Buffer, start: number, end: number): string {
   }
   return text;
 }
+
+/** Texts that were read last, by where they stand: to compare one takes less than to make it. */
+export class RecentTexts {
+  readonly #texts: string[] = new Array<string>(KEPT).fill("");
+
+  /** The text in UTF-8 from `start` to `end`. */
+  read(slot: number, octets: Buffer, start: number, end: number): string {
+    const place = slot & (KEPT - 1);
+    const known = this.#texts[place] ?? "";
+    if (isText(octets, start, end, known)) return known;
+    const text = readText(octets, start, end);
+    this.#texts[place] = text;
+    return text;
+  }
+}
+
+const KEPT = 1_024;
+
+/** Whether the text in UTF-8 from `start` to `end` is this one. */
+export function isText(octets: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start < text.length) return false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x80) return octets.toString("utf8", start, end) === text;
+    if (octets[start + at] !== code) return false;
+  }
+  return end - start === text.length;
+}

@@ -16,7 +16,7 @@ import {
 import { PodIndex } from "./pod-index.ts";
 import { ServiceIndex } from "./service-index.ts";
 import { ChangeRecorder, type StoreChange } from "./store-change.ts";
-import { NamedObjects, type TableListing } from "./table-listing.ts";
+import type { TableListing } from "./table-listing.ts";
 
 export interface ClusterStoreOptions {
   readonly clock: Clock;
@@ -109,14 +109,10 @@ export class ClusterStore {
     this.pods = pods;
     this.#tables = {
       namespaces: {
-        put: (namespace, change) => services.putNamespace(namespace, change) === namespace,
+        put: (namespace, change) => services.putNamespace(namespace, change),
         delete: ({ name }, change) => services.deleteNamespace(name, change),
         all: () => services.existingNamespaces(),
-        listing: () =>
-          new NamedObjects(
-            () => services.existingNamespaces(),
-            ({ name }) => services.namespace(name)?.namespace,
-          ),
+        listing: () => services.listNamespaces(),
       },
       services: {
         put: (service, change) => services.putService(service, change),
@@ -191,7 +187,7 @@ export class ClusterStore {
     this.markListed(kind);
   }
 
-  /** Octets of what is packed: services, endpoints and pods, and what finds them. Names of services and namespaces are not among it. */
+  /** Octets of namespaces, services, endpoints and pods, and of what finds them. */
   get octets(): number {
     return this.services.octets + this.pods.octets;
   }

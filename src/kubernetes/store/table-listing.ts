@@ -10,44 +10,15 @@ export interface TableListing {
   rest(): Generator<Identity | undefined>;
 }
 
-/** The listing of a table of objects: they are noted themselves, for they are there anyway. */
-export class NamedObjects implements TableListing {
-  readonly #all: () => Iterable<Identity>;
-  readonly #find: (identity: Identity) => object | undefined;
-  /** Where there was nothing, nothing can be missing. */
-  readonly #named: Set<object> | undefined;
-
-  /** @param find what the table has under a name, the very object that `all` has */
-  constructor(all: () => Iterable<Identity>, find: (identity: Identity) => object | undefined) {
-    this.#all = all;
-    this.#find = find;
-    this.#named = isEmpty(all()) ? undefined : new Set();
-  }
-
-  note(identity: Identity): void {
-    const object = this.#named && this.#find(identity);
-    if (object !== undefined) this.#named?.add(object);
-  }
-
-  *rest(): Generator<Identity | undefined> {
-    const named = this.#named;
-    if (named !== undefined) for (const object of this.#all()) yield named.has(object) ? undefined : object;
-  }
-}
-
-function isEmpty(objects: Iterable<unknown>): boolean {
-  for (const _ of objects) return false;
-  return true;
-}
-
 /**
  * The listing of what stands in blocks: each notes the latest listing that named it.
  * @param find where something stands, {@link NO_ENTRY} for what is not there
+ * @param identityOf `undefined` for a place that stands for no object
  */
 export function slotListing(
   blocks: BlockTable,
   find: (identity: Identity) => Slot,
-  identityOf: (slot: Slot) => Identity,
+  identityOf: (slot: Slot) => Identity | undefined,
 ): TableListing {
   const listing = blocks.beginListing();
   return {

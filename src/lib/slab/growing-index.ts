@@ -1,75 +1,94 @@
+import { type Column, ColumnMemory } from "./column-memory.ts";
+
 /**
  * From hashes to numbers, for as many as there come to be. It grows by one place with each entry (linear hashing after Litwin), so no turn of
  * the event loop pays for all entries at once, and nothing of it is an object. Entries are small numbers of the caller's choice, each
  * at one place only.
  */
 export class GrowingIndex {
-  /** The first entry of each place. */
-  #heads: Int32Array = new Int32Array(SMALLEST).fill(NO_ENTRY);
+  /** The first entry of each place, plus one: 0 for none, as memory is that nobody has written to. */
+  readonly #heads: Column<Int32Array>;
   /** Of each entry. */
-  #hashes: Int32Array = new Int32Array(SMALLEST);
-  #next: Int32Array = new Int32Array(SMALLEST);
-  /** Places of the round before, less one: a power of two less one. */
-  #mask = SMALLEST / 2 - 1;
-  /** How many of those have been split in this round. */
-  #split = 0;
-  #size = 0;
+  readonly #hashes: Column<Int32Array>;
+  readonly #next: Column<Int32Array>;
+  readonly #round: Column<Int32Array>;
+
+  /** @param memory where it lies */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#heads = memory.int32(SMALLEST);
+    this.#hashes = memory.int32(SMALLEST);
+    this.#next = memory.int32(SMALLEST);
+    this.#round = memory.int32(ROUND_WORDS);
+    this.#round.cells[MASK] = SMALLEST / 2 - 1;
+  }
 
   /** Octets that this takes. */
   get octets(): number {
-    return this.#heads.byteLength + this.#hashes.byteLength + this.#next.byteLength;
+    return this.#heads.octets + this.#hashes.octets + this.#next.octets;
   }
 
   /** The entry that came first of those with a hash; {@link NO_ENTRY} for none. */
   first(hash: number): number {
-    return this.#from(this.#heads[this.#placeOf(hash)] ?? NO_ENTRY, hash);
+    return this.#from((this.#heads.cells[this.#placeOf(hash)] ?? 0) - 1, hash);
   }
 
   /** The next entry of the same hash. */
   after(entry: number): number {
-    return this.#from(this.#next[entry] ?? NO_ENTRY, this.#hashes[entry] ?? 0);
+    return this.#from(this.#next.cells[entry] ?? NO_ENTRY, this.#hashes.cells[entry] ?? 0);
   }
 
   /** Puts an entry behind all others of its hash. It must not be there yet. */
   add(entry: number, hash: number): void {
-    this.#hashes = withRoom(this.#hashes, entry);
-    this.#next = withRoom(this.#next, entry);
-    this.#hashes[entry] = hash;
+    this.#hashes.reserve(entry);
+    this.#next.reserve(entry);
+    this.#hashes.cells[entry] = hash;
     this.#append(this.#placeOf(hash), entry);
-    if (++this.#size > this.#mask + 1 + this.#split) this.#grow();
+    const round = this.#round.cells;
+    const size = (round[SIZE] ?? 0) + 1;
+    round[SIZE] = size;
+    if (size > (round[MASK] ?? 0) + 1 + (round[SPLIT] ?? 0)) this.#grow(round);
   }
 
   /** The entry must be there. */
   remove(entry: number): void {
-    const next = this.#next;
-    const place = this.#placeOf(this.#hashes[entry] ?? 0);
+    const next = this.#next.cells;
+    const heads = this.#heads.cells;
+    const place = this.#placeOf(this.#hashes.cells[entry] ?? 0);
     const following = next[entry] ?? NO_ENTRY;
-    let at = this.#heads[place] ?? NO_ENTRY;
-    if (at === entry) this.#heads[place] = following;
+    let at = (heads[place] ?? 0) - 1;
+    if (at === entry) heads[place] = following + 1;
     else {
       while (next[at] !== entry) at = next[at] ?? NO_ENTRY;
       next[at] = following;
     }
-    this.#size--;
+    const round = this.#round.cells;
+    round[SIZE] = (round[SIZE] ?? 0) - 1;
   }
 
   #placeOf(hash: number): number {
-    const place = hash & this.#mask;
-    return place < this.#split ? hash & (this.#mask * 2 + 1) : place;
+    const round = this.#round.cells;
+    const mask = round[MASK] ?? 0;
+    const place = hash & mask;
+    return place < (round[SPLIT] ?? 0) ? hash & (mask * 2 + 1) : place;
   }
 
   #from(start: number, hash: number): number {
+    const hashes = this.#hashes.cells;
+    const next = this.#next.cells;
     let entry = start;
-    while (entry !== NO_ENTRY && this.#hashes[entry] !== hash) entry = this.#next[entry] ?? NO_ENTRY;
-    return entry;
+    // Who reads while another thread writes may be led round a circle.
+    let left = next.length;
+    while (entry !== NO_ENTRY && hashes[entry] !== hash && left-- > 0) entry = next[entry] ?? NO_ENTRY;
+    return left < 0 ? NO_ENTRY : entry;
   }
 
   #append(place: number, entry: number): void {
-    const next = this.#next;
+    const next = this.#next.cells;
+    const heads = this.#heads.cells;
     next[entry] = NO_ENTRY;
-    let at = this.#heads[place] ?? NO_ENTRY;
+    let at = (heads[place] ?? 0) - 1;
     if (at === NO_ENTRY) {
-      this.#heads[place] = entry;
+      heads[place] = entry + 1;
       return;
     }
     for (let behind = next[at] ?? NO_ENTRY; behind !== NO_ENTRY; behind = next[at] ?? NO_ENTRY) at = behind;
@@ -77,24 +96,34 @@ export class GrowingIndex {
   }
 
   /** Divides the entries of one place between that and a new one. */
-  #grow(): void {
-    const place = this.#split++;
-    this.#heads = withRoom(this.#heads, this.#mask + this.#split, NO_ENTRY);
-    let entry = this.#heads[place] ?? NO_ENTRY;
-    this.#heads[place] = NO_ENTRY;
+  #grow(round: Int32Array): void {
+    const mask = round[MASK] ?? 0;
+    const place = round[SPLIT] ?? 0;
+    const split = place + 1;
+    round[SPLIT] = split;
+    this.#heads.reserve(mask + split);
+    const heads = this.#heads.cells;
+    let entry = (heads[place] ?? 0) - 1;
+    heads[place] = 0;
     while (entry !== NO_ENTRY) {
-      const following = this.#next[entry] ?? NO_ENTRY;
-      this.#append(this.#placeOf(this.#hashes[entry] ?? 0), entry);
+      const following = this.#next.cells[entry] ?? NO_ENTRY;
+      this.#append(this.#placeOf(this.#hashes.cells[entry] ?? 0), entry);
       entry = following;
     }
-    if (this.#split <= this.#mask) return;
-    this.#mask = this.#mask * 2 + 1;
-    this.#split = 0;
+    if (split <= mask) return;
+    round[MASK] = mask * 2 + 1;
+    round[SPLIT] = 0;
   }
 }
 
 /** What stands for no entry. */
 export const NO_ENTRY = -1;
+
+/** Words of the part `round`: places of the round before, less one (a power of two less one), how many of those have been split, and entries. */
+const MASK = 0;
+const SPLIT = 1;
+const SIZE = 2;
+const ROUND_WORDS = 3;
 
 const SMALLEST = 16;
 

@@ -24,8 +24,10 @@ export async function cachePage(view: ClusterView, domain: Name): Promise<string
   const root = emptyNode();
   const top = [...domain.toString().split(".").slice(0, -1)].reverse();
   let count = 0;
-  for (const entry of [...view.store.services.entries()]) {
-    if (!view.selects(entry.namespace.name)) continue;
+  // Services come and go between two turns.
+  for (const key of Array.from(view.store.services.entries(), (entry) => entry.key)) {
+    const entry = view.store.services.entry(key);
+    if (entry === undefined || !view.selects(entry.namespaceName)) continue;
     for (const each of kubeDnsEntriesOf(entry))
       put(root, [...top, ...each.name.toReversed()], each, domain, view.ttl);
     if (++count % SERVICES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,206 @@
+/**
+ * Services as octets, found by namespace and name: a large cluster has ten thousand of them, and each would be some fifteen objects with a
+ * kilobyte. Here one takes some 150 octets in a few buffers, which the garbage collector passes over. A place also stands for a service
+ * that only its slices name so far; its block is then
+ *
+ *     2  octets of the name
+ *     n  name
+ *
+ * and that of a service that has been seen goes on with what {@link ServiceBlockWriter} writes.
+ */
+import type { OctetArena } from "../../lib/octet-arena.ts";
+import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
+import type { Identity, Service, ServiceType } from "../objects/objects.ts";
+import { BlockTable, type Slot } from "./block-table.ts";
+import { hashText } from "./hashes.ts";
+import type { NamespaceTable } from "./namespace-table.ts";
+import {
+  copyService,
+  NAME_HEAD,
+  publishesOf,
+  ServiceBlockWriter,
+  type ServiceNames,
+  StoredService,
+  typeOf,
+} from "./service-block.ts";
+import { isText, RecentTexts } from "./short-text.ts";
+import { slotListing, type TableListing } from "./table-listing.ts";
+
+/** What of a service is looked at most, in one octet: 0 for none, else {@link SEEN} and the first octet of its block. */
+const SEEN = 0x40;
+
+export class EntryTable {
+  readonly #namespaces: NamespaceTable;
+  readonly #blocks: BlockTable;
+  readonly #byName: GrowingIndex;
+  readonly #namespaceOf: Column<Int32Array>;
+  /** The neighbours in the namespace. */
+  readonly #next: Column<Int32Array>;
+  readonly #previous: Column<Int32Array>;
+  /** The first of its endpoint sets. */
+  readonly #firstSet: Column<Int32Array>;
+  /** Grows with each change of a service or its endpoints. Never set back, so that none who remembers one is deceived by another service. */
+  readonly #versions: Column<Int32Array>;
+  readonly #states: Column<Uint8Array>;
+  readonly #texts = new RecentTexts();
+  readonly #writer = new ServiceBlockWriter();
+  /** Services that no block has room for. Their blocks have nothing but their names. */
+  readonly #large = new Map<Slot, Service>();
+
+  constructor(memory: ColumnMemory, arena: OctetArena, namespaces: NamespaceTable) {
+    this.#namespaces = namespaces;
+    this.#blocks = new BlockTable(memory, arena);
+    this.#byName = new GrowingIndex(memory);
+    this.#namespaceOf = memory.int32();
+    this.#next = memory.int32();
+    this.#previous = memory.int32();
+    this.#firstSet = memory.int32();
+    this.#versions = memory.int32();
+    this.#states = memory.uint8();
+  }
+
+  /** Without the blocks. */
+  get octets(): number {
+    const columns = [this.#namespaceOf, this.#next, this.#previous, this.#firstSet, this.#versions];
+    const own = columns.reduce((sum, { octets }) => sum + octets, this.#states.octets);
+    return own + this.#blocks.octets + this.#byName.octets;
+  }
+
+  /** @returns {@link NO_ENTRY} for one that is neither there nor named by slices */
+  find(namespace: Slot, name: string): Slot {
+    if (namespace === NO_ENTRY) return NO_ENTRY;
+    const index = this.#byName;
+    const first = index.first(hashText(namespace, name));
+    for (let slot = first; slot !== NO_ENTRY; slot = index.after(slot))
+      if (this.#namespaceOf.cells[slot] === namespace && this.#isNamed(slot, name)) return slot;
+    return NO_ENTRY;
+  }
+
+  /** There must be none of that name. */
+  add(namespace: Slot, name: string): Slot {
+    const namespaces = this.#namespaces;
+    const slot = this.#blocks.add(this.#writer.writeName(name));
+    this.#byName.add(slot, hashText(namespace, name));
+    for (const column of [this.#namespaceOf, this.#next, this.#previous, this.#firstSet, this.#versions])
+      column.reserve(slot);
+    this.#states.reserve(slot);
+    this.#namespaceOf.cells[slot] = namespace;
+    this.#firstSet.cells[slot] = NO_ENTRY;
+    this.#states.cells[slot] = 0;
+    const following = namespaces.firstService(namespace);
+    this.#next.cells[slot] = following;
+    this.#previous.cells[slot] = NO_ENTRY;
+    if (following !== NO_ENTRY) this.#previous.cells[following] = slot;
+    namespaces.setFirstService(namespace, slot);
+    namespaces.addCount(namespace, 1);
+    this.touch(slot);
+    return slot;
+  }
+
+  /** It must have neither a service nor endpoints. */
+  delete(slot: Slot): void {
+    const namespaces = this.#namespaces;
+    const namespace = this.namespaceOf(slot);
+    const following = this.next(slot);
+    const previous = this.#previous.cells[slot] ?? NO_ENTRY;
+    if (previous === NO_ENTRY) namespaces.setFirstService(namespace, following);
+    else this.#next.cells[previous] = following;
+    if (following !== NO_ENTRY) this.#previous.cells[following] = previous;
+    namespaces.addCount(namespace, -1);
+    this.#byName.remove(slot);
+    this.#blocks.delete(slot);
+    this.touch(slot);
+  }
+
+  nameOf(slot: Slot): string {
+    const octets = this.#blocks.buffer(slot);
+    const start = this.#blocks.start(slot);
+    const name = start + NAME_HEAD;
+    return this.#texts.read(slot, octets, name, name + octets.readUInt16LE(start));
+  }
+
+  namespaceOf(slot: Slot): Slot {
+    return this.#namespaceOf.cells[slot] ?? NO_ENTRY;
+  }
+
+  namespaceNameOf(slot: Slot): string {
+    return this.#namespaces.nameOf(this.namespaceOf(slot));
+  }
+
+  /** The next one of its namespace. */
+  next(slot: Slot): Slot {
+    return this.#next.cells[slot] ?? NO_ENTRY;
+  }
+
+  firstSet(slot: Slot): Slot {
+    return this.#firstSet.cells[slot] ?? NO_ENTRY;
+  }
+
+  setFirstSet(slot: Slot, set: Slot): void {
+    this.#firstSet.cells[slot] = set;
+  }
+
+  version(slot: Slot): number {
+    return this.#versions.cells[slot] ?? 0;
+  }
+
+  /** Something about it has changed. */
+  touch(slot: Slot): void {
+    this.#versions.cells[slot] = (this.version(slot) + 1) | 0;
+  }
+
+  /** Whether the service itself has been seen. */
+  hasService(slot: Slot): boolean {
+    return (this.#states.cells[slot] ?? 0) !== 0;
+  }
+
+  typeOf(slot: Slot): ServiceType | undefined {
+    const state = this.#states.cells[slot] ?? 0;
+    return state === 0 ? undefined : typeOf(state & ~SEEN);
+  }
+
+  publishes(slot: Slot): boolean {
+    return publishesOf(this.#states.cells[slot] ?? 0);
+  }
+
+  /** To be read at once. @param names whose service it is */
+  service(slot: Slot, names: ServiceNames): Service | undefined {
+    if (!this.hasService(slot)) return undefined;
+    const large = this.#large.size === 0 ? undefined : this.#large.get(slot);
+    if (large !== undefined) return large;
+    const blocks = this.#blocks;
+    const octets = blocks.buffer(slot);
+    const start = blocks.start(slot);
+    const begin = start + NAME_HEAD + octets.readUInt16LE(start);
+    return new StoredService(names, octets, begin, start + blocks.length(slot));
+  }
+
+  /** Gives it a service in the place of its former one, which holds no longer; `undefined` for none. */
+  put(slot: Slot, service: Service | undefined): void {
+    const octets = service && this.#writer.write(service);
+    this.#blocks.replace(slot, octets ?? this.#writer.writeName(this.nameOf(slot)));
+    if (service === undefined || octets !== undefined) this.#large.delete(slot);
+    else this.#large.set(slot, copyService(service));
+    this.#states.cells[slot] = service === undefined ? 0 : SEEN | this.#writer.flagsOf(service);
+    this.touch(slot);
+  }
+
+  /** All places. They may come and go meanwhile. */
+  slots(): Generator<Slot> {
+    return this.#blocks.slots();
+  }
+
+  /** Of services. */
+  listing(find: (identity: Identity) => Slot): TableListing {
+    return slotListing(this.#blocks, find, (slot) =>
+      this.hasService(slot) ? { namespace: this.namespaceNameOf(slot), name: this.nameOf(slot) } : undefined,
+    );
+  }
+
+  #isNamed(slot: Slot, name: string): boolean {
+    const octets = this.#blocks.buffer(slot);
+    const start = this.#blocks.start(slot);
+    return isText(octets, start + NAME_HEAD, start + NAME_HEAD + octets.readUInt16LE(start), name);
+  }
+}
