@@ -38,8 +38,13 @@ const SEND_SLOT = 4096;
 const DATAGRAMS_A_TURN = 16 * BATCH;
 /** Datagrams that come together where queries are many. */
 const BUSY_BATCH = 2;
-/** Datagrams of a batch between two looks at the clock: most take a hundredth of a turn's share, but one that has to be signed takes a tenth of a millisecond. */
+/**
+ * Datagrams of a batch between two looks at the clock. Most take a hundredth of a turn's share or less, but one that has to be signed takes a tenth of a
+ * millisecond, and while code is not compiled yet, several times that. A power of two.
+ */
 const DATAGRAMS_A_LOOK = 16;
+/** The same, where a turn was over before its batch was lately. */
+const SLOW_DATAGRAMS_A_LOOK = 4;
 /** Datagrams taken from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
 
@@ -92,6 +97,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   #filled = 0;
   #nextSlot = 0;
   #restScheduled = false;
+  #datagramsALook = SLOW_DATAGRAMS_A_LOOK;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
@@ -290,13 +296,15 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
       do {
         const slot = this.#nextSlot++;
         this.#take(slot, slot > first);
-        if (endsWithTurn && slot % DATAGRAMS_A_LOOK === DATAGRAMS_A_LOOK - 1 && this.#isInterrupted()) break;
+        if (endsWithTurn && ((slot + 1) & (this.#datagramsALook - 1)) === 0 && this.#isInterrupted()) break;
       } while (this.#nextSlot < this.#filled);
       this.#flush();
     } finally {
       this.#draining = false;
     }
-    return this.#nextSlot >= this.#filled;
+    if (this.#nextSlot < this.#filled) return false;
+    if (this.#filled - first === BATCH) this.#datagramsALook = DATAGRAMS_A_LOOK;
+    return true;
   }
 
   /** Whether the rest of a batch has to wait for the next turn. The system says nothing of what has been taken from it already. */
@@ -304,6 +312,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     if (this.#nextSlot >= this.#filled || !this.#sockets.loop.isTurnOver) return false;
     if (!this.#restScheduled) setImmediate(this.#takeRest);
     this.#restScheduled = true;
+    this.#datagramsALook = SLOW_DATAGRAMS_A_LOOK;
     return true;
   }
 

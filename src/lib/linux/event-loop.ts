@@ -21,7 +21,7 @@ export interface Reader {
 }
 
 /**
- * Milliseconds after which a turn begins no further work for readers. With the batch that was begun before, what leaves at the turn's end, and a
+ * Milliseconds after which a turn begins no further work for readers. With the part of a batch that was begun before, what leaves at the turn's end, and a
  * collection in between, a turn stays below 5 ms. Shorter ones would cost: each is two system calls more.
  */
 const READING_SHARE = 2;
