@@ -35,8 +35,9 @@ export class Denial {
   readonly #label = new Uint8Array(64);
   readonly #labelStart = new Uint8Array(1);
   readonly #name = new Uint8Array(256);
-  /** For zones with NSEC3. */
+  /** For zones with NSEC3, and the version of the zone that it is about. */
   #chain: HashedChain | undefined;
+  #version = 0;
 
   constructor(zone: Zone, writer: AnswerWriter) {
     this.#zone = zone;
@@ -45,6 +46,9 @@ export class Denial {
 
   begin(): void {
     this.#provedCount = 0;
+    if (this.#version === this.#zone.version) return;
+    this.#version = this.#zone.version;
+    this.#chain = undefined;
   }
 
   get #usesNsec3(): boolean {
@@ -246,7 +250,7 @@ export class Denial {
 /** What hashing takes, and what is known of hashes. */
 class HashedChain {
   readonly sha1 = new Sha1();
-  /** NSEC3 records of nodes, which stay as they are while the zone is served, and those that cover their wildcards. */
+  /** NSEC3 records of nodes, and those that cover their wildcards. */
   readonly matches = new NodeMemo();
   readonly wildcards = new NodeMemo();
 }

@@ -5,10 +5,13 @@ import type { Timer } from "../lib/clock.ts";
 import { formatGoDuration } from "../lib/duration.ts";
 import type { Logger } from "../lib/log.ts";
 import type { Site } from "../plugin/site.ts";
+import { hasPlainAliases } from "./file-difference.ts";
 import { Freshness } from "./freshness.ts";
 import { ServedZone } from "./served-zone.ts";
 import type { DynamicZone } from "./updates/dynamic-zone.ts";
 import type { Zone } from "./zone.ts";
+import type { ZoneChange } from "./zone-change.ts";
+import { ZoneChangeError } from "./zone-changes.ts";
 import { ZoneFileError } from "./zone-file.ts";
 import { ZoneFileSource } from "./zone-file-source.ts";
 import type { ZoneService } from "./zone-service.ts";
@@ -126,13 +129,11 @@ export class FileZone {
     }
   }
 
-  /**
-   * Takes over a small difference in place. @returns whether that was all; false where the file has to be read as a whole
-   */
+  /** Takes over what the file says otherwise, without a second zone. @returns false where the file has to be read as a whole */
   async #amend(current: Zone): Promise<boolean> {
     const { byMtime, service } = this.#options;
     // A zone that takes updates is that of the file, and more.
-    if (this.dynamic !== undefined || !current.isAmendable) return false;
+    if (this.dynamic !== undefined || !current.mayBegin) return false;
     current.readers++;
     const difference = await this.#source
       .compare(current, byMtime ? undefined : current.serial)
@@ -142,11 +143,20 @@ export class FileZone {
       this.#freshness.confirm();
       return true;
     }
-    if (difference === undefined || !current.isAmendable) return false;
-    service.amend(this.served, current, difference);
+    if (difference === undefined || !(await this.#adopt(service, difference.change))) return false;
+    for (const warning of difference.warnings) this.#log.warning(formatZoneTextFault(warning));
     this.#freshness.confirm();
     this.#sayReloaded(current);
     return true;
+  }
+
+  async #adopt(service: ZoneService, change: ZoneChange): Promise<boolean> {
+    try {
+      return await service.adopt(this.served, change, Number.POSITIVE_INFINITY, hasPlainAliases);
+    } catch (error) {
+      if (error instanceof ZoneChangeError) return false;
+      throw error;
+    }
   }
 
   #sayReloaded({ serial }: Zone): void {

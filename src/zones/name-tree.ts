@@ -15,6 +15,7 @@ import {
   reserved,
   trimmed,
 } from "./octet-heap.ts";
+import { ABSENT, EMPTY, PendingNodes, Side, type SideNumber } from "./pending-nodes.ts";
 
 export const APEX = 0;
 export const NO_NODE = -1;
@@ -25,7 +26,7 @@ const HASH = 0;
 const PARENT = 1;
 /** Where the label stands in the heap. */
 const LABEL = 2;
-/** First RRset, -1 for none: what the tree keeps for its owner. */
+/** First RRset, -1 for none: what the tree keeps for its owner. Below that: not a node, or the place among the pending ones. */
 const RRSET = 3;
 const CHILDREN = 4;
 const FIELDS = 5;
@@ -43,6 +44,8 @@ export class NameTree {
   #used = 1;
   #count = 1;
   #free = NO_NODE;
+  /** What a change is about to alter; see {@link begin}. */
+  #pending: PendingNodes | undefined;
 
   constructor(heap: OctetHeap) {
     this.#heap = heap;
@@ -82,25 +85,34 @@ export class NameTree {
     return this.#nodes.length * 4 + this.#slots.length * 4;
   }
 
+  /** As {@link size}, of what is in use. */
+  get used(): number {
+    return this.#used * FIELDS * 4 + this.#slots.length * 4;
+  }
+
   parent(node: number): number {
     return this.#nodes[node * FIELDS + PARENT] as number;
   }
 
   /** Whether the number stands for a node. */
   exists(node: number): boolean {
-    return (this.#nodes[node * FIELDS + RRSET] as number) !== FREED;
+    const first = this.#nodes[node * FIELDS + RRSET] as number;
+    return first >= EMPTY || this.#pendingHead(first) !== ABSENT;
   }
 
   firstRrset(node: number): number {
-    return this.#nodes[node * FIELDS + RRSET] as number;
+    const first = this.#nodes[node * FIELDS + RRSET] as number;
+    return first >= EMPTY ? first : Math.max(EMPTY, this.#pendingHead(first));
   }
 
   setFirstRrset(node: number, rrset: number): void {
-    this.#nodes[node * FIELDS + RRSET] = rrset;
+    const first = this.#nodes[node * FIELDS + RRSET] as number;
+    if (this.#pending !== undefined && first <= PENDING) this.#pending.setAfter(PENDING - first, rrset);
+    else this.#nodes[node * FIELDS + RRSET] = rrset;
   }
 
-  hasChildren(node: number): boolean {
-    return (this.#nodes[node * FIELDS + CHILDREN] as number) > 0;
+  #pendingHead(first: number): number {
+    return first <= PENDING && this.#pending !== undefined ? this.#pending.head(PENDING - first) : ABSENT;
   }
 
   /** Where the length octet of the node's label stands in the heap. */
@@ -110,6 +122,12 @@ export class NameTree {
 
   /** The child of `parent` whose label begins with the length octet at `bytes[at]`, in any case. */
   child(parent: number, bytes: Uint8Array, at: number): number {
+    const node = this.#seek(parent, bytes, at);
+    return node === NO_NODE || this.exists(node) ? node : NO_NODE;
+  }
+
+  /** Also one that is there before or after a change alone. */
+  #seek(parent: number, bytes: Uint8Array, at: number): number {
     const hash = this.#hashLabel(parent, bytes, at);
     const mask = this.#slots.length - 1;
     for (let slot = spread(hash) & mask; ; slot = (slot + 1) & mask) {
@@ -127,8 +145,14 @@ export class NameTree {
 
   /** As {@link child}, and makes it where there is none. */
   childOrNew(parent: number, bytes: Uint8Array, at: number): number {
-    const known = this.child(parent, bytes, at);
-    if (known !== NO_NODE) return known;
+    const known = this.#seek(parent, bytes, at);
+    if (known !== NO_NODE) {
+      if (!this.exists(known)) {
+        this.setFirstRrset(known, EMPTY);
+        this.#countChild(parent, 1);
+      }
+      return known;
+    }
     const node = this.#newNode();
     const length = octetAt(bytes, at) + 1;
     const label = this.#heap.allocate(length);
@@ -138,9 +162,11 @@ export class NameTree {
     this.#nodes[node * FIELDS + HASH] = this.#hashLabel(parent, bytes, at);
     this.#nodes[node * FIELDS + PARENT] = parent;
     this.#nodes[node * FIELDS + LABEL] = label;
-    this.#nodes[node * FIELDS + RRSET] = -1;
     this.#nodes[node * FIELDS + CHILDREN] = 0;
-    this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) + 1;
+    this.#nodes[node * FIELDS + RRSET] = EMPTY;
+    if (this.#pending !== undefined)
+      this.#nodes[node * FIELDS + RRSET] = PENDING - this.#pending.add(node, ABSENT, EMPTY);
+    this.#countChild(parent, 1);
     this.#count++;
     // Three quarters full at the most: probes stay short.
     if (this.#count * 4 > this.#slots.length * 3) this.#rehash(this.#slots.length * 2);
@@ -153,19 +179,75 @@ export class NameTree {
     let at = node;
     while (
       at !== APEX &&
-      this.#nodes[at * FIELDS + RRSET] === -1 &&
+      this.firstRrset(at) === EMPTY &&
       this.#nodes[at * FIELDS + CHILDREN] === 0
     ) {
       const parent = this.#nodes[at * FIELDS + PARENT] as number;
-      this.#leave(at);
-      this.#heap.garbage += octetAt(this.#heap.bytes, (this.#nodes[at * FIELDS + LABEL] as number) >>> 0) + 1;
-      this.#nodes[at * FIELDS + RRSET] = FREED;
-      this.#nodes[at * FIELDS + PARENT] = this.#free;
-      this.#free = at;
-      this.#count--;
-      this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) - 1;
+      if (this.#pending === undefined) this.#remove(at);
+      else {
+        this.pend(at, EMPTY);
+        this.setFirstRrset(at, ABSENT);
+      }
+      this.#countChild(parent, -1);
       at = parent;
     }
+  }
+
+  #remove(node: number): void {
+    this.#leave(node);
+    const label = this.label(node);
+    this.#heap.free(label, octetAt(this.#heap.bytes, label) + 1);
+    this.#nodes[node * FIELDS + RRSET] = FREED;
+    this.#nodes[node * FIELDS + PARENT] = this.#free;
+    this.#free = node;
+    this.#count--;
+  }
+
+  #countChild(parent: number, more: number): void {
+    this.#nodes[parent * FIELDS + CHILDREN] = (this.#nodes[parent * FIELDS + CHILDREN] as number) + more;
+  }
+
+  /** From now on what is changed is seen with Side.AFTER alone, until {@link settle} was called for all places. */
+  begin(): void {
+    this.#pending = new PendingNodes();
+  }
+
+  get pending(): PendingNodes | undefined {
+    return this.#pending;
+  }
+
+  /** Nothing is pending any more. */
+  end(): void {
+    this.#pending = undefined;
+  }
+
+  /** Has a node become a pending one, unless it is. @param after where its list begins after the change */
+  pend(node: number, after: number): void {
+    const first = this.#nodes[node * FIELDS + RRSET] as number;
+    if (this.#pending !== undefined && first > PENDING)
+      this.#nodes[node * FIELDS + RRSET] = PENDING - this.#pending.add(node, first, after);
+  }
+
+  isPending(node: number): boolean {
+    return (this.#nodes[node * FIELDS + RRSET] as number) <= PENDING;
+  }
+
+  /** Of a pending node, among the others. */
+  place(node: number): number {
+    return PENDING - (this.#nodes[node * FIELDS + RRSET] as number);
+  }
+
+  /** Lets the node at a place be what it is on one of the sides. Both look alike then, to those who look from the other side no more. */
+  settle(place: number, side: SideNumber): void {
+    const pending = this.#pending;
+    if (pending === undefined) return;
+    const node = pending.node(place);
+    const [before, after] = [pending.before(place), pending.after(place)];
+    if (side === Side.BEFORE && (before === ABSENT) !== (after === ABSENT))
+      this.#countChild(this.parent(node), before === ABSENT ? -1 : 1);
+    const head = side === Side.BEFORE ? before : after;
+    if (head === ABSENT) this.#remove(node);
+    else this.#nodes[node * FIELDS + RRSET] = head;
   }
 
   /** The number of labels between the apex and the node. */
@@ -257,7 +339,7 @@ export class NameTree {
     const slots = int32(length);
     for (let node = APEX + 1; node < this.#used; node++) {
       if (node % PORTION === 0) await pause();
-      if (this.exists(node)) enter(slots, this.#nodes, node);
+      if (this.#isUsed(node)) enter(slots, this.#nodes, node);
     }
     return slots;
   }
@@ -311,6 +393,10 @@ export class NameTree {
     return true;
   }
 
+  #isUsed(node: number): boolean {
+    return this.#nodes[node * FIELDS + RRSET] !== FREED;
+  }
+
   #enter(node: number): void {
     enter(this.#slots, this.#nodes, node);
   }
@@ -332,11 +418,13 @@ export class NameTree {
 
   #rehash(length: number): void {
     this.#slots = int32(length);
-    for (let node = APEX + 1; node < this.#used; node++) if (this.exists(node)) this.#enter(node);
+    for (let node = APEX + 1; node < this.#used; node++) if (this.#isUsed(node)) this.#enter(node);
   }
 }
 
 const FREED = -2;
+/** The first place among the pending nodes; the others follow below it. */
+const PENDING = -3;
 
 function enter(slots: Int32Array, nodes: Int32Array, node: number): void {
   const mask = slots.length - 1;

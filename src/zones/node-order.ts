@@ -1,5 +1,6 @@
 /** Nodes that have an RRset of a type, or any RRset, in canonical order (RFC 4034 section 6.1): which of them stands in front of a name. */
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { EMPTY } from "./pending-nodes.ts";
 import { sortInPortions } from "./portioned-sort.ts";
 import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
 
@@ -11,7 +12,7 @@ const PORTION = 2_000;
 export class NodeOrder {
   readonly #records: ZoneRecords;
   readonly #type: number;
-  #nodes = new Int32Array(0);
+  #nodes: Int32Array = new Int32Array(0);
 
   /** @param type ANY_TYPE for all nodes that have records */
   constructor(records: ZoneRecords, type: number) {
@@ -74,6 +75,63 @@ export class NodeOrder {
     this.#nodes = isSorted
       ? found
       : await sortInPortions(found, (one, other) => names.compare(one, other), pause);
+  }
+
+  /**
+   * The order after the change that is pending, while this one still counts: what comes is sorted, and put between what stays.
+   * @returns `undefined` where nothing comes or goes
+   */
+  async prepare(pause: () => Promise<void>): Promise<Int32Array | undefined> {
+    const { names } = this.#records;
+    const { pending } = names;
+    const count = pending?.count ?? 0;
+    let coming = new Int32Array(0);
+    let [come, gone] = [0, 0];
+    for (let place = 0; pending !== undefined && place < count; place++) {
+      if (place % PORTION === PORTION - 1) await pause();
+      const wasHere = this.#isIn(pending.before(place));
+      if (wasHere === this.#isIn(pending.after(place))) continue;
+      if (wasHere) gone++;
+      else {
+        if (come === coming.length) {
+          const larger = new Int32Array(2 * come + 64);
+          larger.set(coming);
+          coming = larger;
+        }
+        coming[come++] = pending.node(place);
+      }
+    }
+    if (come + gone === 0) return undefined;
+    const sorted = await sortInPortions(
+      coming.slice(0, come),
+      (one, other) => names.compare(one, other),
+      pause,
+    );
+    const former = this.#nodes;
+    const order = new Int32Array(former.length - gone + come);
+    let [next, at] = [0, 0];
+    for (const [index, node] of former.entries()) {
+      if (index % PORTION === PORTION - 1) await pause();
+      if (names.isPending(node) && !this.#isIn(pending?.after(names.place(node)) ?? EMPTY)) continue;
+      while (next < come && names.compare(sorted[next] as number, node) < 0) {
+        if (at % PORTION === PORTION - 1) await pause();
+        order[at++] = sorted[next++] as number;
+      }
+      order[at++] = node;
+    }
+    order.set(sorted.subarray(next), at);
+    return order;
+  }
+
+  /** Puts what {@link prepare} found into force. */
+  replace(nodes: Int32Array | undefined): void {
+    this.#nodes = nodes ?? this.#nodes;
+  }
+
+  #isIn(list: number): boolean {
+    for (let rrset = list; rrset >= 0; rrset = this.#records.next(rrset))
+      if (this.#records.type(rrset) === this.#type) return true;
+    return false;
   }
 
   #belongs(node: number): boolean {

@@ -1,9 +1,19 @@
 /** Octets of many small things in one buffer. Places are numbers and stay valid while the buffer grows. */
+import { readU32, writeU32 } from "../dns/octets.ts";
+
+/** A free place holds the number of the next one of its length. */
+const LINK_OCTETS = 4;
+/** Longer ones are rare, and hardly two of a length. */
+const MOST_REUSED = 1024;
+/** Octets of a heap from which on places are given out again: a smaller one is copied in no time. */
+const LEAST_TO_REUSE = 64 * 1024;
+
 export class OctetHeap {
   bytes: Uint8Array;
   #used = 0;
-  /** Octets that nothing refers to any more. */
-  garbage = 0;
+  #garbage = 0;
+  /** The first free place of each length, plus one. */
+  #free: Uint32Array | undefined;
 
   constructor(capacity = 512) {
     this.bytes = new Uint8Array(capacity);
@@ -11,6 +21,41 @@ export class OctetHeap {
 
   /** @returns where `length` octets are free to be written */
   allocate(length: number): number {
+    const free = this.#free?.[length] ?? 0;
+    if (free === 0) return this.#append(length);
+    const { bytes } = this;
+    // Four octets are as many as a link has.
+    (this.#free as Uint32Array)[length] = readU32(bytes, free - 1);
+    this.#garbage -= length;
+    return free - 1;
+  }
+
+  /** Says that nothing refers to these octets any more: they are given to who asks for as many. */
+  free(at: number, length: number): void {
+    if (length <= 0) return;
+    this.#garbage += length;
+    if (length < LINK_OCTETS || length > MOST_REUSED || this.#used < LEAST_TO_REUSE) return;
+    this.#free ??= new Uint32Array(MOST_REUSED + 1);
+    writeU32(this.bytes, at, this.#free[length] as number);
+    this.#free[length] = at + 1;
+  }
+
+  /** As {@link free}, for octets that stay as they are. */
+  waste(length: number): void {
+    this.#garbage += length;
+  }
+
+  /** Octets that nothing refers to any more. */
+  get garbage(): number {
+    return this.#garbage;
+  }
+
+  /** Lengthens what was allocated last; see {@link isLast}. */
+  extend(length: number): void {
+    this.#append(length);
+  }
+
+  #append(length: number): number {
     const at = this.#used;
     this.#used = at + length;
     if (this.#used > this.bytes.length) this.#grow();
@@ -41,7 +86,8 @@ export class OctetHeap {
     const copy = new OctetHeap(0);
     copy.bytes = await copied(this.bytes, this.#used, uint8, pause);
     copy.#used = this.#used;
-    copy.garbage = this.garbage;
+    copy.#garbage = this.#garbage;
+    copy.#free = this.#free?.slice();
     return copy;
   }
 
@@ -50,7 +96,8 @@ export class OctetHeap {
     const { bytes } = this;
     this.bytes = new Uint8Array(LEAST_LENGTH);
     this.#used = 0;
-    this.garbage = 0;
+    this.#garbage = 0;
+    this.#free = undefined;
     return bytes;
   }
 

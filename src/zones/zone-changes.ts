@@ -1,7 +1,8 @@
 /** Changes of a zone that somebody else worked out: whether they fit, and what they make of it. */
 import { Name } from "../dns/name.ts";
+import { readU16 } from "../dns/octets.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
-import { NO_NODE } from "./name-tree.ts";
+import { APEX, NO_NODE } from "./name-tree.ts";
 import type { PlainRecord } from "./record-log.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
@@ -67,17 +68,52 @@ export async function applyChange(
   let count = 0;
   for (const record of removed) {
     if (++count % PORTION === 0) await pause();
-    const { owner, type, rdata } = record;
-    if (!zone.remove(owner, owner.length, type, rdata, rdata.length)) throw missing(record);
+    removeRecord(zone, record);
   }
   for (const record of added) {
     if (++count % PORTION === 0) await zone.makeRoom(pause);
-    if (zone.addPlain(record) === Added.TOO_LARGE)
-      throw new ZoneChangeError(
-        `${nameOf(record)} has more ${recordTypeName(record.type)} records than fit into a message`,
-      );
+    addRecord(zone, record);
   }
   zone.addPlain(soa);
+}
+
+/** @throws ZoneChangeError where there is no such record */
+export function removeRecord(zone: Zone, record: PlainRecord): void {
+  const { owner, type, rdata } = record;
+  if (!zone.remove(owner, owner.length, type, rdata, rdata.length)) throw missing(record);
+}
+
+/** @throws ZoneChangeError where an RRset becomes too large */
+export function addRecord(zone: Zone, record: PlainRecord): void {
+  if (zone.addPlain(record) === Added.TOO_LARGE)
+    throw new ZoneChangeError(
+      `${nameOf(record)} has more ${recordTypeName(record.type)} records than fit into a message`,
+    );
+}
+
+/** NS records of the apex after some changes. */
+export function nameServersAfter(zone: Zone, changes: readonly ZoneChange[]): number {
+  const { records } = zone;
+  const rrset = records.rrset(APEX, RecordType.NS);
+  const left = new Set<string>();
+  const keyOf = (rdata: Uint8Array): string =>
+    Buffer.from(records.foldedData(RecordType.NS, rdata, rdata.length)).toString("latin1");
+  const isApexNs = ({ owner, type }: PlainRecord): boolean =>
+    type === RecordType.NS && owner.length === zone.apex.wire.length;
+  if (rrset >= 0) {
+    const { bytes } = records.heap;
+    let at = records.data(rrset);
+    for (let count = records.count(rrset); count > 0; count--) {
+      const length = readU16(bytes, at);
+      left.add(keyOf(bytes.subarray(at + 2, at + 2 + length)));
+      at += 2 + length;
+    }
+  }
+  for (const { removed, added } of changes) {
+    for (const record of removed) if (isApexNs(record)) left.delete(keyOf(record.rdata));
+    for (const record of added) if (isApexNs(record)) left.add(keyOf(record.rdata));
+  }
+  return left.size;
 }
 
 function missing(record: PlainRecord): ZoneChangeError {

@@ -7,9 +7,8 @@ import { openRegularFile } from "../lib/bounded-file.ts";
 import type { Clock } from "../lib/clock.ts";
 import { isStampSettled, stampOf } from "../lib/time-stamp.ts";
 import { TurnShare } from "../lib/turn-share.ts";
-import { readFileDifference } from "./file-difference.ts";
+import { type FileDifference, readFileDifference } from "./file-difference.ts";
 import type { Zone } from "./zone.ts";
-import type { ZoneChange } from "./zone-change.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
 /** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
@@ -72,7 +71,7 @@ export class ZoneFileSource {
    * What the file says otherwise than a zone.
    * @returns as {@link readFileDifference}, and "same" where the file has this serial
    */
-  async compare(zone: Zone, knownSerial?: number): Promise<ZoneChange | "same" | undefined> {
+  async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
     const options = { file: this.file, origin: this.origin, knownSerial, pause: this.#pause() };
     let isSame = true;
     const found = await this.#withFiles(async (files) => {

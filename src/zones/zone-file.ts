@@ -91,8 +91,7 @@ class ZoneFileSink {
 
   record(record: ZoneTextRecord): string | undefined {
     const { type } = record;
-    if (record.class !== RecordClass.IN)
-      return `warning: ignored: class ${className(record.class)} in a zone of class IN`;
+    if (record.class !== RecordClass.IN) return classWarning(record);
     const isSecond = type === RecordType.SOA && this.#hasAnotherSoa(record);
     const added = this.#zone.add(
       record.owner,
@@ -102,10 +101,7 @@ class ZoneFileSink {
       record.rdata,
       record.rdataLength,
     );
-    if (added === Added.OUT_OF_ZONE)
-      return type === RecordType.SOA
-        ? `warning: ignored: an SOA record that is not at the apex ${this.#zone.apex}`
-        : `warning: ignored: the name does not lie in ${this.#zone.apex}`;
+    if (added === Added.OUT_OF_ZONE) return outOfZoneWarning(type, this.#zone.apex);
     if (added === Added.TOO_LARGE) return `${recordTypeName(type)} records of this name fit into no message`;
     if (isSecond) return "warning: a second SOA record of the zone: it takes the place of the first";
     if (type === RecordType.SOA && this.#zone.serial === this.#knownSerial) throw new SameSerial();
@@ -140,7 +136,18 @@ class ZoneFileSink {
   }
 }
 
-function mayStandByAlias(type: number): boolean {
+export function classWarning(record: ZoneTextRecord): string {
+  return `warning: ignored: class ${className(record.class)} in a zone of class IN`;
+}
+
+export function outOfZoneWarning(type: number, apex: Name): string {
+  return type === RecordType.SOA
+    ? `warning: ignored: an SOA record that is not at the apex ${apex}`
+    : `warning: ignored: the name does not lie in ${apex}`;
+}
+
+/** Whether records of the type may have the same owner as a CNAME record. */
+export function mayStandByAlias(type: number): boolean {
   return type === RecordType.RRSIG || type === RecordType.NSEC || type === RecordType.NSEC3;
 }
 

@@ -1,11 +1,10 @@
 /** What changed from one state of a zone to the next, for secondaries that have an older one (IXFR, RFC 1995). */
-
-import { readU16 } from "../dns/octets.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { isAsNew } from "../plugin/transfer.ts";
+import { eachRecord } from "./each-record.ts";
 import { APEX } from "./name-tree.ts";
-import { nameLength } from "./rdata-names.ts";
+import { Side } from "./pending-nodes.ts";
 import { RecordLog } from "./record-log.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";
@@ -79,31 +78,54 @@ async function logMissing(
   isTooMuch: () => boolean,
   pause: () => Promise<void>,
 ): Promise<boolean> {
-  const owner = new Uint8Array(256);
   for (let node = APEX; node < from.names.limit; node++) {
     if (node % PORTION === PORTION - 1) {
       await pause();
       if (log.size > LARGE) await log.makeRoom(pause);
     }
-    if (from.first(node) < 0) continue;
-    owner.set(from.apex.wire, from.names.writeLabels(node, owner, 0));
-    const ownerLength = nameLength(owner, 0);
-    for (let rrset = from.first(node); rrset >= 0; rrset = from.next(rrset)) {
-      const type = from.type(rrset);
-      if (type === RecordType.SOA) continue;
-      const ttl = from.ttl(rrset);
-      const { bytes } = from.heap;
-      let at = from.data(rrset);
-      for (let left = from.count(rrset); left > 0; left--) {
-        const length = readU16(bytes, at);
-        if (!to.holds(owner, ownerLength, type, ttl, bytes, at + 2, length))
-          log.add(owner, ownerLength, type, ttl, bytes, at + 2, length);
-        at += 2 + length;
-      }
-    }
+    logList(from, node, from.first(node), to, log);
     if (isTooMuch()) return false;
   }
   return true;
+}
+
+/**
+ * What a change that is being prepared in a zone leads to, but for the SOA record.
+ * @param limit octets of records that differ
+ * @returns `undefined` where more differs
+ */
+export async function pendingDifference(
+  zone: Zone,
+  limit: number,
+  pause: () => Promise<void>,
+): Promise<{ readonly removed: RecordLog; readonly added: RecordLog } | undefined> {
+  const [removed, added] = [new RecordLog(), new RecordLog()];
+  for (const records of [zone.records, zone.hashed]) {
+    const { pending } = records.names;
+    for (let place = 0; pending !== undefined && place < pending.count; place++) {
+      if (place % PORTION === PORTION - 1) {
+        await pause();
+        for (const log of [removed, added]) if (log.size > LARGE) await log.makeRoom(pause);
+      }
+      const node = pending.node(place);
+      logList(records, node, pending.after(place), records, added);
+      zone.see(Side.AFTER);
+      logList(records, node, pending.before(place), records, removed);
+      zone.see(Side.BEFORE);
+      if (removed.size + added.size <= limit) continue;
+      removed.discard();
+      added.discard();
+      return undefined;
+    }
+  }
+  return { removed, added };
+}
+
+/** Notes the records of a node's list that `to` has not. */
+function logList(from: ZoneRecords, node: number, first: number, to: ZoneRecords, log: RecordLog): void {
+  eachRecord(from, node, first, (record) => {
+    if (record.type !== RecordType.SOA && !to.holds(record)) log.addPlain(record);
+  });
 }
 
 /** The last differences of a zone, as many as a bound in octets allows. */

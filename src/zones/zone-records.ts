@@ -6,10 +6,13 @@ import { MAX_NAME_OCTETS, Name } from "../dns/name.ts";
 import { FOLD, octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
-import { copied, discard, grown, grownLength, moved, OctetHeap, reserved, trimmed } from "./octet-heap.ts";
+import { discard, OctetHeap } from "./octet-heap.ts";
+import { EMPTY, Side, type SideNumber } from "./pending-nodes.ts";
 import { foldNames } from "./rdata-names.ts";
+import type { PlainRecord } from "./record-log.ts";
+import { kindOf, NO_RRSET, PADDED, powerOfTwo, RrsetTable } from "./rrset-table.ts";
 
-export const NO_RRSET = -1;
+export { NO_RRSET } from "./rrset-table.ts";
 
 /** What became of a record that was to be added. */
 export const Added = { NEW: 0, DUPLICATE: 1, OUT_OF_ZONE: 2, TOO_LARGE: 3 } as const;
@@ -28,34 +31,19 @@ const LABELS = 2;
 const COMING = 1_500;
 const COMING_OCTETS = 128 * 1024;
 
-const int32 = (length: number): Int32Array => new Int32Array(length);
-/** Fields of an RRset, side by side as those of a node. */
-const TYPE = 0;
-const TTL = 1;
-const NEXT = 2;
-const DATA = 3;
-const EXTENT = 4;
-const FIELDS = 5;
-/** In EXTENT beside size and count: the data have room up to the next power of two. A count has 15 bits: each record takes two octets. */
-const PADDED = 0x8000_0000;
-
-export class ZoneRecords {
+export class ZoneRecords extends RrsetTable {
   /** The apex in lower case. */
   readonly apex: Name;
   readonly heap: OctetHeap;
   readonly names: NameTree;
-  /**
-   * Five numbers for each RRset. TYPE: the type, and above it, for RRSIG, the type that is covered: signatures of each type are an RRset of
-   * their own. EXTENT: octets of data, and above it the number of records.
-   */
-  #rrsets = int32(8 * FIELDS);
-  #used = 0;
-  #free = NO_RRSET;
   #recordCount = 0;
+  /** While a change is pending, of the state before it. */
+  #countBefore = 0;
   readonly #incoming = new Uint8Array(MAX_RRSET_OCTETS);
   readonly #starts = new Uint8Array(128);
 
   constructor(apex: Name, heap: OctetHeap = new OctetHeap(), names: NameTree = new NameTree(heap)) {
+    super();
     this.apex = apex.toLowerCase();
     this.heap = heap;
     this.names = names;
@@ -65,15 +53,12 @@ export class ZoneRecords {
   async trim(pause: () => Promise<void>): Promise<void> {
     await this.heap.trim(pause);
     await this.names.trim(pause);
-    this.#rrsets = await trimmed(this.#rrsets, this.#used * FIELDS, int32, pause);
+    await this.trimTable(pause);
   }
 
   /** Gives all memory back, an array a turn, and holds nothing from the first one on. */
   async release(pause: () => Promise<void>): Promise<void> {
-    const former = [this.heap.clear(), ...this.names.clear(), this.#rrsets];
-    this.#rrsets = int32(8 * FIELDS);
-    this.#used = 0;
-    this.#free = NO_RRSET;
+    const former = [this.heap.clear(), ...this.names.clear(), this.clearTable()];
     this.#recordCount = 0;
     for (const array of former) {
       await pause();
@@ -83,29 +68,25 @@ export class ZoneRecords {
 
   /** Where all is large, makes room in portions for what is added between two pauses. Nothing may change meanwhile. */
   async makeRoom(pause: () => Promise<void>): Promise<void> {
+    await this.names.pending?.makeRoom(COMING * LABELS, pause);
     if (this.hasRoomFor(COMING, COMING_OCTETS)) return;
     await this.heap.makeRoom(COMING_OCTETS, pause);
     await this.names.makeRoom(COMING * LABELS, pause);
-    const needed = (this.#used + COMING) * FIELDS;
-    const length = grownLength(this.#rrsets, needed);
-    if (needed > this.#rrsets.length)
-      this.#rrsets = await moved(this.#rrsets, this.#used * FIELDS, int32, pause, length);
+    await this.makeTableRoom(COMING, pause);
   }
 
   /** Makes room for as much as others have. */
   reserveAs(other: ZoneRecords): void {
     this.heap.reserve(other.heap.used);
     this.names.reserve(other.names.limit);
-    this.#rrsets = reserved(this.#rrsets, other.#used * FIELDS, int32);
+    this.reserveTableAs(other);
   }
 
   /** The same records in memory of their own, and room for more. In portions; nothing may change meanwhile. */
   async copy(pause: () => Promise<void>): Promise<ZoneRecords> {
     const heap = await this.heap.copy(pause);
     const copy = new ZoneRecords(this.apex, heap, await this.names.copy(heap, pause));
-    copy.#rrsets = await copied(this.#rrsets, this.#used * FIELDS, int32, pause);
-    copy.#used = this.#used;
-    copy.#free = this.#free;
+    await copy.copyTableOf(this, pause);
     copy.#recordCount = this.#recordCount;
     return copy;
   }
@@ -113,17 +94,21 @@ export class ZoneRecords {
   /** Whether so many records of so many octets can come without anything that is large having to be moved. */
   hasRoomFor(records: number, octets: number): boolean {
     if (this.size < SMALL) return true;
-    const rrsets = Math.floor(this.#rrsets.length / FIELDS) - this.#used;
-    return rrsets >= records && this.names.room >= records * LABELS && this.heap.room >= octets;
+    return this.tableRoom >= records && this.names.room >= records * LABELS && this.heap.room >= octets;
+  }
+
+  /** Octets of memory that are in use. */
+  get used(): number {
+    return this.heap.used + this.names.used + this.tableUsed;
   }
 
   get recordCount(): number {
-    return this.#recordCount;
+    return this.names.pending?.side === Side.BEFORE ? this.#countBefore : this.#recordCount;
   }
 
   /** Octets of memory. */
   get size(): number {
-    return this.heap.size + this.names.size + this.#rrsets.length * 4;
+    return this.heap.size + this.names.size + this.tableSize + (this.names.pending?.size ?? 0);
   }
 
   /** The node of a name, made if need be; NO_NODE for names that do not lie in the zone. */
@@ -188,44 +173,12 @@ export class ZoneRecords {
   signatures(node: number, covered: number): number {
     let rrset = this.names.firstRrset(node);
     const kind = kindOf(RecordType.RRSIG, covered);
-    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) rrset = this.next(rrset);
+    while (rrset >= 0 && this.kind(rrset) !== kind) rrset = this.next(rrset);
     return rrset;
   }
 
   first(node: number): number {
     return this.names.firstRrset(node);
-  }
-
-  next(rrset: number): number {
-    return this.#rrsets[rrset * FIELDS + NEXT] as number;
-  }
-
-  type(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + TYPE] as number) & 0xffff;
-  }
-
-  /** The type that signatures cover, 0 for other RRsets. */
-  covered(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + TYPE] as number) >>> 16;
-  }
-
-  /** Seconds. */
-  ttl(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + TTL] as number) >>> 0;
-  }
-
-  /** Records of the RRset. */
-  count(rrset: number): number {
-    return ((this.#rrsets[rrset * FIELDS + EXTENT] as number) >>> 16) & 0x7fff;
-  }
-
-  /** Where the first record stands in the heap: its length in two octets, then RDATA; the next one follows. */
-  data(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + DATA] as number) >>> 0;
-  }
-
-  dataSize(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + EXTENT] as number) & 0xffff;
   }
 
   /** Adds a record. Where TTLs of an RRset differ, the smallest counts for all (RFC 2181 section 5.2). */
@@ -240,88 +193,68 @@ export class ZoneRecords {
     if (length > MAX_RRSET_OCTETS - LENGTH_OCTETS) return Added.TOO_LARGE;
     const node = this.nodeFor(owner, ownerLength, true);
     if (node === NO_NODE) return Added.OUT_OF_ZONE;
+    this.#touch(node);
     const incoming = this.#take(type, rdata, length);
     const kind = kindOf(type, coveredType(type, incoming));
     let last = NO_RRSET;
     let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) {
+    while (rrset >= 0 && this.kind(rrset) !== kind) {
       last = rrset;
       rrset = this.next(rrset);
     }
     if (rrset < 0) {
-      const made = this.#newRrset(kind, ttl);
+      const made = this.newRrset(kind, ttl);
       if (last === NO_RRSET) this.names.setFirstRrset(node, made);
-      else this.#rrsets[last * FIELDS + NEXT] = made;
+      else this.setNext(last, made);
       const at = this.heap.allocate(LENGTH_OCTETS + length);
       this.#put(at, incoming, length);
-      this.#rrsets[made * FIELDS + DATA] = at;
-      this.#setExtent(made, LENGTH_OCTETS + length, 1, 0);
+      this.setData(made, at);
+      this.setExtent(made, LENGTH_OCTETS + length, 1, 0);
       this.#recordCount++;
       return Added.NEW;
     }
-    if (ttl < this.ttl(rrset)) this.#rrsets[rrset * FIELDS + TTL] = ttl;
+    if (ttl < this.ttl(rrset)) this.setTtl(rrset, ttl);
     if (this.#find(rrset, incoming, length) >= 0) return Added.DUPLICATE;
     const size = this.dataSize(rrset);
     const needed = size + LENGTH_OCTETS + length;
     if (needed > MAX_RRSET_OCTETS) return Added.TOO_LARGE;
-    const at = this.#makeRoom(rrset, size, needed);
+    const at = this.#makeRoom(node, rrset, size, needed);
     this.#put(at + size, incoming, length);
-    this.#setExtent(rrset, needed, this.count(rrset) + 1, this.#padding(rrset));
+    this.setExtent(rrset, needed, this.count(rrset) + 1, this.padding(rrset));
     this.#recordCount++;
     return Added.NEW;
   }
 
   /** @returns false where there was no such record */
   remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {
+    if (this.locate(owner, ownerLength, type, rdata, length) < 0) return false;
     const node = this.nodeFor(owner, ownerLength, false);
-    if (node === NO_NODE) return false;
-    const incoming = this.#take(type, rdata, length);
-    const kind = kindOf(type, coveredType(type, incoming));
-    let before = NO_RRSET;
-    let rrset = this.names.firstRrset(node);
-    while (rrset >= 0 && this.#rrsets[rrset * FIELDS + TYPE] !== kind) {
-      before = rrset;
-      rrset = this.next(rrset);
-    }
-    const at = rrset < 0 ? -1 : this.#find(rrset, incoming, length);
-    if (at < 0) return false;
-    const { bytes } = this.heap;
-    const start = this.data(rrset);
-    const size = this.dataSize(rrset);
+    const rrset = this.#touched(node, this.located);
     const removed = LENGTH_OCTETS + length;
-    this.#recordCount--;
     if (this.count(rrset) === 1) {
-      this.#unlink(node, rrset, before);
+      this.removeRrset(node, rrset);
       return true;
     }
-    const room = this.#capacity(rrset);
-    bytes.copyWithin(at, at + removed, start + size);
-    this.#setExtent(rrset, size - removed, this.count(rrset) - 1, this.#padding(rrset));
+    this.#recordCount--;
+    const start = this.#own(node, rrset);
+    const at = this.#find(rrset, this.#incoming, length);
+    const size = this.dataSize(rrset);
+    const room = this.capacity(rrset);
+    this.heap.bytes.copyWithin(at, at + removed, start + size);
+    this.setExtent(rrset, size - removed, this.count(rrset) - 1, this.padding(rrset));
     // Without padding the capacity is the size: what lies behind it is lost.
-    this.heap.garbage += room - this.#capacity(rrset);
+    const left = this.capacity(rrset);
+    this.heap.free(start + left, room - left);
     return true;
   }
 
-  /** Whether there is such a record with this TTL. RDATA stand at `rdata[at]`, names in it in lower case. */
-  holds(
-    owner: Uint8Array,
-    ownerLength: number,
-    type: number,
-    ttl: number,
-    rdata: Uint8Array,
-    at: number,
-    length: number,
-  ): boolean {
-    const node = this.nodeFor(owner, ownerLength, false);
+  /** Whether there is such a record with this TTL. Names in RDATA are in lower case. */
+  holds({ owner, type, ttl, rdata }: PlainRecord): boolean {
+    const node = this.nodeFor(owner, owner.length, false);
     if (node === NO_NODE) return false;
     const rrset =
-      type === RecordType.RRSIG ? this.signatures(node, readU16(rdata, at)) : this.rrset(node, type);
-    return rrset >= 0 && this.ttl(rrset) === ttl && this.#find(rrset, rdata, length, at) >= 0;
-  }
-
-  /** RRsets have numbers below it. */
-  get rrsetLimit(): number {
-    return this.#used;
+      type === RecordType.RRSIG ? this.signatures(node, readU16(rdata, 0)) : this.rrset(node, type);
+    return rrset >= 0 && this.ttl(rrset) === ttl && this.#find(rrset, rdata, rdata.length) >= 0;
   }
 
   /** The RRset that {@link locate} found last. */
@@ -346,14 +279,93 @@ export class ZoneRecords {
 
   /** Takes an RRset with all of its records away. */
   removeRrset(node: number, rrset: number): void {
+    const removed = this.#touched(node, rrset);
     let before = NO_RRSET;
-    for (let at = this.names.firstRrset(node); at !== rrset; at = this.next(at)) before = at;
-    this.#recordCount -= this.count(rrset);
-    this.#unlink(node, rrset, before);
+    for (let at = this.names.firstRrset(node); at !== removed; at = this.next(at)) before = at;
+    this.#recordCount -= this.count(removed);
+    const next = this.next(removed);
+    if (before === NO_RRSET) this.names.setFirstRrset(node, next);
+    else this.setNext(before, next);
+    if (!this.#isShared(node, removed)) this.heap.free(this.data(removed), this.capacity(removed));
+    this.freeRrset(removed);
+    this.names.prune(node);
+  }
+
+  /** From now on changes are seen with Side.AFTER alone, and made with it. */
+  begin(): void {
+    this.#countBefore = this.#recordCount;
+    this.names.begin();
+  }
+
+  /** Lets some of the nodes that a change altered be what they are on one of the sides, for good. @returns whether that was all */
+  settle(from: number, count: number, side: SideNumber): boolean {
+    const { pending } = this.names;
+    if (pending === undefined) return true;
+    const end = Math.min(from + count, pending.count);
+    for (let place = from; place < end; place++) {
+      const [before, after] = [pending.before(place), pending.after(place)];
+      if (side === Side.AFTER) this.#freeList(before, after);
+      else this.#freeList(after, before);
+      this.names.settle(place, side);
+    }
+    if (end < pending.count) return false;
+    if (side === Side.BEFORE) this.#recordCount = this.#countBefore;
+    this.names.end();
+    return true;
+  }
+
+  /** Frees the RRsets of one list, and those of their data that the other has not. */
+  #freeList(list: number, kept: number): void {
+    for (let rrset = list; rrset >= 0; ) {
+      const next = this.next(rrset);
+      if (!this.#isIn(kept, this.data(rrset))) this.heap.free(this.data(rrset), this.capacity(rrset));
+      this.freeRrset(rrset);
+      rrset = next;
+    }
+  }
+
+  /** Gives a node that is about to be changed a list of its own, while that is not to be seen. Data are shared until they change. */
+  #touch(node: number): void {
+    if (this.names.pending === undefined || this.names.isPending(node)) return;
+    const before = this.names.firstRrset(node);
+    let first = before < 0 ? EMPTY : this.twinOf(before);
+    if (first < 0) return this.names.pend(node, first);
+    this.names.pend(node, first);
+    for (let rrset = this.next(before); rrset >= 0; rrset = this.next(rrset)) {
+      const twin = this.twinOf(rrset);
+      this.setNext(first, twin);
+      first = twin;
+    }
+  }
+
+  /** As {@link #touch}. @returns the number that the RRset has then */
+  #touched(node: number, rrset: number): number {
+    const kind = this.kind(rrset);
+    this.#touch(node);
+    let touched = this.names.firstRrset(node);
+    while (this.kind(touched) !== kind) touched = this.next(touched);
+    return touched;
+  }
+
+  /** Whether the data are those of the state before, too. */
+  #isShared(node: number, rrset: number): boolean {
+    const { pending } = this.names;
+    return pending !== undefined && this.#isIn(pending.before(this.names.place(node)), this.data(rrset));
+  }
+
+  #isIn(list: number, data: number): boolean {
+    for (let rrset = list; rrset >= 0; rrset = this.next(rrset)) if (this.data(rrset) === data) return true;
+    return false;
+  }
+
+  /** Where the data of an RRset stand, which may be written to. */
+  #own(node: number, rrset: number): number {
+    const at = this.data(rrset);
+    return this.#isShared(node, rrset) ? this.#move(rrset, this.dataSize(rrset), 0) : at;
   }
 
   /** Where the record stands within its RRset's data, -1 for nowhere. `rdata` is in lower case where that counts. */
-  #find(rrset: number, rdata: Uint8Array, length: number, from = 0): number {
+  #find(rrset: number, rdata: Uint8Array, length: number): number {
     const { bytes } = this.heap;
     let at = this.data(rrset);
     const end = at + this.dataSize(rrset);
@@ -361,7 +373,7 @@ export class ZoneRecords {
       const there = readU16(bytes, at);
       if (there === length) {
         let index = 0;
-        while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[from + index]) index++;
+        while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[index]) index++;
         if (index === length) return at;
       }
       at += LENGTH_OCTETS + there;
@@ -382,69 +394,33 @@ export class ZoneRecords {
     for (let index = 0; index < length; index++) bytes[at + LENGTH_OCTETS + index] = octetAt(rdata, index);
   }
 
-  #capacity(rrset: number): number {
-    const size = this.dataSize(rrset);
-    return this.#padding(rrset) === 0 ? size : powerOfTwo(size);
-  }
-
   /** Gives an RRset room for `needed` octets, and returns where it stands now. */
-  #makeRoom(rrset: number, size: number, needed: number): number {
+  #makeRoom(node: number, rrset: number, size: number, needed: number): number {
     const at = this.data(rrset);
-    const room = this.#capacity(rrset);
+    if (this.#isShared(node, rrset)) return this.#move(rrset, powerOfTwo(needed), PADDED);
+    const room = this.capacity(rrset);
     if (needed <= room) return at;
-    if (this.#padding(rrset) === 0 && this.heap.isLast(at, size)) {
-      this.heap.allocate(needed - size);
+    if (this.padding(rrset) === 0 && this.heap.isLast(at, size)) {
+      this.heap.extend(needed - size);
       return at;
     }
-    const moved = this.heap.allocate(powerOfTwo(needed));
-    this.heap.bytes.copyWithin(moved, at, at + size);
-    this.heap.garbage += room;
-    this.#setExtent(rrset, size, this.count(rrset), PADDED);
-    this.#rrsets[rrset * FIELDS + DATA] = moved;
+    const moved = this.#move(rrset, powerOfTwo(needed), PADDED);
+    this.heap.free(at, room);
     return moved;
   }
 
-  #newRrset(kind: number, ttl: number): number {
-    let rrset = this.#free;
-    if (rrset !== NO_RRSET) this.#free = this.next(rrset);
-    else {
-      if ((this.#used + 1) * FIELDS > this.#rrsets.length) this.#rrsets = grown(this.#rrsets, int32);
-      rrset = this.#used++;
-    }
-    const at = rrset * FIELDS;
-    this.#rrsets[at + TYPE] = kind;
-    this.#rrsets[at + TTL] = ttl;
-    this.#rrsets[at + NEXT] = NO_RRSET;
-    return rrset;
-  }
-
-  #padding(rrset: number): number {
-    return (this.#rrsets[rrset * FIELDS + EXTENT] as number) & PADDED;
-  }
-
-  #setExtent(rrset: number, size: number, count: number, padding: number): void {
-    this.#rrsets[rrset * FIELDS + EXTENT] = padding | (count << 16) | size;
-  }
-
-  #unlink(node: number, rrset: number, before: number): void {
-    const next = this.next(rrset);
-    if (before === NO_RRSET) this.names.setFirstRrset(node, next);
-    else this.#rrsets[before * FIELDS + NEXT] = next;
-    this.heap.garbage += this.#capacity(rrset);
-    this.#rrsets[rrset * FIELDS + NEXT] = this.#free;
-    this.#free = rrset;
-    this.names.prune(node);
+  /** Copies the data of an RRset to where there is room for so many octets. */
+  #move(rrset: number, room: number, padding: number): number {
+    const at = this.data(rrset);
+    const size = this.dataSize(rrset);
+    const moved = this.heap.allocate(room);
+    this.heap.bytes.copyWithin(moved, at, at + size);
+    this.setExtent(rrset, size, this.count(rrset), padding);
+    this.setData(rrset, moved);
+    return moved;
   }
 }
 
 function coveredType(type: number, rdata: Uint8Array): number {
   return type === RecordType.RRSIG ? readU16(rdata, 0) : 0;
-}
-
-function kindOf(type: number, covered: number): number {
-  return type | (covered << 16);
-}
-
-function powerOfTwo(size: number): number {
-  return 1 << (32 - Math.clz32(size - 1));
 }

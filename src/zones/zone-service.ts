@@ -27,12 +27,26 @@ import {
   ZoneChangeError,
 } from "./zone-changes.ts";
 import type { ZoneCopies } from "./zone-copies.ts";
-import { differenceOf, journalLimit } from "./zone-journal.ts";
+import { differenceOf, journalLimit, pendingDifference } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
 import { copyOfZone, soaRecord } from "./zone-transfer.ts";
+import { ZoneTransition } from "./zone-transition.ts";
 
-/** A copy has room for an eighth more. */
+/** What a zone needs beside its records while it changes: an eighth more. */
 const SPARE = 8;
+
+/** What is to be done on the way of a zone to another state. */
+interface PassingSteps {
+  /** Octets. */
+  readonly limit: number;
+  /** Called for the first state and after each change. */
+  readonly taken: (zone: Zone) => void;
+  readonly accept?: ((zone: Zone, pause: () => Promise<void>) => Promise<boolean>) | undefined;
+  /** Called when all is ready, and nothing visible yet. */
+  readonly prepared?: (zone: Zone) => Promise<void>;
+  readonly switched: (zone: Zone) => void;
+  readonly finished?: () => Promise<void>;
+}
 
 interface NotedChange {
   readonly before: StartOfAuthority;
@@ -172,8 +186,7 @@ export class ZoneService implements TransferSource {
   }
 
   /**
-   * Takes a zone from state to state. In place, a state a turn, as long as that is a matter of few records; then on a copy, which comes into force in
-   * its last state.
+   * Takes a zone from state to state: a state a turn, as long as that is a matter of few records, and then to the last one in a single step.
    * @throws ZoneChangeError where a change does not fit; the states in front of it may be in force then
    */
   async advance(served: ServedZone, changes: readonly ZoneChange[], limit: number): Promise<void> {
@@ -194,28 +207,123 @@ export class ZoneService implements TransferSource {
     }
     if (done === changes.length) return;
     const left = changes.slice(done);
+    const states: StartOfAuthority[] = [];
+    await this.#pass(served, zone, left, {
+      limit,
+      taken: (next) => void states.push(soaRecord(next)),
+      switched: (next) => {
+        for (const [index, change] of left.entries()) {
+          const [before, after] = states.slice(index, index + 2);
+          if (before !== undefined && after !== undefined)
+            this.#note(served, next, { before, after, change });
+        }
+      },
+    });
+  }
+
+  /**
+   * Takes a zone to another state that somebody compared with it; what changed is worked out anew, without what only seemed to.
+   * @param accept looks at the names that change before anybody else does
+   * @returns false where `accept` did: the zone is as before then
+   * @throws ZoneChangeError as {@link advance}
+   */
+  async adopt(
+    served: ServedZone,
+    change: ZoneChange,
+    limit: number,
+    accept?: PassingSteps["accept"],
+  ): Promise<boolean> {
+    const { zone } = served;
+    if (zone === undefined) throw new ZoneNotLoadedError(served.spelled);
+    const states: StartOfAuthority[] = [];
+    let logs: Awaited<ReturnType<typeof pendingDifference>>;
+    const isWanted = this.#listeners.size > 0 || this.copies !== undefined;
+    return await this.#pass(served, zone, [change], {
+      limit,
+      accept,
+      taken: (next) => void states.push(soaRecord(next)),
+      prepared: async (next) => {
+        if (isWanted) logs = await pendingDifference(next, journalLimit(next), nextTurn);
+      },
+      switched: (next) => {
+        const [before, after] = states;
+        if (before === undefined || after === undefined) return;
+        if (logs !== undefined) this.#note(served, next, { before, after, change: { ...change, ...logs } });
+        else served.journal.clear();
+      },
+      finished: async () => {
+        if (isWanted && logs === undefined) await this.copies?.publishWhole(served);
+      },
+    });
+  }
+
+  /** Changes the zone beside what is served of it, or a copy where somebody needs it as it is. All or nothing. */
+  async #pass(
+    served: ServedZone,
+    zone: Zone,
+    changes: readonly ZoneChange[],
+    steps: PassingSteps,
+  ): Promise<boolean> {
+    if (!zone.mayBegin) return await this.#passOnCopy(served, zone, changes, steps);
+    const transition = new ZoneTransition(zone);
+    let isAccepted = true;
+    try {
+      steps.taken(zone);
+      for (const change of changes) {
+        transition.after(() => requireSerial(zone, change));
+        await transition.take(change, nextTurn);
+        transition.after(() => steps.taken(zone));
+      }
+      await transition.order(nextTurn);
+      requireSize(zone, steps.limit);
+      isAccepted = (await steps.accept?.(zone, nextTurn)) ?? true;
+      if (isAccepted) await steps.prepared?.(zone);
+      while (zone.readers > 0) await nextTurn();
+      if (served.zone !== zone) throw new ZoneChangeError("the zone changed otherwise meanwhile");
+    } catch (error) {
+      await transition.undo(nextTurn);
+      throw error;
+    }
+    if (!isAccepted) {
+      await transition.undo(nextTurn);
+      return false;
+    }
+    transition.switchOver();
+    served.isExpired = false;
+    steps.switched(zone);
+    this.#tell(served);
+    await transition.finish(nextTurn);
+    await steps.finished?.();
+    return true;
+  }
+
+  async #passOnCopy(
+    served: ServedZone,
+    zone: Zone,
+    changes: readonly ZoneChange[],
+    steps: PassingSteps,
+  ): Promise<boolean> {
+    // Who looks at the names that change cannot tell them here.
+    if (steps.accept !== undefined) return false;
     const { version } = zone;
     const copy = await zone.copy(nextTurn);
-    const befores = [];
-    for (const change of left) {
+    steps.taken(copy);
+    for (const change of changes) {
       requireSerial(copy, change);
-      befores.push(soaRecord(copy));
       await applyChange(copy, change, nextTurn);
+      steps.taken(copy);
     }
     await copy.order(nextTurn);
-    if (copy.size > limit + limit / SPARE)
-      throw new ZoneChangeError(`the zone is larger than ${limit} octets`);
+    requireSize(copy, steps.limit);
     if (served.zone !== zone || zone.version !== version)
       throw new ZoneChangeError("the zone changed otherwise meanwhile");
     served.zone = copy;
     served.isExpired = false;
-    befores.push(soaRecord(copy));
-    for (const [index, change] of left.entries()) {
-      const [before, after] = befores.slice(index, index + 2);
-      if (before !== undefined && after !== undefined) this.#note(served, copy, { before, after, change });
-    }
+    steps.switched(copy);
     this.#tell(served);
     await zone.release(nextTurn);
+    await steps.finished?.();
+    return true;
   }
 
   #amend(served: ServedZone, zone: Zone, change: ZoneChange): void {
@@ -316,6 +424,11 @@ const FOUND_WORDS: Readonly<Record<number, string>> = {
   [Found.DELEGATION]: "the name is delegated",
   [Found.ALIAS]: "the name is an alias",
 };
+
+/** @throws ZoneChangeError */
+function requireSize(zone: Zone, limit: number): void {
+  if (zone.used > limit + limit / SPARE) throw new ZoneChangeError(`the zone is larger than ${limit} octets`);
+}
 
 async function nextTurn(): Promise<void> {
   await nextImmediate();

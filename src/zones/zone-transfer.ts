@@ -11,7 +11,7 @@ import { APEX } from "./name-tree.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
-/** While records are asked for, the zone is left as it is. */
+/** All records are of one state: a change that comes meanwhile leaves what it replaces until they are read. */
 export function copyOfZone(zone: Zone): ZoneTransfer {
   const { version } = zone;
   return { soa: soaRecord(zone), records: () => recordsInPeace(zone, version) };
@@ -20,11 +20,13 @@ export function copyOfZone(zone: Zone): ZoneTransfer {
 /** @throws Error where the zone was changed before the first record was asked for */
 function* recordsInPeace(zone: Zone, version: number): Generator<ResourceRecord> {
   if (zone.version !== version) throw new Error(`zone ${zone.apex} has changed: ask again`);
-  zone.readers++;
+  zone.enter();
+  const records = recordsOf(zone);
+  const next = (): IteratorResult<ResourceRecord> => records.next();
   try {
-    yield* recordsOf(zone);
+    for (let step = next(); step.done !== true; step = zone.asOf(version, next)) yield step.value;
   } finally {
-    zone.readers--;
+    zone.leave(version);
   }
 }
 
@@ -69,10 +71,11 @@ function* nodesOf(
 
 /** The records of an RRset as values. */
 export function* rrsetRecords(records: ZoneRecords, name: Name, rrset: number): Generator<ResourceRecord> {
-  const { bytes } = records.heap;
   const type = records.type(rrset);
   let at = records.data(rrset);
   for (let left = records.count(rrset); left > 0; left--) {
+    // The heap may have been moved since the record before.
+    const { bytes } = records.heap;
     const length = readU16(bytes, at);
     const data = dataFromWire(type, copyOctets(bytes, at + 2, at + 2 + length));
     yield { name, type, class: RecordClass.IN, ttl: records.ttl(rrset), data };

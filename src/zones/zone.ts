@@ -1,11 +1,13 @@
 /** A zone as it is served: its records, and what proves that names do not exist. */
 import type { Name } from "../dns/name.ts";
-import { readU16, readU32 } from "../dns/octets.ts";
+import { readU32 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { withoutRest } from "../lib/turn-share.ts";
 import type { AnswerTail } from "./answer-tail.ts";
+import { eachRecord } from "./each-record.ts";
 import { APEX } from "./name-tree.ts";
 import { NodeOrder } from "./node-order.ts";
+import { Side, type SideNumber } from "./pending-nodes.ts";
 import { nameLength } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
 import type { ZoneChange } from "./zone-change.ts";
@@ -42,7 +44,7 @@ export class Zone {
   async copy(pause: () => Promise<void>): Promise<Zone> {
     this.readers++;
     try {
-      if (this.#isTidy)
+      if (this.#isTidy && !this.isChanging)
         return new Zone(this.apex, await this.records.copy(pause), await this.hashed.copy(pause));
       const copy = new Zone(this.apex);
       copy.reserveAs(this);
@@ -54,22 +56,9 @@ export class Zone {
   }
 
   async #addAll(records: ZoneRecords, pause: () => Promise<void>): Promise<void> {
-    const owner = new Uint8Array(256);
     for (let node = APEX; node < records.names.limit; node++) {
       if (node % PORTION === PORTION - 1) await this.makeRoom(pause);
-      if (records.first(node) < 0) continue;
-      owner.set(this.apex.wire, records.names.writeLabels(node, owner, 0));
-      const length = nameLength(owner, 0);
-      for (let rrset = records.first(node); rrset >= 0; rrset = records.next(rrset)) {
-        const { bytes } = records.heap;
-        let at = records.data(rrset);
-        for (let left = records.count(rrset); left > 0; left--) {
-          const size = readU16(bytes, at);
-          const rdata = bytes.subarray(at + 2, at + 2 + size);
-          this.add(owner, length, records.type(rrset), records.ttl(rrset), rdata, size);
-          at += 2 + size;
-        }
-      }
+      eachRecord(records, node, records.first(node), (record) => void this.addPlain(record));
     }
   }
 
@@ -114,13 +103,22 @@ export class Zone {
     return this.records.recordCount + this.hashed.recordCount;
   }
 
+  /** Octets of memory that are in use. */
+  get used(): number {
+    return this.records.used + this.hashed.used + this.nsec.size + this.nsec3.size;
+  }
+
   /** Octets of memory. */
   get size(): number {
     return this.records.size + this.hashed.size + this.nsec.size + this.nsec3.size;
   }
 
-  /** Copies that go out: the zone must stay as it is. */
+  /** Those that read the zone for a while and need it to stay as it is: it may not even be changed as {@link begin} says. */
   readers = 0;
+  /** Transfers that go out, of the present state and of the one before. */
+  #transfers = 0;
+  #formerTransfers = 0;
+  #onLastLeft: (() => void) | undefined;
   /** Whoever serves it. */
   holders = 0;
   /** How often the zone was changed while it was served. */
@@ -128,7 +126,7 @@ export class Zone {
 
   /** Gives the memory back at once where nobody serves or copies the zone any more: V8 by itself takes its time. */
   async release(pause: () => Promise<void>): Promise<void> {
-    if (this.holders > 0 || this.readers > 0) return;
+    if (this.holders > 0 || this.readers > 0 || this.#transfers > 0 || this.isChanging) return;
     // A copy that was promised is not begun.
     this.version++;
     this.tails.fill(undefined);
@@ -136,14 +134,79 @@ export class Zone {
     await this.hashed.release(pause);
   }
 
-  /** Whether it may be changed while it is served: what proves denials depends on all names, and much waste is better left behind. */
+  /** Whether {@link amend} may be called: what proves denials depends on all names, and much waste is better left behind. */
   get isAmendable(): boolean {
-    return this.nsec.count === 0 && this.hashed.recordCount === 0 && this.readers === 0 && this.#isTidy;
+    const isSigned = this.nsec.count > 0 || this.hashed.recordCount > 0;
+    return !isSigned && this.#transfers === 0 && this.mayBegin;
+  }
+
+  /** Whether {@link begin} may be called. */
+  get mayBegin(): boolean {
+    return this.readers === 0 && !this.isChanging && this.#isTidy;
   }
 
   get #isTidy(): boolean {
     const { used, garbage } = this.records.heap;
     return garbage * MOST_GARBAGE <= used + 64 * 1024;
+  }
+
+  /** Whether a change is being prepared, or what it leaves behind is not put away yet. */
+  get isChanging(): boolean {
+    return this.records.names.pending !== undefined || this.hashed.names.pending !== undefined;
+  }
+
+  /** Begins a change of any size; see `zone-transition.ts`. */
+  begin(): void {
+    this.records.begin();
+    this.hashed.begin();
+  }
+
+  /** Which state is seen, and changed: that before the change or that after it. To be set back in the same turn. */
+  see(side: SideNumber): void {
+    for (const { names } of [this.records, this.hashed]) if (names.pending !== undefined) names.pending.side = side;
+  }
+
+  /** From this turn on the state after the change is the zone. */
+  switchOver(nsec: Int32Array | undefined, nsec3: Int32Array | undefined): void {
+    this.see(Side.AFTER);
+    this.nsec.replace(nsec);
+    this.nsec3.replace(nsec3);
+    this.tails.fill(undefined);
+    this.version++;
+    this.#formerTransfers = this.#transfers;
+    this.#transfers = 0;
+  }
+
+  /** Transfers of the state before that are still under way. */
+  get formerTransfers(): number {
+    return this.#formerTransfers;
+  }
+
+  /** Calls back once there are no more {@link formerTransfers}. */
+  onLastLeft(callback: () => void): void {
+    this.#onLastLeft = callback;
+  }
+
+  /** A transfer of the present state begins. */
+  enter(): void {
+    this.#transfers++;
+  }
+
+  /** A transfer of the state of a version ends. */
+  leave(version: number): void {
+    if (version === this.version) this.#transfers--;
+    else if (--this.#formerTransfers === 0) this.#onLastLeft?.();
+  }
+
+  /** Looks at the zone as it was in the version of a transfer that {@link enter} began. */
+  asOf<T>(version: number, look: () => T): T {
+    if (version === this.version) return look();
+    this.see(Side.BEFORE);
+    try {
+      return look();
+    } finally {
+      this.see(Side.AFTER);
+    }
   }
 
   /** Changes the zone while it is served, in one go. */
@@ -169,7 +232,7 @@ export class Zone {
       if (node !== APEX) return Added.OUT_OF_ZONE;
       if (this.hasSoa) this.records.removeRrset(APEX, this.soa);
     }
-    return this.#store(type, rdata).add(owner, ownerLength, type, ttl, rdata, length);
+    return this.storeOf(type, rdata).add(owner, ownerLength, type, ttl, rdata, length);
   }
 
   addPlain({ owner, type, ttl, rdata }: PlainRecord): AddedResult {
@@ -177,7 +240,7 @@ export class Zone {
   }
 
   remove(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): boolean {
-    return this.#store(type, rdata).remove(owner, ownerLength, type, rdata, length);
+    return this.storeOf(type, rdata).remove(owner, ownerLength, type, rdata, length);
   }
 
   /** Puts what denials need into order, and gives back spare memory; to be called after changes of many records. */
@@ -195,7 +258,8 @@ export class Zone {
     await pause();
   }
 
-  #store(type: number, rdata: Uint8Array): ZoneRecords {
+  /** Where records of a type are kept. */
+  storeOf(type: number, rdata: Uint8Array): ZoneRecords {
     if (type === RecordType.NSEC3) return this.hashed;
     if (type !== RecordType.RRSIG) return this.records;
     return (((rdata[0] ?? 0) << 8) | (rdata[1] ?? 0)) === RecordType.NSEC3 ? this.hashed : this.records;

@@ -75,7 +75,7 @@ export class HandedRecords {
   #remove(key: string): void {
     const place = this.#places.get(key);
     if (place === undefined) return;
-    this.#heap.garbage += LENGTH + readU32(this.#heap.bytes, place);
+    this.#heap.waste(LENGTH + readU32(this.#heap.bytes, place));
     this.#places.delete(key);
   }
 
