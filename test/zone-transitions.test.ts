@@ -92,7 +92,9 @@ class Questions {
       const number = this.#next++ % (2 * this.#questions.length);
       const { name = "", type = "" } = this.#questions[number >>> 1] ?? {};
       const edns = { dnssecOk: number % 2 === 1, udpSize: 4096 };
-      const query = makeTestQuery({ name, type, edns, resolve: undefined } as never, 0, (inner) => inner.fail());
+      const query = makeTestQuery({ name, type, edns, resolve: undefined } as never, 0, (inner) =>
+        inner.fail(),
+      );
       // Who wrote the end of an answer first decides which of two ways it is compressed in.
       zone.tails.fill(undefined);
       const shown = show(this.#answers.answer(zone, query) as Outcome);
@@ -155,7 +157,10 @@ for (const signing of ["plain", "nsec", "nsec3"] as const) {
         await vain.take(change, pause);
         await vain.order(pause);
         isWhole("before");
-        assert.equal(vain.after(() => zone.serial), 2);
+        assert.equal(
+          vain.after(() => zone.serial),
+          2,
+        );
         await vain.undo(pause);
         isWhole("before");
         assert.equal(zone.isChanging, false);

@@ -45,7 +45,13 @@ export async function readFileDifference(
   const { file, files, origin, pause } = options;
   const sink = new DifferenceSink(zone, options.knownSerial);
   try {
-    const faults = await readZoneText({ file, files, origin, sink, pause: () => sink.comparison.pause(pause) });
+    const faults = await readZoneText({
+      file,
+      files,
+      origin,
+      sink,
+      pause: () => sink.comparison.pause(pause),
+    });
     if (faults.errors > 0) return undefined;
     const change = await sink.comparison.finish(pause);
     return change && { change, warnings: faults.list };

@@ -97,12 +97,12 @@ export class NameTree {
   /** Whether the number stands for a node. */
   exists(node: number): boolean {
     const first = this.#nodes[node * FIELDS + RRSET] as number;
-    return first >= EMPTY || this.#pendingHead(first) !== ABSENT;
+    return first >= EMPTY || this.#pendingHead(first) >= EMPTY;
   }
 
   firstRrset(node: number): number {
     const first = this.#nodes[node * FIELDS + RRSET] as number;
-    return first >= EMPTY ? first : Math.max(EMPTY, this.#pendingHead(first));
+    return first >= EMPTY ? first : this.#pendingHead(first);
   }
 
   setFirstRrset(node: number, rrset: number): void {
@@ -177,11 +177,7 @@ export class NameTree {
   /** Takes away a node without records or children, and the parents that existed for its sake. */
   prune(node: number): void {
     let at = node;
-    while (
-      at !== APEX &&
-      this.firstRrset(at) === EMPTY &&
-      this.#nodes[at * FIELDS + CHILDREN] === 0
-    ) {
+    while (at !== APEX && this.firstRrset(at) === EMPTY && this.#nodes[at * FIELDS + CHILDREN] === 0) {
       const parent = this.#nodes[at * FIELDS + PARENT] as number;
       if (this.#pending === undefined) this.#remove(at);
       else {

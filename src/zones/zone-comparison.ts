@@ -71,7 +71,8 @@ export class ZoneComparison {
     if (!records.liesInZone(owner, 0, ownerLength)) return false;
     const isSoa = type === RecordType.SOA;
     if (isSoa && ownerLength !== records.apex.wire.length) return false;
-    if (!isSoa && this.#marks.get(records)?.mark(owner, ownerLength, type, ttl, rdata, length) === true) return true;
+    if (!isSoa && this.#marks.get(records)?.mark(owner, ownerLength, type, ttl, rdata, length) === true)
+      return true;
     const kept = { owner: foldedName(owner, ownerLength), type, ttl };
     const record = { ...kept, rdata: records.foldedData(type, rdata, length) };
     if (isSoa) this.#soa = record;

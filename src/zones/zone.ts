@@ -163,7 +163,8 @@ export class Zone {
 
   /** Which state is seen, and changed: that before the change or that after it. To be set back in the same turn. */
   see(side: SideNumber): void {
-    for (const { names } of [this.records, this.hashed]) if (names.pending !== undefined) names.pending.side = side;
+    for (const { names } of [this.records, this.hashed])
+      if (names.pending !== undefined) names.pending.side = side;
   }
 
   /** From this turn on the state after the change is the zone. */
