@@ -3,8 +3,8 @@ import { Name } from "../dns/name.ts";
 import { PTR, TXT } from "../dns/record-table.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { NO_RRSET } from "./rrset-table.ts";
 import type { Zone } from "./zone.ts";
-import { NO_RRSET } from "./zone-records.ts";
 import { rrsetRecords } from "./zone-transfer.ts";
 
 export interface CatalogMember {

@@ -3,9 +3,10 @@ import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import { type AnswerWriter, Section } from "./answer-writer.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { NO_RRSET } from "./rrset-table.ts";
 import { SHA1_OCTETS, Sha1 } from "./sha1.ts";
 import type { Zone } from "./zone.ts";
-import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
+import type { ZoneRecords } from "./zone-records.ts";
 
 /** A name with the places of its labels, as the walk through the zone found them. */
 export interface WalkedName {

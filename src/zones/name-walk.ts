@@ -3,7 +3,8 @@ import { octetAt } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { WalkedName } from "./denial.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
-import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
+import { NO_RRSET } from "./rrset-table.ts";
+import type { ZoneRecords } from "./zone-records.ts";
 
 export const Walk = { FOUND: 0, MISSING: 1, DELEGATION: 2, REDIRECTION: 3 } as const;
 export type WalkResult = (typeof Walk)[keyof typeof Walk];

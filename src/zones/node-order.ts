@@ -2,7 +2,8 @@
 import { APEX, NO_NODE } from "./name-tree.ts";
 import { EMPTY } from "./pending-nodes.ts";
 import { sortInPortions } from "./portioned-sort.ts";
-import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
+import { NO_RRSET } from "./rrset-table.ts";
+import type { ZoneRecords } from "./zone-records.ts";
 
 export const ANY_TYPE = 255;
 

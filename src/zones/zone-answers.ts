@@ -12,8 +12,9 @@ import { joinLookup } from "./external-target.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
 import { NameWalk, Walk } from "./name-walk.ts";
 import { hostOffset, nameLength } from "./rdata-names.ts";
+import { NO_RRSET } from "./rrset-table.ts";
 import type { Zone } from "./zone.ts";
-import { NO_RRSET, type ZoneRecords } from "./zone-records.ts";
+import type { ZoneRecords } from "./zone-records.ts";
 
 /** CNAME records in one answer: CoreDNS stops at the same number (facts 2.48). */
 const MAX_ALIASES = 10;

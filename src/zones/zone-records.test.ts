@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { Name } from "../dns/name.ts";
 import { withoutRest } from "../lib/turn-share.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
-import { Added, NO_RRSET, ZoneRecords } from "./zone-records.ts";
+import { NO_RRSET } from "./rrset-table.ts";
+import { Added, ZoneRecords } from "./zone-records.ts";
 import { rrsetRecords } from "./zone-transfer.ts";
 
 const apex = Name.parse("example.org.");

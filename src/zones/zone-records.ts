@@ -12,8 +12,6 @@ import { foldNames } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
 import { kindOf, NO_RRSET, PADDED, powerOfTwo, RrsetTable } from "./rrset-table.ts";
 
-export { NO_RRSET } from "./rrset-table.ts";
-
 /** What became of a record that was to be added. */
 export const Added = { NEW: 0, DUPLICATE: 1, OUT_OF_ZONE: 2, TOO_LARGE: 3 } as const;
 export type AddedResult = (typeof Added)[keyof typeof Added];
@@ -328,13 +326,13 @@ export class ZoneRecords extends RrsetTable {
   #touch(node: number): void {
     if (this.names.pending === undefined || this.names.isPending(node)) return;
     const before = this.names.firstRrset(node);
-    let first = before < 0 ? EMPTY : this.twinOf(before);
-    if (first < 0) return this.names.pend(node, first);
-    this.names.pend(node, first);
+    let last = before < 0 ? EMPTY : this.twinOf(before);
+    this.names.pend(node, last);
+    if (before < 0) return;
     for (let rrset = this.next(before); rrset >= 0; rrset = this.next(rrset)) {
       const twin = this.twinOf(rrset);
-      this.setNext(first, twin);
-      first = twin;
+      this.setNext(last, twin);
+      last = twin;
     }
   }
 

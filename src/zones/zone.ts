@@ -10,8 +10,9 @@ import { NodeOrder } from "./node-order.ts";
 import { Side, type SideNumber } from "./pending-nodes.ts";
 import { nameLength } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
+import { NO_RRSET } from "./rrset-table.ts";
 import type { ZoneChange } from "./zone-change.ts";
-import { Added, type AddedResult, NO_RRSET, ZoneRecords } from "./zone-records.ts";
+import { Added, type AddedResult, ZoneRecords } from "./zone-records.ts";
 
 /** The share of the octets that nothing refers to any more. */
 const MOST_GARBAGE = 4;

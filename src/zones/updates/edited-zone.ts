@@ -6,8 +6,9 @@ import { SOA } from "../../dns/record-table.ts";
 import { canonicalData, plainData } from "../../dns/resource-record.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { NO_NODE } from "../name-tree.ts";
+import { NO_RRSET } from "../rrset-table.ts";
 import type { Zone } from "../zone.ts";
-import { Added, type AddedResult, NO_RRSET } from "../zone-records.ts";
+import { Added, type AddedResult } from "../zone-records.ts";
 import { rrsetRecords, soaRecord } from "../zone-transfer.ts";
 
 /** A record that came (`+`) or went (`-`). */
