@@ -46,7 +46,7 @@ async function measured(
   folder: string,
 ): Promise<Results> {
   if (options.onlyCluster) return await withCluster(former, folder);
-  if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options.soak);
+  if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options);
   if (options.onlyZones) return await withZones(former, folder, options);
   if (options.onlyConsole) return await withConsole(former, folder, options);
   const { cluster, memory, zones, console: ofConsole } = former ?? {};
@@ -72,9 +72,9 @@ async function withCluster(former: Results | undefined, folder: string): Promise
 async function withMemory(
   former: Results | undefined,
   folder: string,
-  soak: number | undefined,
+  { soak, turns }: BenchmarkOptions,
 ): Promise<Results> {
-  const memory = await runMemoryBenchmark(root, folder, { soak, say: (line) => console.log(line) });
+  const memory = await runMemoryBenchmark(root, folder, { soak, turns, say: (line) => console.log(line) });
   return { ...(former ?? noResults(memory.machine, memory.startedAt)), memory };
 }
 

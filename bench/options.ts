@@ -25,6 +25,8 @@ export interface BenchmarkOptions {
   readonly onlyConsole: boolean;
   /** Minutes of load in place of the measurements of {@link onlyMemory}. */
   readonly soak: number | undefined;
+  /** Folder for what ran in the longest turns of {@link onlyMemory} and {@link soak}. */
+  readonly turns: string | undefined;
   /** Whether `dist/` is built first where the sources are newer. */
   readonly build: boolean;
 }
@@ -65,6 +67,8 @@ export const HELP = `npm run bench -- [options]
   --console             only the console (some four minutes): how long its page takes to load in Chromium beside an empty
                         one, and its stream under as many queries as the server answers. --seconds (default 60) is the
                         length of that load, --rounds (default 20) how often the page is loaded
+  --turns DIR           with --memory or --soak: what ran in the ten longest turns of each load, as files in DIR. The server is
+                        sampled meanwhile, so its other figures are not to be compared
   --no-build            run what is in dist/, or the sources where they are newer
   --help
 
@@ -105,8 +109,15 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     onlyZones: isAlone("zones", values.zones, values, ["seconds", "rounds"]),
     onlyConsole: isAlone("console", values.console, values, ["seconds", "rounds"]),
     soak: values.soak === undefined ? undefined : positive("--soak", values.soak),
+    turns: turnsFolder(values),
     build: values.build,
   };
+}
+
+function turnsFolder({ turns, memory, soak }: ReturnType<typeof parsed>["values"]): string | undefined {
+  if (turns === undefined) return undefined;
+  if (!memory && soak === undefined) throw new OptionError("--turns goes with --memory or --soak");
+  return resolve(turns);
 }
 
 /** What says how workloads are measured says nothing of the cluster, nor of memory. */
@@ -141,6 +152,7 @@ function parsed(argv: readonly string[]) {
         zones: { type: "boolean", default: false },
         console: { type: "boolean", default: false },
         soak: { type: "string" },
+        turns: { type: "string" },
         build: { type: "boolean", default: true },
         help: { type: "boolean", default: false },
       },

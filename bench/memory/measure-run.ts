@@ -1,5 +1,5 @@
 /** Portolan with the usual Corefile beside a live cluster, through one load after the other: what it takes at most, and how long it pauses. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ClusterSize } from "../cluster/cluster-shape.ts";
@@ -11,8 +11,9 @@ import { type DnsperfOptions, runDnsperf } from "../run/dnsperf.ts";
 import { runOpenLoop } from "../run/load.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import { startUpstream } from "../run/upstream.ts";
-import type { RunSample, StepSample } from "./memory-results.ts";
-import { PauseLog, pauseEnvironment } from "./pauses.ts";
+import { takeLongTurns } from "./long-turns.ts";
+import type { PauseSample, RunSample, StepSample } from "./memory-results.ts";
+import { compileProcessorClock, PauseLog, pauseEnvironment } from "./pauses.ts";
 import { externalNames, newNames, searchPaths, serviceNames, writeQueries } from "./query-lists.ts";
 
 export interface RunOptions {
@@ -25,6 +26,8 @@ export interface RunOptions {
   /** How often the whole row of loads is gone through. */
   readonly times: number;
   readonly threads: number;
+  /** A folder for what ran in the longest turns of each load. It is sampled only where somebody wants to know. */
+  readonly turns: string | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -43,11 +46,13 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
   await using upstream = await startUpstream(folder);
   await using liveApi = await startApi(size, true);
   const pauses = join(folder, `${name}.pauses`);
+  const turns = options.turns === undefined ? undefined : join(folder, `${name}.turns`);
+  const processorClock = await compileProcessorClock(folder);
   const live = await LiveServer.prepare(join(folder, name), liveApi, {
     upstreamPort: upstream.port,
     cache: true,
     pods: false,
-    env: pauseEnvironment(pauses),
+    env: pauseEnvironment({ pauses, processorClock, turns }),
     directives: threads > 1 ? [`multisocket ${threads}`] : [],
   });
   const listed = liveApi.api.listed(KINDS);
@@ -56,7 +61,15 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
   await listed;
   await delay(REST * 1000);
   const restMegabytes = processMemory(server.pid).resident;
-  const run = new Run(options, server, upstream, liveApi.api, live.corefile, new PauseLog(pauses));
+  const run = new Run(options, {
+    server,
+    upstream,
+    api: liveApi.api,
+    corefile: live.corefile,
+    pauses: new PauseLog(pauses),
+    turns,
+  });
+  await run.start();
   for (let time = 1; time <= options.times; time++) await run.loads(time);
   server.assertRunning();
   const peakMegabytes = Math.max(restMegabytes, ...run.steps.map((step) => step.peakMegabytes));
@@ -65,31 +78,29 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
 
 type Load = Pick<DnsperfOptions, "queries"> & Partial<DnsperfOptions>;
 
+interface Scene {
+  readonly server: RunningServer;
+  readonly upstream: RunningServer;
+  readonly api: RunningApi;
+  readonly corefile: string;
+  readonly pauses: PauseLog;
+  /** Where the server writes down its longest turns, where they are to be explained. */
+  readonly turns: string | undefined;
+}
+
 class Run {
   readonly steps: StepSample[] = [];
   readonly #options: RunOptions;
-  readonly #server: RunningServer;
-  readonly #upstream: RunningServer;
-  readonly #api: RunningApi;
-  readonly #corefile: string;
-  readonly #pauses: PauseLog;
+  readonly #scene: Scene;
 
-  constructor(
-    options: RunOptions,
-    server: RunningServer,
-    upstream: RunningServer,
-    api: RunningApi,
-    corefile: string,
-    pauses: PauseLog,
-  ) {
+  constructor(options: RunOptions, scene: Scene) {
     this.#options = options;
-    this.#server = server;
-    this.#upstream = upstream;
-    this.#api = api;
-    this.#corefile = corefile;
-    this.#pauses = pauses;
-    // What the start took is told of by itself.
-    this.#pauses.take();
+    this.#scene = scene;
+  }
+
+  /** Notes what the start took. */
+  start(): Promise<void> {
+    return this.#note("start", { answered: 0, lost: 0, seconds: 1 });
   }
 
   async loads(time: number): Promise<void> {
@@ -111,19 +122,19 @@ class Run {
     );
     const unanswered = write("unanswered", newNames(`dead-${time}`, NEW_NAMES));
     await this.#step("upstream silent", async () => {
-      process.kill(this.#upstream.pid, "SIGSTOP");
+      process.kill(this.#scene.upstream.pid, "SIGSTOP");
       try {
         // dnsperf may not come to its end where nothing is answered.
         const { result } = await runOpenLoop(
           { load: "udp", usesUpstream: true },
-          this.#server.port,
+          this.#scene.server.port,
           { path: unanswered, lines: NEW_NAMES },
           this.#options.seconds,
           UNANSWERED_RATE,
         );
         return result;
       } finally {
-        process.kill(this.#upstream.pid, "SIGCONT");
+        process.kill(this.#scene.upstream.pid, "SIGCONT");
       }
     });
     await this.#step("reload under load", () =>
@@ -132,33 +143,48 @@ class Run {
   }
 
   async #step(step: string, run: () => Promise<LoadCounts>): Promise<void> {
-    const { pid } = this.#server;
-    forgetPeak(pid);
+    forgetPeak(this.#scene.server.pid);
     const counts = await run();
     // The probe writes each half second.
     await delay(1_000);
-    this.#server.assertRunning();
-    const { resident, peak } = processMemory(pid);
-    const pauses = this.#pauses.take();
+    await this.#note(step, counts);
+  }
+
+  async #note(step: string, counts: Pick<LoadCounts, "answered" | "lost" | "seconds">): Promise<void> {
+    this.#scene.server.assertRunning();
+    const { resident, peak } = processMemory(this.#scene.server.pid);
+    const pauses = this.#scene.pauses.take();
     this.steps.push({
       step,
       queriesPerSecond: counts.answered / counts.seconds,
       lost: counts.lost,
       peakMegabytes: peak,
       endMegabytes: resident,
-      pauses,
+      pauses: pauses?.main,
+      otherPauses: pauses?.others,
     });
-    this.#options.say(
-      `    ${step}: ${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; longest turn ` +
-        `${pauses?.turn.toFixed(1) ?? "-"} ms (${pauses?.processor.toFixed(1) ?? "-"} on the processor), ` +
-        `collection ${pauses?.collection.toFixed(1) ?? "-"} ms; ` +
+    const { say } = this.#options;
+    say(
+      `    ${step}: ${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; ` +
         `${Math.round(counts.answered / counts.seconds)}/s, ${counts.lost} lost`,
     );
+    if (pauses !== undefined) say(`      ${describePauses(pauses.main)}`);
+    if (pauses?.others !== undefined) say(`      other threads: ${describePauses(pauses.others)}`);
+    await this.#explain(step);
+  }
+
+  async #explain(step: string): Promise<void> {
+    const { turns: folder, name } = this.#options;
+    const { turns } = this.#scene;
+    if (folder === undefined || turns === undefined) return;
+    mkdirSync(folder, { recursive: true });
+    const file = `${name}-${this.steps.length}-${step.replaceAll(/[ ,]+/g, "-")}.txt`;
+    writeFileSync(join(folder, file), await takeLongTurns(turns));
   }
 
   async #load(load: Load): Promise<LoadCounts> {
     return await runDnsperf({
-      port: this.#server.port,
+      port: this.#scene.server.port,
       transport: "udp",
       length: this.#options.seconds,
       clients: 128,
@@ -168,23 +194,30 @@ class Run {
   }
 
   async #relist(): Promise<void> {
-    const listed = this.#api.listed(KINDS);
-    this.#api.forget();
+    const listed = this.#scene.api.listed(KINDS);
+    this.#scene.api.forget();
     await listed;
   }
 
   async #reload(time: number): Promise<void> {
-    const text = readFileSync(this.#corefile, "utf8").replace(/\n {4}nsid .*/, "");
+    const text = readFileSync(this.#scene.corefile, "utf8").replace(/\n {4}nsid .*/, "");
     writeFileSync(
-      this.#corefile,
+      this.#scene.corefile,
       text.replace("    loadbalance\n", `    loadbalance\n    nsid bench-${time}\n`),
     );
-    process.kill(this.#server.pid, "SIGUSR1");
+    process.kill(this.#scene.server.pid, "SIGUSR1");
     const deadline = performance.now() + PATIENCE;
     // The end of what it prints is kept: the errors of the silent upstream have driven out what it said of the reload before.
-    while (!this.#server.output.includes("Reloading complete")) {
-      if (performance.now() > deadline) throw new Error(`the reload does not end:\n${this.#server.output}`);
+    while (!this.#scene.server.output.includes("Reloading complete")) {
+      if (performance.now() > deadline)
+        throw new Error(`the reload does not end:\n${this.#scene.server.output}`);
       await delay(10);
     }
   }
+}
+
+function describePauses({ turn, processor, p999, collection, collectionProcessor }: PauseSample): string {
+  const longest = `longest turn ${processor.toFixed(1)} ms on the processor (${turn.toFixed(1)} by the clock)`;
+  const ofCollections = `collection ${collectionProcessor?.toFixed(1) ?? "-"} ms (${collection.toFixed(1)})`;
+  return `${longest}, p99.9 ${p999?.toFixed(2) ?? "-"} ms, ${ofCollections}`;
 }

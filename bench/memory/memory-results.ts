@@ -34,14 +34,21 @@ export interface StepSample {
   /** The most that was resident from its beginning to its end. */
   readonly peakMegabytes: number;
   readonly endMegabytes: number;
+  /** Of the main thread. */
   readonly pauses: PauseSample | undefined;
+  /** Of all other threads with an event loop: the followers of `multisocket`. */
+  readonly otherPauses?: PauseSample | undefined;
 }
 
 /** The longest ones, milliseconds. */
 export interface PauseSample {
-  /** A turn of the event loop of the main thread, collections in it included. */
+  /** A turn of the event loop, collections in it included. */
   readonly turn: number;
   /** The most that a turn took of the processor: less than `turn` where others had it meanwhile. */
   readonly processor: number;
+  /** What all but one of a thousand turns took of the processor at most. */
+  readonly p999?: number;
   readonly collection: number;
+  /** The most that a collection took of the processor, by the thread whose heap it is. */
+  readonly collectionProcessor?: number;
 }

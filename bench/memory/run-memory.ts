@@ -28,6 +28,8 @@ const LOADS = 7;
 export interface MemoryOptions {
   /** Minutes that the usual cluster is loaded in place of everything else. */
   readonly soak: number | undefined;
+  /** A folder for what ran in the longest turns of each load. */
+  readonly turns: string | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -35,7 +37,7 @@ export interface MemoryOptions {
 export async function runMemoryBenchmark(
   root: string,
   folder: string,
-  { soak, say }: MemoryOptions,
+  { soak, turns, say }: MemoryOptions,
 ): Promise<MemoryResults> {
   const startedAt = new Date().toISOString();
   const [command, ...args] = moveToLoadCore(process.pid);
@@ -44,7 +46,7 @@ export async function runMemoryBenchmark(
   const times = soak === undefined ? 1 : Math.max(1, Math.round((soak * 60) / (LOADS * SECONDS)));
   const names = soak === undefined ? await allNames(folder, say) : [];
   const runs: RunSample[] = [];
-  const usual = { folder, seconds: SECONDS, say, threads: 1, times };
+  const usual = { folder, seconds: SECONDS, say, turns, threads: 1, times };
   const run = async (options: Parameters<typeof measureRun>[0]): Promise<void> => {
     say(`${options.name}: ${options.about}`);
     runs.push(await measureRun(options));

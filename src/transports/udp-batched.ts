@@ -96,7 +96,6 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Slots of the last batch, and the first of them that was not looked at. */
   #filled = 0;
   #nextSlot = 0;
-  #restScheduled = false;
   #datagramsALook = SLOW_DATAGRAMS_A_LOOK;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
@@ -195,6 +194,12 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     return this.#isKept;
   }
 
+  goOn(): boolean {
+    this.#isKept = false;
+    if (!this.#closed) this.#takeSlots(true);
+    return this.#isKept;
+  }
+
   noteKept(): void {
     this.#isKept = true;
   }
@@ -260,7 +265,6 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   #takeBatches(): void {
     const { loop } = this.#sockets;
     let count = BUSY_BATCH;
-    if (!this.#takeSlots(true)) return;
     for (let taken = 0; count >= BUSY_BATCH && taken < DATAGRAMS_A_TURN && !this.#closed; taken += count) {
       // The clock is not worth a look for less than a batch.
       if (taken >= BATCH && loop.isTurnOver) break;
@@ -287,10 +291,9 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     return count;
   }
 
-  /** @returns whether all slots have been looked at */
-  #takeSlots(endsWithTurn: boolean): boolean {
+  #takeSlots(endsWithTurn: boolean): void {
     const first = this.#nextSlot;
-    if (first >= this.#filled) return true;
+    if (first >= this.#filled) return;
     this.#draining = true;
     try {
       do {
@@ -302,24 +305,17 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     } finally {
       this.#draining = false;
     }
-    if (this.#nextSlot < this.#filled) return false;
-    if (this.#filled - first === BATCH) this.#datagramsALook = DATAGRAMS_A_LOOK;
-    return true;
+    if (this.#nextSlot >= this.#filled && this.#filled - first === BATCH)
+      this.#datagramsALook = DATAGRAMS_A_LOOK;
   }
 
   /** Whether the rest of a batch has to wait for the next turn. The system says nothing of what has been taken from it already. */
   #isInterrupted(): boolean {
     if (this.#nextSlot >= this.#filled || !this.#sockets.loop.isTurnOver) return false;
-    if (!this.#restScheduled) setImmediate(this.#takeRest);
-    this.#restScheduled = true;
+    this.#sockets.loop.goOnLater(this);
     this.#datagramsALook = SLOW_DATAGRAMS_A_LOOK;
     return true;
   }
-
-  readonly #takeRest = (): void => {
-    this.#restScheduled = false;
-    if (!this.#closed) this.#takeSlots(true);
-  };
 
   #note(errno: number): void {
     if (errno === this.#lastError) return;

@@ -32,6 +32,8 @@ const RECEIVE_SLOT = 4096;
 /** Full batches of one socket taken in a turn of the event loop, where that is not over before. */
 const BATCHES_A_TURN = 4;
 const RECEIVE_BUFFER = 1 << 20;
+/** Replies passed on between two looks at the clock. */
+const REPLIES_A_LOOK = 8;
 
 /** The quickest ports that this system has; `PORTOLAN_UDP=dgram` asks for the plain ones. */
 export async function fastestDatagramPorts(
@@ -51,6 +53,8 @@ export function batchedDatagramPorts(sockets: LinuxSockets): OpenDatagramPort {
 class SharedBatches {
   readonly sockets: LinuxSockets;
   readonly received: ReceiveBatch;
+  /** Whose replies are in {@link received} still, as there was no time for them in the last turn. */
+  waiting: BatchedPort | undefined;
   #unsent: BatchedPort[] = [];
   #flushing: BatchedPort[] = [];
 
@@ -80,6 +84,9 @@ class BatchedPort implements DatagramPort, Reader {
   readonly #fd: number;
   readonly #sending: SendBatch | undefined;
   #closed = false;
+  /** Replies of the batch received last, and the first of them that was not passed on. */
+  #received = 0;
+  #next = 0;
 
   constructor(shared: SharedBatches, options: DatagramPortOptions, listener: DatagramListener) {
     const { libc, loop } = shared.sockets;
@@ -135,12 +142,11 @@ class BatchedPort implements DatagramPort, Reader {
   }
 
   readable(): boolean {
-    const {
-      received,
-      sockets: { loop },
-    } = this.#shared;
+    const { received, sockets, waiting } = this.#shared;
+    // Told of again as soon as the others are passed on.
+    if (waiting !== undefined) return false;
     for (let batch = 0; batch < BATCHES_A_TURN && !this.#closed; batch++) {
-      if (batch > 0 && loop.isTurnOver) break;
+      if (batch > 0 && sockets.loop.isTurnOver) break;
       const count = received.receive(this.#fd);
       if (count < 0) {
         // What ICMP had to say about an earlier query stands in front of the replies behind it.
@@ -148,9 +154,30 @@ class BatchedPort implements DatagramPort, Reader {
         if (count === -Linux.EAGAIN) break;
         continue;
       }
-      for (let slot = 0; slot < count && !this.#closed; slot++)
-        this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
-      if (count < BATCH) break;
+      this.#next = 0;
+      this.#received = count;
+      if (!this.#passOn() || count < BATCH) break;
+    }
+    return true;
+  }
+
+  goOn(): boolean {
+    this.#shared.waiting = undefined;
+    this.#passOn();
+    return true;
+  }
+
+  /** @returns whether all has been passed on that was received: the rest is for the next turn */
+  #passOn(): boolean {
+    const { received, sockets } = this.#shared;
+    while (this.#next < this.#received && !this.#closed) {
+      const slot = this.#next++;
+      this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
+      if (this.#next % REPLIES_A_LOOK !== 0 || this.#next >= this.#received) continue;
+      if (!sockets.loop.isTurnOver) continue;
+      this.#shared.waiting = this;
+      sockets.loop.goOnLater(this);
+      return false;
     }
     return true;
   }

@@ -18,6 +18,11 @@ export interface Reader {
    * @returns whether promises carry on what it began: tasks for the end of the turn then wait for those
    */
   readable(): boolean;
+  /**
+   * Goes on with what it has read, after it called {@link EventLoop.goOnLater}. If the turn is over again before it is done, it calls that again.
+   * @returns as {@link readable}
+   */
+  goOn?(): boolean;
 }
 
 /**
@@ -55,6 +60,9 @@ export class EventLoop {
   #nextEvent = 0;
   #turnBegan = 0;
   #only: Reader | undefined;
+  /** They go on in the next turn with what they have read. */
+  #behind: Reader[] = [];
+  #goingOn: Reader[] = [];
   #turning = false;
   #draining = false;
   #settling = false;
@@ -127,6 +135,12 @@ export class EventLoop {
     return this.#now() - this.#turnBegan >= READING_SHARE;
   }
 
+  /** Has a reader called in the next turn, whatever comes: it has read more than there was time for in this one. */
+  goOnLater(reader: Reader): void {
+    // The loop is not to wait for anything until then.
+    if (this.#behind.push(reader) === 1) setImmediate(NOTHING);
+  }
+
   /** Hears no more of a descriptor that is watched. It stays open. */
   silence(fd: number): void {
     if (this.#readers.has(fd)) this.#control(Linux.EPOLL_CTL_DEL, fd);
@@ -161,18 +175,40 @@ export class EventLoop {
       return;
     }
     setImmediate(this.#turn).unref();
-    if (this.#word(DATA_WORD) === NO_MARK) return;
+    const isTold = this.#word(DATA_WORD) !== NO_MARK;
+    if (!isTold && this.#behind.length === 0) return;
+    this.#draining = true;
+    this.#turnBegan = this.#now();
+    let goesOn = false;
+    let isOver = false;
+    if (this.#behind.length > 0) {
+      goesOn = this.#tellThoseBehind();
+      isOver = this.isTurnOver;
+    }
+    // What is not looked at in this turn leaves its mark in the next one again.
+    if (isTold && !isOver && this.#look()) goesOn = true;
+    if (goesOn) queueMicrotask(this.#behindMicrotasks);
+    else this.#settle();
+  };
+
+  #tellThoseBehind(): boolean {
+    const readers = this.#behind;
+    this.#behind = this.#goingOn;
+    let goesOn = false;
+    for (const reader of readers) if (reader.goOn?.() === true) goesOn = true;
+    readers.length = 0;
+    this.#goingOn = readers;
+    return goesOn;
+  }
+
+  #look(): boolean {
     // The status that libuv gave is the mark; below zero it has stopped watching.
     const status = this.#word(DATA_WORD) | 0;
     this.#setWord(DATA_WORD, NO_MARK);
     // What cannot be started now is tried in the next turn: its sockets are looked at all the same.
     if (status < 0 && this.#start() < 0) this.#setWord(DATA_WORD, status);
-    this.#draining = true;
-    this.#turnBegan = this.#now();
-    const goesOn = this.#only === undefined ? this.#tellReaders() : this.#only.readable();
-    if (goesOn) queueMicrotask(this.#behindMicrotasks);
-    else this.#settle();
-  };
+    return this.#only === undefined ? this.#tellReaders() : this.#only.readable();
+  }
 
   /**
    * Tells those of whom there was no time to tell in the last turn first: so everybody has been told before anyone is told again.
@@ -240,6 +276,7 @@ export class EventLoop {
 }
 
 const EVENT = epollEvent(process.arch);
+const NOTHING = (): void => undefined;
 
 /** Functions of libuv and Node in this process, and the addresses of some. Addresses are numbers: those of a process have 47 bits. */
 interface UvFunctions {
