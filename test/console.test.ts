@@ -519,6 +519,39 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
+  test("has its first figures in the document, for who may read them alone", async () => {
+    const has = async (headers: Record<string, string>): Promise<boolean> =>
+      /data-first-view='\{"session":.*"now":/.test((await send("/", { headers })).body);
+    assert.ok(await has({}));
+    for (const headers of [
+      { host: "evil.example" },
+      { "sec-fetch-site": "cross-site" },
+      { origin: "http://evil.example" },
+    ])
+      assert.ok(!(await has(headers)), JSON.stringify(headers));
+    const page = await browser.newPage();
+    const asked: string[] = [];
+    // The stream does not begin before the figures are shown.
+    await page.route("**/api/**", async (route) => {
+      asked.push(new URL(route.request().url()).pathname);
+      await page.waitForSelector(".tiles");
+      await route.continue();
+    });
+    await open(page, "now");
+    assert.deepEqual(asked, ["/api/v1/events"]);
+    await page.close();
+  });
+
+  test("opens from a link of another site, whose visitors bring no cookie", async () => {
+    const page = await browser.newPage();
+    const url = `http://127.0.0.1:${server.portOf("console")}/#/now`;
+    await page.setContent(`<a href="${url}">Console</a>`);
+    await page.click("a");
+    await page.waitForSelector(".connection.live");
+    await page.waitForSelector(".tiles");
+    await page.close();
+  });
+
   test("is one script with its styles, which browsers fetch before they read the page", async () => {
     const { headers } = await send("/");
     assert.equal(headers.link, "<app.js>; rel=modulepreload");

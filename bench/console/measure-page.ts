@@ -26,7 +26,7 @@ const PROBE = `
     observer.disconnect();
     requestAnimationFrame(() => {
       const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => { globalThis.shownAt = performance.now(); };
+      port1.onmessage = () => { document.documentElement.dataset.shown = performance.now(); };
       port2.postMessage(0);
     });
   });
@@ -70,10 +70,10 @@ async function load(browser: Browser, url: string): Promise<PageLoad> {
     const page = await context.newPage();
     await page.addInitScript(PROBE);
     await page.goto(url, { waitUntil: "load" });
-    await page.waitForFunction("globalThis.shownAt !== undefined");
+    await page.waitForSelector("html[data-shown]", { state: "attached" });
     return await page.evaluate(`({
       loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
-      shown: globalThis.shownAt,
+      shown: Number(document.documentElement.dataset.shown),
     })`);
   } finally {
     await context.close();

@@ -295,3 +295,9 @@ export interface SessionView {
   /** To be sent as the header `portolan-csrf` with each action. Empty without a session. */
   readonly csrf: string;
 }
+
+/** What the document of the page has in it. */
+export interface FirstView {
+  readonly session: SessionView;
+  readonly now: NowView;
+}

@@ -5,6 +5,7 @@ import type { Logger, SettableLevel } from "../lib/log.ts";
 import { ExplainError } from "../plugin/explanation.ts";
 import type { HttpHandler, ServerControl } from "../plugin/site.ts";
 import { API_SCHEMA } from "./api-schema.ts";
+import type { FirstView } from "./api-types.ts";
 import { cacheAnswer, forgetIn, readForget } from "./cache-facts.ts";
 import { namesView } from "./cluster-facts.ts";
 import { configurationAnswer } from "./configuration-facts.ts";
@@ -105,6 +106,13 @@ export class ConsoleApi {
         ),
       ],
     ]);
+    routes.set(
+      "/",
+      this.#handler(["GET", "HEAD"], async (request, _url, response) => {
+        await page.answerDocument(this.#firstView(request), request, response);
+        return undefined;
+      }),
+    );
     for (const path of page.paths)
       routes.set(
         path,
@@ -144,6 +152,19 @@ export class ConsoleApi {
         this.#options.log.error(fault instanceof Error ? fault.message : String(fault)),
       );
     }
+  }
+
+  /** What the page shows first, for who may read it. */
+  #firstView(request: IncomingMessage): FirstView | undefined {
+    const { access, console } = this.#options;
+    try {
+      access.checkRead(request);
+    } catch (error) {
+      // The page finds out why, and tells: a browser that follows a link of another site does not send its cookie.
+      if (error instanceof RequestError) return undefined;
+      throw error;
+    }
+    return { session: access.view(request), now: console.now() };
   }
 
   #follow(parameters: URLSearchParams, response: ServerResponse): undefined {

@@ -11,8 +11,6 @@ import { SECURITY_HEADERS } from "./http/answer.ts";
 interface PageFile {
   readonly path: string;
   readonly type: string;
-  /** What browsers begin to fetch before they have read this file. */
-  readonly link?: string;
   read(): Promise<Uint8Array>;
 }
 
@@ -23,12 +21,6 @@ interface MadeFile {
 }
 
 const FILES: readonly PageFile[] = [
-  {
-    path: "/",
-    type: "text/html; charset=utf-8",
-    link: "<app.js>; rel=modulepreload",
-    read: () => readFile(programFile("console/page/index.html")),
-  },
   { path: "/app.js", type: "text/javascript; charset=utf-8", read: readScript },
   {
     path: "/favicon.svg",
@@ -37,9 +29,46 @@ const FILES: readonly PageFile[] = [
   },
 ];
 
+/** In the document: the place for the data. An attribute, as an element of data makes the parser pause. */
+const DATA = 'data-first-view=""';
+/** Octets from which on a document is compressed for each who asks. */
+const WORTH_COMPRESSING = 16 * 1024;
+
 export class PageFiles {
   readonly paths: readonly string[] = FILES.map(({ path }) => path);
   readonly #made = new Map<string, Promise<MadeFile>>();
+  #document: Promise<string> | undefined;
+
+  /**
+   * Answers with the document itself.
+   * @param view what the page would ask for first, so that it need not; absent for who may not read it
+   */
+  async answerDocument(
+    view: object | undefined,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    this.#document ??= readFile(programFile("console/page/index.html"), "utf8");
+    // The next who asks tries again.
+    this.#document.catch(() => {
+      this.#document = undefined;
+    });
+    const document = await this.#document;
+    const data = view === undefined ? "" : attributeText(JSON.stringify(view));
+    const plain = Buffer.from(document.replace(DATA, () => `data-first-view='${data}'`));
+    const zips = plain.length >= WORTH_COMPRESSING && takesGzip(request);
+    const body = zips ? await promisify(gzip)(plain, { level: 1 }) : plain;
+    response.writeHead(200, {
+      ...SECURITY_HEADERS,
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "no-store",
+      // Browsers begin to fetch it before they have read the document.
+      link: "<app.js>; rel=modulepreload",
+      "content-length": body.length,
+      ...(zips && { "content-encoding": "gzip" }),
+    });
+    response.end(request.method === "HEAD" ? undefined : body);
+  }
 
   async answer(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const file = FILES.find((each) => each.path === path);
@@ -52,13 +81,12 @@ export class PageFiles {
       "cache-control": "no-cache",
       etag: made.etag,
       vary: "accept-encoding",
-      ...(file.link !== undefined && { link: file.link }),
     };
     if (request.headers["if-none-match"] === made.etag) {
       response.writeHead(304, headers).end();
       return;
     }
-    const zips = /\bgzip\b/.test(request.headers["accept-encoding"] ?? "");
+    const zips = takesGzip(request);
     const body = zips ? made.compressed : made.plain;
     response.writeHead(200, {
       ...headers,
@@ -77,6 +105,15 @@ export class PageFiles {
     made.catch(() => this.#made.delete(file.path));
     return made;
   }
+}
+
+/** For an attribute in single quotes. */
+function attributeText(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("'", "&#39;");
+}
+
+function takesGzip({ headers }: IncomingMessage): boolean {
+  return /\bgzip\b/.test(headers["accept-encoding"] ?? "");
 }
 
 async function makeFile(file: PageFile): Promise<MadeFile> {

@@ -1,6 +1,6 @@
 /** The console's API, as the page uses it: answers, the stream of events, the session. */
 import { signal } from "@preact/signals";
-import type { HistoryPoint, NowView, QueryRow, SessionView } from "../api-types.ts";
+import type { FirstView, HistoryPoint, NowView, QueryRow, SessionView } from "../api-types.ts";
 
 /** An answer that is no good; the message is the server's own. */
 export class ApiError extends Error {
@@ -12,15 +12,20 @@ export class ApiError extends Error {
   }
 }
 
-export const session = signal<SessionView>({
-  readNeedsToken: false,
-  hasToken: false,
-  signedIn: false,
-  csrf: "",
-});
-export const now = signal<NowView | undefined>(undefined);
-export const history = signal<readonly HistoryPoint[]>([]);
+/** `undefined` where the server did not know whether this browser may read it. */
+export const firstView: FirstView | undefined = readFirstView();
+
+export const session = signal<SessionView>(
+  firstView?.session ?? { readNeedsToken: false, hasToken: false, signedIn: false, csrf: "" },
+);
+export const now = signal<NowView | undefined>(firstView?.now);
+export const history = signal<readonly HistoryPoint[]>(firstView?.now.history.points ?? []);
 export const connection = signal<"connecting" | "live" | "lost">("connecting");
+
+function readFirstView(): FirstView | undefined {
+  const text = document.querySelector<HTMLElement>("#app")?.dataset.firstView ?? "";
+  return text === "" ? undefined : JSON.parse(text);
+}
 
 export async function get<T>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<T> {
   const wanted = Object.entries(parameters).filter(([, value]) => value !== "");

@@ -1,7 +1,17 @@
 /** The page of the console: its parts, and which of them is shown. */
 import { signal } from "@preact/signals";
 import { type ComponentType, render } from "preact";
-import { connection, followNow, loadSession, now, PAUSE, session, signIn, signOut } from "./api.ts";
+import {
+  connection,
+  firstView,
+  followNow,
+  loadSession,
+  now,
+  PAUSE,
+  session,
+  signIn,
+  signOut,
+} from "./api.ts";
 import sheet from "./app.css";
 import { CachePage } from "./cache.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
@@ -136,7 +146,8 @@ document.adoptedStyleSheets = [styles];
 
 const root = document.querySelector("#app");
 if (root !== null) render(<App />, root);
-begin();
+// What follows is asked for when the first frame is there.
+requestAnimationFrame(() => setTimeout(firstView === undefined ? begin : followNow));
 
 /** The server may be away just now. */
 function begin(): void {
