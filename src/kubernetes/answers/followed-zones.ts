@@ -1,9 +1,12 @@
 /** Zones of a cluster with their histories: what transfers of the cluster's own zones and of external ones have in common. */
 import type { Name } from "../../dns/name.ts";
+import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
+import type { ClusterStore } from "../store/store.ts";
 import type { StoreChange } from "../store/store-change.ts";
 import type { ClusterView } from "./cluster-view.ts";
+import type { ServiceState } from "./service-states.ts";
 import { type LiveZone, ZoneHistory } from "./zone-history.ts";
 
 export interface FollowedZonesOptions {
@@ -48,7 +51,7 @@ export class FollowedZones implements TransferSource {
     if (!store.isSynced) throw new ZoneNotLoadedError(zone.name);
     const { live, history } = zone;
     // Serials of a replica are not its own, so that two states may have the same: nobody could tell what to add to which.
-    if (store.isReplica || this.#isStopped) return liveCopy(live);
+    if (store.isReplica || this.#isStopped) return liveCopy(live, store);
     this.#follow();
     return (knownSerial === undefined ? undefined : history.changes(knownSerial)) ?? history.copy();
   }
@@ -97,10 +100,11 @@ export class FollowedZones implements TransferSource {
   }
 }
 
-function liveCopy(zone: LiveZone): ZoneTransfer {
+/** @throws ZoneNotLoadedError where another thread changes the cluster all the while */
+function liveCopy(zone: LiveZone, store: ClusterStore): ZoneTransfer {
   const soa = zone.seal();
-  const server = zone.server();
-  const states = zone.states();
+  const copied = store.tryRead(() => ({ server: zone.server(), states: zone.states() }));
+  const { server, states } = copied ?? pieceByPiece(zone, store, soa.name);
   return {
     soa,
     *records() {
@@ -108,4 +112,25 @@ function liveCopy(zone: LiveZone): ZoneTransfer {
       for (const state of states) yield* zone.recordsOf(state);
     },
   };
+}
+
+/**
+ * The same where changes come faster than a whole zone can be read: each service as it is when its turn comes. What changes meanwhile has a
+ * greater serial than the copy, so whoever has the copy asks again.
+ */
+function pieceByPiece(
+  zone: LiveZone,
+  store: ClusterStore,
+  name: Name,
+): { readonly server: readonly ResourceRecord[]; readonly states: readonly ServiceState[] } {
+  const server = store.tryRead(() => zone.server());
+  const keys = store.tryRead(() => Array.from(store.services.entries(), ({ key }) => key).sort());
+  if (server === undefined || keys === undefined) throw new ZoneNotLoadedError(name);
+  const states: ServiceState[] = [];
+  for (const key of keys) {
+    const found = store.tryRead(() => ({ state: zone.state(key) }));
+    if (found === undefined) throw new ZoneNotLoadedError(name);
+    if (found.state !== undefined) states.push(found.state);
+  }
+  return { server, states };
 }

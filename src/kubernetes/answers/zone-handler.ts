@@ -12,6 +12,11 @@ import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Fallthrough } from "../../plugin/zones.ts";
+import type { ClusterStore } from "../store/store.ts";
+import { answerWhole } from "./busy-store.ts";
+
+/** In place of an explanation. */
+export const BEING_CHANGED = "the cluster is being changed";
 
 /** The zones that a handler answers for. */
 export interface AnsweredZones<Zone> {
@@ -59,7 +64,9 @@ export abstract class ZoneHandler<Zone, Found> {
       query.trace?.note("zone transfers are not for it to answer");
       return query.fail(Rcode.REFUSED);
     }
-    return this.answer(query, next, zone);
+    return this.reads.isShared
+      ? answerWhole(query, () => this.answer(query, next, zone))
+      : this.answer(query, next, zone);
   }
 
   /** Of the zones, where remembered answers may repeat it. */
@@ -72,8 +79,16 @@ export abstract class ZoneHandler<Zone, Found> {
     // Nothing is known of that here.
   }
 
-  /** Answers a query for a name in one of the zones. */
+  /** Where answers come from. */
+  protected abstract get reads(): Pick<ClusterStore, "isShared" | "read" | "tryRead">;
+
+  /** Answers a query for a name in one of the zones. Reads the store before it does anything. */
   protected abstract answer(query: Query, next: Next, zone: Zone): Outcome | Promise<Outcome>;
+
+  /** {@link whyNot}, of one state. */
+  protected explain(query: Query, zone: Zone, found: Found): string {
+    return this.reads.tryRead(() => this.whyNot(query, zone, found)) ?? BEING_CHANGED;
+  }
 
   /** In words, for a query that is followed: why there is no answer. */
   protected abstract whyNot(query: Query, zone: Zone, found: Found): string;
@@ -84,11 +99,11 @@ export abstract class ZoneHandler<Zone, Found> {
   /** What is not there may be elsewhere, and before the first complete listing it may be there after all (rule 100). */
   protected missing(query: Query, next: Next, zone: Zone, found: Found): Outcome | Promise<Outcome> {
     if (this.#fallthrough.permits(query.name)) {
-      query.trace?.note(`${this.whyNot(query, zone, found)}: falls through`);
+      query.trace?.note(`${this.explain(query, zone, found)}: falls through`);
       return next(query);
     }
     if (this.#zones.isSynced) {
-      query.trace?.note(this.whyNot(query, zone, found));
+      query.trace?.note(this.explain(query, zone, found));
       return this.withoutRecords(query, zone, Rcode.NXDOMAIN);
     }
     query.trace?.note("the cluster has not been listed completely yet: the name may exist after all");

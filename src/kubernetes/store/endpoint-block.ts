@@ -21,7 +21,9 @@ import { readText } from "./short-text.ts";
 const NAME = 2;
 const GROUP_HEAD = 11;
 /** Their number is one octet. */
-const MOST_GROUPS = 255;
+const MOST_GROUPS = 254;
+/** Stands in the place of the number of groups where a set is no block: the stamp of {@link LargeObjects} follows. */
+const LARGE = 255;
 
 /** Writes sets, one after the other into the same octets. */
 export class EndpointBlockWriter {
@@ -44,11 +46,11 @@ export class EndpointBlockWriter {
     return octets.subarray(0, at);
   }
 
-  /** The name alone, as of a set without groups. */
-  writeName(name: string): Uint8Array {
+  /** The name, and in the place of the groups a stamp. */
+  writeLarge(name: string, stamp: number): Uint8Array {
     this.#last = undefined;
-    const at = this.#writeName(name);
-    return this.#octets.subarray(0, this.#octets.writeUInt8(0, at));
+    const at = this.#octets.writeUInt8(LARGE, this.#writeName(name));
+    return this.#octets.subarray(0, this.#octets.writeInt32LE(stamp, at));
   }
 
   #writeName(name: string): number {
@@ -110,6 +112,12 @@ function fits({ name, groups }: EndpointSet): boolean {
 export function readBlockName(octets: Buffer, start: number): string {
   const at = start + NAME;
   return readText(octets, at, at + octets.readUInt16LE(start));
+}
+
+/** The stamp of a block that stands for a large set; 0 for any other. */
+export function readBlockStamp(octets: Buffer, start: number): number {
+  const at = start + NAME + octets.readUInt16LE(start);
+  return octets[at] === LARGE ? octets.readInt32LE(at + 1) : 0;
 }
 
 /** The groups of a block, which are read where they stand: they hold as long as the block does. */

@@ -11,9 +11,10 @@ import { equalEndpointSets } from "../objects/equality.ts";
 import type { EndpointGroup, EndpointSet, Identity } from "../objects/objects.ts";
 import { AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
-import { EndpointBlockWriter, readBlockGroups, readBlockName } from "./endpoint-block.ts";
+import { EndpointBlockWriter, readBlockGroups, readBlockName, readBlockStamp } from "./endpoint-block.ts";
 import type { EntryTable } from "./entry-table.ts";
 import { hashText } from "./hashes.ts";
+import { LargeObjects } from "./large-objects.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
 
 export class EndpointTable {
@@ -25,8 +26,8 @@ export class EndpointTable {
   /** Of each slot: the service that it belongs to, and the next set of that. */
   readonly #owners: Column<Int32Array>;
   readonly #next: Column<Int32Array>;
-  /** Sets that no block has room for. Their blocks have nothing but their names. */
-  readonly #large = new Map<Slot, EndpointSet>();
+  /** Sets that no block has room for. */
+  readonly large = new LargeObjects<EndpointSet>();
 
   /** @param entries what sets belong to */
   constructor(memory: ColumnMemory, arena: OctetArena, entries: EntryTable) {
@@ -63,8 +64,10 @@ export class EndpointTable {
 
   /** To be read at once. */
   groupsAt(slot: Slot): readonly EndpointGroup[] {
-    const large = this.#large.size === 0 ? undefined : this.#large.get(slot);
-    return large?.groups ?? readBlockGroups(this.#blocks.buffer(slot), this.#blocks.start(slot));
+    const octets = this.#blocks.buffer(slot);
+    const start = this.#blocks.start(slot);
+    const stamp = readBlockStamp(octets, start);
+    return stamp === 0 ? readBlockGroups(octets, start) : this.large.get(slot, stamp).groups;
   }
 
   nameOf(slot: Slot): string {
@@ -73,7 +76,7 @@ export class EndpointTable {
 
   /** Whether a set of the same owner and name says the same. */
   says(slot: Slot, set: EndpointSet): boolean {
-    const large = this.#large.get(slot);
+    const large = this.#largeAt(slot);
     if (large !== undefined) return equalEndpointSets(large, set);
     const octets = this.#writer.write(set);
     return octets !== undefined && this.#blocks.equals(slot, octets);
@@ -82,8 +85,8 @@ export class EndpointTable {
   /** There must be none of that name. It becomes the last one of its owner's. */
   add(owner: Slot, set: EndpointSet): void {
     const octets = this.#writer.write(set);
-    const slot = this.#blocks.add(octets ?? this.#writer.writeName(set.name));
-    if (octets === undefined) this.#large.set(slot, set);
+    const slot = this.#blocks.add(octets ?? NO_OCTETS);
+    if (octets === undefined) this.#blocks.replace(slot, this.#writeLarge(slot, set));
     this.#owners.reserve(slot);
     this.#next.reserve(slot);
     this.#owners.cells[slot] = owner;
@@ -97,9 +100,8 @@ export class EndpointTable {
   replace(slot: Slot, set: EndpointSet): void {
     const before = addressesOf(this.#setAt(slot));
     const octets = this.#writer.write(set);
-    this.#blocks.replace(slot, octets ?? this.#writer.writeName(set.name));
-    if (octets === undefined) this.#large.set(slot, set);
-    else this.#large.delete(slot);
+    this.#blocks.replace(slot, octets ?? this.#writeLarge(slot, set));
+    if (octets !== undefined) this.large.delete(slot);
     for (const key of addressesOf(set)) if (!before.delete(key)) this.#byAddress.add(key, slot);
     for (const key of before) this.#byAddress.delete(key, slot);
     this.#entries.touch(this.ownerOf(slot));
@@ -110,7 +112,7 @@ export class EndpointTable {
     for (const key of addressesOf(this.#setAt(slot))) this.#byAddress.delete(key, slot);
     this.#byName.remove(slot);
     this.#unchain(owner, slot);
-    this.#large.delete(slot);
+    this.large.delete(slot);
     this.#blocks.delete(slot);
     this.#entries.touch(owner);
   }
@@ -159,7 +161,7 @@ export class EndpointTable {
     const copies = this.chain(first).map((slot) => {
       const start = blocks.start(slot);
       const block = blocks.buffer(slot).subarray(start, start + blocks.length(slot));
-      return this.#large.get(slot) ?? Buffer.from(block);
+      return this.#largeAt(slot) ?? Buffer.from(block);
     });
     return () =>
       copies.flatMap((copy) => (Buffer.isBuffer(copy) ? readBlockGroups(copy, 0) : [...copy.groups]));
@@ -175,6 +177,15 @@ export class EndpointTable {
 
   #setAt(slot: Slot): Pick<EndpointSet, "groups"> {
     return { groups: this.groupsAt(slot) };
+  }
+
+  #largeAt(slot: Slot): EndpointSet | undefined {
+    const stamp = readBlockStamp(this.#blocks.buffer(slot), this.#blocks.start(slot));
+    return stamp === 0 ? undefined : this.large.get(slot, stamp);
+  }
+
+  #writeLarge(slot: Slot, set: EndpointSet): Uint8Array {
+    return this.#writer.writeLarge(set.name, this.large.put(slot, set));
   }
 
   #following(slot: Slot): Slot {
@@ -206,6 +217,7 @@ export class EndpointTable {
   }
 }
 
+const NO_OCTETS: Uint8Array = new Uint8Array(0);
 const NO_GROUPS: readonly EndpointGroup[] = [];
 
 /** Each address of a set once. */

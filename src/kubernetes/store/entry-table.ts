@@ -14,6 +14,7 @@ import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { Identity, Service, ServiceType } from "../objects/objects.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { hashText } from "./hashes.ts";
+import { LargeObjects } from "./large-objects.ts";
 import type { NamespaceTable } from "./namespace-table.ts";
 import {
   copyService,
@@ -27,8 +28,12 @@ import {
 import { isText, RecentTexts } from "./short-text.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
 
-/** What of a service is looked at most, in one octet: 0 for none, else {@link SEEN} and the first octet of its block. */
+/**
+ * What of a service is looked at most, in one octet: 0 for none, else {@link SEEN} and the first octet of its block, {@link LARGE} for one that no
+ * block has room for.
+ */
 const SEEN = 0x40;
+const LARGE = 0x20;
 
 export class EntryTable {
   readonly #namespaces: NamespaceTable;
@@ -45,8 +50,8 @@ export class EntryTable {
   readonly #states: Column<Uint8Array>;
   readonly #texts = new RecentTexts();
   readonly #writer = new ServiceBlockWriter();
-  /** Services that no block has room for. Their blocks have nothing but their names. */
-  readonly #large = new Map<Slot, Service>();
+  /** Services that no block has room for. */
+  readonly large = new LargeObjects<Service>();
 
   constructor(memory: ColumnMemory, arena: OctetArena, namespaces: NamespaceTable) {
     this.#namespaces = namespaces;
@@ -157,7 +162,7 @@ export class EntryTable {
 
   typeOf(slot: Slot): ServiceType | undefined {
     const state = this.#states.cells[slot] ?? 0;
-    return state === 0 ? undefined : typeOf(state & ~SEEN);
+    return state === 0 ? undefined : typeOf(state & ~(SEEN | LARGE));
   }
 
   publishes(slot: Slot): boolean {
@@ -166,23 +171,27 @@ export class EntryTable {
 
   /** To be read at once. @param names whose service it is */
   service(slot: Slot, names: ServiceNames): Service | undefined {
-    if (!this.hasService(slot)) return undefined;
-    const large = this.#large.size === 0 ? undefined : this.#large.get(slot);
-    if (large !== undefined) return large;
+    const state = this.#states.cells[slot] ?? 0;
+    if (state === 0) return undefined;
     const blocks = this.#blocks;
     const octets = blocks.buffer(slot);
     const start = blocks.start(slot);
     const begin = start + NAME_HEAD + octets.readUInt16LE(start);
+    if ((state & LARGE) !== 0) return this.large.get(slot, octets.readInt32LE(begin));
     return new StoredService(names, octets, begin, start + blocks.length(slot));
   }
 
   /** Gives it a service in the place of its former one, which holds no longer; `undefined` for none. */
   put(slot: Slot, service: Service | undefined): void {
     const octets = service && this.#writer.write(service);
-    this.#blocks.replace(slot, octets ?? this.#writer.writeName(this.nameOf(slot)));
-    if (service === undefined || octets !== undefined) this.#large.delete(slot);
-    else this.#large.set(slot, copyService(service));
-    this.#states.cells[slot] = service === undefined ? 0 : SEEN | this.#writer.flagsOf(service);
+    if (service === undefined) {
+      this.#blocks.replace(slot, this.#writer.writeName(this.nameOf(slot)));
+      this.#states.cells[slot] = 0;
+    } else {
+      this.#blocks.replace(slot, octets ?? this.#writeLarge(slot, service));
+      this.#states.cells[slot] = SEEN | (octets === undefined ? LARGE : 0) | this.#writer.flagsOf(service);
+    }
+    if (octets !== undefined || service === undefined) this.large.delete(slot);
     this.touch(slot);
   }
 
@@ -196,6 +205,10 @@ export class EntryTable {
     return slotListing(this.#blocks, find, (slot) =>
       this.hasService(slot) ? { namespace: this.namespaceNameOf(slot), name: this.nameOf(slot) } : undefined,
     );
+  }
+
+  #writeLarge(slot: Slot, service: Service): Uint8Array {
+    return this.#writer.writeLarge(service.name, this.large.put(slot, copyService(service)));
   }
 
   #isNamed(slot: Slot, name: string): boolean {

@@ -315,6 +315,7 @@ describe("a replica", () => {
     const feed = new LocalFeed();
     publishStore(leader, feed.leader);
     feed.attach(replica);
+    for (const kind of KINDS) leader.replaceAll(kind, []);
     const touched: string[] = [];
     replica.subscribe(({ services }) => touched.push(...services));
     putService(leader, "a", ["10.0.0.1"]);

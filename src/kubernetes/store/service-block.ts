@@ -61,6 +61,12 @@ export class ServiceBlockWriter {
     return this.#octets.subarray(0, this.#writeName(name));
   }
 
+  /** The name, and in the place of the service the stamp of {@link LargeObjects}. */
+  writeLarge(name: string, stamp: number): Uint8Array {
+    const at = this.#writeName(name);
+    return this.#octets.subarray(0, this.#octets.writeInt32LE(stamp, at));
+  }
+
   /** The first octet of a service. */
   flagsOf({ type, publishNotReadyAddresses }: Service): number {
     return TYPES.indexOf(type) | (publishNotReadyAddresses ? PUBLISHES : 0);

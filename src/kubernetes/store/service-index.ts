@@ -13,6 +13,7 @@ import { copySet, EndpointTable } from "./endpoint-table.ts";
 import { entriesAt } from "./entries-at.ts";
 import { EntryTable } from "./entry-table.ts";
 import { ExternalIndex } from "./external-index.ts";
+import type { LargeObjects } from "./large-objects.ts";
 import { NamespaceTable } from "./namespace-table.ts";
 import { copyService } from "./service-block.ts";
 import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
@@ -27,6 +28,12 @@ import { SlotSet } from "./slot-set.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
+/** Objects that no block has room for. */
+export interface LargeTables {
+  readonly services: LargeObjects<Service>;
+  readonly endpoints: LargeObjects<EndpointSet>;
+}
+
 export class ServiceIndex {
   /** For look-ups only. */
   readonly external: ExternalIndex;
@@ -39,9 +46,11 @@ export class ServiceIndex {
   /** Services of type `externalName`. */
   readonly #aliases: SlotSet;
   readonly #byClusterAddress: AddressSlots;
+  readonly #memory: ColumnMemory;
 
-  /** @param memory where all of it lies */
+  /** @param memory where all of it lies. Another thread may read it there, or write to it */
   constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#memory = memory;
     this.#arena = new OctetArena(memory);
     this.#namespaces = new NamespaceTable(memory, this.#arena);
     this.#entries = new EntryTable(memory, this.#arena, this.#namespaces);
@@ -55,6 +64,16 @@ export class ServiceIndex {
     this.#aliases = new SlotSet(memory);
     this.#byClusterAddress = new AddressSlots(memory);
     this.external = new ExternalIndex(memory, this.#tables);
+  }
+
+  /** What does not lie in the memory. */
+  get large(): LargeTables {
+    return { services: this.#entries.large, endpoints: this.#sets.large };
+  }
+
+  /** Drops what was made of the memory in vain, or of another memory. */
+  forget(): void {
+    this.#tables.recent.clear();
   }
 
   namespace(name: string): NamespaceEntry | undefined {
@@ -119,8 +138,9 @@ export class ServiceIndex {
     return references;
   }
 
-  /** Octets that all of it takes. */
+  /** Octets that all of it takes; what another thread writes is counted there. */
   get octets(): number {
+    if (this.#memory.isReader) return 0;
     const tables = this.#namespaces.octets + this.#entries.octets + this.#sets.octets;
     return (
       tables +
@@ -139,8 +159,11 @@ export class ServiceIndex {
   /** @returns whether it says something new */
   putNamespace({ name }: Namespace, change: ChangeRecorder): boolean {
     if (name.length > MAX_NAME_LENGTH || this.hasNamespace(name)) return false;
-    const slot = this.#namespaceSlot(name);
-    this.#namespaces.setExists(slot, true);
+    const slot = this.#writing(() => {
+      const place = this.#namespaceSlot(name);
+      this.#namespaces.setExists(place, true);
+      return place;
+    });
     this.#namespaceChanged(slot, change);
     return true;
   }
@@ -148,9 +171,9 @@ export class ServiceIndex {
   deleteNamespace(name: string, change: ChangeRecorder): void {
     const slot = this.#namespaces.find(name);
     if (slot === NO_ENTRY || !this.#namespaces.exists(slot)) return;
-    this.#namespaces.setExists(slot, false);
+    this.#writing(() => this.#namespaces.setExists(slot, false));
     this.#namespaceChanged(slot, change);
-    this.#dropUnused(slot);
+    this.#writing(() => this.#dropUnused(slot));
   }
 
   *existingNamespaces(): Generator<Namespace> {
@@ -168,12 +191,22 @@ export class ServiceIndex {
     const { namespace, name } = service;
     // No API hands out such names.
     if (name.length > MAX_NAME_LENGTH || namespace.length > MAX_NAME_LENGTH) return false;
-    const entry = this.#entry(namespace, name);
-    const old = entry.service;
+    const old = this.find(namespace, name)?.service;
     const sameInside = old !== undefined && equalServices(old, service);
     const sameOutside = old !== undefined && equalExternally(old, service);
     if (old !== undefined && sameInside && sameOutside) return false;
+    this.#writing(() => this.#replaceService(old, service, change, sameInside, sameOutside));
+    return true;
+  }
 
+  #replaceService(
+    old: Service | undefined,
+    service: Service,
+    change: ChangeRecorder,
+    sameInside: boolean,
+    sameOutside: boolean,
+  ): void {
+    const entry = this.#entry(service.namespace, service.name);
     if (service.type === "externalName") this.#aliases.add(entry.slot);
     else this.#aliases.delete(entry.slot);
     if (!sameInside) {
@@ -190,20 +223,21 @@ export class ServiceIndex {
     }
     // At the end: what is known of the old one is read where it stood.
     this.#entries.put(entry.slot, service);
-    return true;
   }
 
   deleteService({ namespace, name }: Identity, change: ChangeRecorder): void {
     const entry = this.find(namespace, name);
     const old = entry?.service;
     if (entry === undefined || old === undefined) return;
-    this.#moveClusterAddresses(entry, old, undefined, change);
-    this.#touchEndpointAddresses(entry, change);
-    this.#aliases.delete(entry.slot);
-    change.service(entry.key);
-    if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
-    this.#entries.put(entry.slot, undefined);
-    this.#dropUnused(entry.namespace.slot, entry.slot);
+    this.#writing(() => {
+      this.#moveClusterAddresses(entry, old, undefined, change);
+      this.#touchEndpointAddresses(entry, change);
+      this.#aliases.delete(entry.slot);
+      change.service(entry.key);
+      if (old.externalAddresses.length > 0) this.external.replace(entry, old, undefined, change);
+      this.#entries.put(entry.slot, undefined);
+      this.#dropUnused(entry.namespace.slot, entry.slot);
+    });
   }
 
   /** The services that are other names for something. */
@@ -233,17 +267,20 @@ export class ServiceIndex {
     if (Math.max(name.length, service.length, namespace.length) > MAX_NAME_LENGTH)
       return this.deleteEndpoints(set, change);
     const sets = this.#sets;
-    const entry = this.#entry(namespace, service);
     const old = this.#findSet(set);
     const isKnown = old !== NO_ENTRY;
-    const isMoved = isKnown && sets.ownerOf(old) !== entry.slot;
+    const owner = this.find(namespace, service)?.slot;
+    const isMoved = isKnown && sets.ownerOf(old) !== owner;
     if (isKnown && !isMoved && sets.says(old, set)) return false;
     if (change.listening)
       recordEndpointDifference(isKnown ? new StoredSet(this.#tables, old) : undefined, set, change);
-    if (isMoved) this.#detach(old, change);
-    if (!isKnown || isMoved) sets.add(entry.slot, set);
-    else sets.replace(old, set);
-    change.service(entry.key);
+    this.#writing(() => {
+      const entry = this.#entry(namespace, service);
+      if (isMoved) this.#detach(old, change);
+      if (!isKnown || isMoved) sets.add(entry.slot, set);
+      else sets.replace(old, set);
+      change.service(entry.key);
+    });
     return true;
   }
 
@@ -252,7 +289,7 @@ export class ServiceIndex {
     const old = this.#findSet(identity);
     if (old === NO_ENTRY) return false;
     if (change.listening) recordEndpointDifference(new StoredSet(this.#tables, old), undefined, change);
-    this.#detach(old, change);
+    this.#writing(() => this.#detach(old, change));
     return true;
   }
 
@@ -264,6 +301,17 @@ export class ServiceIndex {
   /** Begins a listing of endpoint sets. */
   listEndpoints(): TableListing {
     return this.#sets.listing((identity) => this.#findSet(identity));
+  }
+
+  /** One change. Other threads that read meanwhile begin anew. */
+  #writing<T>(change: () => T): T {
+    const memory = this.#memory;
+    memory.beginWriting();
+    try {
+      return change();
+    } finally {
+      memory.endWriting();
+    }
   }
 
   #findSet({ namespace, name }: Identity): Slot {

@@ -15,7 +15,20 @@ export interface StoreChange {
   readonly namespaces: readonly string[];
   /** Addresses of pods that came, went or changed hands: pod records, and what is known of clients. */
   readonly podAddresses: readonly AddressKey[];
+  /** Any answer may be another one: the lists above do not say which. */
+  readonly everything?: true;
 }
+
+/** The change from one cluster to another. */
+export const EVERYTHING: StoreChange = {
+  services: [],
+  externalServices: [],
+  externalAddresses: [],
+  addresses: [],
+  namespaces: [],
+  podAddresses: [],
+  everything: true,
+};
 
 /**
  * Gathers a {@link StoreChange}. Names are gathered only while somebody listens, so that the first listing of a large

@@ -5,16 +5,21 @@
  * Everything is synchronous: between two statements of a handler nothing changes.
  */
 import type { Clock } from "../../lib/clock.ts";
+import { ColumnMemory, type SharedColumns } from "../../lib/slab/column-memory.ts";
 import {
+  type EndpointSet,
   type Identity,
   KINDS,
   type Kind,
   type ObjectOfKind,
+  type Service,
   type WatchedKind,
   type WatchedObjects,
 } from "../objects/objects.ts";
+import type { LargeObject } from "./large-objects.ts";
 import { PodIndex } from "./pod-index.ts";
 import { ServiceIndex } from "./service-index.ts";
+import { StateReader, StoreBusyError } from "./state-reader.ts";
 import { ChangeRecorder, type StoreChange } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
@@ -28,8 +33,27 @@ export interface ClusterStoreOptions {
   readonly identity?: number;
 }
 
+/** Kinds whose objects several threads share. */
+export const SHARED_KINDS: readonly Kind[] = ["namespaces", "services", "endpoints"];
+
+/** What another thread needs to {@link ClusterStore.join}. */
+export interface SharedStore {
+  readonly columns: SharedColumns;
+  readonly services: readonly LargeObject<Service>[];
+  readonly endpoints: readonly LargeObject<EndpointSet>[];
+}
+
+/** A large object on its way to the threads that share a store. */
+export type SharedLarge =
+  | { readonly table: "services"; readonly large: LargeObject<Service> }
+  | { readonly table: "endpoints"; readonly large: LargeObject<EndpointSet> };
+
 /** Hears of everything that is done to a store, after it was done; a put that says nothing new is left out. */
 export interface StoreObserver {
+  /** Who shares it has to join anew. */
+  moved?(): void;
+  /** What does not lie in the memory that is shared. */
+  large?(large: SharedLarge): void;
   put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void;
   delete(kind: Kind, identity: Identity): void;
   /** All there is of a kind has been put. */
@@ -80,6 +104,8 @@ export class ClusterStore {
   readonly pods: PodIndex;
   /** What is to be filled. */
   readonly kinds: ReadonlySet<Kind>;
+  readonly #memory = new ColumnMemory();
+  readonly #reader: StateReader;
   readonly #clock: Clock;
   readonly #tables: { readonly [K in Kind]: ObjectTable<ObjectOfKind[K]> };
   readonly #change = new ChangeRecorder();
@@ -99,7 +125,8 @@ export class ClusterStore {
   #sequence = 0;
 
   constructor({ clock, kinds, replica = false, identity = 0 }: ClusterStoreOptions) {
-    const services = new ServiceIndex();
+    const services = new ServiceIndex(this.#memory);
+    this.#reader = new StateReader(this.#memory, () => services.forget());
     const pods = new PodIndex();
     this.#clock = clock;
     this.#replica = replica;
@@ -133,6 +160,75 @@ export class ClusterStore {
         listing: () => pods.listing(),
       },
     };
+  }
+
+  /**
+   * Whether another thread writes namespaces, services and endpoints. Then they are to be read by {@link read} alone, and cannot be put or
+   * deleted here.
+   */
+  get isShared(): boolean {
+    return this.#memory.isReader;
+  }
+
+  /**
+   * What `look` finds of namespaces, services and endpoints in one state. Where no other thread writes, that is a call like any other. It may
+   * be called several times: it must do nothing, and return nothing that still looks into the store.
+   * @throws StoreBusyError where another thread writes for so long that the event loop should have a turn
+   */
+  read<T>(look: () => T): T {
+    return this.#memory.isReader ? this.#reader.read(look) : look();
+  }
+
+  /** The same for who cannot wait: `undefined` where another thread writes for too long. */
+  tryRead<T>(look: () => T): T | undefined {
+    try {
+      return this.read(look);
+    } catch (error) {
+      if (error instanceof StoreBusyError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Lets stores in other threads {@link join}: from now on namespaces, services and endpoints lie in memory that all of them read. Who joins
+   * has to be told of changes, of memory that has moved, and of large objects ({@link StoreObserver}).
+   *
+   * Why no answer that is remembered stays untrue: an answer is read, found whole and remembered in one turn of the event loop. A change is
+   * written before it is told. So what was remembered before the change was written is forgotten when it is told, and what is read after that
+   * has been read in the changed state. The other threads must be told the change after it is written, which is what observers are.
+   */
+  share(): SharedStore {
+    const { services, endpoints } = this.services.large;
+    services.told ??= (large) => this.#tellLarge({ table: "services", large });
+    endpoints.told ??= (large) => this.#tellLarge({ table: "endpoints", large });
+    const columns = this.#memory.share(() => {
+      for (const observer of this.#observers) observer.moved?.();
+    });
+    return { columns, services: services.all, endpoints: endpoints.all };
+  }
+
+  /** Reads namespaces, services and endpoints of a store in another thread, in place of those that were here. */
+  join({ columns, services, endpoints }: SharedStore): void {
+    const { large } = this.services;
+    this.#memory.join(columns);
+    this.services.forget();
+    large.services.clear();
+    large.endpoints.clear();
+    for (const each of services) large.services.receive(each);
+    for (const each of endpoints) large.endpoints.receive(each);
+  }
+
+  /** A large object of the store that was joined. */
+  receiveLarge(object: SharedLarge): void {
+    const { services, endpoints } = this.services.large;
+    if (object.table === "services") services.receive(object.large);
+    else endpoints.receive(object.large);
+    this.services.forget();
+  }
+
+  /** Tells those who subscribed what changed in the store that was joined. */
+  announce(change: StoreChange): void {
+    for (const listener of this.#listeners) listener(change);
   }
 
   /** Adds an object or replaces its former state. */
@@ -295,6 +391,10 @@ export class ClusterStore {
       this.#listeners.delete(listener);
       this.#change.listening = this.#listeners.size > 0;
     };
+  }
+
+  #tellLarge(large: SharedLarge): void {
+    for (const observer of this.#observers) observer.large?.(large);
   }
 
   #put<K extends Kind>(kind: K, object: ObjectOfKind[K]): void {

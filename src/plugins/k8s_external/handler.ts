@@ -12,6 +12,7 @@ import { externalScopeOf, forEachExternalScope } from "../../kubernetes/external
 import { externalSerial } from "../../kubernetes/external/external-view.ts";
 import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
   type Fallthrough,
@@ -44,13 +45,17 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
     return externalSerial(this.#answers.view);
   }
 
+  protected override get reads(): ClusterStore {
+    return this.#answers.view.cluster.store;
+  }
+
   protected override answer(query: Query, next: Next, zone: ExternalZone): Outcome | Promise<Outcome> {
-    const resolution = this.#answers.resolve(query.name, query.type, zone);
+    const resolution = this.reads.read(() => this.#answers.resolve(query.name, query.type, zone));
     if (!resolution.exists) return this.missing(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, resolution.alias);
     const { answer, additional, targets } = resolution;
     if (answer.length === 0) {
-      query.trace?.note(this.whyNot(query, zone, resolution));
+      query.trace?.note(this.explain(query, zone, resolution));
       return this.withoutRecords(query, zone, Rcode.NOERROR);
     }
     if (targets !== undefined && targets.length > 0) return askForTargets(query, resolution, targets);
@@ -60,7 +65,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   /** The cluster changed: no answer that rests on what did may be given again. */
   forgetAnswers(change: StoreChange): void {
     const { memo } = this;
-    if (change.namespaces.length > 0) memo.clear();
+    if (change.everything || change.namespaces.length > 0) memo.clear();
     else forEachExternalScope(change, (scope) => memo.forget(scope));
   }
 

@@ -4,6 +4,7 @@ import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
 import { hostName } from "../../kubernetes/external/external-addresses.ts";
 import { nameServerAddresses } from "../../kubernetes/external/external-apex.ts";
 import type { ExternalView } from "../../kubernetes/external/external-view.ts";
+import type { Service } from "../../kubernetes/objects/objects.ts";
 import { reverseName } from "../../kubernetes/store/reverse-names.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -21,13 +22,13 @@ export class TouchedExternalNames {
       forget: options.forget,
       complete: () => this.#addIndirect(),
     });
-    this.#nameServers = nameServerAddresses(options.view).join();
+    this.#nameServers = this.#findNameServers() ?? "";
   }
 
   add(change: StoreChange): void {
     const { cluster, zones, headless } = this.#view;
     // As long as lists come in, everything changes.
-    if (!cluster.store.isSynced) {
+    if (change.everything || !cluster.store.isSynced) {
       this.#outdated.addAll();
       this.#outdated.schedule();
       return;
@@ -52,19 +53,40 @@ export class TouchedExternalNames {
 
   /** What hangs on other objects: the addresses of this server, and load balancers whose host name is an external name itself. */
   #addIndirect(): void {
-    const { cluster, zones } = this.#view;
-    const nameServers = nameServerAddresses(this.#view).join();
+    const { zones } = this.#view;
+    const nameServers = this.#findNameServers();
+    const named = this.#findNamed();
+    if (nameServers === undefined || named === undefined) {
+      this.#outdated.addAll();
+      return;
+    }
     if (nameServers !== this.#nameServers) {
       this.#nameServers = nameServers;
       // They stand beside the NS record of each zone as well, which cannot be forgotten without the rest of it.
       for (const zone of zones) this.#outdated.add(zone.nameServer);
     }
-    for (const { externalAddresses, name, namespace } of cluster.store.services.external.named()) {
+    for (const { externalAddresses, name, namespace } of named) {
       for (const text of externalAddresses) {
         const target = hostName(text);
         if (target === undefined || !zones.some((zone) => target.isAtOrBelow(zone.name))) continue;
         for (const zone of zones) this.#outdated.addBelow(zone.name, [name, namespace]);
       }
     }
+  }
+
+  /** `undefined` where the store is being changed. */
+  #findNameServers(): string | undefined {
+    return this.#view.cluster.store.tryRead(() => nameServerAddresses(this.#view).join());
+  }
+
+  #findNamed(): Pick<Service, "name" | "namespace" | "externalAddresses">[] | undefined {
+    const { store } = this.#view.cluster;
+    return store.tryRead(() =>
+      Array.from(store.services.external.named(), ({ name, namespace, externalAddresses }) => ({
+        name,
+        namespace,
+        externalAddresses,
+      })),
+    );
   }
 }

@@ -20,7 +20,7 @@ export function clusterClients(
     pod: (namespace, name) =>
       store.pods.named(namespace, name)?.addresses.map((key) => formatAddressKey(key)),
     hasNamespace: (namespace) =>
-      store.isKindSynced("namespaces") ? view.hasNamespace(namespace) : undefined,
+      store.isKindSynced("namespaces") ? store.tryRead(() => view.hasNamespace(namespace)) : undefined,
     get awaited() {
       return live()?.awaited ?? store.missingKinds;
     },

@@ -6,9 +6,10 @@ import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { Resolution } from "../../kubernetes/answers/resolution.ts";
 import { resolveWildcard } from "../../kubernetes/answers/wildcard-answers.ts";
-import { type AnsweredZones, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
+import { type AnsweredZones, BEING_CHANGED, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
+import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
   type Fallthrough,
@@ -51,25 +52,33 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     return this.#answers.view.store.serial;
   }
 
+  protected override get reads(): ClusterStore {
+    return this.#answers.view.store;
+  }
+
   protected override answer(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
     const { name, type } = query;
-    const wildcard = this.#wildcards ? resolveWildcard(this.#answers, name, type, zone) : undefined;
+    const { reads } = this;
+    const wildcard = this.#wildcards
+      ? reads.read(() => resolveWildcard(this.#answers, name, type, zone))
+      : undefined;
     if (wildcard !== undefined && wildcard.answer.length > 0) {
       query.trace?.note("a name with wildcards: the records of every name that fits");
       const { answer, additional } = wildcard;
       // Not remembered: it rests on all that fits.
       return query.reply({ authoritative: true, answer, additional });
     }
-    const resolution = wildcard ?? this.#answers.resolve(name, type, zone);
+    const resolution = wildcard ?? this.#resolve(name, type, zone);
     if (!resolution.exists) return this.missing(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, zone, resolution.alias);
     if (resolution.answer.length === 0) {
-      query.trace?.note(this.whyNot(query, zone, resolution));
+      query.trace?.note(this.explain(query, zone, resolution));
       return this.withoutRecords(query, zone, Rcode.NOERROR);
     }
     const { answer, additional } = resolution;
     if (query.trace !== undefined) {
-      query.trace.note(whySo({ answers: this.#answers, zone, name, type }));
+      const why = reads.tryRead(() => whySo({ answers: this.#answers, zone, name, type }));
+      query.trace.note(why ?? BEING_CHANGED);
     }
     return this.remembered(query, zone, query.reply({ authoritative: true, answer, additional }));
   }
@@ -77,7 +86,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
   /** The cluster changed: no answer that rests on what did may be given again. */
   forgetAnswers(change: StoreChange): void {
     const memo = this.memo;
-    if (change.namespaces.length > 0) memo.clear();
+    if (change.everything || change.namespaces.length > 0) memo.clear();
     else forEachScope(change, (scope) => memo.forget(scope));
   }
 
@@ -107,8 +116,16 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     return whyNot({ answers: this.#answers, zone, name, type, resolution });
   }
 
+  #resolve(name: Name, type: number, zone: ClusterZone): Resolution {
+    const { reads } = this;
+    if (!reads.isShared) return this.#answers.resolve(name, type, zone);
+    return reads.read(() => this.#answers.resolve(name, type, zone));
+  }
+
   #follow(query: Query, zone: ClusterZone, alias: Name): Outcome | Promise<Outcome> {
-    const { aliases, resolution, outside } = this.#answers.chase(query.name, alias, query.type);
+    const { aliases, resolution, outside } = this.reads.read(() =>
+      this.#answers.chase(query.name, alias, query.type),
+    );
     if (outside !== undefined) {
       query.trace?.note(
         `an alias of ${outside}, which lies outside of the cluster: the server is asked for it`,
@@ -116,7 +133,8 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
       return followAlias(query, aliases, outside);
     }
     if (resolution === undefined) {
-      query.trace?.note(whyAliasEnds(this.#answers, alias, query.type));
+      const why = query.trace && this.reads.tryRead(() => whyAliasEnds(this.#answers, alias, query.type));
+      query.trace?.note(why ?? BEING_CHANGED);
       // Not remembered: it rests on all the names along the way.
       return this.negative(query, zone, Rcode.NOERROR);
     }

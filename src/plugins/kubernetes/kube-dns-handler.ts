@@ -3,6 +3,7 @@ import { Flag, Rcode, RecordClass } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";
+import { answerWhole } from "../../kubernetes/answers/busy-store.ts";
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { KubeDnsAnswers } from "../../kubernetes/answers/kube-dns-answers.ts";
@@ -64,12 +65,15 @@ export class KubeDnsHandler {
       query.trace?.note("kube-dns refuses queries of this type");
       return query.fail(Rcode.REFUSED);
     }
-    return zone.isReverse ? this.#reverse(query, next, zone) : this.#forward(query, next, zone);
+    const answer = () =>
+      zone.isReverse ? this.#reverse(query, next, zone) : this.#forward(query, next, zone);
+    return answerWhole(query, answer);
   }
 
   /** The cluster changed: no answer that rests on what did may be given again. */
   forgetAnswers(change: StoreChange): void {
-    forEachScope(change, (scope) => this.#memo.forget(scope));
+    if (change.everything) this.#memo.clear();
+    else forEachScope(change, (scope) => this.#memo.forget(scope));
   }
 
   get #hour(): number {
@@ -77,7 +81,9 @@ export class KubeDnsHandler {
   }
 
   #reverse(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
-    const found = query.type === RecordType.PTR ? this.#records.resolveReverse(query.name) : undefined;
+    const { store } = this.#answers.view;
+    const found =
+      query.type === RecordType.PTR ? store.read(() => this.#records.resolveReverse(query.name)) : undefined;
     if (found !== undefined && found.answer.length > 0) {
       const reply = query.reply({ recursionAvailable: true, answer: found.answer });
       return this.#remembered(query, zone, reply);
@@ -86,11 +92,8 @@ export class KubeDnsHandler {
   }
 
   #forward(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
-    const { answer, additional, alias, exists } = this.#records.resolve(
-      query.name,
-      query.type,
-      zone,
-      this.#seconds,
+    const { answer, additional, alias, exists } = this.#answers.view.store.read(() =>
+      this.#records.resolve(query.name, query.type, zone, this.#seconds),
     );
     if (!exists) return this.#missing(query, next, zone);
     if (alias !== undefined) {

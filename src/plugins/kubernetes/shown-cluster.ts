@@ -167,8 +167,10 @@ export class ShownCluster {
   #connect(feed: Site["feed"], channel: (typeof CHANNELS)[number]): void {
     const { replicas, store, imports } = this.cluster;
     const followed = channel === "cluster" ? store : imports;
-    if (replicas !== undefined) replicas[channel]?.follow(feed);
-    else if (followed !== undefined) this.#ends.push(publishStore(followed, feed));
+    if (replicas !== undefined) {
+      const end = replicas[channel]?.follow(feed);
+      if (end !== undefined) this.#ends.push(end);
+    } else if (followed !== undefined) this.#ends.push(publishStore(followed, feed));
   }
 }
 

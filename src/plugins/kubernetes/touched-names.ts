@@ -36,7 +36,7 @@ export class TouchedNames {
   add(change: StoreChange): void {
     const outdated = this.#outdated;
     // As long as lists come in, everything changes: 150,000 names would be made for a cache that is still empty.
-    if (!this.#store.isSynced) {
+    if (change.everything || !this.#store.isSynced) {
       outdated.addAll();
       outdated.schedule();
       return;
@@ -66,10 +66,13 @@ export class TouchedNames {
 
   /** The answer to an alias within the cluster holds the addresses of its target. */
   #addAliases(): void {
-    for (const service of this.#store.services.aliases()) {
-      for (const zone of this.#forward)
-        this.#outdated.addBelow(zone, [service.name, service.namespace, "svc"]);
-    }
+    const store = this.#store;
+    const aliases = store.tryRead(() =>
+      Array.from(store.services.aliases(), ({ name, namespace }) => [name, namespace, "svc"]),
+    );
+    if (aliases === undefined) this.#outdated.addAll();
+    else
+      for (const labels of aliases) for (const zone of this.#forward) this.#outdated.addBelow(zone, labels);
   }
 }
 
