@@ -115,8 +115,8 @@ function liveCopy(zone: LiveZone, store: ClusterStore): ZoneTransfer {
 }
 
 /**
- * The same where changes come faster than a whole zone can be read: each service as it is when its turn comes. What changes meanwhile has a
- * greater serial than the copy, so whoever has the copy asks again.
+ * The same where changes come faster than a whole zone can be read: each service as it is when its turn comes. The serial is that of before, so
+ * whoever has the copy sees that it is behind once the changes have a serial of their own.
  */
 function pieceByPiece(
   zone: LiveZone,
