@@ -10,12 +10,13 @@ import { missingTools } from "../scripts/lib/system-tools.mjs";
 import { runBenchmark } from "./benchmark.ts";
 import { runClusterBenchmark } from "./cluster/run-cluster.ts";
 import { runConsoleBenchmark } from "./console/run-console.ts";
-import { runMemoryBenchmark } from "./memory/run-memory.ts";
+import { runLimitedBenchmark, runMemoryBenchmark } from "./memory/run-memory.ts";
 import { type BenchmarkOptions, HELP, OptionError, parseOptions } from "./options.ts";
 import { drawChart } from "./report/chart.ts";
 import { writeMarkdown } from "./report/markdown.ts";
 import { noResults, type Results } from "./results.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
+import { runSoakBenchmark } from "./soak/run-soak.ts";
 import { runZoneBenchmark } from "./zones/run-zones.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -46,11 +47,13 @@ async function measured(
   folder: string,
 ): Promise<Results> {
   if (options.onlyCluster) return await withCluster(former, folder);
-  if (options.onlyMemory || options.soak !== undefined) return await withMemory(former, folder, options);
+  if (options.limit !== undefined) return await withLimited(former, folder, options.limit);
+  if (options.soak !== undefined) return await withSoak(former, folder, options.soak);
+  if (options.onlyMemory || options.mixed !== undefined) return await withMemory(former, folder, options);
   if (options.onlyZones) return await withZones(former, folder, options);
   if (options.onlyConsole) return await withConsole(former, folder, options);
-  const { cluster, memory, zones, console: ofConsole } = former ?? {};
-  return { ...(await run(options, folder)), cluster, memory, zones, console: ofConsole };
+  const { cluster, memory, limited, soak, zones, console: ofConsole } = former ?? {};
+  return { ...(await run(options, folder)), cluster, memory, limited, soak, zones, console: ofConsole };
 }
 
 async function run(options: BenchmarkOptions, folder: string): Promise<Results> {
@@ -72,10 +75,24 @@ async function withCluster(former: Results | undefined, folder: string): Promise
 async function withMemory(
   former: Results | undefined,
   folder: string,
-  { soak, turns }: BenchmarkOptions,
+  { mixed, turns }: BenchmarkOptions,
 ): Promise<Results> {
-  const memory = await runMemoryBenchmark(root, folder, { soak, turns, say: (line) => console.log(line) });
+  const memory = await runMemoryBenchmark(root, folder, { mixed, turns, say: (line) => console.log(line) });
   return { ...(former ?? noResults(memory.machine, memory.startedAt)), memory };
+}
+
+async function withLimited(
+  former: Results | undefined,
+  folder: string,
+  mebibytes: number,
+): Promise<Results> {
+  const limited = await runLimitedBenchmark(root, folder, mebibytes, (line) => console.log(line));
+  return { ...(former ?? noResults(limited.machine, limited.startedAt)), limited };
+}
+
+async function withSoak(former: Results | undefined, folder: string, minutes: number): Promise<Results> {
+  const soak = await runSoakBenchmark(root, folder, minutes, (line) => console.log(line));
+  return { ...(former ?? noResults(soak.machine, soak.startedAt)), soak };
 }
 
 async function withZones(

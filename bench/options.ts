@@ -24,8 +24,12 @@ export interface BenchmarkOptions {
   /** The same for the console; {@link seconds} is the length of its load, {@link rounds} how often its page is loaded. */
   readonly onlyConsole: boolean;
   /** Minutes of load in place of the measurements of {@link onlyMemory}. */
+  readonly mixed: number | undefined;
+  /** Only the loads of {@link onlyMemory}, in a control group with so many MiB and without one in turns. */
+  readonly limit: number | undefined;
+  /** Only floods, for so many minutes with one thread, and again with two. */
   readonly soak: number | undefined;
-  /** Folder for what ran in the longest turns of {@link onlyMemory} and {@link soak}. */
+  /** Folder for what ran in the longest turns of {@link onlyMemory} and {@link mixed}. */
   readonly turns: string | undefined;
   /** Whether `dist/` is built first where the sources are newer. */
   readonly build: boolean;
@@ -63,11 +67,15 @@ export const HELP = `npm run bench -- [options]
                         Corefile beside a live cluster, through mixed load, a relist, a silent upstream and a reload
   --zones               only a zone of a million records beside NSD and Knot: time to load, memory, CPU a query.
                         --seconds and --rounds say how long and how often
-  --soak MINUTES        the last of these alone, over and over
+  --mixed MINUTES       the last of these alone, over and over
+  --limit MIB           only the live cluster inside of a control group with so much memory (as root, some fifteen minutes): the
+                        loads of --memory, each in turns with a server without a limit
+  --soak MINUTES        only floods, for so long with one thread and then with two: random names, names of 255 octets, names that
+                        collide, fuzzed messages and answers of 64 KiB, with the resident memory of each round
   --console             only the console (some four minutes): how long its page takes to load in Chromium beside an empty
                         one, and its stream under as many queries as the server answers. --seconds (default 60) is the
                         length of that load, --rounds (default 20) how often the page is loaded
-  --turns DIR           with --memory or --soak: what ran in the ten longest turns of each load, as files in DIR. The server is
+  --turns DIR           with --memory or --mixed: what ran in the ten longest turns of each load, as files in DIR. The server is
                         sampled meanwhile, so its other figures are not to be compared
   --no-build            run what is in dist/, or the sources where they are newer
   --help
@@ -108,15 +116,17 @@ export function parseOptions(argv: readonly string[]): BenchmarkOptions | "help"
     onlyMemory: isAlone("memory", values.memory, values),
     onlyZones: isAlone("zones", values.zones, values, ["seconds", "rounds"]),
     onlyConsole: isAlone("console", values.console, values, ["seconds", "rounds"]),
+    mixed: values.mixed === undefined ? undefined : positive("--mixed", values.mixed),
+    limit: values.limit === undefined ? undefined : positive("--limit", values.limit),
     soak: values.soak === undefined ? undefined : positive("--soak", values.soak),
     turns: turnsFolder(values),
     build: values.build,
   };
 }
 
-function turnsFolder({ turns, memory, soak }: ReturnType<typeof parsed>["values"]): string | undefined {
+function turnsFolder({ turns, memory, mixed }: ReturnType<typeof parsed>["values"]): string | undefined {
   if (turns === undefined) return undefined;
-  if (!memory && soak === undefined) throw new OptionError("--turns goes with --memory or --soak");
+  if (!memory && mixed === undefined) throw new OptionError("--turns goes with --memory or --mixed");
   return resolve(turns);
 }
 
@@ -151,6 +161,8 @@ function parsed(argv: readonly string[]) {
         memory: { type: "boolean", default: false },
         zones: { type: "boolean", default: false },
         console: { type: "boolean", default: false },
+        mixed: { type: "string" },
+        limit: { type: "string" },
         soak: { type: "string" },
         turns: { type: "string" },
         build: { type: "boolean", default: true },

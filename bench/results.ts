@@ -3,7 +3,8 @@ import type { ClusterResults } from "./cluster/cluster-results.ts";
 import type { ConsoleResults } from "./console/console-results.ts";
 import type { Percentiles } from "./load/load-result.ts";
 import type { Machine } from "./machine-facts.ts";
-import type { MemoryResults } from "./memory/memory-results.ts";
+import type { LimitedResults, MemoryResults } from "./memory/memory-results.ts";
+import type { SoakResults } from "./soak/soak-results.ts";
 import type { ZoneResults } from "./zones/zone-results.ts";
 
 /** One server under one workload in one round. */
@@ -75,6 +76,10 @@ export interface Results {
   readonly cluster?: ClusterResults | undefined;
   /** The same: `--memory`. */
   readonly memory?: MemoryResults | undefined;
+  /** The same: `--limit`. */
+  readonly limited?: LimitedResults | undefined;
+  /** The same: `--soak`. */
+  readonly soak?: SoakResults | undefined;
   /** The same: `--zones`. */
   readonly zones?: ZoneResults | undefined;
   /** The same: `--console`. */

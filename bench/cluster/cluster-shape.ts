@@ -18,6 +18,15 @@ export const FULL_SIZE: ClusterSize = {
   endpointsOfSlice: 100,
 };
 
+/** A cluster of some fifty nodes. */
+export const USUAL_SIZE: ClusterSize = {
+  namespaces: 40,
+  services: 500,
+  endpoints: 5_000,
+  nodes: 50,
+  endpointsOfSlice: 100,
+};
+
 export const ZONES: readonly string[] = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
 export interface ServiceShape {

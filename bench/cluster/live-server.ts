@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { CertificateAuthority } from "../../test/support/certificates.ts";
 import { freePort } from "../../test/support/free-ports.ts";
+import type { ControlGroup } from "../memory/control-group.ts";
 import { CLUSTER_ZONE } from "../names.ts";
 import { RunningServer } from "../run/running-server.ts";
 import { portolanCommand } from "../servers/portolan.ts";
@@ -28,6 +29,8 @@ export interface LiveOptions {
   /** Further lines for the server block. */
   readonly directives?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Where the server runs, if not beside everything else. */
+  readonly group?: ControlGroup | undefined;
 }
 
 /** @param streamsLists whether the API sends lists as the beginning of a watch, or in pages */
@@ -71,8 +74,9 @@ export class LiveServer {
   }
 
   start(): RunningServer {
+    const { command, args } = portolanCommand(this.corefile);
     const plan = {
-      ...portolanCommand(this.corefile),
+      ...(this.#options.group?.command(command, args) ?? { command, args }),
       files: { Corefile: liveCorefile(this.#options, this.#kubeconfig, this.#ports) },
       ...(this.#options.env === undefined ? {} : { env: this.#options.env }),
     };

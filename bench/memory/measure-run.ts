@@ -11,6 +11,7 @@ import { type DnsperfOptions, runDnsperf } from "../run/dnsperf.ts";
 import { runOpenLoop } from "../run/load.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import { startUpstream } from "../run/upstream.ts";
+import type { ControlGroup } from "./control-group.ts";
 import { takeLongTurns } from "./long-turns.ts";
 import type { PauseSample, RunSample, StepSample } from "./memory-results.ts";
 import { compileProcessorClock, PauseLog, pauseEnvironment } from "./pauses.ts";
@@ -42,38 +43,14 @@ const REST = 5;
 const PATIENCE = 60_000;
 
 export async function measureRun(options: RunOptions): Promise<RunSample> {
-  const { name, about, size, folder, threads } = options;
-  await using upstream = await startUpstream(folder);
-  await using liveApi = await startApi(size, true);
-  const pauses = join(folder, `${name}.pauses`);
-  const turns = options.turns === undefined ? undefined : join(folder, `${name}.turns`);
-  const processorClock = await compileProcessorClock(folder);
-  const live = await LiveServer.prepare(join(folder, name), liveApi, {
-    upstreamPort: upstream.port,
-    cache: true,
-    pods: false,
-    env: pauseEnvironment({ pauses, processorClock, turns }),
-    directives: threads > 1 ? [`multisocket ${threads}`] : [],
-  });
-  const listed = liveApi.api.listed(KINDS);
-  await using server = live.start();
-  await live.becomesReady(server);
-  await listed;
-  await delay(REST * 1000);
-  const restMegabytes = processMemory(server.pid).resident;
-  const run = new Run(options, {
-    server,
-    upstream,
-    api: liveApi.api,
-    corefile: live.corefile,
-    pauses: new PauseLog(pauses),
-    turns,
-  });
-  await run.start();
-  for (let time = 1; time <= options.times; time++) await run.loads(time);
-  server.assertRunning();
-  const peakMegabytes = Math.max(restMegabytes, ...run.steps.map((step) => step.peakMegabytes));
-  return { name, about, restMegabytes, peakMegabytes, steps: run.steps };
+  const { name, about, times } = options;
+  await using loaded = await LoadedServer.start(options);
+  const steps: StepSample[] = [await loaded.note("start", { answered: 0, lost: 0, seconds: 1 })];
+  for (let time = 1; time <= times; time++)
+    for (const load of loaded.loads(time)) steps.push(await loaded.measure(load));
+  const { restMegabytes } = loaded;
+  const peakMegabytes = Math.max(restMegabytes, ...steps.map((step) => step.peakMegabytes));
+  return { name, about, restMegabytes, peakMegabytes, steps };
 }
 
 type Load = Pick<DnsperfOptions, "queries"> & Partial<DnsperfOptions>;
@@ -88,73 +65,125 @@ interface Scene {
   readonly turns: string | undefined;
 }
 
-class Run {
-  readonly steps: StepSample[] = [];
-  readonly #options: RunOptions;
-  readonly #scene: Scene;
+export interface RunLoad {
+  readonly step: string;
+  readonly run: () => Promise<LoadCounts>;
+}
 
-  constructor(options: RunOptions, scene: Scene) {
+export type LoadedServerOptions = Omit<RunOptions, "about" | "times"> & {
+  /** Where the server runs, if not beside everything else. */
+  readonly group?: ControlGroup | undefined;
+};
+
+/** Portolan beside an API and an upstream of its own. */
+export class LoadedServer implements AsyncDisposable {
+  /** Before the first load. */
+  readonly restMegabytes: number;
+  readonly #options: LoadedServerOptions;
+  readonly #scene: Scene;
+  readonly #resources: AsyncDisposableStack;
+  #steps = 0;
+
+  private constructor(options: LoadedServerOptions, scene: Scene, resources: AsyncDisposableStack) {
     this.#options = options;
     this.#scene = scene;
+    this.#resources = resources;
+    this.restMegabytes = processMemory(scene.server.pid).resident;
   }
 
-  /** Notes what the start took. */
-  start(): Promise<void> {
-    return this.#note("start", { answered: 0, lost: 0, seconds: 1 });
+  /** Resolves some seconds after the cluster was listed. */
+  static async start(options: LoadedServerOptions): Promise<LoadedServer> {
+    const { name, size, folder, threads, group } = options;
+    await using resources = new AsyncDisposableStack();
+    const upstream = resources.use(await startUpstream(join(folder, `${name}-upstream`)));
+    const liveApi = resources.use(await startApi(size, true));
+    const pauses = join(folder, `${name}.pauses`);
+    const turns = options.turns === undefined ? undefined : join(folder, `${name}.turns`);
+    const processorClock = await compileProcessorClock(folder);
+    const live = await LiveServer.prepare(join(folder, name), liveApi, {
+      upstreamPort: upstream.port,
+      cache: true,
+      pods: false,
+      env: pauseEnvironment({ pauses, processorClock, turns }),
+      directives: threads > 1 ? [`multisocket ${threads}`] : [],
+      group,
+    });
+    const { api } = liveApi;
+    const listed = api.listed(KINDS);
+    const server = resources.use(live.start());
+    await live.becomesReady(server);
+    await listed;
+    await delay(REST * 1000);
+    const scene = { server, upstream, api, corefile: live.corefile, pauses: new PauseLog(pauses), turns };
+    return new LoadedServer(options, scene, resources.move());
   }
 
-  async loads(time: number): Promise<void> {
-    const { folder, size } = this.#options;
-    const write = (name: string, queries: Iterable<string>): string => writeQueries(folder, name, queries);
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#resources.disposeAsync();
+  }
+
+  /** All loads once, in their order. The first time is 1. */
+  loads(time: number): readonly RunLoad[] {
+    const { folder, size, name } = this.#options;
+    const write = (file: string, queries: Iterable<string>): string =>
+      writeQueries(folder, `${name}-${file}`, queries);
     const services = write("services", serviceNames(size));
     const paths = write("search-paths", searchPaths(size, 3_000));
     const mixed = write("mixed", [...serviceNames(size), ...externalNames(5_000)]);
-    await this.#step("cluster names", () => this.#load({ queries: services }));
-    await this.#step("search paths", () => this.#load({ queries: paths }));
     const forwarded = write("forwarded", newNames(`new-${time}`, NEW_NAMES));
-    await this.#step("300,000 forwarded names", () => this.#load({ queries: forwarded }));
     const overTcp = write("forwarded-tcp", newNames(`tcp-${time}`, NEW_NAMES));
-    await this.#step("300,000 forwarded names over TCP", () =>
-      this.#load({ queries: overTcp, transport: "tcp", clients: 16, outstanding: 256 }),
-    );
-    await this.#step("listed anew under load", () =>
-      Promise.all([this.#load({ queries: mixed }), this.#relist()]).then(([counts]) => counts),
-    );
     const unanswered = write("unanswered", newNames(`dead-${time}`, NEW_NAMES));
-    await this.#step("upstream silent", async () => {
-      process.kill(this.#scene.upstream.pid, "SIGSTOP");
-      try {
-        // dnsperf may not come to its end where nothing is answered.
-        const { result } = await runOpenLoop(
-          { load: "udp", usesUpstream: true },
-          this.#scene.server.port,
-          { path: unanswered, lines: NEW_NAMES },
-          this.#options.seconds,
-          UNANSWERED_RATE,
-        );
-        return result;
-      } finally {
-        process.kill(this.#scene.upstream.pid, "SIGCONT");
-      }
-    });
-    await this.#step("reload under load", () =>
-      Promise.all([this.#load({ queries: mixed }), this.#reload(time)]).then(([counts]) => counts),
-    );
+    const beside = (event: () => Promise<void>): Promise<LoadCounts> =>
+      Promise.all([this.#load({ queries: mixed }), event()]).then(([counts]) => counts);
+    return [
+      { step: "cluster names", run: () => this.#load({ queries: services }) },
+      { step: "search paths", run: () => this.#load({ queries: paths }) },
+      { step: "300,000 forwarded names", run: () => this.#load({ queries: forwarded }) },
+      {
+        step: "300,000 forwarded names over TCP",
+        run: () => this.#load({ queries: overTcp, transport: "tcp", clients: 16, outstanding: 256 }),
+      },
+      { step: "listed anew under load", run: () => beside(() => this.#relist()) },
+      { step: "upstream silent", run: () => this.#askInVain(unanswered) },
+      { step: "reload under load", run: () => beside(() => this.#reload(time)) },
+    ];
   }
 
-  async #step(step: string, run: () => Promise<LoadCounts>): Promise<void> {
+  async measure({ step, run }: RunLoad): Promise<StepSample> {
     forgetPeak(this.#scene.server.pid);
     const counts = await run();
     // The probe writes each half second.
     await delay(1_000);
-    await this.#note(step, counts);
+    return await this.note(step, counts);
   }
 
-  async #note(step: string, counts: Pick<LoadCounts, "answered" | "lost" | "seconds">): Promise<void> {
+  async #askInVain(queries: string): Promise<LoadCounts> {
+    process.kill(this.#scene.upstream.pid, "SIGSTOP");
+    try {
+      // dnsperf may not come to its end where nothing is answered.
+      const { result } = await runOpenLoop(
+        { load: "udp", usesUpstream: true },
+        this.#scene.server.port,
+        { path: queries, lines: NEW_NAMES },
+        this.#options.seconds,
+        UNANSWERED_RATE,
+      );
+      return result;
+    } finally {
+      process.kill(this.#scene.upstream.pid, "SIGCONT");
+    }
+  }
+
+  /** Says what there is to say of a load, or of the start. */
+  async note(
+    step: string,
+    counts: Pick<LoadCounts, "answered" | "lost" | "seconds">,
+  ): Promise<StepSample> {
     this.#scene.server.assertRunning();
     const { resident, peak } = processMemory(this.#scene.server.pid);
     const pauses = this.#scene.pauses.take();
-    this.steps.push({
+    this.#steps++;
+    const sample: StepSample = {
       step,
       queriesPerSecond: counts.answered / counts.seconds,
       lost: counts.lost,
@@ -162,7 +191,7 @@ class Run {
       endMegabytes: resident,
       pauses: pauses?.main,
       otherPauses: pauses?.others,
-    });
+    };
     const { say } = this.#options;
     say(
       `    ${step}: ${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; ` +
@@ -171,6 +200,7 @@ class Run {
     if (pauses !== undefined) say(`      ${describePauses(pauses.main)}`);
     if (pauses?.others !== undefined) say(`      other threads: ${describePauses(pauses.others)}`);
     await this.#explain(step);
+    return sample;
   }
 
   async #explain(step: string): Promise<void> {
@@ -178,7 +208,7 @@ class Run {
     const { turns } = this.#scene;
     if (folder === undefined || turns === undefined) return;
     mkdirSync(folder, { recursive: true });
-    const file = `${name}-${this.steps.length}-${step.replaceAll(/[ ,]+/g, "-")}.txt`;
+    const file = `${name}-${this.#steps}-${step.replaceAll(/[ ,]+/g, "-")}.txt`;
     writeFileSync(join(folder, file), await takeLongTurns(turns));
   }
 

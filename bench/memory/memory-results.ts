@@ -1,5 +1,6 @@
 /** What `npm run bench -- --memory` gives. Megabytes are of 10^6 octets. */
 import type { Machine } from "../machine-facts.ts";
+import type { GroupEvents } from "./control-group.ts";
 
 export interface MemoryResults {
   readonly startedAt: string;
@@ -14,8 +15,36 @@ export interface MemoryResults {
 export interface NamesSample {
   readonly server: string;
   readonly names: number;
-  /** Resident, when each has been asked for. */
+  /** Resident, as soon as each has been asked for. */
   readonly megabytes: number;
+  /** Half a minute later, without any query. Absent in results from before it was measured. */
+  readonly laterMegabytes?: number | undefined;
+}
+
+/** Portolan in a control group with little memory, beside one without a limit: both have each load in turns. */
+export interface LimitedSample {
+  readonly mebibytes: number;
+  readonly restMegabytes: number;
+  readonly events: GroupEvents;
+  readonly steps: readonly LimitedStep[];
+}
+
+export interface LimitedStep {
+  readonly step: string;
+  /** Answers a second, to those of the server without a limit: the median of all turns. */
+  readonly ratio: number;
+  readonly ratios: readonly number[];
+  readonly lost: number;
+  readonly peakMegabytes: number;
+  readonly freePeakMegabytes: number;
+}
+
+/** `--limit`: measured by itself, perhaps another day. */
+export interface LimitedResults {
+  readonly startedAt: string;
+  readonly machine: Machine;
+  readonly seconds: number;
+  readonly sample: LimitedSample;
 }
 
 /** Portolan with the usual Corefile beside a live cluster, through one load after the other. */

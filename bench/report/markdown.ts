@@ -3,7 +3,8 @@ import type { Spread } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 import { clusterSection } from "./cluster.ts";
 import { consoleSection } from "./console.ts";
-import { memorySection } from "./memory.ts";
+import { limitedSection, memorySection } from "./memory.ts";
+import { soakSection } from "./soak.ts";
 import {
   cpuMicroseconds,
   type Figure,
@@ -30,7 +31,7 @@ microseconds at half of the queries/s that the same server had just answered, qu
 
 ![CPU time a query, by workload and server](results.svg)
 
-${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), memorySection(results.memory), zoneSection(results.zones), consoleSection(results.console)].join("\n")}
+${[...results.workloads.map((workload) => workloadSection(results, workload)), clusterSection(results.cluster), memorySection(results.memory), limitedSection(results.limited), soakSection(results.soak), zoneSection(results.zones), consoleSection(results.console)].join("\n")}
 ## What must be reached
 
 Ratios are taken within each round.

@@ -1,5 +1,12 @@
 /** Memory and pauses, as a part of the page. */
-import type { MemoryResults, PauseSample, RunSample, StepSample } from "../memory/memory-results.ts";
+import type {
+  LimitedResults,
+  LimitedStep,
+  MemoryResults,
+  PauseSample,
+  RunSample,
+  StepSample,
+} from "../memory/memory-results.ts";
 
 /** @returns empty where it was never measured */
 export function memorySection(results: MemoryResults | undefined): string {
@@ -16,13 +23,45 @@ ${[namesTable(names), ...runs.map(runTable)].filter((table) => table !== "").joi
 `;
 }
 
+/** @returns empty where it was never measured */
+export function limitedSection(results: LimitedResults | undefined): string {
+  if (results === undefined) return "";
+  const { machine, startedAt, seconds, sample } = results;
+  const { mebibytes, restMegabytes, events, steps } = sample;
+  return `## In ${mebibytes} MiB
+
+Measured by itself: ${startedAt.slice(0, 10)}, commit ${machine.commit}, Node ${machine.node}, ${machine.processor}. 8,000 Services, 150,000 endpoints. Two servers have
+each load of ${seconds} s in turns, ${steps[0]?.ratios.length ?? 0} times each; one of them is in a control group with ${mebibytes} MiB of memory. Its rate is given as a ratio to
+that of the other one: the median, with the lowest and highest in brackets. At rest it has ${restMegabytes.toFixed(0)} MB. The group had up to ${events.peakMegabytes.toFixed(0)} MB
+with pages of files, reached its limit ${events.reclaims.toLocaleString("en-US")} times, and ${events.kills} processes were killed in it.
+
+| load | rate | lost | peak MB | peak without limit, MB |
+|---|---:|---:|---:|---:|
+${steps.map(limitedRow).join("\n")}
+`;
+}
+
+function limitedRow({ step, ratio, ratios, lost, peakMegabytes, freePeakMegabytes }: LimitedStep): string {
+  return row([
+    step,
+    `${ratio.toFixed(2)} × (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`,
+    `${lost}`,
+    peakMegabytes.toFixed(0),
+    freePeakMegabytes.toFixed(0),
+  ]);
+}
+
 function namesTable(names: MemoryResults["names"]): string {
   if (names.length === 0) return "";
   const rows = names.map(
-    ({ server, names: count, megabytes }) =>
-      `| ${server} | ${count.toLocaleString("en-US")} | ${megabytes.toFixed(0)} |`,
+    ({ server, names: count, megabytes, laterMegabytes }) =>
+      `| ${server} | ${count.toLocaleString("en-US")} | ${megabytes.toFixed(0)} | ${laterMegabytes?.toFixed(0) ?? "-"} |`,
   );
-  return ["| server | cached names | RSS MB |", "|---|---:|---:|", ...rows].join("\n");
+  return [
+    "| server | cached names | RSS right after filling, MB | half a minute later, MB |",
+    "|---|---:|---:|---:|",
+    ...rows,
+  ].join("\n");
 }
 
 function runTable({ name, about, restMegabytes, peakMegabytes, steps }: RunSample): string {

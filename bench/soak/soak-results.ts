@@ -1,0 +1,36 @@
+/** What `npm run bench -- --soak` gives. Megabytes are of 10^6 octets. */
+import type { Machine } from "../machine-facts.ts";
+import type { FloodKind } from "./flood-queries.ts";
+
+export interface SoakResults {
+  readonly startedAt: string;
+  readonly machine: Machine;
+  /** For each number of threads. */
+  readonly minutes: number;
+  readonly runs: readonly SoakRun[];
+}
+
+/** Portolan with the usual Corefile beside a live cluster, under one flood after the other, round after round. */
+export interface SoakRun {
+  readonly threads: number;
+  /** Before the first flood. */
+  readonly restMegabytes: number;
+  /** Half a minute after the last one. */
+  readonly endMegabytes: number;
+  readonly floods: readonly FloodSample[];
+}
+
+/** One flood, of all rounds. */
+export interface FloodSample {
+  readonly flood: FloodKind;
+  readonly sent: number;
+  readonly answered: number;
+  /** The most that was resident, round by round. */
+  readonly peakMegabytes: readonly number[];
+  /** Questions for names in use that somebody else asked meanwhile. */
+  readonly asked: number;
+  /** Of these, without an answer. */
+  readonly lost: number;
+  /** Of these, that went on to the upstream: the others were answered from the cache. */
+  readonly forwarded: number;
+}
