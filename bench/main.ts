@@ -81,11 +81,7 @@ async function withMemory(
   return { ...(former ?? noResults(memory.machine, memory.startedAt)), memory };
 }
 
-async function withLimited(
-  former: Results | undefined,
-  folder: string,
-  mebibytes: number,
-): Promise<Results> {
+async function withLimited(former: Results | undefined, folder: string, mebibytes: number): Promise<Results> {
   const limited = await runLimitedBenchmark(root, folder, mebibytes, (line) => console.log(line));
   return { ...(former ?? noResults(limited.machine, limited.startedAt)), limited };
 }

@@ -22,6 +22,8 @@ export interface ClusterSample {
   readonly listMegabytes: number;
   /** Some time after that, with nobody asking. */
   readonly restMegabytes: number;
+  /** Of that, without pages of files. Absent in results from before it was measured. */
+  readonly restOwnMegabytes?: number | undefined;
   readonly relist: RelistSample;
   /** Absent in results of before it was measured. */
   readonly reload?: ReloadSample;
@@ -36,6 +38,8 @@ export interface RelistSample {
   readonly took: number;
   /** The most that was resident between 410 and some seconds after the last list. */
   readonly peakMegabytes: number;
+  /** The most without pages of files. Absent in results from before it was measured. */
+  readonly ownPeakMegabytes?: number | undefined;
   /** Some time after the last list. */
   readonly afterMegabytes: number;
 }
@@ -44,6 +48,9 @@ export interface ReloadSample {
   readonly beforeMegabytes: number;
   /** The most that was resident from the signal until some seconds after the reload. */
   readonly peakMegabytes: number;
+  /** Without pages of files, before and at its peak. Absent in results from before it was measured. */
+  readonly ownBeforeMegabytes?: number | undefined;
+  readonly ownPeakMegabytes?: number | undefined;
   readonly afterMegabytes: number;
   /** Milliseconds that an answer took at the most meanwhile, to a client that asked without pause. */
   readonly longestWait: number;

@@ -8,7 +8,7 @@ import { Name } from "../../src/dns/name.ts";
 import { RecordType } from "../../src/dns/type-names.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import type { ReloadSample } from "./cluster-results.ts";
-import { forgetPeak, processMemory } from "./process-memory.ts";
+import { forgetPeak, OwnPeak, processMemory } from "./process-memory.ts";
 
 export interface ReloadOptions {
   readonly server: RunningServer;
@@ -25,7 +25,8 @@ const PATIENCE = 60_000;
 export async function measureReload(options: ReloadOptions): Promise<ReloadSample> {
   const { server, corefile, rest } = options;
   const { pid } = server;
-  const before = processMemory(pid).resident;
+  const { resident: before, own } = processMemory(pid);
+  using ownPeak = new OwnPeak(pid);
   forgetPeak(pid);
   const asker = new Asker(server.port, options.name);
   const asking = asker.run();
@@ -49,6 +50,8 @@ export async function measureReload(options: ReloadOptions): Promise<ReloadSampl
   return {
     beforeMegabytes: before,
     peakMegabytes: peak,
+    ownBeforeMegabytes: own,
+    ownPeakMegabytes: ownPeak.megabytes,
     afterMegabytes: resident,
     longestWait: asker.longest,
     asked: asker.asked,

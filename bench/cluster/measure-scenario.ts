@@ -15,7 +15,7 @@ import type { ChurnSample, ClusterSample, LatencySample, RelistSample } from "./
 import { type ClusterSize, podAddress } from "./cluster-shape.ts";
 import { LiveServer, startApi } from "./live-server.ts";
 import { measureReload } from "./measure-reload.ts";
-import { forgetPeak, processMemory } from "./process-memory.ts";
+import { forgetPeak, OwnPeak, processMemory } from "./process-memory.ts";
 import type { RunningApi } from "./running-api.ts";
 import type { Scenario } from "./scenarios.ts";
 
@@ -59,7 +59,7 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   const first = await listed;
   others.look("start and first lists");
   await delay(durations.rest * 1000);
-  const restMegabytes = processMemory(server.pid).resident;
+  const { resident: restMegabytes, own: restOwnMegabytes } = processMemory(server.pid);
   const relist = await measureRelist(api, server, kinds, durations.rest);
   others.look("rest and relist");
   const reload = await measureReload({
@@ -81,6 +81,7 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
     sync: first.ended - first.begun,
     listMegabytes: first.octets / 1e6,
     restMegabytes,
+    restOwnMegabytes,
     relist,
     reload,
     latency,
@@ -125,13 +126,19 @@ async function measureRelist(
   kinds: number,
   rest: number,
 ): Promise<RelistSample> {
+  using ownPeak = new OwnPeak(server.pid);
   forgetPeak(server.pid);
   const listed = api.listed(kinds);
   api.forget();
   const { begun, ended } = await listed;
   await delay(rest * 1000);
   const { resident, peak } = processMemory(server.pid);
-  return { took: ended - begun, peakMegabytes: peak, afterMegabytes: resident };
+  return {
+    took: ended - begun,
+    peakMegabytes: peak,
+    ownPeakMegabytes: ownPeak.megabytes,
+    afterMegabytes: resident,
+  };
 }
 
 async function measureChurn(

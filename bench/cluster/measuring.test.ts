@@ -40,9 +40,11 @@ test("an answer is one address and nothing else", () => {
   assert.equal(onlyAddress(reply, reply.length), -1);
 });
 
-test("memory is two lines of status, in megabytes", () => {
-  assert.deepEqual(parseMemory("Name:\tnode\nVmHWM:\t  200000 kB\nVmRSS:\t  100000 kB\n"), {
+test("memory is three lines of status, in megabytes", () => {
+  const status = "Name:\tnode\nVmHWM:\t  200000 kB\nVmRSS:\t  100000 kB\nRssAnon:\t   50000 kB\n";
+  assert.deepEqual(parseMemory(status), {
     resident: 102.4,
+    own: 51.2,
     peak: 204.8,
   });
   assert.throws(() => parseMemory("Name:\tgone\nState:\tZ (zombie)\n"), RangeError);

@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 export interface ProcessMemory {
   readonly resident: number;
+  /** Without pages of files, which the system can take away at any time: the program's own code and constants. */
+  readonly own: number;
   /** The most that was resident since the start or {@link forgetPeak}. */
   readonly peak: number;
 }
@@ -18,7 +20,30 @@ export function forgetPeak(pid: number): void {
 
 /** @param status the text of /proc/PID/status @throws RangeError for a process that has ended */
 export function parseMemory(status: string): ProcessMemory {
-  return { resident: megabytes(status, "VmRSS"), peak: megabytes(status, "VmHWM") };
+  return {
+    resident: megabytes(status, "VmRSS"),
+    own: megabytes(status, "RssAnon"),
+    peak: megabytes(status, "VmHWM"),
+  };
+}
+
+/** Milliseconds between two looks. */
+const LOOKS = 5;
+
+/** Looks for the most that a process has of its own: the system keeps the peak of all its memory alone. */
+export class OwnPeak implements Disposable {
+  megabytes = 0;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(pid: number) {
+    this.#timer = setInterval(() => {
+      this.megabytes = Math.max(this.megabytes, processMemory(pid).own);
+    }, LOOKS);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
 }
 
 function megabytes(status: string, field: string): number {

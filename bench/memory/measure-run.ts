@@ -175,10 +175,7 @@ export class LoadedServer implements AsyncDisposable {
   }
 
   /** Says what there is to say of a load, or of the start. */
-  async note(
-    step: string,
-    counts: Pick<LoadCounts, "answered" | "lost" | "seconds">,
-  ): Promise<StepSample> {
+  async note(step: string, counts: Pick<LoadCounts, "answered" | "lost" | "seconds">): Promise<StepSample> {
     this.#scene.server.assertRunning();
     const { resident, peak } = processMemory(this.#scene.server.pid);
     const pauses = this.#scene.pauses.take();

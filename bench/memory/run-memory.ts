@@ -88,7 +88,9 @@ async function allNames(folder: string, say: (line: string) => void): Promise<Na
   const measure = async (kind: typeof PORTOLAN, names: number, queries: string): Promise<void> => {
     const sample = await measureNames({ kind, names, queries, folder, cluster, upstreamPort: upstream.port });
     samples.push(sample);
-    say(`${names} names in ${kind.name}: ${sample.megabytes.toFixed(0)} MB, half a minute later ${sample.laterMegabytes?.toFixed(0)} MB`);
+    say(
+      `${names} names in ${kind.name}: ${sample.megabytes.toFixed(0)} MB, half a minute later ${sample.laterMegabytes?.toFixed(0)} MB`,
+    );
   };
   const hundredThousand = writeQueries(folder, "names-100k", externalNames(100_000));
   await measure(PORTOLAN, 100_000, hundredThousand);

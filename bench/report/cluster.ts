@@ -33,11 +33,19 @@ const ROWS: readonly Row[] = [
   ["resident at rest, MB", ({ restMegabytes }) => restMegabytes.toFixed(0)],
   ["peak while all is listed again, MB", ({ relist }) => relist.peakMegabytes.toFixed(0)],
   ["peak to rest", ({ relist, restMegabytes }) => `${(relist.peakMegabytes / restMegabytes).toFixed(2)} ×`],
+  [
+    "without pages of files: at rest, peak, MB",
+    ({ restOwnMegabytes: rest, relist: { ownPeakMegabytes: peak } }) => ownMemory(rest, peak),
+  ],
   ["resident after that, MB", ({ relist }) => relist.afterMegabytes.toFixed(0)],
   ["410 to all listed again, ms", ({ relist }) => relist.took.toFixed(0)],
   [
     "peak in a reload to rest",
     ({ reload }) => reload && `${(reload.peakMegabytes / reload.beforeMegabytes).toFixed(2)} ×`,
+  ],
+  [
+    "without pages of files: before the reload, peak, MB",
+    ({ reload }) => ownMemory(reload?.ownBeforeMegabytes, reload?.ownPeakMegabytes),
   ],
   ["longest wait for an answer in a reload, ms", ({ reload }) => reload?.longestWait.toFixed(1)],
   ["event to changed answer, p50, ms", ({ latency }) => milliseconds(latency?.latency?.p50)],
@@ -49,6 +57,11 @@ const ROWS: readonly Row[] = [
   ["CPU an event, µs", ({ churn }) => churn?.cpuMicroseconds.toFixed(0)],
   ["core busy", ({ churn }) => churn && `${(churn.cpuShare * 100).toFixed(1)} % at ${churn.rate} events/s`],
 ];
+
+function ownMemory(before: number | undefined, peak: number | undefined): string | undefined {
+  if (before === undefined || peak === undefined) return undefined;
+  return `${before.toFixed(0)}, ${peak.toFixed(0)} (${(peak / before).toFixed(2)} ×)`;
+}
 
 function milliseconds(microseconds: number | undefined): string | undefined {
   return microseconds === undefined ? undefined : (microseconds / 1000).toFixed(2);
