@@ -155,6 +155,7 @@ export class OnlineSigning implements PluginInstance {
     const isProvable =
       denied !== undefined &&
       soa !== undefined &&
+      !isDenied(authority) &&
       denied.isAtOrBelow(soa.name) &&
       this.zoneFor(soa.name) !== undefined;
     if (!isProvable)
@@ -185,7 +186,7 @@ export class OnlineSigning implements PluginInstance {
   #delegation(reply: Reply, delegated: ResourceRecord, work: SigningWork): Outcome | Promise<Outcome> {
     const { authority, additional, answer } = reply;
     const signers = authority.filter(({ type }) => type === RecordType.DS);
-    if (authority.some(({ type }) => type === RecordType.NSEC || type === RecordType.NSEC3)) return reply;
+    if (isDenied(authority)) return reply;
     if (this.zoneFor(delegated.name) === undefined) return reply;
     let proof: Piece[];
     if (signers.length > 0) proof = work.signatures(signers);
@@ -305,6 +306,11 @@ function isSigned(section: readonly ResourceRecord[], { name, type }: ResourceRe
   return section.some(
     (record) => RRSIG.is(record) && record.data.typeCovered === type && record.name.equals(name),
   );
+}
+
+/** It is proven already: by the lookup that followed an alias, or by a signed file. */
+function isDenied(authority: readonly ResourceRecord[]): boolean {
+  return authority.some(({ type }) => type === RecordType.NSEC || type === RecordType.NSEC3);
 }
 
 function rolesOf(keys: readonly KeyPair[]): ZoneKeys {
