@@ -4,6 +4,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
@@ -15,6 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import { formatRecord } from "../src/dns/resource-record.ts";
 import { ask } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
 import { Portolan } from "./support/portolan.ts";
@@ -128,6 +130,50 @@ suite("dynamic updates with nsupdate", { skip: skipWithout("nsupdate"), concurre
     );
     assert.equal((await ask({ address: "127.0.0.1", port }, "alias.example.org", "CNAME")).answer.length, 1);
     assert.equal((await ask({ address: "127.0.0.1", port }, "www.example.org", "CNAME")).answer.length, 0);
+  });
+
+  test("a second DNAME takes the place of the first, and what only a signer makes is refused", async () => {
+    await using server = await start();
+    const { port } = server;
+    assert.equal(
+      await nsupdate(port, ["add d.example.org 60 DNAME one.", "add d.example.org 60 DNAME two."]),
+      "done",
+    );
+    const { answer } = await ask({ address: "127.0.0.1", port }, "d.example.org", "DNAME");
+    assert.deepEqual(answer.map(formatRecord), ["d.example.org.\t30\tIN\tDNAME\ttwo."]);
+    for (const record of [
+      "n.example.org 60 NSEC a.example.org. A",
+      "n.example.org 60 RRSIG A 13 3 300 20300101000000 20200101000000 12345 example.org. AAAA",
+      "example.org 60 NSEC3PARAM 1 0 0 -",
+    ])
+      assert.match(
+        await nsupdate(port, ["add a.example.org 60 A 192.0.2.1", `add ${record}`]),
+        /REFUSED/,
+        record,
+      );
+    // The zone is as it was, and takes updates as before.
+    assert.deepEqual(await addresses(port, "a.example.org"), []);
+    assert.equal(await nsupdate(port, ["add a.example.org 60 A 192.0.2.1"]), "done");
+    assert.equal((await addresses(port, "a.example.org")).length, 1);
+  });
+
+  test("updates are acknowledged where the journal cannot be written anew", async () => {
+    await using server = await start();
+    // In the way of the file that takes the place of the journal once it has a megabyte.
+    mkdirSync(join(server.folder, "db.journal.new"));
+    const text = "x".repeat(250);
+    for (let message = 0; message < 20; message++) {
+      const lines = Array.from(
+        { length: 220 },
+        (_, index) => `add m${message}-${index}.example.org 60 TXT ${text}`,
+      );
+      assert.equal(await nsupdate(server.port, lines), "done");
+    }
+    assert.match(
+      server.log,
+      /Journal "[^"]*db\.journal" of zone "example\.org\." cannot be written anew: EISDIR/,
+    );
+    assert.equal(await serialOf(server.port), 7 + 20);
   });
 
   test("prerequisites of all five kinds", async () => {

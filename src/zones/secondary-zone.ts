@@ -14,6 +14,7 @@ import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { Freshness } from "./freshness.ts";
+import { NotifyAllowance } from "./notify-allowance.ts";
 import type { Primary } from "./primary.ts";
 import { ServedZone } from "./served-zone.ts";
 import type { TransferGate } from "./transfer-gate.ts";
@@ -51,6 +52,13 @@ export interface PrimaryAccess {
   readonly diallers: ReadonlyMap<Primary, StreamDialler>;
 }
 
+interface Notifier {
+  /** For people. */
+  readonly address: string;
+  /** As {@link addressKey} has it. */
+  readonly key: string;
+}
+
 /** Milliseconds. */
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 10_000;
@@ -71,8 +79,14 @@ export class SecondaryZone {
   #isChecking = false;
   /** The zone is not on the disk as it is. */
   #mustKeep = true;
-  /** NOTIFY came while a check was under way. */
+  /** Somebody wants the primaries to be asked once more when this check has ended. */
   #isAskedAgain = false;
+  /** Who sent the NOTIFY that waits for its check. */
+  #notifier: Notifier | undefined;
+  #notifyTimer: Timer | undefined;
+  readonly #notifyAllowance: NotifyAllowance;
+  /** The older serials of primaries, once they are told of. */
+  readonly #behind = new Map<Primary, number>();
   readonly #backOff: BackOff;
   /** A primary said last that the zone is up to date. */
   readonly #freshness: Freshness;
@@ -82,6 +96,7 @@ export class SecondaryZone {
     this.#options = options;
     this.served = new ServedZone(options.apex);
     const { clock, random } = options.site;
+    this.#notifyAllowance = new NotifyAllowance(clock);
     this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, jitter: 0, random });
     this.#freshness = new Freshness(options.primaries.map(({ text }) => text).join(" "), clock);
     this.served.freshness = this.#freshness;
@@ -127,6 +142,7 @@ export class SecondaryZone {
     this.#abort.abort(new Error("the server stops"));
     this.#timer?.cancel();
     this.#expiry?.cancel();
+    this.#notifyTimer?.cancel();
   }
 
   describe(): string {
@@ -157,26 +173,32 @@ export class SecondaryZone {
     if (!this.#abort.signal.aborted) void this.#check();
   }
 
-  /** Asks one primary after the other. Never rejects. */
-  async #check(): Promise<void> {
+  /**
+   * Asks one primary after the other, up to the first that answers. Never rejects.
+   * @param notifier address that NOTIFY came from: those there are asked first, and all of them up to the one with news
+   */
+  async #check(notifier?: string): Promise<void> {
     if (this.#isChecking) {
       this.#isAskedAgain = true;
       return;
     }
     this.#isChecking = true;
+    this.#isAskedAgain = false;
     this.#timer?.cancel();
     let fault = "";
     let isDone = false;
-    for (const primary of this.#options.primaries) {
+    const [notifying, others] = this.#inOrder(notifier);
+    for (const primary of [...notifying, ...others]) {
+      if (isDone && !notifying.includes(primary)) break;
       const leave = await this.#options.gate.enter();
       try {
         if (this.#abort.signal.aborted) return;
-        await this.#askPrimary(primary);
+        const way = await this.#askPrimary(primary);
         isDone = true;
-        break;
+        if (way !== "same") break;
       } catch (error) {
         fault = messageOf(error);
-        if (!this.#abort.signal.aborted) this.#complain(primary, fault);
+        if (!this.#abort.signal.aborted && !isDone) this.#complain(primary, fault);
       } finally {
         leave();
       }
@@ -186,13 +208,21 @@ export class SecondaryZone {
     if (isDone) {
       this.#backOff.reset();
     }
-    if (this.#isAskedAgain) {
-      this.#isAskedAgain = false;
-      void this.#check();
-    } else this.#schedule(isDone, fault);
+    if (this.#isAskedAgain) return void this.#check();
+    this.#schedule(isDone, fault);
+    this.#heedNotify();
   }
 
-  async #askPrimary(primary: Primary): Promise<void> {
+  /** The primaries at an address, and the others. Without an address, the first alone stands in front. */
+  #inOrder(notifier: string | undefined): readonly [readonly Primary[], readonly Primary[]] {
+    const { primaries } = this.#options;
+    if (notifier === undefined) return [primaries.slice(0, 1), primaries.slice(1)];
+    const isThere = ({ address }: Primary): boolean => addressKey(address.host) === notifier;
+    return [primaries.filter(isThere), primaries.filter((primary) => !isThere(primary))];
+  }
+
+  /** @returns what came of it */
+  async #askPrimary(primary: Primary): Promise<TransferredZone["way"]> {
     const { site, limit, store, transfers } = this.#options;
     const { apex, spelled } = this.served;
     const { key, diallers } = this.#access;
@@ -210,10 +240,12 @@ export class SecondaryZone {
       pause: nextTurn,
     };
     const result = await this.#takeOver(await transferIn(question), question);
-    if (this.#abort.signal.aborted) return;
-    transfers.slot(apex.toString(), result.way).increment();
+    if (this.#abort.signal.aborted) return result.way;
     const { zone } = this.served;
-    if (zone === undefined) return;
+    const isBehind = result.way === "same" && zone !== undefined && result.serial !== zone.serial;
+    transfers.slot(apex.toString(), isBehind ? "older" : result.way).increment();
+    this.#sayBehind(primary, isBehind ? result.serial : undefined);
+    if (zone === undefined) return result.way;
     // Before it is on disk, which may take a while: a reload meanwhile takes over zone and time.
     this.#confirmed(zone, site.clock.now());
     if (result.way !== "same") {
@@ -221,9 +253,10 @@ export class SecondaryZone {
       this.#mustKeep = true;
       this.#options.tellOthers(apex, "transferred");
     }
-    if (store === undefined) return;
+    if (store === undefined) return result.way;
     if (this.#mustKeep) await this.#keep(store, zone);
     else await store.confirm(apex);
+    return result.way;
   }
 
   /** A copy that cannot be written is tried again when a primary is asked next. */
@@ -313,10 +346,21 @@ export class SecondaryZone {
     if (this.#freshness.fail(text)) site.log.error(text);
   }
 
+  /** Once, until the primary has another serial: it will not be followed until it has a newer one. */
+  #sayBehind(primary: Primary, serial: number | undefined): void {
+    const known = this.#behind.get(primary);
+    if (serial === undefined) this.#behind.delete(primary);
+    else this.#behind.set(primary, serial);
+    if (serial === undefined || serial === known) return;
+    this.#options.site.log.warning(
+      `"${primary.text}" has serial ${serial} of '${this.served.spelled}', which is older than ${this.served.zone?.serial}: the zone stays as it is`,
+    );
+  }
+
   #notified(query: Query): Outcome {
-    const { log } = this.#options.site;
     const { address } = query.client;
-    if (!this.#primaryAddresses.has(query.client.octets.join("."))) {
+    const addressOfPrimary = query.client.octets.join(".");
+    if (!this.#primaryAddresses.has(addressOfPrimary)) {
       query.trace?.note(`NOTIFY from ${address}, which is no primary of the zone`);
       return query.fail(Rcode.REFUSED);
     }
@@ -326,10 +370,28 @@ export class SecondaryZone {
       query.trace?.note(`NOTIFY that is not signed with the key ${key}`);
       return query.fail(Rcode.REFUSED);
     }
-    log.info(`Notify from ${address} for ${this.served.spelled}: checking transfer`);
-    void this.#check();
-    this.#options.tellOthers(this.served.apex, "notified");
+    this.#notifier = { address, key: addressOfPrimary };
+    if (!this.#isChecking) this.#heedNotify();
     return query.reply({ authoritative: true });
+  }
+
+  /** Asks for what was notified, as soon as NOTIFY may make this end ask again. One check is for all that came until it begins. */
+  #heedNotify(): void {
+    const notifier = this.#notifier;
+    if (notifier === undefined || this.#notifyTimer !== undefined) return;
+    const { clock, log } = this.#options.site;
+    const wait = this.#notifyAllowance.take();
+    if (wait > 0) {
+      this.#notifyTimer = clock.after(wait, () => {
+        this.#notifyTimer = undefined;
+        if (!this.#isChecking) this.#heedNotify();
+      });
+      return;
+    }
+    this.#notifier = undefined;
+    log.info(`Notify from ${notifier.address} for ${this.served.spelled}: checking transfer`);
+    void this.#check(notifier.key);
+    this.#options.tellOthers(this.served.apex, "notified");
   }
 }
 

@@ -43,9 +43,9 @@ export interface TransferInOptions {
   readonly pause: () => Promise<void>;
 }
 
-/** What a primary said: nothing newer, the whole zone, or the steps that lead from the state that was known to the last. */
+/** What a primary said: nothing newer than its serial, the whole zone, or the steps that lead from the state that was known to the last. */
 export type TransferredZone =
-  | { readonly way: "same" }
+  | { readonly way: "same"; readonly serial: number }
   | { readonly way: "axfr"; readonly zone: Zone }
   | { readonly way: "ixfr"; readonly changes: readonly ZoneChange[] };
 
@@ -92,7 +92,7 @@ export async function wholeZone(options: TransferInOptions): Promise<Transferred
   const { current } = options;
   const whole = await receive(options, undefined);
   const isOld = whole.way === "axfr" && current !== undefined && isAsNew(current.serial, whole.zone.serial);
-  return isOld ? { way: "same" } : whole;
+  return isOld ? { way: "same", serial: whole.zone.serial } : whole;
 }
 
 async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
@@ -196,7 +196,7 @@ class ZoneReceiver {
   async finish(pause: () => Promise<void>): Promise<TransferredZone> {
     if (this.#changes.length > 0) return { way: "ixfr", changes: this.#changes };
     const zone = this.#zone;
-    if (zone === undefined) return { way: "same" };
+    if (zone === undefined) return { way: "same", serial: this.#serial };
     if (!zone.hasSoa || zone.serial !== this.#serial)
       throw new TransferError("the zone does not have the serial that was promised");
     await zone.order(pause);

@@ -252,6 +252,10 @@ export class DynamicZone {
     for (const [index, { message }] of batch.entries()) {
       let rcode = checkPrerequisites(message, edited);
       if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex);
+      if (rcode === Rcode.REFUSED)
+        this.#log.warning(
+          `Update of zone "${this.#served.spelled}" refused: RRSIG, NSEC, NSEC3 and NSEC3PARAM records are a signer's`,
+        );
       if (rcode === Rcode.NOERROR) rcode = this.#carryOut(message, edited);
       verdicts[index] = rcode;
     }
@@ -274,13 +278,22 @@ export class DynamicZone {
     }
   }
 
+  /** Never rejects: the updates are on the disk and in force, whether the journal becomes shorter or not. */
   async #compact(): Promise<void> {
-    const contents = await this.journal.read();
-    if (contents === undefined) return;
-    this.#tellDamage(contents);
-    if (contents.damage.length > 0) await this.#restore();
-    else await this.journal.compact(this.#base, withoutDetours(contents.steps));
-    this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.journal.size);
+    try {
+      const contents = await this.journal.read();
+      if (contents === undefined) return;
+      this.#tellDamage(contents);
+      if (contents.damage.length > 0) await this.#restore();
+      else await this.journal.compact(this.#base, withoutDetours(contents.steps));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#log.error(
+        `Journal "${this.journal.path}" of zone "${this.#served.spelled}" cannot be written anew: ${reason}`,
+      );
+    } finally {
+      this.#compactAt = Math.max(LEAST_TO_COMPACT, 2 * this.journal.size);
+    }
   }
 
   /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */

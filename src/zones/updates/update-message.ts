@@ -17,6 +17,14 @@ function isMetaType(type: number): boolean {
   return type === RecordType.OPT || (type >= FIRST_META_TYPE && type <= LAST_META_TYPE);
 }
 
+/** What only a signer makes: a few of these among the answers of an unsigned zone would deny what it has. */
+const SIGNERS_TYPES: ReadonlySet<number> = new Set([
+  RecordType.RRSIG,
+  RecordType.NSEC,
+  RecordType.NSEC3,
+  RecordType.NSEC3PARAM,
+]);
+
 function hasData({ data }: ResourceRecord): boolean {
   return !isOpaque(data) || data.octets.length > 0;
 }
@@ -44,13 +52,14 @@ export function checkPrerequisites({ answer }: Message, zone: EditedZone): numbe
   return zone.holdsExactly(wanted) ? Rcode.NOERROR : Rcode.NXRRSET;
 }
 
-/** Whether an update can be carried out (section 3.4.1). */
+/** Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes. */
 export function checkUpdate({ authority }: Message, apex: Name): number {
   for (const record of authority) {
     const { type } = record;
     if (!record.name.isAtOrBelow(apex)) return Rcode.NOTZONE;
     if (record.class === RecordClass.IN) {
       if (isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
+      if (SIGNERS_TYPES.has(type)) return Rcode.REFUSED;
     } else if (record.class === RecordClass.ANY) {
       if (record.ttl !== 0 || hasData(record) || (isMetaType(type) && type !== RecordType.ANY))
         return Rcode.FORMERR;
@@ -80,7 +89,11 @@ function add(record: ResourceRecord, zone: EditedZone): void {
   if (type === RecordType.CNAME) {
     if (zone.hasOtherData(name)) return;
     zone.replaceRrset(record);
-  } else if (!zone.hasRrset(name, RecordType.CNAME)) zone.add(record);
+  } else if (!zone.hasRrset(name, RecordType.CNAME)) {
+    // A name has one DNAME record (RFC 6672 section 5.2).
+    if (type === RecordType.DNAME) zone.replaceRrset(record);
+    else zone.add(record);
+  }
 }
 
 function removeRrsets({ name, type }: ResourceRecord, zone: EditedZone): void {
