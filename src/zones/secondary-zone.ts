@@ -21,7 +21,7 @@ import type { TransferGate } from "./transfer-gate.ts";
 import { type TransferInOptions, type TransferredZone, transferIn, wholeZone } from "./transfer-in.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
-import { applyChange, requireSerial, ZoneChangeError } from "./zone-changes.ts";
+import { applyChange, nameServersAfter, requireSerial, ZoneChangeError } from "./zone-changes.ts";
 import type { ZoneService } from "./zone-service.ts";
 import type { ZoneStore } from "./zone-store.ts";
 
@@ -223,7 +223,7 @@ export class SecondaryZone {
 
   /** @returns what came of it */
   async #askPrimary(primary: Primary): Promise<TransferredZone["way"]> {
-    const { site, limit, store, transfers } = this.#options;
+    const { site, limit, store, transfers, examine } = this.#options;
     const { apex, spelled } = this.served;
     const { key, diallers } = this.#access;
     const wallSeconds = () => Math.floor(site.clock.wallTime() / 1_000);
@@ -232,6 +232,8 @@ export class SecondaryZone {
       remote: primary.address,
       dialler: diallers.get(primary),
       current: this.served.zone,
+      // Who examines a state has to see all of it before it is served.
+      compares: examine === undefined,
       clock: site.clock,
       id: site.random.unpredictable() & 0xffff,
       limit,
@@ -272,8 +274,10 @@ export class SecondaryZone {
   /** Puts what a primary said into force; changes that do not fit are asked for as a whole zone. @returns what it was in the end */
   async #takeOver(result: TransferredZone, question: TransferInOptions): Promise<TransferredZone> {
     if (this.#abort.signal.aborted || result.way === "same") return result;
+    const { limit, service } = this.#options;
     if (result.way === "axfr") {
-      await this.#replace(result.zone);
+      if ("zone" in result) await this.#replace(result.zone);
+      else await service.adopt(this.served, result.change, limit);
       return result;
     }
     try {
@@ -288,6 +292,8 @@ export class SecondaryZone {
   async #advance(changes: readonly ZoneChange[]): Promise<void> {
     const { examine, service, limit } = this.#options;
     const { zone } = this.served;
+    if (zone !== undefined && nameServersAfter(zone, changes) === 0)
+      throw new ZoneChangeError("the changes leave no NS records at the apex");
     if (examine === undefined || zone === undefined) return service.advance(this.served, changes, limit);
     // Somebody has to see the last state before it is served.
     const next = await zone.copy(nextTurn);

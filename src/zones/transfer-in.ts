@@ -2,20 +2,23 @@
 import { decodeMessage, encodeMessage, type Message, makeQuery } from "../dns/message.ts";
 import type { Name } from "../dns/name.ts";
 import { Rcode, RecordClass } from "../dns/numbers.ts";
+import { readU32, sameOctets } from "../dns/octets.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { SOA } from "../dns/record-table.ts";
-import { plainData } from "../dns/resource-record.ts";
+import { canonicalData, plainData } from "../dns/resource-record.ts";
 import { TsigError } from "../dns/tsig/exchange.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
 import { WireError } from "../dns/wire-reader.ts";
 import type { Clock } from "../lib/clock.ts";
-import { isAsNew } from "../plugin/transfer.ts";
+import { isAsNew, type StartOfAuthority } from "../plugin/transfer.ts";
 import type { UpstreamAddress } from "../upstream/address.ts";
 import { type MessageGuard, messagesFor } from "../upstream/message-stream.ts";
 import type { StreamDialler } from "../upstream/tcp-connection.ts";
 import { type PlainRecord, RecordLog } from "./record-log.ts";
 import { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
+import { ZoneChangeError } from "./zone-changes.ts";
+import { ZoneComparison } from "./zone-comparison.ts";
 import { Added } from "./zone-records.ts";
 import { soaRecord } from "./zone-transfer.ts";
 
@@ -32,6 +35,8 @@ export interface TransferInOptions {
   readonly dialler?: StreamDialler | undefined;
   /** What is there already: the primary is asked for what changed since. */
   readonly current: Zone | undefined;
+  /** A whole zone is to be compared with {@link current} as it comes in, where that is large: see {@link TransferredZone}. */
+  readonly compares?: boolean;
   readonly clock: Clock;
   /** Of the query; should be unpredictable. */
   readonly id: number;
@@ -43,10 +48,14 @@ export interface TransferInOptions {
   readonly pause: () => Promise<void>;
 }
 
-/** What a primary said: nothing newer than its serial, the whole zone, or the steps that lead from the state that was known to the last. */
+/**
+ * What a primary said: nothing newer than its serial, the whole zone, itself or as its difference, or the steps that lead from the state that was
+ * known to the last.
+ */
 export type TransferredZone =
   | { readonly way: "same"; readonly serial: number }
   | { readonly way: "axfr"; readonly zone: Zone }
+  | { readonly way: "axfr"; readonly change: ZoneChange }
   | { readonly way: "ixfr"; readonly changes: readonly ZoneChange[] };
 
 /** The primary sends something else than a zone. */
@@ -70,6 +79,8 @@ const TRANSFER_TIMEOUT = 2 * 60 * 60 * 1_000;
 const PORTION = 200;
 /** Octets that may come in for one that the zone may take: the same records again and again make no zone larger. */
 const OCTETS_FOR_ONE = 2;
+/** Records of a zone that is worth being compared: two smaller ones side by side are no matter. */
+const LEAST_TO_COMPARE = 5_000;
 
 /**
  * Asks for the changes where there is a zone already, and for the whole zone where there is none, or the primary cannot tell what changed.
@@ -91,8 +102,9 @@ export async function transferIn(options: TransferInOptions): Promise<Transferre
 export async function wholeZone(options: TransferInOptions): Promise<TransferredZone> {
   const { current } = options;
   const whole = await receive(options, undefined);
-  const isOld = whole.way === "axfr" && current !== undefined && isAsNew(current.serial, whole.zone.serial);
-  return isOld ? { way: "same", serial: whole.zone.serial } : whole;
+  if (whole.way !== "axfr" || current === undefined) return whole;
+  const serial = "zone" in whole ? whole.zone.serial : serialOf(whole.change);
+  return isAsNew(current.serial, serial) ? { way: "same", serial } : whole;
 }
 
 async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
@@ -101,7 +113,7 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
   const type = current === undefined ? RecordType.AXFR : RecordType.IXFR;
   const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
   const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
-  const receiver = new ZoneReceiver(apex, current, options.limit);
+  const receiver = new ZoneReceiver(options, current);
   const { dialler } = options;
   const stream = {
     remote,
@@ -119,12 +131,16 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
     if (octetsLeft < 0)
       throw new TransferError(`the transfer is longer than ${OCTETS_FOR_ONE * options.limit} octets`);
     if (clock.now() > deadline) throw new TransferError("the transfer has not ended in two hours");
-    await receiver.take(decode(octetsIn), pause);
-    if (receiver.isComplete) {
-      if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");
-      return receiver.finish(pause);
+    try {
+      await receiver.take(decode(octetsIn), pause);
+      if (receiver.isComplete) {
+        if (guard?.isSettled === false) throw new TsigError("the last message of the transfer is not signed");
+        return await receiver.finish(pause);
+      }
+      await receiver.pause(pause);
+    } catch (error) {
+      throw error instanceof ZoneChangeError ? new TransferError(error.message) : error;
     }
-    await receiver.pause(pause);
   }
   throw new TransferError("the transfer ended early");
 }
@@ -144,8 +160,13 @@ type Expectation = "first" | "second" | "all" | "removed" | "added" | "nothing";
 class ZoneReceiver {
   readonly #apex: Name;
   readonly #current: Zone | undefined;
+  /** What a whole zone may be compared with. */
+  readonly #known: Zone | undefined;
   readonly #limit: number;
+  /** A whole zone comes into one of these. */
   #zone: Zone | undefined;
+  #comparison: ZoneComparison | undefined;
+  #hasNameServer = false;
   #expects: Expectation = "first";
   #serial = 0;
   #stepSerial = 0;
@@ -160,10 +181,13 @@ class ZoneReceiver {
   #octets = 0;
   #lastSerial = 0;
 
-  constructor(apex: Name, current: Zone | undefined, limit: number) {
+  /** @param current what the primary was told about */
+  constructor({ apex, limit, compares, current: known }: TransferInOptions, current: Zone | undefined) {
     this.#apex = apex;
     this.#current = current;
     this.#limit = limit;
+    if (compares === true && known !== undefined && known.recordCount >= LEAST_TO_COMPARE)
+      this.#known = known;
   }
 
   get isComplete(): boolean {
@@ -189,12 +213,30 @@ class ZoneReceiver {
     } else if (message.answer.length === 0) throw new TransferError("a message without records");
   }
 
-  pause(pause: () => Promise<void>): Promise<void> {
-    return this.#zone === undefined ? pause() : this.#zone.makeRoom(pause);
+  async pause(pause: () => Promise<void>): Promise<void> {
+    if (this.#comparison?.isTooMuch === true) await this.#endComparison(pause);
+    await (this.#comparison?.pause(pause) ?? this.#zone?.makeRoom(pause) ?? pause());
+  }
+
+  /** A zone that is nearly another one is better made anew. */
+  async #endComparison(pause: () => Promise<void>): Promise<void> {
+    const zone = new Zone(this.#apex);
+    if (this.#known !== undefined) zone.reserveAs(this.#known);
+    await this.#comparison?.moveTo(zone, pause);
+    this.#comparison = undefined;
+    this.#zone = zone;
   }
 
   async finish(pause: () => Promise<void>): Promise<TransferredZone> {
     if (this.#changes.length > 0) return { way: "ixfr", changes: this.#changes };
+    const comparison = this.#comparison;
+    if ((comparison ?? this.#zone) !== undefined && !this.#hasNameServer)
+      throw new TransferError("the zone has no NS records at its apex");
+    if (comparison !== undefined) {
+      const change = await comparison.finish(pause);
+      if (change !== undefined) return { way: "axfr", change };
+      await this.#endComparison(pause);
+    }
     const zone = this.#zone;
     if (zone === undefined) return { way: "same", serial: this.#serial };
     if (!zone.hasSoa || zone.serial !== this.#serial)
@@ -219,7 +261,7 @@ class ZoneReceiver {
       case "second":
         return this.#second(record);
       case "all":
-        if (isSoa && record.name.equals(this.#apex)) return this.#end(record.data.serial);
+        if (isSoa && record.name.equals(this.#apex)) return this.#end(record);
         return this.#add(record);
       case "removed":
         if (!isSoa) return this.#log(this.#removed, record);
@@ -230,7 +272,7 @@ class ZoneReceiver {
       case "added":
         if (!isSoa) return this.#log(this.#added, record);
         this.#closeStep();
-        if (this.#stepSerial === this.#serial) return this.#end(record.data.serial);
+        if (this.#stepSerial === this.#serial) return this.#end(record);
         if (record.data.serial !== this.#stepSerial)
           throw new TransferError(
             `a step from serial ${record.data.serial} behind one to ${this.#stepSerial}`,
@@ -247,31 +289,43 @@ class ZoneReceiver {
       this.#expects = "removed";
       return;
     }
-    this.#zone = new Zone(this.#apex);
-    if (current !== undefined) this.#zone.reserveAs(current);
+    if (this.#known?.mayBegin === true) this.#comparison = new ZoneComparison(this.#known);
+    else {
+      this.#zone = new Zone(this.#apex);
+      if (current !== undefined) this.#zone.reserveAs(current);
+    }
     this.#expects = "all";
     if (this.#first !== undefined) this.#add(this.#first);
     this.#record(record);
   }
 
-  #end(serial: number): undefined {
+  #end(soa: StartOfAuthority): undefined {
+    const { serial } = soa.data;
     if (serial !== this.#serial)
       throw new TransferError(`the zone begins with serial ${this.#serial} and ends with ${serial}`);
+    const first = this.#first;
+    if (first !== undefined && !sameOctets(canonicalData(first), canonicalData(soa)))
+      throw new TransferError(
+        `the zone begins with another SOA record of serial ${serial} than it ends with`,
+      );
     this.#expects = "nothing";
   }
 
   #add(record: ResourceRecord): undefined {
-    const zone = this.#zone;
-    if (zone === undefined) return;
+    const [zone, comparison] = [this.#zone, this.#comparison];
     const data = plainData(record);
+    const { type } = record;
     const { wire } = record.name;
     const ttl = record.ttl > MAX_TTL ? 0 : record.ttl;
-    const added = zone.add(wire, wire.length, record.type, ttl, data, data.length);
+    if (type === RecordType.NS && record.name.equals(this.#apex)) this.#hasNameServer = true;
+    comparison?.take(wire, wire.length, type, ttl, data, data.length);
+    const added = zone?.add(wire, wire.length, type, ttl, data, data.length);
     if (added === Added.TOO_LARGE)
       throw new TransferError(
-        `${record.name} has more ${recordTypeName(record.type)} records than fit into a message`,
+        `${record.name} has more ${recordTypeName(type)} records than fit into a message`,
       );
-    if (zone.size > this.#limit) throw new TransferError(`the zone is larger than ${this.#limit} octets`);
+    if ((comparison ?? zone ?? { size: 0 }).size > this.#limit)
+      throw new TransferError(`the zone is larger than ${this.#limit} octets`);
   }
 
   #log(log: RecordLog, record: ResourceRecord): undefined {
@@ -292,6 +346,11 @@ class ZoneReceiver {
     this.#removed = new RecordLog();
     this.#added = new RecordLog();
   }
+}
+
+/** Of the state that a change leads to. */
+function serialOf({ soa: { rdata } }: ZoneChange): number {
+  return readU32(rdata, rdata.length - 20);
 }
 
 function plainOf(record: ResourceRecord): PlainRecord {

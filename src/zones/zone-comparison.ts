@@ -10,7 +10,7 @@ import { type PlainRecord, RecordLog } from "./record-log.ts";
 import { RecordMarks } from "./record-marks.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
-import { ZoneChangeError } from "./zone-changes.ts";
+import { addRecord, ZoneChangeError } from "./zone-changes.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
 /**
@@ -110,7 +110,10 @@ export class ZoneComparison {
     return { from: this.#zone.serial, soa, removed, added: this.#added };
   }
 
-  /** Puts all that was said into another zone. The comparison is of no use afterwards. */
+  /**
+   * Puts all that was said into another zone. The comparison is of no use afterwards.
+   * @throws ZoneChangeError where the zone changed meanwhile, or an RRset is too large
+   */
   async moveTo(zone: Zone, pause: Pause): Promise<void> {
     let count = 0;
     for (const [records, marks] of this.#marks) {
@@ -118,13 +121,13 @@ export class ZoneComparison {
         if (node % PORTION === PORTION - 1) await zone.makeRoom(pause);
         this.#requireUnchanged();
         eachRecord(records, node, records.first(node), (record, rrset, index) => {
-          if (marks.has(rrset, index)) zone.addPlain(record);
+          if (marks.has(rrset, index)) addRecord(zone, record);
         });
       }
     }
     for (const record of this.#added) {
       if (++count % PORTION === 0) await zone.makeRoom(pause);
-      zone.addPlain(record);
+      addRecord(zone, record);
     }
     if (this.#soa !== undefined) zone.addPlain(this.#soa);
     this.#added.discard();

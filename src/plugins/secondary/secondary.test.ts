@@ -3,7 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEFAULT_TSIG_ALGORITHM, Name, Rcode, TsigError, TsigKeyRing } from "../../dns/index.ts";
+import {
+  DEFAULT_TSIG_ALGORITHM,
+  Name,
+  Rcode,
+  type ResourceRecord,
+  TsigError,
+  TsigKeyRing,
+} from "../../dns/index.ts";
 import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
 import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
@@ -107,6 +114,22 @@ test("until the first transfer queries fail, and primaries are asked again and a
   await running.stop();
 });
 
+const texts = Array.from(
+  { length: 400 },
+  (_, index) => `a.example.org. 60 IN TXT "${index}${"x".repeat(200)}"`,
+);
+
+/** Messages with a thousand addresses each. */
+function hosts(count: number, label = "host"): ResourceRecord[][] {
+  const lines = Array.from(
+    { length: count },
+    (_, index) => `${label}-${index}.example.org. 60 IN A 192.0.2.1`,
+  );
+  return Array.from({ length: Math.ceil(count / 1_000) }, (_, part) =>
+    records(...lines.slice(part * 1_000, part * 1_000 + 1_000)),
+  );
+}
+
 for (const [title, messages, reason] of [
   [
     "records of another zone in front",
@@ -126,24 +149,114 @@ for (const [title, messages, reason] of [
     "records after the last SOA record",
   ],
   ["another class", [[soa(9), ...records("a.example.org. 60 CH TXT x"), soa(9)]], "another class"],
+  [
+    "no NS records",
+    [[soa(9), ...records("a.example.org. 60 IN A 192.0.2.1", "a.example.org. 60 IN NS a."), soa(9)]],
+    "the zone has no NS records at its apex",
+  ],
+  [
+    "another SOA record at the end",
+    [[soa(9), ...records("example.org. 60 IN NS a."), soa(9, { expire: 7 })]],
+    "begins with another SOA record of serial 9 than it ends with",
+  ],
+  [
+    "an RRset that fits into no message",
+    [
+      [soa(9), ...records("example.org. 60 IN NS a.")],
+      ...[0, 1].map((part) => records(...texts.slice(part * 200, part * 200 + 200))),
+      [soa(9)],
+    ],
+    "more TXT records than fit into a message",
+  ],
 ] as const) {
-  test(`a primary that sends ${title} changes nothing`, async () => {
-    await using primary = await Primary.start();
-    primary.serve(soa(1), "www.example.org. 60 IN A 192.0.2.1");
-    const running = serve(primary);
-    await running.start();
-    await loaded(running);
-    primary.messages = (type) => (type === 251 ? [Rcode.NOTIMP] : messages);
-    await notify(running);
-    await until(() => running.log.lines.some((line) => line.includes("Failed to transfer")));
-    assert.ok(
-      running.log.lines.some((line) => line.includes(reason)),
-      running.log.lines.join("\n"),
-    );
-    assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
-    await running.stop();
-  });
+  // A large zone is compared with what comes in, a small one replaced.
+  for (const size of [0, 5_200]) {
+    test(`a primary that sends ${title} changes nothing in a zone of ${size + 3} records`, async () => {
+      await using primary = await Primary.start();
+      primary.messages = () => [
+        [soa(1), ...records("example.org. 60 IN NS a.", "www.example.org. 60 IN A 192.0.2.1")],
+        ...hosts(size),
+        [soa(1)],
+      ];
+      const running = serve(primary);
+      await running.start();
+      await loaded(running);
+      primary.messages = (type) => (type === 251 ? [Rcode.NOTIMP] : messages);
+      await notify(running);
+      await until(() => running.log.lines.some((line) => line.includes("Failed to transfer")));
+      assert.ok(
+        running.log.lines.some((line) => line.includes(reason)),
+        running.log.lines.join("\n"),
+      );
+      assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+      await running.stop();
+    });
+  }
 }
+
+test("changes that leave no NS records are followed by the whole zone", async () => {
+  await using primary = await Primary.start();
+  primary.serve(soa(5), "www.example.org. 60 IN A 192.0.2.1");
+  const running = serve(primary);
+  await running.start();
+  await loaded(running);
+  primary.messages = (type) =>
+    type === 251
+      ? [[soa(6), soa(5), ...records("example.org. 60 IN NS A."), soa(6), soa(6)]]
+      : [[soa(6), ...records("www.example.org. 60 IN A 192.0.2.6"), soa(6)]];
+  await notify(running);
+  await until(() => running.log.lines.some((line) => line.includes("no NS records at its apex")));
+  assert.deepEqual(await addressOf(running), ["192.0.2.1"]);
+  assert.deepEqual(primary.asked.slice(-2), ["IXFR 5", "AXFR"]);
+  await running.stop();
+});
+
+test("a whole zone that resembles a large one is its difference, and another one is a zone of its own", async () => {
+  await using primary = await Primary.start();
+  const options: TransferInOptions = {
+    apex,
+    remote: upstreamAddress("127.0.0.1", primary.port) ?? assert.fail(),
+    current: undefined,
+    compares: true,
+    clock: new FakeClock(),
+    id: 1,
+    limit: 10_000_000,
+    pause: () => Promise.resolve(),
+  };
+  const send = (serial: number, lists: readonly (readonly ResourceRecord[])[]): void => {
+    primary.messages = (type) =>
+      type === 251
+        ? [Rcode.NOTIMP]
+        : [[soa(serial), ...records("example.org. 60 IN NS a.")], ...lists, [soa(serial)]];
+  };
+  send(1, hosts(6_000));
+  const first = await transferIn(options);
+  const current = "zone" in first ? first.zone : assert.fail(first.way);
+  assert.equal(current.recordCount, 6_002);
+  send(2, [
+    ...hosts(5_990),
+    records("host-1.example.org. 60 IN A 192.0.2.7", "example.net. 60 IN A 192.0.2.8"),
+  ]);
+  const second = await transferIn({ ...options, current });
+  const change = "change" in second ? second.change : assert.fail(second.way);
+  assert.deepEqual([change.from, change.removed.count, change.added.count], [1, 10, 1]);
+  // Nearly all of it is new, or nearly all of it is gone.
+  for (const lists of [hosts(6_000, "other"), hosts(2_000)]) {
+    send(3, lists);
+    const third = await transferIn({ ...options, current });
+    const zone = "zone" in third ? third.zone : assert.fail(third.way);
+    assert.deepEqual([zone.serial, zone.recordCount], [3, 2 + lists.length * 1_000]);
+  }
+  assert.equal(current.recordCount, 6_002);
+  // An endless one ends where the zone may be no larger.
+  send(4, Array.from({ length: 60 }, (_, part) => hosts(1_000, `part-${part}`)).flat());
+  await assert.rejects(transferIn({ ...options, current, limit: 1_000_000 }), /larger than 1000000 octets/);
+  send(2, hosts(5_999));
+  const stale = await transferIn({ ...options, current });
+  assert.equal(stale.way, "axfr");
+  send(1, hosts(5_999));
+  assert.deepEqual(await transferIn({ ...options, current }), { way: "same", serial: 1 });
+});
 
 test("changes that do not fit are followed by the whole zone, and an older zone is not taken", async () => {
   await using primary = await Primary.start();
@@ -154,12 +267,14 @@ test("changes that do not fit are followed by the whole zone, and an older zone 
   primary.messages = (type) =>
     type === 251
       ? [[soa(6), soa(5), ...records("nope.example.org. 60 IN A 192.0.2.9"), soa(6), soa(6)]]
-      : [[soa(6), ...records("www.example.org. 60 IN A 192.0.2.6"), soa(6)]];
+      : [[soa(6), ...records("example.org. 60 IN NS a.", "www.example.org. 60 IN A 192.0.2.6"), soa(6)]];
   await notify(running);
   await loaded(running, 2);
   assert.deepEqual(await addressOf(running), ["192.0.2.6"]);
   primary.messages = (type) =>
-    type === 251 ? [Rcode.NOTIMP] : [[soa(3), ...records("www.example.org. 60 IN A 192.0.2.3"), soa(3)]];
+    type === 251
+      ? [Rcode.NOTIMP]
+      : [[soa(3), ...records("example.org. 60 IN NS a.", "www.example.org. 60 IN A 192.0.2.3"), soa(3)]];
   const before = primary.asked.length;
   await notify(running);
   await until(() => primary.asked.length === before + 2);
@@ -177,7 +292,7 @@ test("steps that go back in time are not taken, whatever they end at", async () 
   primary.messages = (type) =>
     type === 251
       ? [[soa(7), soa(5), soa(3), ...records("www.example.org. 60 IN A 192.0.2.3"), soa(3), soa(7), soa(7)]]
-      : [[soa(7), ...records("www.example.org. 60 IN A 192.0.2.7"), soa(7)]];
+      : [[soa(7), ...records("example.org. 60 IN NS a.", "www.example.org. 60 IN A 192.0.2.7"), soa(7)]];
   await notify(running);
   await loaded(running, 2);
   assert.deepEqual(await addressOf(running), ["192.0.2.7"]);
@@ -204,7 +319,7 @@ test("each exchange has a guard of its own, and a transfer whose last message is
   };
   const whole = async (current?: Zone) => {
     const result = await transferIn({ ...options, current });
-    return result.way === "axfr" ? result.zone : assert.fail(result.way);
+    return "zone" in result ? result.zone : assert.fail(result.way);
   };
   const current = await whole();
   assert.deepEqual([current.serial, guards], [1, 1]);
