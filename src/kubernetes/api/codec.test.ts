@@ -5,7 +5,7 @@ import { encodeList, encodeObject, encodeWatchFrame } from "../../../test/suppor
 import { member, textMember } from "../objects/json.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
 import { decodeEvent, decodeFailure, decodePage, type Format, formatOf } from "./codec.ts";
-import { FrameSplitter } from "./frames.ts";
+import { BodyReader, FrameSplitter } from "./frames.ts";
 import { RESOURCES } from "./resource.ts";
 
 const [services] = RESOURCES.services;
@@ -48,6 +48,21 @@ describe("frames", () => {
       );
     });
   }
+
+  it("may be as large as the largest object, and leave what comes next as it is", () => {
+    const contents = [
+      Buffer.alloc(100, "a"),
+      Buffer.alloc(1_000_000, "b"),
+      Buffer.alloc(70_000, "c"),
+      Buffer.alloc(3, "d"),
+    ];
+    const body = Buffer.concat(contents.map((content) => frame(content, "protobuf")));
+    const splitter = new FrameSplitter("protobuf");
+    const found: Buffer[] = [];
+    for (let at = 0; at < body.length; at += 16_384)
+      for (const each of splitter.push(body.subarray(at, at + 16_384))) found.push(Buffer.from(each));
+    assert.deepEqual(found, contents);
+  });
 
   it("may not be of any length", () => {
     assert.throws(() => new FrameSplitter("protobuf").push(Buffer.from("7fffffff", "hex")), ApiContentError);
@@ -157,3 +172,26 @@ function frame(content: Uint8Array, format: Format): Buffer {
   length.writeUInt32BE(content.length);
   return Buffer.concat([length, content]);
 }
+
+describe("bodies", () => {
+  const chunks = async function* (...texts: string[]) {
+    for (const text of texts) yield Buffer.from(text);
+  };
+
+  it("come one after the other in the same memory, whatever their lengths", async () => {
+    const reader = new BodyReader();
+    const long = "x".repeat(50_000);
+    const first = await reader.read(chunks("a long ", long));
+    assert.equal(Buffer.from(first).toString(), `a long ${long}`);
+    const second = await reader.read(chunks("short"));
+    assert.equal(Buffer.from(second).toString(), "short");
+    assert.equal(second.buffer, first.buffer);
+    assert.equal((await reader.read(chunks())).length, 0);
+    reader.release();
+    assert.notEqual((await reader.read(chunks("anew"))).buffer, first.buffer);
+  });
+
+  it("may not be too long", async () => {
+    await assert.rejects(new BodyReader().read(chunks("123", "456"), 5), ApiContentError);
+  });
+});

@@ -184,12 +184,16 @@ export class ListWatch<K extends WatchedKind> {
     const revision = this.#recovery.listRevision;
     const isWhole = this.#pagesExpire;
     let continueToken = "";
-    do {
-      const page = await this.#readPage({ revision, isWhole, continueToken });
-      await this.#applyPage(page, listing);
-      ({ continueToken } = page);
-      if (continueToken === "") await this.#listed(listing, page.resourceVersion);
-    } while (continueToken !== "");
+    try {
+      do {
+        const page = await this.#readPage({ revision, isWhole, continueToken });
+        await this.#applyPage(page, listing);
+        ({ continueToken } = page);
+        if (continueToken === "") await this.#listed(listing, page.resourceVersion);
+      } while (continueToken !== "");
+    } finally {
+      this.#requests.endPages();
+    }
   }
 
   async #readPage(request: PageRequest): Promise<ObjectPage> {

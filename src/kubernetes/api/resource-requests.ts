@@ -12,7 +12,7 @@ import {
   type ObjectPage,
   type WatchEvent,
 } from "./codec.ts";
-import { FrameSplitter, readWhole } from "./frames.ts";
+import { BodyReader, FrameSplitter } from "./frames.ts";
 import type { ListWatchTimings } from "./list-watch-timings.ts";
 import { TextPool } from "./protobuf/text-pool.ts";
 import { pathOf, type Resource } from "./resource.ts";
@@ -47,6 +47,7 @@ export class ResourceRequests<K extends WatchedKind> {
   readonly #options: ResourceRequestsOptions;
   /** Equal texts of all that is read are one. */
   readonly #texts = new TextPool();
+  readonly #pages = new BodyReader();
   #resource: Resource<K>;
 
   constructor(resource: Resource<K>, options: ResourceRequestsOptions) {
@@ -68,6 +69,7 @@ export class ResourceRequests<K extends WatchedKind> {
     return { verb, resource: plural, group, remedy };
   }
 
+  /** @returns a page whose objects are to be read before the next one is asked for */
   async readPage({ revision, isWhole, continueToken }: PageRequest): Promise<ObjectPage> {
     const { client, clock, timings, stop } = this.#options;
     const parameters = this.#parameters();
@@ -85,10 +87,16 @@ export class ResourceRequests<K extends WatchedKind> {
       );
       guard.heard();
       const format = formatOf(contentType);
-      return decodePage(await readWhole(heardBy(guard, body)), format, this.#resource, this.#texts);
+      const octets = await this.#pages.read(heardBy(guard, body));
+      return decodePage(octets, format, this.#resource, this.#texts);
     } finally {
       guard.stop();
     }
+  }
+
+  /** All pages have been read: the memory that they came in is not needed for now. */
+  endPages(): void {
+    this.#pages.release();
   }
 
   /** A watch from a revision on. The caller closes it. */
