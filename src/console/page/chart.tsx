@@ -74,7 +74,8 @@ function pathOf(values: readonly (number | null)[], length: number, most: number
     }
     const x = (length === 1 ? 1 : index / (length - 1)) * WIDTH;
     const y = HEIGHT - 3 - (most === 0 ? 0 : value / most) * (HEIGHT - 6);
-    path += `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    // A point alone is a line of no length, which its round ends make visible.
+    path += `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}${isDown ? "" : "h0"}`;
     isDown = true;
   }
   return path;
