@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { FakeClock } from "./clock.ts";
-import { TurnShare } from "./turn-share.ts";
+import { SharedTurns, TurnShare } from "./turn-share.ts";
 
 test("goes on in the same turn of the event loop until its share is used up", async () => {
   const clock = new FakeClock();
@@ -19,4 +20,37 @@ test("goes on in the same turn of the event loop until its share is used up", as
   clock.advance(1);
   await share.rest();
   assert.equal(turns, 1, "counts from the beginning of the turn");
+});
+
+test("several who share turns do no more in one than one of them may, and all come to an end", async () => {
+  const clock = new FakeClock();
+  const turns = new SharedTurns(clock, 2);
+  const done: string[] = [];
+  const work = async (name: string): Promise<void> => {
+    for (let part = 0; part < 4; part++) {
+      if (turns.isOver) await turns.rest();
+      done.push(name);
+      clock.advance(1);
+    }
+  };
+  const all = Promise.all(["a", "b", "c"].map(work));
+  const byTurn = [done.length];
+  while (done.length < 12) {
+    await nextTurn();
+    byTurn.push(done.length);
+  }
+  await all;
+  for (const [turn, count] of byTurn.entries()) assert.ok(count - (byTurn[turn - 1] ?? 0) <= 2, `${byTurn}`);
+  // Nobody comes twice before the others have come once.
+  assert.equal(new Set(done.slice(0, 6)).size, 3, done.join(""));
+});
+
+test("a share that was used up in one turn is there in the next one, for who did not wait as well", async () => {
+  const clock = new FakeClock();
+  const turns = new SharedTurns(clock, 2);
+  assert.equal(turns.isOver, false);
+  clock.advance(2);
+  assert.equal(turns.isOver, true);
+  await nextTurn();
+  assert.equal(turns.isOver, false);
 });

@@ -2,6 +2,7 @@
 import type { buildConnector, Dispatcher } from "undici";
 import type { Clock } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
+import type { SharedTurns } from "../../lib/turn-share.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 import { ApiConnectionError, CredentialError } from "./api-error.ts";
 import type { ApiMetrics } from "./api-metrics.ts";
@@ -23,6 +24,8 @@ export interface ApiClientOptions {
   readonly metrics: ApiMetrics;
   readonly userAgent: string;
   readonly timings?: Partial<Pick<ListWatchTimings, "pingIntervalMs" | "connectionSilenceMs">>;
+  /** Requests begin in them: those of several watches that end together would hold up everybody else. */
+  readonly turns?: SharedTurns;
   /** Called each time that so many octets have come that it is worth to free those that were read. */
   readonly freeOctets?: () => void;
 }
@@ -98,11 +101,15 @@ export class ApiClient {
    * @throws CredentialError, or the reason of the signal
    */
   async get(path: string, accept: string, signal: AbortSignal, goesOn = false): Promise<ApiResponse> {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, turns } = this.#options;
     const waited = await this.#limiter.acquire(signal, goesOn);
     try {
       const credential = await this.#credentials.current();
-      const dispatcher = await this.#connect(credential);
+      let dispatcher = await this.#connect(credential);
+      if (turns?.isOver === true) {
+        await turns.rest();
+        dispatcher = await this.#connect(credential);
+      }
       const { server } = this;
       const host = new URL(server).host;
       metrics.waited(host, waited);

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { MemoryRelease } from "../../lib/memory-release.ts";
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
+import { SharedTurns } from "../../lib/turn-share.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
@@ -11,7 +12,7 @@ import type { ClusterStore } from "../store/store.ts";
 import type { ClusterAccess } from "./access.ts";
 import { ApiClient } from "./api-client.ts";
 import { ApiMetrics } from "./api-metrics.ts";
-import { ListWatch } from "./list-watch.ts";
+import { APPLIED_IN_TURN, ListWatch } from "./list-watch.ts";
 import type { ListWatchTimings } from "./list-watch-timings.ts";
 import { findNodePlace, type NodePlace } from "./node-place.ts";
 import { ProgrammingLatency } from "./programming-latency.ts";
@@ -75,6 +76,7 @@ export class ApiSource {
   readonly #client: ApiClient;
   readonly #latency: ProgrammingLatency;
   readonly #watches: Watch[] = [];
+  readonly #turns: SharedTurns;
   readonly #unusable = new Set<string>();
   readonly #ages: GaugeFamily;
   readonly #forgetCollector: () => void;
@@ -84,9 +86,10 @@ export class ApiSource {
   constructor(options: ApiSourceOptions) {
     const { access, clock, environment, limits, memory, metrics, timings, userAgent, store } = options;
     this.#options = options;
+    this.#turns = new SharedTurns(clock, APPLIED_IN_TURN);
     const apiMetrics = new ApiMetrics(metrics);
     this.#client = new ApiClient({
-      ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent },
+      ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent, turns: this.#turns },
       ...(timings !== undefined && { timings }),
       ...(memory !== undefined && { freeOctets: () => memory.young() }),
     });
@@ -197,6 +200,7 @@ export class ApiSource {
       reduce,
       labelSelector,
       ...(timings !== undefined && { timings }),
+      turns: this.#turns,
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => {

@@ -3,6 +3,7 @@
  * to whenever something goes wrong. What is known stays until the API itself says otherwise.
  */
 import type { Clock } from "../../lib/clock.ts";
+import { SharedTurns } from "../../lib/turn-share.ts";
 import { member, textMember } from "../objects/json.ts";
 import type { Identity, WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
@@ -27,6 +28,8 @@ export interface ListWatchOptions<K extends WatchedKind> {
   readonly labelSelector: string;
   readonly observer: ListWatchObserver<K>;
   readonly timings?: Partial<ListWatchTimings>;
+  /** Shared with other watches, which may have as much to do at the same time. */
+  readonly turns?: SharedTurns;
 }
 
 /** Told what happens; nothing here may throw. */
@@ -46,14 +49,15 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 /** How long to wait, at least, until a resource is asked for again that the server does not have. */
 const ABSENT_RETRY_MS = 30_000;
 
-/** Objects applied in one turn of the event loop. */
-const OBJECTS_PER_TURN = 100;
+/** Milliseconds of a turn of the event loop in which objects are applied. */
+export const APPLIED_IN_TURN = 1;
 
 export class ListWatch<K extends WatchedKind> {
   readonly #options: ListWatchOptions<K>;
   readonly #timings: ListWatchTimings;
   readonly #recovery: Recovery;
   readonly #requests: ResourceRequests<K>;
+  readonly #turns: SharedTurns;
   readonly #stop = new AbortController();
   /** The revision up to which everything is known; undefined before the first list and where everything has to be listed again. */
   #revision: string | undefined;
@@ -73,6 +77,7 @@ export class ListWatch<K extends WatchedKind> {
     this.#options = options;
     this.#timings = timings;
     this.#recovery = new Recovery(clock, random, timings);
+    this.#turns = options.turns ?? new SharedTurns(clock, APPLIED_IN_TURN);
     this.#requests = new ResourceRequests(options.resources[0], {
       ...options,
       timings,
@@ -207,10 +212,9 @@ export class ListWatch<K extends WatchedKind> {
   }
 
   async #applyPage({ objects }: ObjectPage, listing: Relist<WatchedObjects[K]>): Promise<void> {
-    let count = 0;
     for (const value of objects) {
       this.#put(value, listing);
-      if (++count % OBJECTS_PER_TURN === 0) await eventLoopTurn();
+      if (this.#turns.isOver) await this.#turns.rest();
       if (this.#isStopped) throw new Error("stopped");
     }
   }
@@ -253,6 +257,9 @@ export class ListWatch<K extends WatchedKind> {
     try {
       for await (const chunk of stream.chunks) {
         for (const event of stream.read(chunk)) {
+          // Queries come first: of a long list the next chunk is there already, and one chunk may hold hundreds of changes.
+          if (this.#turns.isOver) await this.#turns.rest();
+          if (this.#isStopped) throw new Error("stopped");
           events++;
           if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;
           const endOfList = this.#apply(event, listing, stream);
@@ -265,8 +272,6 @@ export class ListWatch<K extends WatchedKind> {
         if (listing === undefined) continue;
         // Where much changes it would never be silent.
         if (clock.now() - start >= streamedListMs) throw new ApiContentError(ENDLESS_LIST);
-        // Of a long list the next chunk is there already: queries come first.
-        await eventLoopTurn();
       }
       stream.requireComplete();
     } finally {
@@ -371,10 +376,6 @@ export class ListWatch<K extends WatchedKind> {
 function identityOf(value: unknown): Identity {
   const metadata = member(value, "metadata");
   return { namespace: textMember(metadata, "namespace"), name: textMember(metadata, "name") };
-}
-
-function eventLoopTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 const ENDLESS_LIST = "a list as the beginning of a watch has no end: reading it page by page";

@@ -425,6 +425,6 @@ function eventLoopTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What may be looked at in one turn of the event loop, and how much more it costs to delete something: some 3 ms. */
-const EFFORT_PER_TURN = 10_000;
+/** What may be looked at in one turn of the event loop, and how much more it costs to delete something: some 1 ms. */
+const EFFORT_PER_TURN = 3_000;
 const EFFORT_OF_DELETION = 200;
