@@ -28,7 +28,8 @@ export class TurnShare {
 export class SharedTurns {
   readonly #clock: Pick<Clock, "now">;
   readonly #share: number;
-  readonly #waiting: (() => void)[] = [];
+  /** Tasks, and those whose work is behind a promise. */
+  #waiting: ({ readonly task: () => void } | { readonly resume: () => void })[] = [];
   /** Whether the share of this turn is counted already. */
   #isCounting = false;
   #since = 0;
@@ -39,31 +40,53 @@ export class SharedTurns {
     this.#share = share;
   }
 
-  /** Whether {@link rest} has to be awaited before anything else is done: to be asked between parts of the work. */
+  /** Whether the share of this turn is used up: to be asked between parts of the work. */
   get isOver(): boolean {
     const now = this.#clock.now();
     if (!this.#isCounting) this.#count(now);
-    return this.#waiting.length > 0 || now - this.#since >= this.#share;
+    return now - this.#since >= this.#share;
   }
 
-  /** Resolves in a later turn, which is this one's alone: others who wait as well come before it, or after it. */
+  /** Resolves in a later turn, when all who have waited for longer have had theirs. */
   rest(): Promise<void> {
+    return new Promise((resume) => this.#wait({ resume }));
+  }
+
+  /** Calls back in a later turn, behind all who have waited for longer, and before the share of that turn is used up. */
+  later(task: () => void): void {
+    this.#wait({ task });
+  }
+
+  #wait(waiter: { readonly task: () => void } | { readonly resume: () => void }): void {
+    this.#waiting.push(waiter);
     if (!this.#isCounting) this.#count(this.#clock.now());
-    return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
   #count(now: number): void {
     this.#isCounting = true;
     this.#since = now;
-    setImmediate(this.#end);
+    setImmediate(this.#begin);
   }
 
-  readonly #end = (): void => {
+  readonly #begin = (): void => {
     this.#isCounting = false;
-    const next = this.#waiting.shift();
-    if (next === undefined) return;
+    if (this.#waiting.length === 0) return;
     this.#count(this.#clock.now());
-    next();
+    const waiting = this.#waiting;
+    let called = 0;
+    this.#waiting = [];
+    for (const waiter of waiting) {
+      if (called > 0 && this.isOver) break;
+      called++;
+      if ("task" in waiter) {
+        waiter.task();
+        continue;
+      }
+      // What it does comes behind this: the rest of the turn is its own.
+      waiter.resume();
+      break;
+    }
+    this.#waiting = [...waiting.slice(called), ...this.#waiting];
   };
 }
 

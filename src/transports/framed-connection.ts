@@ -5,6 +5,7 @@
 import type { Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
+import type { SharedTurns } from "../lib/turn-share.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import type { ByteStream, StreamUser } from "./byte-stream-server.ts";
 import type { ConnectionBudget } from "./connection-budget.ts";
@@ -24,6 +25,8 @@ export interface FramedOptions {
   readonly clock: Clock;
   readonly budget: ConnectionBudget;
   readonly receiver: MessageReceiver;
+  /** What all connections of a listener may do in a turn of the event loop together. */
+  readonly turns: SharedTurns;
   limits(): StreamLimits;
   /** Told of each connection that was closed because its client does not read its replies. */
   readonly onUnread?: (() => void) | undefined;
@@ -33,9 +36,8 @@ export interface FramedOptions {
 const MAX_IN_FLIGHT = 256;
 /** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
 const MESSAGES_A_TURN = 128;
-/** Milliseconds after which no more are taken, and messages between two looks at the clock. */
-const SHARE = 2;
-const MESSAGES_A_LOOK = 16;
+/** Messages between two looks at the clock. */
+const MESSAGES_A_LOOK = 4;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
 const LENGTH_OCTETS = 2;
@@ -184,7 +186,7 @@ export class FramedConnection implements StreamUser {
 
   #onData(data: Buffer): void {
     this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
-    this.#takeMessages();
+    if (!this.#takesLater) this.#takeMessages();
   }
 
   #takeMessages(): void {
@@ -193,10 +195,9 @@ export class FramedConnection implements StreamUser {
     let taken = 0;
     const pending = this.#pending;
     this.#isTaking = true;
-    const { clock } = this.#options;
-    const began = clock.turnTime();
+    const { turns } = this.#options;
     while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
-      if (taken > 0 && taken % MESSAGES_A_LOOK === 0 && clock.now() - began >= SHARE) break;
+      if (taken % MESSAGES_A_LOOK === 0 && turns.isOver) break;
       const length = readU16(pending, at);
       if (pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
@@ -230,7 +231,7 @@ export class FramedConnection implements StreamUser {
     if (holdsMessage(this.#pending)) {
       this.#takesLater = true;
       this.#socket.pause();
-      setImmediate(this.#takeLater);
+      this.#options.turns.later(this.#takeLater);
     } else if (this.#socket.isPaused()) {
       this.#socket.resume();
     }

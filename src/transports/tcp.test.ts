@@ -235,7 +235,41 @@ test("messages that take long end the turn before their portion is full", async 
     await ended;
     const most = Math.max(...turns);
     // Once when they arrive, and once in the immediates of the same turn.
-    assert.ok(most <= 2 * 16, `${most} messages of 0.5 ms each in one turn`);
+    assert.ok(most <= 2 * 4, `${most} messages of 0.5 ms each in one turn`);
+  } finally {
+    await transport.close();
+  }
+});
+
+test("connections share the time of a turn, and none is left out", async () => {
+  const clock = new FakeClock();
+  const connections = 20;
+  const each = 4;
+  const turns = [0];
+  const receiver: MessageReceiver = {
+    receive(bytes, length, port) {
+      turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+      clock.advance(0.5);
+      port.buffer(length).set(bytes.subarray(0, length));
+      port.send(length);
+    },
+  };
+  const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
+    ...OPTIONS,
+    clock,
+    budget: new ConnectionBudget(),
+  });
+  try {
+    const sockets = await Promise.all(Array.from({ length: connections }, () => connected(transport)));
+    const ended = sockets.map((socket) => once(socket.resume(), "end"));
+    for (const socket of sockets) socket.end(Buffer.concat(Array.from({ length: each }, () => MESSAGE)));
+    while (turns.reduce((sum, count) => sum + count) < connections * each) {
+      await turn();
+      turns.push(0);
+    }
+    await Promise.all(ended);
+    const most = Math.max(...turns);
+    assert.ok(most <= 2 * 4, `${most} messages of 0.5 ms each in one turn`);
   } finally {
     await transport.close();
   }

@@ -1,4 +1,5 @@
 /** DNS over TCP (RFC 7766), and over whatever lies on top of it as a layer. */
+import { SharedTurns } from "../lib/turn-share.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
 import { listenForStreams, type StreamLayer } from "./byte-stream-server.ts";
 import type { ConnectionBudget } from "./connection-budget.ts";
@@ -6,7 +7,7 @@ import { FramedConnection, type FramedOptions, type StreamLimits } from "./frame
 import type { OpenTcpSocket } from "./tcp-socket.ts";
 import type { ListenTarget, MessageReceiver, Transport } from "./transport.ts";
 
-export interface TcpOptions extends Omit<FramedOptions, "receiver"> {
+export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
   /** "tcp" unless given. */
   readonly name?: TransportName;
   readonly budget: ConnectionBudget;
@@ -20,6 +21,9 @@ export interface TcpOptions extends Omit<FramedOptions, "receiver"> {
   readonly onTurnedAway?: () => void;
 }
 
+/** Milliseconds of a turn of the event loop in which messages of all connections are taken. */
+const SHARE = 2;
+
 /**
  * Opens a TCP socket and hands every message to `receiver`.
  * @throws ListenError
@@ -29,7 +33,7 @@ export async function listenTcp(
   receiver: MessageReceiver,
   options: TcpOptions,
 ): Promise<Transport> {
-  const framed: FramedOptions = { ...options, receiver };
+  const framed: FramedOptions = { ...options, receiver, turns: new SharedTurns(options.clock, SHARE) };
   return listenForStreams(target, {
     name: options.name ?? "tcp",
     clock: options.clock,

@@ -1,5 +1,8 @@
 import { octetAt } from "../dns/octets.ts";
 
+const MESSAGES_A_LOOK = 4;
+const NEVER = (): boolean => false;
+
 /**
  * Cuts a stream into messages with two octets of length before each (RFC 1035 section 4.2.2). Holds one unfinished
  * message at the most, so 64 KiB.
@@ -10,19 +13,29 @@ export class FrameReader {
   #firstLengthOctet = -1;
   #message: Uint8Array | undefined;
   #filled = 0;
+  #read = 0;
 
   /** @param received is given each message, in octets of its own. */
   constructor(received: (message: Uint8Array) => void) {
     this.#received = received;
   }
 
-  /** The octets of `chunk` may be reused after the call. */
-  push(chunk: Uint8Array): void {
+  /**
+   * The octets of `chunk` may be reused after the call.
+   * @param isEnough asked behind each few messages: whether to leave the rest
+   * @returns how many octets were read
+   */
+  push(chunk: Uint8Array, isEnough: () => boolean = NEVER): number {
     let at = 0;
+    this.#read = 0;
     while (at < chunk.length) {
       if (this.#message === undefined) at = this.#readLength(chunk, at);
       at = this.#fill(chunk, at);
+      if (this.#read < MESSAGES_A_LOOK) continue;
+      this.#read = 0;
+      if (isEnough()) break;
     }
+    return at;
   }
 
   #readLength(chunk: Uint8Array, at: number): number {
@@ -45,6 +58,7 @@ export class FrameReader {
     this.#filled += count;
     if (this.#filled === message.length) {
       this.#message = undefined;
+      this.#read++;
       this.#received(message);
     }
     return at + count;

@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { writeU16 } from "../dns/octets.ts";
+import type { SharedTurns } from "../lib/turn-share.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { RequestCarrier, UpstreamRequest } from "./exchange.ts";
 import { FrameReader } from "./frame-reader.ts";
@@ -9,10 +10,15 @@ export interface ConnectionOwner {
   connected(connection: TcpConnection): void;
   received(connection: TcpConnection, message: Uint8Array): void;
   timedOut(connection: TcpConnection, request: UpstreamRequest): void;
+  /** What all connections may do in a turn of the event loop together. */
+  readonly turns: SharedTurns;
   letGo(connection: TcpConnection, request: UpstreamRequest): void;
   /** Called once, unless the owner itself closed the connection. No error: the peer ended it in good order. */
   lost(connection: TcpConnection, error: Error | undefined): void;
 }
+
+/** Octets that wait for the others of a turn to be written with them. */
+const MAX_GATHERED = 8 * 1024;
 
 /** How a stream of octets to an upstream comes about: TCP alone, or with TLS over it. */
 export interface StreamDialler {
@@ -61,6 +67,13 @@ export class TcpConnection implements RequestCarrier {
   /** Octets wait that the peer does not take: further queries are better off elsewhere. */
   blocked = false;
   #local = "";
+  readonly #reader: FrameReader;
+  /** What there was no time for in this turn. Until then nothing more is read. */
+  #unread: Buffer | undefined;
+  /** Octets of queries that leave at the end of this turn: each write is a system call. */
+  #gathered = 0;
+  /** The upstream has ended the connection; what it sent before is read first. */
+  #hasEnded = false;
 
   constructor(
     owner: ConnectionOwner,
@@ -73,19 +86,47 @@ export class TcpConnection implements RequestCarrier {
     this.#dialler = dialler;
     this.openedAt = now;
     this.idleSince = now;
-    const reader = new FrameReader((message) => {
+    this.#reader = new FrameReader((message) => {
       if (this.state === "open") owner.received(this, message);
     });
     this.#socket = dialler.dial(remote, sourceAddress);
     this.#socket
       .on(dialler.readyEvent, () => this.#connected())
-      .on("data", (chunk) => reader.push(chunk))
+      .on("data", (chunk) => this.#read(chunk))
       .on("drain", () => {
         this.blocked = false;
       })
-      .on("end", () => this.#lost(undefined))
-      .on("error", (error) => this.#lost(error))
-      .on("close", () => this.#lost(undefined));
+      .on("end", () => this.#ended())
+      .on("error", (error) => {
+        if (this.#unread !== undefined) this.#reader.push(this.#unread);
+        this.#unread = undefined;
+        this.#lost(error);
+      })
+      .on("close", () => this.#ended());
+  }
+
+  #read(chunk: Buffer): void {
+    const { turns } = this.#owner;
+    const read = turns.isOver ? 0 : this.#reader.push(chunk, () => turns.isOver);
+    if (read === chunk.length) return;
+    this.#unread = chunk.subarray(read);
+    this.#socket.pause();
+    turns.later(this.#readOn);
+  }
+
+  readonly #readOn = (): void => {
+    const chunk = this.#unread;
+    this.#unread = undefined;
+    if (this.state === "closed" || chunk === undefined) return;
+    this.#read(chunk);
+    if (this.#unread !== undefined) return;
+    if (this.#hasEnded) this.#lost(undefined);
+    else this.#socket.resume();
+  };
+
+  #ended(): void {
+    this.#hasEnded = true;
+    if (this.#unread === undefined) this.#lost(undefined);
   }
 
   /** Sends the query, `id` in place of the first two octets. The octets may be reused at once. */
@@ -95,8 +136,20 @@ export class TcpConnection implements RequestCarrier {
     frame.set(message, 2);
     writeU16(frame, 0, message.length);
     writeU16(frame, 2, id);
+    if (this.#gathered === 0) {
+      this.#socket.cork();
+      process.nextTick(this.#sendGathered);
+    }
+    this.#gathered += frame.length;
     if (!this.#socket.write(frame)) this.blocked = true;
+    if (this.blocked || this.#gathered >= MAX_GATHERED) this.#sendGathered();
   }
+
+  readonly #sendGathered = (): void => {
+    if (this.#gathered === 0) return;
+    this.#gathered = 0;
+    this.#socket.uncork();
+  };
 
   /** Address and port on this side, for messages. */
   get localText(): string {

@@ -4,6 +4,7 @@ import { decodeMessage } from "../dns/message.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import { SharedTurns } from "../lib/turn-share.ts";
 import {
   type Asked,
   frame,
@@ -411,6 +412,7 @@ describe("TCP exchange", () => {
       connected = resolve;
     });
     const owner = {
+      turns: new SharedTurns(new FakeClock(), 2),
       connected,
       received: () => undefined,
       timedOut: () => undefined,
@@ -428,6 +430,51 @@ describe("TCP exchange", () => {
     assert.equal(connection.blocked, true);
     socket?.resume();
     await until(() => !connection.blocked, "the peer has taken all");
+  });
+
+  it("takes answers that come together in portions, all of them before it is told of the end", async () => {
+    const server = await serve(SILENT);
+    const clock = new FakeClock();
+    const total = 200;
+    const turns = [0];
+    const { promise: standing, resolve: connected } = Promise.withResolvers<void>();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const connection = new TcpConnection(
+      {
+        turns: new SharedTurns(clock, 2),
+        connected,
+        received: () => {
+          turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+          clock.advance(0.5);
+        },
+        timedOut: () => undefined,
+        letGo: () => undefined,
+        lost: (_, error) => {
+          assert.equal(error, undefined);
+          end();
+        },
+      },
+      server.address,
+      undefined,
+      0,
+    );
+    cleanups.push(() => connection.close());
+    await Promise.all([standing, server.accepts(1)]);
+    server.connections[0]?.end(Buffer.concat(Array.from({ length: total }, () => frame(new Uint8Array(12)))));
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns.push(0);
+    }
+    assert.equal(
+      turns.reduce((sum, count) => sum + count),
+      total,
+    );
+    const most = Math.max(...turns);
+    assert.ok(most <= 2 * 4, `${most} answers of 0.5 ms each in one turn`);
   });
 
   it("fails what waits when it is closed, and everything after", async () => {

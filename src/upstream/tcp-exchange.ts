@@ -7,6 +7,7 @@ import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
+import { SharedTurns } from "../lib/turn-share.ts";
 import type { ConnectBackOff } from "./connect-back-off.ts";
 import { DialTimeout } from "./dial-timeout.ts";
 import {
@@ -41,6 +42,8 @@ const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
 /** How often a query is sent anew because its connection broke without fault of the upstream. */
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
+/** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
+const READ_IN_TURN = 2;
 
 export class TcpExchange implements Exchange {
   readonly protocol: string;
@@ -52,13 +55,7 @@ export class TcpExchange implements Exchange {
   readonly #dialTimers = new Map<TcpConnection, TimeoutHandle>();
   readonly #dialTimeout = new DialTimeout();
   readonly #draw: () => number;
-  readonly #owner: ConnectionOwner = {
-    connected: (connection) => this.#connected(connection),
-    received: (connection, message) => this.#received(connection, message),
-    timedOut: (connection, request) => this.#timedOut(connection, request),
-    letGo: (connection, request) => this.#letGo(connection, request),
-    lost: (connection, error) => this.#lost(connection, error),
-  };
+  readonly #owner: ConnectionOwner;
   #pipelineDepth = PIPELINE_DEPTH;
   /** Connections in a row that the peer closed behind its first answer, with queries of ours on the way. */
   #leftEarly = 0;
@@ -70,6 +67,14 @@ export class TcpExchange implements Exchange {
     this.#dialler = options.dialler ?? PLAIN_TCP;
     this.protocol = this.#dialler.protocol;
     this.#draw = () => options.random.unpredictable();
+    this.#owner = {
+      turns: new SharedTurns(options.clock, READ_IN_TURN),
+      connected: (connection) => this.#connected(connection),
+      received: (connection, message) => this.#received(connection, message),
+      timedOut: (connection, request) => this.#timedOut(connection, request),
+      letGo: (connection, request) => this.#letGo(connection, request),
+      lost: (connection, error) => this.#lost(connection, error),
+    };
   }
 
   /** Queries in flight. */
