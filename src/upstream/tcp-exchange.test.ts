@@ -442,7 +442,7 @@ describe("TCP exchange", () => {
     const connection = new TcpConnection(
       {
         turns: new SharedTurns(clock, 2),
-        connected,
+        connected: () => connected(),
         received: () => {
           turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
           clock.advance(0.5);
