@@ -4,7 +4,6 @@ import { decodeMessage } from "../dns/message.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { TimeoutWheel } from "../lib/timeout-wheel.ts";
-import { SharedTurns } from "../lib/turn-share.ts";
 import {
   type Asked,
   frame,
@@ -15,7 +14,6 @@ import {
   startDeafListener,
 } from "./fixtures/scripted-server.ts";
 import { type RequestResult, TestRequest, TRUE_RANDOM, until } from "./fixtures/test-request.ts";
-import { TcpConnection } from "./tcp-connection.ts";
 import {
   MAX_CONNECTIONS,
   PIPELINE_DEPTH,
@@ -403,78 +401,6 @@ describe("TCP exchange", () => {
     assert.ok(result.kind === "failed");
     assert.equal(result.error.fault, "busy");
     assert.equal(result.error.message, `${limit} queries wait for ${server.text} over tcp already`);
-  });
-
-  it("gives no further query to a connection whose peer takes no octets", async () => {
-    const server = await serve(SILENT);
-    let connected = (): void => undefined;
-    const standing = new Promise<void>((resolve) => {
-      connected = resolve;
-    });
-    const owner = {
-      turns: new SharedTurns(new FakeClock(), 2),
-      connected,
-      received: () => undefined,
-      timedOut: () => undefined,
-      letGo: () => undefined,
-      lost: () => undefined,
-    };
-    const connection = new TcpConnection(owner, server.address, undefined, 0);
-    cleanups.push(() => connection.close());
-    await Promise.all([standing, server.accepts(1)]);
-    const [socket] = server.connections;
-    socket?.pause();
-    const message = new Uint8Array(65_535);
-    for (let count = 0; count < 200; count++) connection.write(message, message.length, 17, count);
-    await new Promise((resolve) => setImmediate(resolve));
-    assert.equal(connection.blocked, true);
-    socket?.resume();
-    await until(() => !connection.blocked, "the peer has taken all");
-  });
-
-  it("takes answers that come together in portions, all of them before it is told of the end", async () => {
-    const server = await serve(SILENT);
-    const clock = new FakeClock();
-    const total = 200;
-    const turns = [0];
-    const { promise: standing, resolve: connected } = Promise.withResolvers<void>();
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-    const connection = new TcpConnection(
-      {
-        turns: new SharedTurns(clock, 2),
-        connected: () => connected(),
-        received: () => {
-          turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
-          clock.advance(0.5);
-        },
-        timedOut: () => undefined,
-        letGo: () => undefined,
-        lost: (_, error) => {
-          assert.equal(error, undefined);
-          end();
-        },
-      },
-      server.address,
-      undefined,
-      0,
-    );
-    cleanups.push(() => connection.close());
-    await Promise.all([standing, server.accepts(1)]);
-    server.connections[0]?.end(Buffer.concat(Array.from({ length: total }, () => frame(new Uint8Array(12)))));
-    let isOver = false;
-    void ended.then(() => {
-      isOver = true;
-    });
-    while (!isOver) {
-      await new Promise((resolve) => setImmediate(resolve));
-      turns.push(0);
-    }
-    assert.equal(
-      turns.reduce((sum, count) => sum + count),
-      total,
-    );
-    const most = Math.max(...turns);
-    assert.ok(most <= 2 * 4, `${most} answers of 0.5 ms each in one turn`);
   });
 
   it("fails what waits when it is closed, and everything after", async () => {
