@@ -20,6 +20,11 @@ export function checkZone(zone: Zone): ZoneProblem[] {
   const { records } = zone;
   const problems: ZoneProblem[] = [];
   if (records.rrset(APEX, RecordType.NS) < 0) problems.push({ severity: "error", text: "has no NS records" });
+  if (records.rrset(APEX, RecordType.DS) >= 0)
+    problems.push({
+      severity: "error",
+      text: "has DS records at its apex: they belong into the parent zone",
+    });
   for (let node = APEX; node < records.names.limit; node++) {
     if (!records.names.exists(node)) continue;
     for (const type of POINTING) checkHosts(records, node, type, problems);

@@ -130,6 +130,8 @@ class ZoneFileSink {
       }
       return undefined;
     }
+    const own = type === RecordType.DNAME ? records.rrset(node, type) : -1;
+    if (own >= 0 && records.count(own) > 1) return "warning: a second DNAME record of this name";
     return records.rrset(node, RecordType.CNAME) >= 0
       ? "warning: other data beside a CNAME record"
       : undefined;

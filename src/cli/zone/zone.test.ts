@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { portolanWords } from "../../../test/support/portolan.ts";
 import { zone } from "./zone.ts";
 
 interface Ran {
@@ -67,6 +70,16 @@ for (const [title, text, output] of [
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\nx CNAME a.\nx A 192.0.2.1\n",
     "DIR/z:5:1: other data beside a CNAME record\nzone example.org. has errors\n",
   ],
+  [
+    "a second DNAME record",
+    "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\nx DNAME a.\nx DNAME b.\n",
+    "DIR/z:5:1: a second DNAME record of this name\nzone example.org. has errors\n",
+  ],
+  [
+    "DS records at the apex",
+    "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\n@ DS 1 13 2 00\n",
+    "DIR/z: has DS records at its apex: they belong into the parent zone\nzone example.org. has errors\n",
+  ],
 ] as const) {
   test(`check finds ${title}`, async () => {
     assert.deepEqual(await run({ z: text }, "check", "z", "example.org"), { code: 1, output });
@@ -84,6 +97,34 @@ test("check warns of what may be meant so", async () => {
       "DIR/z: sub.example.org./NS 'ns.sub.example.org.' has no address records (A or AAAA)\n" +
       "zone example.org. has errors\n",
   });
+});
+
+test("zones come from standard input and from pipes", async () => {
+  const command = async (
+    ...words: readonly string[]
+  ): Promise<{ readonly code: unknown; readonly output: string }> => {
+    const [node = "", ...args] = portolanWords(...words);
+    // A pipe, as shells make them: Node itself gives its children sockets.
+    const script = 'printf %s "$ZONE" | "$@" 2>&1';
+    const child = spawn("sh", ["-c", script, "sh", node, ...args], { env: { ...process.env, ZONE: GOOD } });
+    const output: string[] = [];
+    child.stdout.setEncoding("utf8").on("data", (text: string) => output.push(text));
+    const [code] = await once(child, "close");
+    return { code, output: output.join("") };
+  };
+  const good = { code: 0, output: "zone example.org. serial 7, 7 records: OK\n" };
+  assert.deepEqual(await command("zone", "check", "-", "example.org"), good);
+  assert.deepEqual(await command("zone", "check", "/dev/stdin", "example.org"), good);
+  const { code, output } = await command("zone", "check", "-");
+  assert.deepEqual([code, output], [2, '"-" names no origin: add one after the file\n']);
+  const usage = await run({}, "check", "--help");
+  assert.equal(usage.code, 0);
+  assert.match(usage.output, /^Usage: portolan zone check FILE/);
+});
+
+test("a byte order mark is no part of the zone", async () => {
+  assert.equal((await run({ z: `\ufeff${GOOD}` }, "check", "z", "example.org")).code, 0);
+  assert.equal((await run({ z: GOOD.replace("@ NS", "\ufeff@ NS") }, "check", "z", "example.org")).code, 1);
 });
 
 test("print gives the records in canonical order", async () => {

@@ -5,14 +5,15 @@ import { formatRecord } from "../../dns/resource-record.ts";
 import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
+import { TurnShare } from "../../lib/turn-share.ts";
 import { checkZone } from "../../zones/zone-checks.ts";
-import { type ReadZone, ZoneFileError } from "../../zones/zone-file.ts";
-import { ZoneFileSource } from "../../zones/zone-file-source.ts";
+import { type ReadZone, readZoneFile, ZoneFileError } from "../../zones/zone-file.ts";
 import { compareZones } from "../../zones/zone-journal.ts";
 import { zoneLines } from "../../zones/zone-printer.ts";
 import { soaRecord } from "../../zones/zone-transfer.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { fitted } from "../terminal.ts";
+import { SHELL_FILES, STANDARD_INPUT } from "./zone-text-files.ts";
 
 /** Those of named-checkzone, and of diff. */
 const EXIT = { GOOD: 0, FAULTY: 1, CANNOT: 2 } as const;
@@ -21,10 +22,14 @@ const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a z
        portolan zone print FILE [ORIGIN]  prints it in canonical order, one record a line
        portolan zone diff A B [ORIGIN]    compares two files, record by record
 
-Without ORIGIN the name of the file gives it: db.example.org, example.org.zone, example.org.db or example.org.
+FILE can be - for standard input. Without ORIGIN the name of the file gives it: db.example.org, example.org.zone,
+example.org.db or example.org.
 
 ${exitCodesLine("zone")}
 `;
+
+/** Milliseconds of a turn: nobody waits but signals. */
+const SHARE = 20;
 
 /** Where the command writes. */
 export interface Output {
@@ -50,16 +55,18 @@ export function zoneCommand(argv: readonly string[]): Promise<number> {
 /** @returns the exit code */
 export async function zone(argv: readonly string[], output: Output): Promise<number> {
   const [action, ...words] = argv;
+  if (argv.some((word) => /^--?h(elp)?$/.test(word))) {
+    await output.print(fitted(USAGE));
+    return EXIT.GOOD;
+  }
   if (action === "check" && (words.length === 1 || words.length === 2))
     return check(output, words[0] ?? "", words[1]);
   if (action === "print" && (words.length === 1 || words.length === 2))
     return print(output, words[0] ?? "", words[1]);
   if (action === "diff" && (words.length === 2 || words.length === 3))
     return diff(output, words[0] ?? "", words[1] ?? "", words[2]);
-  const isAsked = action !== undefined && /^--?h(elp)?$/.test(action);
-  if (isAsked) await output.print(fitted(USAGE));
-  else output.complain(fitted(USAGE));
-  return isAsked ? EXIT.GOOD : EXIT.CANNOT;
+  output.complain(fitted(USAGE));
+  return EXIT.CANNOT;
 }
 
 async function check(output: Output, file: string, origin: string | undefined): Promise<number> {
@@ -133,8 +140,8 @@ async function load(
     return EXIT.CANNOT;
   }
   try {
-    const read = await new ZoneFileSource(file, origin, new SystemClock({ keepAlive: true })).read();
-    return read ?? EXIT.CANNOT;
+    const pause = new TurnShare(new SystemClock({ keepAlive: true }), SHARE).rest;
+    return await readZoneFile({ file, origin, files: SHELL_FILES, pause });
   } catch (error) {
     if (error instanceof ZoneFileError) {
       for (const fault of error.faults) await output.print(`${formatZoneTextFault(fault)}\n`);
@@ -147,6 +154,7 @@ async function load(
 }
 
 function originOf(file: string): Name | undefined {
+  if (file === STANDARD_INPUT) return undefined;
   const text = basename(file).replace(/^db\.|\.(zone|db|signed)$/g, "");
   return text === "" ? undefined : Name.tryParse(absolute(text));
 }

@@ -133,14 +133,17 @@ function formatNumber(value: number, { offset, width, base }: NumberForm): strin
   return base === "X" ? digits.toUpperCase() : digits;
 }
 
-/** The digits of the reverse tree of IPv6: least significant first, a dot between them, `width` counting both. */
+/**
+ * The digits of the reverse tree of IPv6: least significant first, a dot between them, `width` counting both. As with BIND, the text of an even width
+ * ends in a dot.
+ */
 function nibbles(value: number, width: number, upper: boolean): string {
   let rest = value;
   let text = "";
   do {
-    const digit = (rest & 15).toString(16);
-    text += text === "" ? digit : `.${digit}`;
+    text += (rest & 15).toString(16);
     rest = Math.floor(rest / 16);
+    if (rest > 0 || text.length < width) text += ".";
   } while (rest > 0 || text.length < width);
   return upper ? text.toUpperCase() : text;
 }

@@ -51,7 +51,7 @@ export async function readZoneText(options: ReadZoneTextOptions): Promise<ZoneTe
   const open: OpenText[] = [];
   try {
     const first = await options.files.open(options.file, undefined);
-    open.push({ ...first, depth: 1 });
+    open.push({ ...first, depth: 1, isBegun: false });
     feed(parser.open(first.file, options.origin.wire));
     for (;;) {
       const result = parser.step(PORTION);
@@ -74,7 +74,12 @@ interface OpenText {
   readonly text: ZoneTextFile;
   /** The parser's, with this file on top. */
   readonly depth: number;
+  /** Something was read. */
+  isBegun: boolean;
 }
+
+/** Editors of Windows begin files with it (U+FEFF in UTF-8); nothing of the zone stands in it. */
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 function feed(scanner: EntryScanner): void {
   scanner.bytes = new Uint8Array(CHUNK_OCTETS);
@@ -88,7 +93,7 @@ async function include(parser: ZoneTextParser, files: ZoneTextFiles, open: OpenT
   try {
     const opened = await files.open(request.file, parser.file);
     feed(parser.open(opened.file, request.origin));
-    open.push({ ...opened, depth: parser.depth });
+    open.push({ ...opened, depth: parser.depth, isBegun: false });
   } catch (error) {
     parser.fault(1, `failed to open ${request.file}: ${fileFault(error)}`);
   }
@@ -121,6 +126,14 @@ async function readMore(
     const length = (await top?.text.read(scanner.bytes.subarray(kept))) ?? 0;
     scanner.limit = kept + length;
     if (length === 0) scanner.final = true;
+    if (
+      top?.isBegun === false &&
+      BYTE_ORDER_MARK.every((octet, index) => scanner.bytes[kept + index] === octet)
+    ) {
+      scanner.bytes.copyWithin(kept, kept + BYTE_ORDER_MARK.length, scanner.limit);
+      scanner.limit -= BYTE_ORDER_MARK.length;
+    }
+    if (top !== undefined) top.isBegun = true;
   } catch (error) {
     const reason = `failed to read: ${error instanceof Error ? error.message : String(error)}`;
     faults.add({ file: parser.file, line: scanner.line, column: 1, reason, severity: "error" });

@@ -67,6 +67,11 @@ suite("records", () => {
       '$GENERATE 26-26 ${0,3,n} 1 TXT "\\$ $"',
       ['a.1.example.org. 1 IN TXT "$ 26"'],
     ],
+    [
+      "$GENERATE with nibbles of an even width, which end in a dot as with BIND",
+      "$GENERATE 26-26 ${0,4,n}ip6 1 A 10.0.0.1\n$GENERATE 300-300 ${0,2,N}ip6 1 A 10.0.0.1",
+      ["a.1.ip6.example.org. 1 IN A 10.0.0.1", "C.2.1ip6.example.org. 1 IN A 10.0.0.1"],
+    ],
   ] as const) {
     test(title, () => assert.deepEqual(lines(text), expected));
   }

@@ -1,0 +1,56 @@
+/** Zone text wherever a shell may have it: in files, in pipes, at standard input. */
+import { open } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
+import type { ZoneTextFile, ZoneTextFiles } from "../../dns/zone-text/read.ts";
+import { UnsuitableFile } from "../../lib/bounded-file.ts";
+
+/** The name that stands for standard input. */
+export const STANDARD_INPUT = "-";
+
+export const SHELL_FILES: ZoneTextFiles = {
+  async open(file, includedFrom) {
+    if (includedFrom === undefined && file === STANDARD_INPUT)
+      return { file, text: new StreamText(process.stdin) };
+    const path = includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
+    return { file: path, text: await textAt(path) };
+  },
+};
+
+async function textAt(path: string): Promise<ZoneTextFile> {
+  const handle = await open(path);
+  if ((await handle.stat()).isDirectory()) {
+    await handle.close();
+    throw new UnsuitableFile(path, "is a folder");
+  }
+  return {
+    // Pipes have no places in them: each read goes on behind the one before.
+    read: async (target) => (await handle.read(target, 0, target.length, null)).bytesRead,
+    close: () => handle.close(),
+  };
+}
+
+/** Standard input may be a file, a pipe, a socket or a terminal: a stream reads them all. */
+class StreamText implements ZoneTextFile {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #left: Uint8Array = new Uint8Array(0);
+
+  constructor(stream: AsyncIterable<Uint8Array>) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  async read(target: Uint8Array): Promise<number> {
+    while (this.#left.length === 0) {
+      const next = await this.#chunks.next();
+      if (next.done === true) return 0;
+      this.#left = next.value;
+    }
+    const length = Math.min(target.length, this.#left.length);
+    target.set(this.#left.subarray(0, length));
+    this.#left = this.#left.subarray(length);
+    return length;
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+}
