@@ -152,6 +152,17 @@ describe("the search path", () => {
     assert.match(remedies[0]?.patch ?? "", /"ndots","value":"2"/);
   });
 
+  test("a client whose pod is not known is no namespace", () => {
+    const wasted = rows(60, ...walk("api.example.com", "api.example.com."));
+    const nameless = wasted.map(({ workload: _, ...each }) => ({ ...each, client: "10.0.0.7" }));
+    const { causes, remedies } = onlyFinding({ rows: [...GOOD, ...nameless] });
+    assert.match(
+      `${causes[0]?.who} ${causes[0]?.figure}`,
+      /^10\.0\.0\.7 180 of 240 queries \(75 %\) of the client,/,
+    );
+    assert.match(remedies[0]?.text ?? "", /^have what runs at 10\.0\.0\.7 ask/);
+  });
+
   test("names that a shell would run are quoted in what is to be copied", () => {
     const absent = rows(30, { name: "$(reboot).example.com.", rcode: "NXDOMAIN" });
     const { code, remedies } = onlyFinding({ rows: [...GOOD, ...absent] });

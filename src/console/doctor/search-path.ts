@@ -108,11 +108,16 @@ export const searchPath: Rule = (_capture, traffic) => {
   ];
 };
 
+/** Clients whose pods are not known stand for themselves. A namespace is one label. */
+function isAddress(namespace: string): boolean {
+  return /[.:]/.test(namespace);
+}
+
 function causesOf(namespace: string, { wasted, queries, denied, workloads }: NamespaceSums): Cause[] {
   return [
     {
       who: namespace,
-      figure: `${ofQueries(wasted, queries)} of the namespace, ${percent(wasted / denied)} of its NXDOMAIN`,
+      figure: `${ofQueries(wasted, queries)} of the ${isAddress(namespace) ? "client" : "namespace"}, ${percent(wasted / denied)} of its NXDOMAIN`,
     },
     ...heaviest(workloads).map(([who, each]) => ({
       who,
@@ -127,9 +132,9 @@ function remediesOf(namespace: string, { workloads, short, queries }: NamespaceS
   const patches = heaviest(workloads).map(([, { name }]) =>
     dnsConfigPatch(name, { name: "ndots", value: ndots }),
   );
-  const text = `have the pods of ${namespace} ask for names as they are first (ndots:${ndots})`;
-  if (patches.length === 0)
-    return [{ text: `${text}: in spec.dnsConfig.options of what runs at ${namespace}` }];
+  const who = isAddress(namespace) ? `what runs at ${namespace}` : `the pods of ${namespace}`;
+  const text = `have ${who} ask for names as they are first (ndots:${ndots})`;
+  if (patches.length === 0) return [{ text: `${text}: in spec.dnsConfig.options of its pods` }];
   return [{ text, patch: patches.join("\n") }];
 }
 
