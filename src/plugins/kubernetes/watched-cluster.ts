@@ -14,7 +14,9 @@ import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
+import { residentMemory } from "../../lib/resident-memory.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
+import { MemoryNotice } from "./memory-notice.ts";
 
 export interface ClusterStores {
   readonly store: ClusterStore;
@@ -78,6 +80,7 @@ export class WatchedCluster implements ClusterStores {
   #holders = 0;
   readonly #memory: GaugeFamily;
   readonly #metrics: MetricsRegistry;
+  readonly #notice: MemoryNotice | undefined;
   #endCollecting: (() => void) | undefined;
   /** By which metrics tell it from other clusters. */
   #zone: string | undefined;
@@ -85,7 +88,7 @@ export class WatchedCluster implements ClusterStores {
   #turn: Promise<void> = Promise.resolve();
 
   constructor({
-    site: { clock, random, metrics },
+    site: { clock, random, log, machine, metrics },
     kinds,
     imports,
     isReplica,
@@ -103,6 +106,11 @@ export class WatchedCluster implements ClusterStores {
     this.#metrics = metrics;
     this.store = make(kinds);
     this.imports = imports ? make(IMPORT_KINDS) : undefined;
+    const { memoryLimit: limit } = machine;
+    const stores = this.imports === undefined ? [this.store] : [this.store, this.imports];
+    // One thread speaks for all.
+    if (limit !== undefined && !isReplica)
+      this.#notice = new MemoryNotice({ limit, own: () => residentMemory().own, stores, clock, log });
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
     // What came from the other thread came as copies, of which nothing is kept but octets.
     if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).all());
@@ -128,10 +136,11 @@ export class WatchedCluster implements ClusterStores {
     await Promise.all([this.store.whenSynced(), this.imports?.whenSynced()]);
   }
 
-  /** A configuration shows this cluster, until it calls {@link release}. */
+  /** A configuration shows this cluster, and is told of memory that runs short, until it calls {@link release}. */
   hold(): void {
     this.#holders++;
     this.#endCollecting ??= this.#metrics.onCollect(() => this.#exposeMemory());
+    this.#notice?.start();
   }
 
   /** A configuration came into force that calls it by this zone. */
@@ -155,6 +164,7 @@ export class WatchedCluster implements ClusterStores {
       if (this.#holders > 0) return;
       this.#endCollecting?.();
       this.#endCollecting = undefined;
+      this.#notice?.stop();
       if (this.#zone !== undefined) this.#memory.remove(this.#zone);
       await this.#source?.stop();
       this.#source = undefined;
