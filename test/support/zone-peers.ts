@@ -1,9 +1,12 @@
 /** Other authoritative servers from Debian's packages, each with one zone, from text or from a primary. */
 import { Peer, skipWithoutPeers } from "./peers.ts";
 
-/** Where a server has its zone from; `notify` is the port of a secondary on loopback. With a key, all of that is signed. */
+/**
+ * Where a server has its zone from; `notify` is the port of a secondary on loopback. With `onlyWhole`, NSD and Knot hand out no changes alone. With a
+ * key, all of that is signed.
+ */
 export type ZoneSource = { readonly key?: PeerKey; readonly tls?: PeerTls } & (
-  | { readonly lines: readonly string[]; readonly notify?: number }
+  | { readonly lines: readonly string[]; readonly notify?: number; readonly onlyWhole?: boolean }
   | { readonly primary: number }
 );
 
@@ -93,7 +96,10 @@ async function nsd(zone: string, source: ZoneSource): Promise<Peer> {
       `  name: "${zone}"`,
       '  zonefile: "zone"',
       ...(isPrimary
-        ? [`  provide-xfr: 127.0.0.1 ${keyName}`, "  create-ixfr: yes", "  store-ixfr: yes"]
+        ? [
+            `  provide-xfr: 127.0.0.1 ${keyName}`,
+            ...(source.onlyWhole === true ? [] : ["  create-ixfr: yes", "  store-ixfr: yes"]),
+          ]
         : [
             `  request-xfr: ${tls === undefined ? "" : "AXFR "}127.0.0.1@${fromPort} ${keyName}${tls === undefined ? "" : " secure"}`,
             `  allow-notify: 127.0.0.1 ${keyName}`,
@@ -136,7 +142,9 @@ async function knot(zone: string, source: ZoneSource): Promise<Peer> {
       "    acl: all",
       "    semantic-checks: off",
       "    refresh-min-interval: 2",
-      ...("primary" in source ? ["    master: other"] : ["    zonefile-load: difference"]),
+      ...("primary" in source
+        ? ["    master: other"]
+        : [`    zonefile-load: ${source.onlyWhole === true ? "whole" : "difference"}`]),
       ...("notify" in source ? ["    notify: other"] : []),
     ],
     files: filesOf(source),
