@@ -15,8 +15,12 @@ export class OctetHeap {
   /** The first free place of each length, plus one. */
   #free: Uint32Array | undefined;
 
-  constructor(capacity = 512) {
+  readonly #leastToReuse: number;
+
+  /** @param leastToReuse octets from which on places are given out again */
+  constructor(capacity = 512, leastToReuse: number = LEAST_TO_REUSE) {
     this.bytes = new Uint8Array(capacity);
+    this.#leastToReuse = leastToReuse;
   }
 
   /** @returns where `length` octets are free to be written */
@@ -34,7 +38,7 @@ export class OctetHeap {
   free(at: number, length: number): void {
     if (length <= 0) return;
     this.#garbage += length;
-    if (length < LINK_OCTETS || length > MOST_REUSED || this.#used < LEAST_TO_REUSE) return;
+    if (length < LINK_OCTETS || length > MOST_REUSED || this.#used < this.#leastToReuse) return;
     this.#free ??= new Uint32Array(MOST_REUSED + 1);
     writeU32(this.bytes, at, this.#free[length] as number);
     this.#free[length] = at + 1;
