@@ -8,9 +8,10 @@ import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
-import { loadMemoryRelease, type MemoryRelease } from "../lib/memory-release.ts";
+import { loadMemoryRelease, loadTrim } from "../lib/memory-release.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
+import { residentMemory } from "../lib/resident-memory.ts";
 import { TurnShare, withoutRest } from "../lib/turn-share.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
@@ -67,7 +68,7 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
-  #release: Promise<MemoryRelease> | undefined;
+  #trim: ReturnType<typeof loadTrim> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
   #residentBefore = 0;
   #current: Generation | undefined;
@@ -146,8 +147,8 @@ export class DataPlane {
   async prepare(configuration: Configuration, feed: (key: string) => Feed): Promise<PreparedGeneration> {
     const { plane, clock, random, log, metrics, machine, version } = this.#options;
     if (this.#current !== undefined) {
-      this.#release ??= loadMemoryRelease();
-      this.#residentBefore = (await this.#release).resident();
+      this.#trim ??= loadTrim();
+      this.#residentBefore = residentMemory().own;
     }
     const http = this.#http.prepare();
     const rest = this.#rest();
@@ -260,9 +261,10 @@ export class DataPlane {
    * small waits for its time: to look for it halts the thread.
    */
   async #releaseMemory(): Promise<void> {
-    const memory = await this.#release;
-    memory?.trim();
-    if (memory === undefined || memory.resident() < MUCH_GROWTH * this.#residentBefore) return;
+    (await this.#trim)?.(0);
+    if (residentMemory().own < MUCH_GROWTH * this.#residentBefore) return;
+    // Loaded for those who need it: that makes a context, which takes two milliseconds.
+    const memory = await loadMemoryRelease();
     // What the reload awaited is held until its turn is over.
     await nextTurn();
     await nextTurn();

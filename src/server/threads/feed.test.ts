@@ -86,7 +86,7 @@ describe("the hub", () => {
     const attached = hub.attach(received, sink);
     hub.detach(received);
     await attached;
-    assert.equal(received.length, 1000);
+    assert.ok(received.length > 0 && received.length <= 100, `${received.length} messages in one turn`);
   });
 });
 

@@ -14,8 +14,11 @@ export type FeedSink = (messages: readonly FeedMessage[]) => void;
 /** What a follower holds already, by the key of the channel that it came by. */
 export type HeldStates = ReadonlyMap<string, unknown>;
 
-/** Messages sent together: the event loop gets its turn between two such portions of a snapshot. */
-const PORTION = 1_000;
+/**
+ * Messages sent together: the event loop gets its turn between two such portions of a snapshot, here and in the follower. One may be an endpoint set
+ * with a hundred addresses.
+ */
+const PORTION = 32;
 
 /** A question that nobody is there to answer. */
 export class FeedError extends Error {
