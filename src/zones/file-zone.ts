@@ -113,31 +113,32 @@ export class FileZone {
   async #check(): Promise<void> {
     if (this.#isStopped) return;
     if (!(await this.#source.hasChanged())) return this.#confirm();
-    const { byMtime } = this.#options;
     const { zone: current } = this.served;
+    // Of a zone that takes updates, the serial in the file.
+    const serial = this.dynamic?.base ?? current?.serial;
+    const known = this.#options.byMtime || this.#source.hasGrown ? undefined : serial;
     try {
-      if (current !== undefined && (await this.#amend(current))) return;
-      const read = await this.#source.read(byMtime ? undefined : current?.serial, current);
+      if (current !== undefined && (await this.#amend(current, known))) return;
+      const read = await this.#source.read(known, current);
       if (this.#isStopped) return;
       this.#freshness.confirm();
       if (read === undefined) return;
       for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
       await this.#replace(read.zone);
-      this.#sayReloaded(read.zone);
+      this.#sayReloaded(read.zone.serial, serial);
     } catch (error) {
       if (!this.#isStopped) this.#complain(error);
     }
   }
 
   /** Takes over what the file says otherwise, without a second zone. @returns false where the file has to be read as a whole */
-  async #amend(current: Zone): Promise<boolean> {
-    const { byMtime, service } = this.#options;
+  async #amend(current: Zone, known: number | undefined): Promise<boolean> {
+    const { service } = this.#options;
+    const former = current.serial;
     // A zone that takes updates is that of the file, and more.
     if (this.dynamic !== undefined || !current.mayBegin) return false;
     current.readers++;
-    const difference = await this.#source
-      .compare(current, byMtime ? undefined : current.serial)
-      .finally(() => current.readers--);
+    const difference = await this.#source.compare(current, known).finally(() => current.readers--);
     if (this.#isStopped) return true;
     if (difference === "same") {
       this.#freshness.confirm();
@@ -146,7 +147,7 @@ export class FileZone {
     if (difference === undefined || !(await this.#adopt(service, difference.change))) return false;
     for (const warning of difference.warnings) this.#log.warning(formatZoneTextFault(warning));
     this.#freshness.confirm();
-    this.#sayReloaded(current);
+    this.#sayReloaded(current.serial, former);
     return true;
   }
 
@@ -159,10 +160,13 @@ export class FileZone {
     }
   }
 
-  #sayReloaded({ serial }: Zone): void {
-    this.#log.info(
-      `Successfully reloaded zone "${this.served.spelled}" in "${this.file}" with ${serial} SOA serial`,
-    );
+  #sayReloaded(serial: number, former: number | undefined): void {
+    const { spelled } = this.served;
+    this.#log.info(`Successfully reloaded zone "${spelled}" in "${this.file}" with ${serial} SOA serial`);
+    if (this.#source.hasGrown && serial === former)
+      this.#log.warning(
+        `Zone "${spelled}" was read before "${this.file}" was complete: secondaries that have serial ${serial} need a new one. Write to another file, and rename it`,
+      );
   }
 
   /** The file is as it was when it was read, with what was wrong with it then. */

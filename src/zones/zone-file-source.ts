@@ -1,4 +1,5 @@
 /** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
+import type { BigIntStats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import type { Name } from "../dns/name.ts";
@@ -15,6 +16,10 @@ import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 const MAX_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
 /** Milliseconds of a turn. */
 const SHARE = 1;
+/** How long somebody who writes a file may pause. Milliseconds. */
+const LONGEST_PAUSE_OF_WRITER = 60_000;
+
+type FileStatus = Pick<BigIntStats, "dev" | "ino" | "size" | "mtimeMs">;
 
 export class ZoneFileSource {
   readonly file: string;
@@ -22,6 +27,9 @@ export class ZoneFileSource {
   readonly #clock: Clock;
   /** What each file looked like when it was opened last; empty while the zone has to be read whatever they look like. */
   #stamps = new Map<string, string>();
+  /** The same files, whatever their time stamps say. */
+  #seen = new Map<string, FileStatus>();
+  #hasGrown = false;
 
   constructor(file: string, origin: Name, clock: Clock) {
     this.file = file;
@@ -29,17 +37,28 @@ export class ZoneFileSource {
     this.#clock = clock;
   }
 
+  /**
+   * Whether a file became longer soon after it was read: it was not complete then. The serial that was read says nothing about the rest, so it is read again
+   * whatever its serial. Known after {@link hasChanged}.
+   */
+  get hasGrown(): boolean {
+    return this.#hasGrown;
+  }
+
   /** Whether a file differs from what was read, or cannot be looked at. */
   async hasChanged(): Promise<boolean> {
-    if (this.#stamps.size === 0) return true;
-    for (const [path, stamp] of this.#stamps) {
+    let hasChanged = this.#stamps.size === 0;
+    this.#hasGrown = false;
+    for (const [path, seen] of this.#seen) {
       try {
-        if (stampOf(await stat(path, { bigint: true })) !== stamp) return true;
+        const status = await stat(path, { bigint: true });
+        if (stampOf(status) !== this.#stamps.get(path)) hasChanged = true;
+        if (isContinuation(seen, status)) this.#hasGrown = true;
       } catch {
         return true;
       }
     }
-    return false;
+    return hasChanged;
   }
 
   /** What was read was no zone, or was not taken: the same files are read again. */
@@ -89,6 +108,7 @@ export class ZoneFileSource {
   /** @returns `undefined` where the file has the known serial */
   async #withFiles<T>(read: (files: ZoneTextFiles) => Promise<T>): Promise<T | undefined> {
     const stamps = new Map<string, string>();
+    const seen = new Map<string, FileStatus>();
     let isSettled = true;
     const files: ZoneTextFiles = {
       open: async (file, includedFrom) => {
@@ -96,6 +116,7 @@ export class ZoneFileSource {
           includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
         const { file: handle, status } = await openRegularFile(path, MAX_FILE_OCTETS);
         stamps.set(path, stampOf(status));
+        seen.set(path, status);
         // A second write in the same tick of the file system's clock would leave the stamp as it is.
         if (!isStampSettled(Number(status.mtimeMs), this.#clock)) isSettled = false;
         return {
@@ -115,6 +136,17 @@ export class ZoneFileSource {
       throw error;
     } finally {
       if (isSettled) this.#stamps = stamps;
+      this.#seen = seen;
     }
   }
+}
+
+/** Whether the same file has more in it than before, written soon after that. */
+function isContinuation(before: FileStatus, after: FileStatus): boolean {
+  return (
+    before.dev === after.dev &&
+    before.ino === after.ino &&
+    before.size < after.size &&
+    after.mtimeMs - before.mtimeMs <= LONGEST_PAUSE_OF_WRITER
+  );
 }

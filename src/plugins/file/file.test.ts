@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -74,6 +74,39 @@ test("keeps what it has when the serial is the same, unless reload_by_mtime is g
     assert.deepEqual(await addresses(running), [`www.example.org. 60 IN A ${expected}`]);
     await running.stop();
   }
+});
+
+test("a file that was not complete when it was read is read again with the same serial", async () => {
+  const start = zone(11, "www A 192.0.2.11");
+  write("db", zone(10, "www A 192.0.2.10"));
+  const running = serve("reload 1s");
+  await running.start();
+  const look = async (): Promise<void> => {
+    await running.clock.settle(1_000);
+    await until(() => running.clock.pendingTimers > 0);
+  };
+  const says = (text: string): boolean => running.log.lines.some((line) => line.includes(text));
+  write("db", start);
+  await look();
+  await until(() => says("with 11 SOA serial"));
+  // In the middle of a line, then all of it.
+  write("db", `${start}last A 192.0.`);
+  await look();
+  await until(() => says('not an IPv4 address: "192.0."'));
+  write("db", `${start}last A 192.0.2.1\n`);
+  await look();
+  await until(() => says("was read before"));
+  assert.deepEqual(await addresses(running, "last.example.org."), ["last.example.org. 60 IN A 192.0.2.1"]);
+  // Another file in its place, and what is written long after: the serial counts.
+  write("new", `${start}last A 192.0.2.2 ; with more to it\n`);
+  renameSync(join(folder, "new"), join(folder, "db"));
+  await look();
+  stamp += 60;
+  write("db", `${start}last A 192.0.2.3 ; with still more to it\n`);
+  await look();
+  await look();
+  assert.deepEqual(await addresses(running, "last.example.org."), ["last.example.org. 60 IN A 192.0.2.1"]);
+  await running.stop();
 });
 
 test("a file with faults keeps the old zone, and each fault is in the log with its place", async () => {

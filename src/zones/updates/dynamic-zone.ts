@@ -138,6 +138,11 @@ export class DynamicZone {
     this.#onlyLooks = true;
   }
 
+  /** Serial of the zone file that was taken over last. */
+  get base(): number {
+    return this.#base;
+  }
+
   /** To be called before {@link takeOver}, in a reload. */
   inherit(predecessor: DynamicZone): void {
     this.#predecessor = predecessor;
