@@ -2,7 +2,8 @@
  * A cluster changes at random while its API is cut, compacted, slowed, restarted and refuses to work. As soon as all is quiet, the
  * program answers every question as one that has just been started.
  *
- * PORTOLAN_CHAOS_SECONDS says for how long (30 unless given), PORTOLAN_CHAOS_SEED repeats a run's changes.
+ * PORTOLAN_CHAOS_SECONDS says for how long (30 unless given), PORTOLAN_CHAOS_SEED repeats a run's changes, PORTOLAN_CHAOS_THREADS says how many
+ * threads answer (one or two unless given).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,6 +24,9 @@ import { SeededRandom } from "../support/seeded-random.ts";
 
 const SECONDS = Number(process.env.PORTOLAN_CHAOS_SECONDS ?? "30");
 const SEED = process.env.PORTOLAN_CHAOS_SEED;
+const THREADS = process.env.PORTOLAN_CHAOS_THREADS;
+/** Clients for each thread that look whether all is right. Which thread answers them is a matter of chance. */
+const CLIENTS = 3;
 
 /** How long a round of chaos takes, and how soon after it everything has to be right. */
 const ROUND_MS = 1_000;
@@ -35,7 +39,8 @@ test("answers are those of a fresh server whenever the chaos pauses", {
   timeout: (SECONDS + 60) * 1000,
 }, async (context) => {
   const random = new SeededRandom(SEED === undefined ? undefined : Number(SEED));
-  context.diagnostic(`seed ${random.seed}`);
+  const threads = THREADS === undefined ? 1 + random.below(2) : Number(THREADS);
+  context.diagnostic(`seed ${random.seed}, ${threads} threads`);
   await using api = await ApiSimulator.start({ streamsLists: random.below(2) === 0 });
   const cluster = new RandomCluster(api, random);
   for (let n = 0; n < 50; n++) cluster.change();
@@ -43,6 +48,7 @@ test("answers are those of a fresh server whenever the chaos pauses", {
     [
       `.:${port("dns")} {`,
       "  bind 127.0.0.1",
+      `  multisocket ${threads}`,
       "  cache 30",
       `  kubernetes cluster.local in-addr.arpa {\n    endpoint ${api.url}\n  }`,
       "}",
@@ -55,7 +61,7 @@ test("answers are those of a fresh server whenever the chaos pauses", {
   let rounds = 0;
   for (; Date.now() < end; rounds++) {
     await disturb(api, cluster, random, () => askAll(program, questions));
-    slowest = Math.max(slowest, await catchUp(api, program, questions, random.seed));
+    slowest = Math.max(slowest, await catchUp(api, program, questions, threads, random.seed));
   }
   context.diagnostic(`${rounds} rounds, the slowest was right after ${slowest} ms`);
 });
@@ -116,14 +122,18 @@ async function catchUp(
   api: ApiSimulator,
   program: Portolan,
   questions: Questions,
+  threads: number,
   seed: number,
 ): Promise<number> {
   const expected = await freshAnswers(api, questions);
   const start = Date.now();
   for (;;) {
-    const found = await askAll(program, questions);
-    const wrong = questions.flatMap(({ name, type }, at) =>
-      found[at] === expected[at] ? [] : [`${name} ${type}: ${found[at]} and not ${expected[at]}`],
+    const clients = Array.from({ length: threads === 1 ? 1 : CLIENTS * threads });
+    const told = await Promise.all(clients.map(() => askAll(program, questions)));
+    const wrong = told.flatMap((found) =>
+      questions.flatMap(({ name, type }, at) =>
+        found[at] === expected[at] ? [] : [`${name} ${type}: ${found[at]} and not ${expected[at]}`],
+      ),
     );
     const passed = Date.now() - start;
     if (wrong.length === 0) return passed;

@@ -29,7 +29,7 @@ export class ClusterZone {
 
   /** `<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. */
   serviceName(entry: NamedService): Name | undefined {
-    return joinLabels([entry.name, entry.namespace.name], this.#services);
+    return joinLabels([entry.name, entry.namespaceName], this.#services);
   }
 
   /**
@@ -37,7 +37,7 @@ export class ClusterZone {
    * another cluster is two: `db-0.east`.
    */
   endpointName(label: string, entry: NamedService): Name | undefined {
-    return joinLabels([...label.split("."), entry.name, entry.namespace.name], this.#services);
+    return joinLabels([...label.split("."), entry.name, entry.namespaceName], this.#services);
   }
 }
 

@@ -26,11 +26,11 @@ export class ExternalZone implements ServiceNames {
 
   /** `<service>.<namespace>.<zone>`. */
   serviceName(entry: NamedService): Name | undefined {
-    return joinLabels([entry.name, entry.namespace.name], this.name);
+    return joinLabels([entry.name, entry.namespaceName], this.name);
   }
 
   /** `<label>.<service>.<namespace>.<zone>`. */
   endpointName(label: string, entry: NamedService): Name | undefined {
-    return joinLabels([label, entry.name, entry.namespace.name], this.name);
+    return joinLabels([label, entry.name, entry.namespaceName], this.name);
   }
 }

@@ -20,10 +20,16 @@ type StoreMessage = Serials & {
   /** Number of what happened ({@link ClusterStore.sequence}); none where the state as it is now is told. */
   readonly sequence?: number;
 } & (
-    | { readonly action: "memory"; readonly shared: SharedStore; readonly listed: readonly Kind[] }
+    | {
+        readonly action: "memory";
+        readonly shared: SharedStore;
+        readonly listed: readonly Kind[];
+        /** Milliseconds since the source of each kind was heard of. */
+        readonly ages: readonly (readonly [Kind, number])[];
+      }
     | { readonly action: "large"; readonly large: SharedLarge }
     // What was written to the memory before.
-    | { readonly action: "changed"; readonly change: StoreChange }
+    | { readonly action: "changed"; readonly kind: Kind; readonly change: StoreChange }
     | { readonly action: "put"; readonly pod: Pod }
     | { readonly action: "delete"; readonly pod: Identity }
     | { readonly action: "listed"; readonly kind: Kind }
@@ -45,6 +51,10 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     action: "memory",
     shared: store.share(),
     listed: KINDS.filter((kind) => store.isKindSynced(kind)),
+    ages: SHARED_KINDS.flatMap((kind): (readonly [Kind, number])[] => {
+      const age = store.age(kind);
+      return age === undefined ? [] : [[kind, age]];
+    }),
     ...serials(),
   });
   feed.provide(function* (held) {
@@ -57,24 +67,24 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     yield { action: "serials", ...serials() };
   });
   let change: StoreChange | undefined;
-  const tellChange = (): void => {
+  const tellChange = (kind: Kind): void => {
     if (change === undefined) return;
     // The first listing would name all that there is.
     const told = store.isSynced ? { ...change, podAddresses: [] } : EVERYTHING;
     change = undefined;
-    feed.publish({ action: "changed", change: told, ...now() });
+    feed.publish({ action: "changed", kind, change: told, ...now() });
   };
   const unsubscribe = store.subscribe((touched) => {
     change = touched;
   });
   const end = store.observe({
     put: (kind, object) => {
-      if (SHARED_KINDS.includes(kind)) tellChange();
+      if (SHARED_KINDS.includes(kind)) tellChange(kind);
       else feed.publish({ action: "put", pod: object, ...now() });
     },
     // An object that was put has more members than its identity.
     delete: (kind, { namespace, name }) => {
-      if (SHARED_KINDS.includes(kind)) tellChange();
+      if (SHARED_KINDS.includes(kind)) tellChange(kind);
       else feed.publish({ action: "delete", pod: { namespace, name }, ...now() });
     },
     listed: (kind) => feed.publish({ action: "listed", kind, ...now() }),
@@ -149,7 +159,7 @@ export class StoreReplica {
     from.store = followed;
     const last = this.#sequences.get(followed);
     if (last === undefined) this.#begin(followed);
-    if (message.action === "memory") this.#takeMemory(from, message.shared, message.listed);
+    if (message.action === "memory") this.#takeMemory(from, message);
     else if (message.action === "listed") from.listed.add(message.kind);
     if (sequence !== undefined) {
       if (sequence <= (last ?? 0)) {
@@ -170,6 +180,7 @@ export class StoreReplica {
         this.#takeLarge(message.store, message.large);
         break;
       case "changed":
+        store.heard(message.kind);
         store.announce(message.change);
         break;
       case "put":
@@ -193,11 +204,15 @@ export class StoreReplica {
     this.#sequences.set(followed, 0);
   }
 
-  #takeMemory(from: FollowedFeed, shared: SharedStore, listed: readonly Kind[]): void {
+  #takeMemory(
+    from: FollowedFeed,
+    { shared, listed, ages }: Extract<StoreMessage, { readonly action: "memory" }>,
+  ): void {
     // By two feeds of one store the memory comes in the same order, but not at the same time.
     if ((from.shared?.columns.layout ?? -1) <= shared.columns.layout) from.shared = shared;
     for (const kind of listed) from.listed.add(kind);
     this.#join();
+    for (const [kind, age] of ages) this.#store.heard(kind, age);
     for (const kind of listed) if (SHARED_KINDS.includes(kind)) this.#listed(kind);
   }
 

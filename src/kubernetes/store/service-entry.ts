@@ -20,7 +20,7 @@ export interface EntryTables {
 /** The names of a service, for what outlives it. */
 export interface NamedService {
   readonly name: string;
-  readonly namespace: { readonly name: string };
+  readonly namespaceName: string;
   /** `service.namespace`. */
   readonly key: string;
 }
@@ -153,7 +153,7 @@ export class ServiceEntry implements NamedService {
   /** Its names, to be read later. */
   copyNames(): NamedService {
     const { name, namespaceName, key } = this;
-    return { name, namespace: { name: namespaceName }, key };
+    return { name, namespaceName, key };
   }
 }
 

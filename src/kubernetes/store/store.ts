@@ -226,6 +226,11 @@ export class ClusterStore {
     this.services.forget();
   }
 
+  /** The source of a kind was heard of elsewhere. @param age milliseconds since then */
+  heard(kind: Kind, age = 0): void {
+    this.#lastEvents.set(kind, this.#clock.now() - age);
+  }
+
   /** Tells those who subscribed what changed in the store that was joined. */
   announce(change: StoreChange): void {
     for (const listener of this.#listeners) listener(change);
