@@ -201,6 +201,8 @@ export class ClusterStore {
     const { services, endpoints } = this.services.large;
     services.told ??= (large) => this.#tellLarge({ table: "services", large });
     endpoints.told ??= (large) => this.#tellLarge({ table: "endpoints", large });
+    // What is kept looks into memory that is left behind.
+    if (!this.#memory.isShared) this.services.forget();
     const columns = this.#memory.share(() => {
       for (const observer of this.#observers) observer.moved?.();
     });
