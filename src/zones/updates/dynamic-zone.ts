@@ -1,6 +1,7 @@
 /** A zone from a file that takes updates: one batch after the other, each on the disk before it is acknowledged. */
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
+import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { SOA } from "../../dns/record-table.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -8,6 +9,7 @@ import { isAsNew } from "../../plugin/transfer.ts";
 import type { ServedZone } from "../served-zone.ts";
 import type { Zone } from "../zone.ts";
 import { compareZones } from "../zone-journal.ts";
+import { partOf } from "../zone-part.ts";
 import type { ZoneService } from "../zone-service.ts";
 import { soaRecord } from "../zone-transfer.ts";
 import { EditedZone, RecordTooLargeError, type ZoneStep } from "./edited-zone.ts";
@@ -18,10 +20,10 @@ import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.t
 
 /** Updates that wait; whoever comes then is told to come again (SERVFAIL). */
 const MOST_WAITING = 1_000;
-/** Records of updates that are written to the disk together: they are worked out in one turn. */
+/** Records of updates that are written to the disk together. */
 const BATCH_RECORDS = 300;
-/** What a record may need of the zone's memory, as far as it has to be there at once. */
-const OCTETS_OF_RECORD = 512;
+/** Steps of a journal that are done again in one turn: some tenths of a millisecond. */
+const PORTION = 200;
 /** Octets from which on a journal is written anew, and how many times what it would have then. */
 const LEAST_TO_COMPACT = 1024 * 1024;
 
@@ -88,7 +90,7 @@ export class DynamicZone {
       if (contents !== undefined && isBasedOn(contents, zone.serial)) {
         const edited = new EditedZone(zone);
         for (const [index, step] of contents.steps.entries()) {
-          if (index % 1_000 === 999) await nextImmediate();
+          if (index % PORTION === PORTION - 1) await nextImmediate();
           edited.repeat(step);
         }
         if (contents.damage.length > 0) repaired = edited.passSerials(serialsLost(contents.damage));
@@ -241,19 +243,25 @@ export class DynamicZone {
   }
 
   async #apply(zone: Zone, batch: readonly WaitingUpdate[], verdicts: number[]): Promise<void> {
-    const records = batch.reduce((sum, { message }) => sum + sizeOf(message), 0);
-    const isInPlace = zone.isAmendable && zone.records.hasRoomFor(records, records * OCTETS_OF_RECORD);
-    const steps = this.#steps(isInPlace ? zone : await zone.copy(nextTurn), batch, verdicts);
+    const steps = await this.#steps(await partOf(zone, namesIn(batch), nextTurn), batch, verdicts);
     if (steps.length === 0) return;
     await this.journal.append(this.#base, steps);
-    await this.#service.advance(this.#served, [changeOf(zone, steps)], Number.POSITIVE_INFINITY);
+    const change = await changeOf(zone, steps, nextTurn);
+    await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
     if (this.journal.size > this.#compactAt) await this.#compact();
   }
 
-  /** What updates do to a zone, which is as before in the end: until all is on the disk, nobody sees any of it. All in one turn. */
-  #steps(zone: Zone, batch: readonly WaitingUpdate[], verdicts: number[]): readonly ZoneStep[] {
-    const edited = new EditedZone(zone);
-    const former = zone.serial;
+  /**
+   * What updates do to a zone.
+   * @param part of the zone, for them alone: until all is on the disk, nobody sees any of it
+   */
+  async #steps(
+    part: Zone,
+    batch: readonly WaitingUpdate[],
+    verdicts: number[],
+  ): Promise<readonly ZoneStep[]> {
+    const edited = new EditedZone(part);
+    const former = part.serial;
     for (const [index, { message }] of batch.entries()) {
       let rcode = checkPrerequisites(message, edited);
       if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex);
@@ -261,19 +269,17 @@ export class DynamicZone {
         this.#log.warning(
           `Update of zone "${this.#served.spelled}" refused: RRSIG, NSEC, NSEC3 and NSEC3PARAM records are a signer's`,
         );
-      if (rcode === Rcode.NOERROR) rcode = this.#carryOut(message, edited);
+      if (rcode === Rcode.NOERROR) rcode = await this.#carryOut(message, edited);
       verdicts[index] = rcode;
     }
     if (edited.steps.length > 0) edited.advanceSerial(former);
-    const steps = [...edited.steps];
-    edited.undo(0);
-    return steps;
+    return edited.steps;
   }
 
-  #carryOut(message: Message, edited: EditedZone): number {
+  async #carryOut(message: Message, edited: EditedZone): Promise<number> {
     const before = edited.steps.length;
     try {
-      applyUpdate(message, edited);
+      await applyUpdate(message, edited, nextTurn);
       return Rcode.NOERROR;
     } catch (error) {
       if (!(error instanceof RecordTooLargeError)) throw error;
@@ -290,7 +296,7 @@ export class DynamicZone {
       if (contents === undefined) return;
       this.#tellDamage(contents);
       if (contents.damage.length > 0) await this.#restore();
-      else await this.journal.compact(this.#base, withoutDetours(contents.steps));
+      else await this.journal.compact(this.#base, await withoutDetours(contents.steps, nextTurn));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.error(
@@ -339,6 +345,14 @@ const MOST_SERIALS = 2 ** 30;
 
 function sizeOf({ answer, authority }: Message): number {
   return answer.length + authority.length;
+}
+
+/** What updates ask about, or change. */
+function* namesIn(batch: readonly WaitingUpdate[]): Generator<Name> {
+  for (const { message } of batch) {
+    for (const { name } of message.answer) yield name;
+    for (const { name } of message.authority) yield name;
+  }
 }
 
 async function nextTurn(): Promise<void> {

@@ -70,9 +70,20 @@ export function checkUpdate({ authority }: Message, apex: Name): number {
   return Rcode.NOERROR;
 }
 
-/** Carries an update out (section 3.4.2). It must have passed {@link checkUpdate}. */
-export function applyUpdate({ authority }: Message, zone: EditedZone): void {
-  for (const record of authority) {
+/** Records of a portion: some tenths of a millisecond. */
+const PORTION = 100;
+
+/**
+ * Carries an update out (section 3.4.2). It must have passed {@link checkUpdate}.
+ * @param pause called between portions
+ */
+export async function applyUpdate(
+  { authority }: Message,
+  zone: EditedZone,
+  pause: () => Promise<void>,
+): Promise<void> {
+  for (const [index, record] of authority.entries()) {
+    if (index % PORTION === PORTION - 1) await pause();
     if (record.class === RecordClass.IN) add(record, zone);
     else if (record.class === RecordClass.ANY) removeRrsets(record, zone);
     else remove(record, zone);

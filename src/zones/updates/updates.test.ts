@@ -9,6 +9,7 @@ import { dataFromWire, formatRecord, parseRecord, plainData } from "../../dns/re
 import { RecordType } from "../../dns/type-names.ts";
 import { Zone } from "../zone.ts";
 import { applyChange, isMissingFrom } from "../zone-changes.ts";
+import { partOf } from "../zone-part.ts";
 import { copyOfZone } from "../zone-transfer.ts";
 import { EditedZone } from "./edited-zone.ts";
 import type { JournalContents } from "./journal-frames.ts";
@@ -44,13 +45,13 @@ const record = fc
   .map(([name, seconds, data]) => `${name} ${seconds} IN A ${data}`);
 const change = fc.record({ kind: fc.constantFrom("add", "remove", "removeRrset", "serial"), line: record });
 
-test("steps without detours lead to the same zone, as often as a journal is written anew", () => {
-  fc.assert(
-    fc.property(
+test("steps without detours lead to the same zone, as often as a journal is written anew", async () => {
+  await fc.assert(
+    fc.asyncProperty(
       fc.array(record, { maxLength: 4 }),
       fc.array(change, { maxLength: 30 }),
       fc.nat(30),
-      (base, changes, half) => {
+      async (base, changes, half) => {
         const edited = new EditedZone(zoneOf(base));
         let compacted: EditedZone["steps"] = [];
         let seen = 0;
@@ -61,11 +62,11 @@ test("steps without detours lead to the same zone, as often as a journal is writ
           else if (kind === "removeRrset") edited.removeRrset(parsed.name, parsed.type);
           else edited.advanceSerial(edited.serial);
           if (index === half) {
-            compacted = withoutDetours([...compacted, ...edited.steps.slice(seen)]);
+            compacted = await withoutDetours([...compacted, ...edited.steps.slice(seen)], atOnce);
             seen = edited.steps.length;
           }
         }
-        compacted = withoutDetours([...compacted, ...edited.steps.slice(seen)]);
+        compacted = await withoutDetours([...compacted, ...edited.steps.slice(seen)], atOnce);
         const repeated = new EditedZone(zoneOf(base));
         for (const step of compacted) repeated.repeat(step);
         assert.deepEqual(linesOf(repeated.zone), linesOf(edited.zone));
@@ -101,7 +102,7 @@ test("what steps come to is one change, made in place as on a copy, and steps th
         edited.undo(0);
         assert.deepEqual(linesOf(zone), before);
         const copy = await zone.copy(atOnce);
-        const change = changeOf(zone, steps);
+        const change = await changeOf(zone, steps, atOnce);
         assert.equal(isMissingFrom(zone, change), undefined);
         zone.amend(change);
         assert.deepEqual(linesOf(zone), after);
@@ -299,4 +300,46 @@ test("a frame inside of a record's text is none", async () => {
     assert.deepEqual(namesOf(await journal.read()), [...FIVE, "six"]);
     await journal.close();
   });
+});
+
+test("an update of a part of a zone comes to the same as one of the whole", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(record, { maxLength: 8 }),
+      fc.array(change, { maxLength: 12 }),
+      async (base, changes) => {
+        const zone = zoneOf(base);
+        const before = linesOf(zone);
+        const names = changes.map(({ line }) => parseRecord(line).name);
+        const part = new EditedZone(await partOf(zone, [...names, Name.parse("elsewhere.test.")], atOnce));
+        const whole = new EditedZone(await zone.copy(atOnce));
+        for (const edited of [part, whole]) {
+          for (const { kind, line } of changes) {
+            const parsed = parseRecord(line);
+            if (kind === "add") edited.add(parsed);
+            else if (kind === "remove") edited.remove(parsed);
+            else if (kind === "removeRrset") edited.removeRrset(parsed.name, parsed.type);
+            else edited.advanceSerial(edited.serial);
+          }
+        }
+        assert.deepEqual(part.steps, whole.steps);
+        assert.deepEqual(linesOf(zone), before);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test("long lists of steps are worked through in portions", async () => {
+  const steps = Array.from({ length: 5_000 }, (_, index) => ({
+    sign: index % 3 === 0 ? ("-" as const) : ("+" as const),
+    record: parseRecord(`h${index % 2_000}.example. 60 IN A 192.0.2.${index % 250}`),
+  }));
+  let pauses = 0;
+  const pause = async (): Promise<void> => {
+    pauses++;
+  };
+  const left = await withoutDetours(steps, pause);
+  assert.ok(pauses >= 50, `${pauses} pauses`);
+  assert.ok(left.length > 0 && left.length < steps.length);
 });
