@@ -4,12 +4,14 @@ import { createSocket } from "node:dgram";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { QueryRow } from "../src/console/api-types.ts";
 import type { Diagnosis } from "../src/console/doctor/diagnose.ts";
 import type { Finding } from "../src/console/doctor/finding.ts";
 import { type Asked, ScriptedServer } from "../src/upstream/fixtures/scripted-server.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
 import { Pod } from "./support/pod-fleet.ts";
 import { Portolan, projectRoot, runPortolan } from "./support/portolan.ts";
+import { untilTrue } from "./support/until-true.ts";
 
 const MANIFEST = join(projectRoot, "deploy", "kubernetes", "deployment.yaml");
 const NXDOMAIN = 3;
@@ -67,7 +69,7 @@ describe("a healthy fleet", () => {
       name: "web-6d4cf56db6-x2x5c",
       address: "127.1.0.1",
     });
-    await untilKnown(pod);
+    await untilKnown(pod, server);
     for (let round = 0; round < 40; round++) {
       for (const name of ["web.shop.svc.cluster.local.", "redis.data.svc.cluster.local.", "api.example.com."])
         await pod.ask(name);
@@ -114,9 +116,14 @@ describe("a healthy fleet", () => {
   });
 });
 
-/** Asks until the answer says that the cluster is listed. */
-async function untilKnown(pod: Pod): Promise<void> {
+/** Asks until the answer says that the cluster is listed, and the server that it knows the pod, and those before it. */
+async function untilKnown(pod: Pod, server: Portolan): Promise<void> {
   while ((await pod.ask("web.shop.svc.cluster.local."))[0]?.rcode !== 0);
+  await untilTrue(async () => {
+    const { body } = await server.page("console", "/api/v1/queries");
+    const { queries }: { queries: readonly QueryRow[] } = JSON.parse(body);
+    return queries.some(({ workload }) => workload?.startsWith(`${pod.namespace}/`));
+  });
 }
 
 function tellTruth(asked: Asked): void {
@@ -198,7 +205,7 @@ ${block("slow.example", slow)}${block("dead.example", dead)}${block("forged.exam
     await using batch = await start("batch", "nightly-0", "127.1.0.3");
     await using pay = await start("pay", "till-5b5d8c7c9f-q4w2z", "127.1.0.4");
     await using misc = await start("misc", "toolbox", "127.1.0.5");
-    await untilKnown(web);
+    await untilKnown(misc, server);
     const times = async (count: number, each: (round: number) => Promise<unknown>): Promise<void> => {
       for (let round = 0; round < count; round++) await each(round);
     };

@@ -7,14 +7,17 @@ import type { ServerView } from "../plugin/server-view.ts";
 
 /** Addresses that are remembered; the oldest go. */
 const REMEMBERED = 4_096;
-/** Milliseconds for which they are. */
+/** Milliseconds for which they are, and for which one is that nothing is known of: a pod may ask before the cluster tells of it. */
 const LIFETIME = 10_000;
+const UNKNOWN_LIFETIME = 1_000;
 
 export class Workloads {
   readonly #view: () => ServerView | undefined;
   readonly #now: () => number;
   readonly #known = new Map<string, string>();
   #knownSince = 0;
+  readonly #unknown = new Set<string>();
+  #unknownSince = 0;
 
   constructor(view: () => ServerView | undefined, now: () => number) {
     this.#view = view;
@@ -23,14 +26,20 @@ export class Workloads {
 
   /** `namespace/name` of the pod, else of a service that has it for an endpoint; `undefined` where neither is known. */
   of(address: string): string | undefined {
-    if (this.#now() - this.#knownSince > LIFETIME || this.#known.size >= REMEMBERED) {
+    const now = this.#now();
+    if (now - this.#knownSince > LIFETIME || this.#known.size >= REMEMBERED) {
       this.#known.clear();
-      this.#knownSince = this.#now();
+      this.#knownSince = now;
+    }
+    if (now - this.#unknownSince > UNKNOWN_LIFETIME || this.#unknown.size >= REMEMBERED) {
+      this.#unknown.clear();
+      this.#unknownSince = now;
     }
     const known = this.#known.get(address);
-    if (known !== undefined) return known === "" ? undefined : known;
+    if (known !== undefined || this.#unknown.has(address)) return known;
     const found = this.#find(address);
-    this.#known.set(address, found ?? "");
+    if (found === undefined) this.#unknown.add(address);
+    else this.#known.set(address, found);
     return found;
   }
 
