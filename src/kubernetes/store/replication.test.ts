@@ -66,10 +66,10 @@ class HeldFeed {
     receive: () => undefined,
   };
 
-  /** @param former whose messages go first, where the follower says what it holds */
-  attach(follower: StoreReplica, former?: HeldFeed): void {
+  /** @param former whose messages go first, where the follower says what it holds. @returns what ends it */
+  attach(follower: StoreReplica, former?: HeldFeed): () => void {
     let held: unknown;
-    follower.follow({
+    const end = follower.follow({
       ...feedToNobody,
       role: "follower",
       publish: () => undefined,
@@ -86,6 +86,7 @@ class HeldFeed {
       this.snapshotMessages++;
       this.#listener?.(structuredClone(message));
     }
+    return end;
   }
 
   send(): void {
@@ -259,6 +260,39 @@ describe("a replica", () => {
     publishStore(leader, third.leader);
     third.attach(follower, second);
     assert.equal(third.snapshotMessages, 1);
+  });
+
+  it("goes back to the store of before where that which it began to follow is given up", () => {
+    const clock = new FakeClock();
+    const [leader, next] = [1, 2].map((identity) => new ClusterStore({ clock, kinds: KINDS, identity }));
+    assert.ok(leader !== undefined && next !== undefined);
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const follower = new StoreReplica(replica);
+    const [first, second] = [new HeldFeed(), new HeldFeed()];
+    putService(leader, "a", ["10.0.0.1"]);
+    for (const kind of KINDS) leader.replaceAll(kind, [...leader.objects(kind)]);
+    publishStore(leader, first.leader);
+    const endFirst = first.attach(follower);
+    let changes = 0;
+    replica.subscribe(({ everything }) => {
+      if (everything) changes++;
+    });
+    publishStore(next, second.leader);
+    const endSecond = second.attach(follower);
+    const shown = () => Array.from(replica.objects("services"), (each) => `${each.clusterAddresses[0]}`);
+    assert.deepEqual(shown(), ["10,0,0,1"], "the next one has not been listed yet");
+    putService(next, "a", ["10.0.0.2"]);
+    for (const kind of KINDS) next.replaceAll(kind, [...next.objects(kind)]);
+    second.send();
+    assert.deepEqual(shown(), ["10,0,0,2"]);
+    const before = changes;
+    endSecond();
+    assert.deepEqual(shown(), ["10,0,0,1"]);
+    assert.equal(changes, before + 1, "whoever remembers answers is told");
+    putService(leader, "a", ["10.0.0.3"]);
+    assert.deepEqual(shown(), ["10,0,0,3"]);
+    endFirst();
+    endFirst();
   });
 
   it("answers as the store that it follows does, whenever it began to follow", () => {
