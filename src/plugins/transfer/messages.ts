@@ -1,14 +1,36 @@
 /** The messages of a zone transfer (RFC 5936 section 2.2), each made when the one before it is on its way. */
 import { EncodedSections } from "../../dns/encoded-sections.ts";
-import { Flag, Rcode, type ResourceRecord, WireReader, WireWriter } from "../../dns/index.ts";
+import {
+  Flag,
+  Rcode,
+  type ResourceRecord,
+  recordTypeName,
+  WireError,
+  WireReader,
+  WireWriter,
+} from "../../dns/index.ts";
 import { writeRecord } from "../../dns/resource-record.ts";
 import { type Query, Reply } from "../../plugin/index.ts";
 
 /** Octets of a message: as far as compression reaches, and little enough to be made in one turn of the event loop. */
 const FULL = 16_000;
+/** A message of more than one record leaves room for a signature. Octets. */
+const LARGEST = 65_535 - 512;
+
+/** A record that fits into no message. */
+export class RecordTooLongError extends Error {
+  override readonly name = "RecordTooLongError";
+
+  constructor({ name, type }: ResourceRecord) {
+    super(
+      `the zone cannot be transferred: the ${recordTypeName(type)} record of ${name} fits into no message`,
+    );
+  }
+}
 
 /**
  * @param done told of the number of records once the last message is made
+ * @throws RecordTooLongError
  */
 export function* transferMessages(
   query: Query,
@@ -19,7 +41,11 @@ export function* transferMessages(
   let count = 0;
   for (const record of records) {
     count++;
-    filler.add(record);
+    if (!filler.add(record)) {
+      yield filler.finish();
+      filler = new MessageFiller(query);
+      filler.add(record);
+    }
     if (filler.isFull) {
       yield filler.finish();
       filler = new MessageFiller(query);
@@ -54,9 +80,28 @@ class MessageFiller {
     return this.#writer.offset >= FULL;
   }
 
-  add(record: ResourceRecord): void {
-    this.#starts.push(this.#writer.offset);
-    writeRecord(this.#writer, record);
+  /**
+   * @returns false where the record has to go into a message of its own
+   * @throws RecordTooLongError
+   */
+  add(record: ResourceRecord): boolean {
+    const start = this.#writer.offset;
+    const isFirst = this.isEmpty;
+    const fits = this.#write(record) && (isFirst || this.#writer.offset <= LARGEST);
+    if (fits) this.#starts.push(start);
+    else if (isFirst) throw new RecordTooLongError(record);
+    else this.#writer.offset = start;
+    return fits;
+  }
+
+  #write(record: ResourceRecord): boolean {
+    try {
+      writeRecord(this.#writer, record);
+      return true;
+    } catch (error) {
+      if (error instanceof WireError && error.code === "TOO_LARGE") return false;
+      throw error;
+    }
   }
 
   finish(): Reply {

@@ -28,6 +28,7 @@ import {
   until,
 } from "../../plugin/testing.ts";
 import transfer from "./index.ts";
+import { transferMessages } from "./messages.ts";
 
 const apex = Name.parse("example.org.");
 
@@ -139,6 +140,35 @@ test("AXFR is the zone between two SOA records, in as many messages as it takes"
   assert.ok(Array.isArray(messages) && messages.length > 3);
   assert.equal(messages.flat().length, 3_003);
   assert.equal(messages.flat().at(-1), "SOA 8");
+});
+
+test("a record of almost a message's size gets a message of its own, and one that fits into none is named", () => {
+  const text = (octets: number): string =>
+    Array.from({ length: octets / 250 }, () => `"${"x".repeat(249)}"`).join(" ");
+  const small = records(
+    ...Array.from({ length: 300 }, (_, index) => `a${index}.example.org. 60 IN A 192.0.2.1`),
+  );
+  const query = queryWith("AXFR", undefined, "192.0.2.1", "tcp", "example.org.");
+  const messagesOf = (...large: readonly string[]): number[] => {
+    const all = [soa(8), ...small, ...records(...large), ...small, soa(8)];
+    const replies = [...transferMessages(query, all, (count) => assert.equal(count, all.length))];
+    assert.ok(replies.every(({ size }) => size <= 65_535 - 512));
+    assert.deepEqual(
+      replies.flatMap(({ answer }) => answer.map(short)),
+      all.map(short),
+    );
+    return replies.map(({ answer }) => answer.length);
+  };
+  assert.deepEqual(messagesOf(`t.example.org. 60 IN TXT ${text(40_000)}`), [302, 301]);
+  assert.deepEqual(messagesOf(`t.example.org. 60 IN TXT ${text(62_000)}`), [301, 1, 301]);
+  assert.deepEqual(
+    messagesOf(`t.example.org. 60 IN TXT ${text(62_000)}`, `t.example.org. 60 IN TXT ${text(63_000)}`),
+    [301, 1, 1, 301],
+  );
+  assert.throws(
+    () => messagesOf(`t.example.org. 60 IN TXT ${text(65_500)}`),
+    /the TXT record of t\.example\.org\. fits into no message/,
+  );
 });
 
 for (const [serial, expected] of [
