@@ -29,6 +29,7 @@ const MEBIBYTE = 1024 * 1024;
  */
 export function boundHeap({ young, growth }: HeapBounds): () => void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
+  freeCompilationsAtOnce();
   const size = youngSize();
   if (size >= young) return () => undefined;
   setFlagsFromString(`--semi-space-growth-factor=${Math.max(2, Math.floor(young / size))}`);
@@ -39,6 +40,15 @@ export function boundHeap({ young, growth }: HeapBounds): () => void {
   });
   observer.observe({ entryTypes: ["gc"] });
   return () => observer.disconnect();
+}
+
+/**
+ * Has what the compiler Maglev needed for a function freed as soon as the function is done. V8 leaves that to its helpers, behind what is still to
+ * be compiled: when the first queries come, a hundred functions wait for it with 0.3 MB each. Freeing one takes microseconds. A V8 that does
+ * not know the flag ignores it.
+ */
+function freeCompilationsAtOnce(): void {
+  setFlagsFromString("--no-maglev-destroy-on-background");
 }
 
 function youngSize(): number {
