@@ -34,6 +34,11 @@ interface Waiting {
   reject(error: FollowerError): void;
 }
 
+/**
+ * The young generation of a follower's heap: two halves of 4 MiB, as the leader's, and as much again for large objects. Without a bound, what lets
+ * the leader's grow (`boundHeap`) would let that of a follower, which collects before the leader does, grow to 32 MiB.
+ */
+const YOUNG_MEBIBYTES = 12;
 /** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
 const PATIENCE = 60_000;
 /** Milliseconds from its last words to the end of the thread. */
@@ -61,6 +66,7 @@ export class FollowerThread {
     this.#worker = new Worker(options.entry, {
       workerData: options.settings,
       name: `portolan-${this.plane}`,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
     });
     this.#worker.on("message", (message: FromFollower) => this.#take(message));
     this.#worker.on("error", (error: unknown) => {
