@@ -7,7 +7,7 @@ import { fileFault } from "../lib/file-fault.ts";
 import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
 import { holdBackHelpers } from "../lib/helper-threads.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
-import { loadMemoryRelease } from "../lib/memory-release.ts";
+import { loadMemoryRelease, mapLargeBuffers } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { loadSpareMemory, watchSpareMemory } from "../lib/spare-memory.ts";
 import { version } from "../lib/version.ts";
@@ -60,6 +60,7 @@ export async function serve(
   const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
+  await mapLargeBuffers();
   const server = new Server({
     // Standard input can be read but once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
