@@ -25,14 +25,18 @@ const CHUNKS = [
   { name: "dns", holds: /^(dns\/|lib\/(file-fault|ip-address|nearest-word|node-modules)\.)/ },
   {
     name: "core",
-    // Without what serves a scheme that few Corefiles name, and what only commands and tests import.
+    // Without what serves a scheme that few Corefiles name, what only commands and tests import, and what followers (`multisocket`) do without.
     holds:
-      /^((lib|corefile|expression|plugin(?!\/testing)|transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
+      /^((lib|corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?)|transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
   },
+  // With what leads there: few plugins have either language.
+  { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
+  { name: "yaml", holds: /(^|\/)node_modules\/yaml\// },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
-  { name: "kubernetes", holds: /^kubernetes\/(?!api\/)/ },
+  // Without what needs YAML.
+  { name: "kubernetes", holds: /^kubernetes\/(?!api\/|manifests\/parse-documents\.)/ },
 ];
 
 /** Packages that become a part of the program: of many small files, and needed at the start. */

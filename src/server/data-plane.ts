@@ -136,8 +136,10 @@ export class DataPlane {
 
   /** @throws ConfigurationError */
   read(source: CorefileSource): Promise<Configuration> {
-    const { host, registry, machine, defaultPort = 53 } = this.#options;
-    return readConfiguration(source, { host, registry, machine, defaultPort, rest: this.#rest() });
+    const { host, registry, machine, plane, defaultPort = 53 } = this.#options;
+    // The leader has logged what is to be said of it.
+    const isAdvised = plane > 0;
+    return readConfiguration(source, { host, registry, machine, defaultPort, isAdvised, rest: this.#rest() });
   }
 
   /**

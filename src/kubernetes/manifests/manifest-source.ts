@@ -24,7 +24,6 @@ import { describeFileError, type FileSystem, machineFileSystem } from "./file-sy
 import { type FoundFile, findFiles } from "./find-files.ts";
 import { type ManifestContent, type ManifestObject, readDocument } from "./manifest-object.ts";
 import { formatManifestProblem, type ManifestProblem } from "./manifest-problem.ts";
-import { parseDocuments } from "./parse-documents.ts";
 
 export interface ManifestSourceOptions extends ClusterStateOptions {
   readonly store: ClusterStore;
@@ -189,6 +188,8 @@ export class ManifestSource {
     const text = decodeUtf8(octets);
     if (text === undefined) return file.unreadable(stamp, "not UTF-8 text");
     const content: ManifestContent = { objects: [], namespaces: new Set(), problems: [] };
+    // With it comes all of YAML: 0.4 MB that neither a live cluster nor another thread needs.
+    const { parseDocuments } = await import("./parse-documents.ts");
     for (const document of parseDocuments(text)) {
       readDocument(document, path, this.#options.reduce, content);
       // Parsing YAML is slow; queries that arrived meanwhile come first.

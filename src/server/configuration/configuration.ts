@@ -16,12 +16,7 @@ import { nodeCrypto } from "../../lib/node-modules.ts";
 import { withoutRest } from "../../lib/turn-share.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
-import { lintChecks } from "../lint/lint.ts";
-import { misplacedOptionNotes } from "../lint/misplaced-options.ts";
-import { nearReplacements, replacementNotes } from "../lint/replacements.ts";
-import { explainUnknownWords } from "../lint/unknown-words.ts";
 import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
-import { explainEnvironment } from "./environment-hints.ts";
 import { registryFor } from "./global-options.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { reportQuic } from "./quic-listeners.ts";
@@ -86,6 +81,8 @@ export interface ConfigurationOptions {
   readonly defaultPort: number;
   /** Awaited between parts of the work, for who answers queries meanwhile: see `TurnShare`. */
   readonly rest?: () => Promise<void>;
+  /** Somebody else has read the same and told of it: only faults are looked for here. */
+  readonly isAdvised?: boolean | undefined;
 }
 
 /** What CoreDNS serves without a Corefile, or with one that has no block (facts 1.1). */
@@ -162,21 +159,15 @@ export async function inspectConfiguration(
   reportOverlaps(blocks, report);
   reportObjectsOnThreads(blocks, registry, report);
   reportQuic(blocks, options.machine, report);
-  const position = (name: string): number => registry.position(name);
-  const subject = { globalOptions: corefile.globalOptions, blocks, position, machine: options.machine };
-  for (const check of lintChecks(subject, report)) {
-    check();
-    await rest();
+  let all: readonly Diagnostic[];
+  if (options.isAdvised === true) all = [...diagnostics, ...report.diagnostics];
+  else {
+    // Followers do without it.
+    const { advise } = await import("../lint/advice.ts");
+    const textOfFile = (file: string): string | undefined => textOf(file, source, options.host);
+    const subject = { corefile, blocks, registry, machine: options.machine, textOf: textOfFile };
+    all = await advise(subject, diagnostics, report, rest);
   }
-  const all = explainEnvironment(
-    explainUnknownWords(
-      [...diagnostics, ...report.diagnostics],
-      nearReplacements(corefile),
-      replacementNotes(corefile),
-      misplacedOptionNotes(blocks),
-    ),
-    (file) => textOf(file, source, options.host),
-  );
   return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
 }
 

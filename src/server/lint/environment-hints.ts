@@ -1,6 +1,6 @@
 /** Words that refer to the environment wrongly, or to variables that are not set: one diagnostic each, which names the variable. */
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
-import { placeOf } from "../lint/unknown-words.ts";
+import { placeOf } from "./unknown-words.ts";
 
 /**
  * The same diagnostics. An error about a word with a variable that is not set says so itself, and one about a word such as `$NAME` says
