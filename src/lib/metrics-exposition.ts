@@ -1,5 +1,7 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Registry, RegistryContentType } from "prom-client";
 import type { MetricSnapshot } from "./metric-snapshot.ts";
+import { addProcessMetrics, loadPromClientParts, type PromClientParts } from "./prom-client-parts.ts";
 
 /** `prometheus`: text format 0.0.4; `openmetrics`: OpenMetrics text format 1.0.0. */
 export type ExpositionFormat = "prometheus" | "openmetrics";
@@ -36,37 +38,30 @@ export class MetricsExposition {
   }
 }
 
-type PromClient = typeof import("prom-client");
-
 async function createPrinter(processMetrics: boolean): Promise<Printer> {
-  const client = await import("prom-client");
-  return new Printer(client, processMetrics);
+  const client = await loadPromClientParts();
+  const registry = new client.Registry<RegistryContentType>();
+  if (processMetrics) {
+    await addProcessMetrics(client, registry);
+    registry.removeSingleMetric(REMOVED);
+  }
+  return new Printer(client, registry);
 }
 
-/**
- * What is not shown: lists of handles and requests come from a function of Node that ends the process when it meets a handle that is being
- * closed, and the rest are gauges with names of counters, which promtool refuses. `nodejs_active_resources` has the numbers by type.
- */
-const REMOVED = [
-  "nodejs_active_handles",
-  "nodejs_active_handles_total",
-  "nodejs_active_requests",
-  "nodejs_active_requests_total",
-  "nodejs_active_resources_total",
-];
+/** A gauge with the name of a counter, which promtool refuses. `nodejs_active_resources` has the numbers by type. */
+const REMOVED = "nodejs_active_resources_total";
+/** Characters that are printed in a turn of the event loop. */
+const PRINTED_IN_TURN = 4096;
 
 class Printer {
-  readonly #client: PromClient;
+  readonly #client: PromClientParts;
   readonly #registry: Registry<RegistryContentType>;
   readonly #names = new Map<object, string>();
   readonly #registered = new Map<string, Registered>();
 
-  constructor(client: PromClient, processMetrics: boolean) {
+  constructor(client: PromClientParts, registry: Registry<RegistryContentType>) {
     this.#client = client;
-    this.#registry = new client.Registry<RegistryContentType>();
-    if (!processMetrics) return;
-    client.collectDefaultMetrics({ register: this.#registry });
-    for (const name of REMOVED) this.#registry.removeSingleMetric(name);
+    this.#registry = registry;
   }
 
   async print(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<Exposition> {
@@ -89,7 +84,7 @@ class Printer {
       }
     }
 
-    // The OpenMetrics printer of prom-client 15 cuts "_total" off the names of the metrics for good.
+    // OpenMetrics has counters without "_total" (see below), for this exposition alone.
     for (const metric of this.#registry.getMetricsAsArray()) {
       const name = this.#names.get(metric);
       if (name === undefined) this.#names.set(metric, metric.name);
@@ -99,7 +94,31 @@ class Printer {
     const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = this.#client.Registry;
     const contentType = format === "openmetrics" ? OPENMETRICS_CONTENT_TYPE : PROMETHEUS_CONTENT_TYPE;
     this.#registry.setContentType(contentType);
-    return { contentType, body: await this.#registry.metrics(), errors };
+    return { contentType, body: await this.#body(format), errors };
+  }
+
+  /** As `Registry.metrics` of the library, in portions. */
+  async #body(format: ExpositionFormat): Promise<string> {
+    const isOpenMetrics = format === "openmetrics";
+    const texts: string[] = [];
+    let printed = 0;
+    for (const [name, metric] of this.#named()) {
+      if (isOpenMetrics && metric instanceof this.#client.Counter) metric.name = name.replace(/_total$/, "");
+      const text = await this.#registry.getSingleMetricAsString(name);
+      texts.push(text);
+      printed += text.length;
+      if (printed < PRINTED_IN_TURN) continue;
+      printed = 0;
+      await nextTurn();
+    }
+    return isOpenMetrics ? `${texts.join("\n")}\n# EOF\n` : `${texts.join("\n\n")}\n`;
+  }
+
+  /** The metrics of the library with the names under which it knows them. */
+  #named() {
+    return this.#registry
+      .getMetricsAsArray()
+      .map((metric) => [this.#names.get(metric) ?? metric.name, metric] as const);
   }
 }
 
@@ -109,7 +128,7 @@ interface Registered {
 }
 
 /** A metric of prom-client whose values are those of the family at the moment of the scrape. */
-function adapt(client: PromClient, family: MetricSnapshot, shown: Registered) {
+function adapt(client: PromClientParts, family: MetricSnapshot, shown: Registered) {
   const configuration = {
     name: family.name,
     help: family.help,
