@@ -214,6 +214,7 @@ export class NameTree {
 
   /** Nothing is pending any more. */
   end(): void {
+    this.#pending?.discard();
     this.#pending = undefined;
   }
 

@@ -162,22 +162,26 @@ export function grown<T extends Int32Array | Uint8Array>(array: T, make: (length
   return reserved(array, Math.max(LEAST_LENGTH, array.length + (array.length >>> 1)), make);
 }
 
-/** The array without what lies behind `used`, where that is more than an eighth. Some room stays, so that small changes move nothing. */
+/** Octets from which on an array is moved in portions, and its spare room costs nothing before it is used: the system has no page for it. */
+const LARGE = 1024 * 1024;
+
+/** The array without what lies behind `used`, where that is more than a quarter. Some room stays, so that changes move nothing. */
 export async function trimmed<T extends Int32Array | Uint8Array>(
   array: T,
   used: number,
   make: (length: number) => T,
   pause: () => Promise<void>,
 ): Promise<T> {
-  if (array.length - used <= used >>> 3) return array;
-  return await moved(array, used, make, pause, used + (used >>> 6));
+  const isLarge = used * array.BYTES_PER_ELEMENT > LARGE;
+  if (array.length - used <= used >>> (isLarge ? 2 : 3)) return array;
+  return await moved(array, used, make, pause, used + (used >>> (isLarge ? 3 : 6)));
 }
 
 /** Octets that are copied in some tenths of a millisecond: memory that is used for the first time is slow. */
 const PORTION = 512 * 1024;
 
 /** Frees the memory of an array that nobody refers to any more at once: V8 by itself takes its time. */
-export function discard({ buffer }: Int32Array | Uint8Array): void {
+export function discard({ buffer }: Int32Array | Uint32Array | Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 

@@ -2,7 +2,7 @@
  * Nodes of a zone that a change is about to alter, each with the head of its list of RRsets before and after. The table stands beside the tree
  * of names: a node of it has the number of its place here where its head stood, so that a look-up which comes to other nodes does not notice.
  */
-import { grown, grownLength, moved } from "./octet-heap.ts";
+import { discard, grown, grownLength, moved } from "./octet-heap.ts";
 
 /** Which of the two states is looked at. The numbers are the fields of an entry. */
 export const Side = { BEFORE: 1, AFTER: 2 } as const;
@@ -56,6 +56,12 @@ export class PendingNodes {
   /** Octets of memory. */
   get size(): number {
     return this.#entries.length * 4;
+  }
+
+  /** Frees the memory of a table that nobody needs any more. */
+  discard(): void {
+    this.count = 0;
+    discard(this.#entries);
   }
 
   /** In portions. Nobody may add to it meanwhile. */

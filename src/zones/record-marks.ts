@@ -1,5 +1,6 @@
 /** Ticks off records of a zone: a bit for each. */
 import { readU16 } from "../dns/octets.ts";
+import { discard } from "./octet-heap.ts";
 import type { ZoneRecords } from "./zone-records.ts";
 
 /** Records of an RRset that a number has bits for. */
@@ -41,15 +42,13 @@ export class RecordMarks {
     return true;
   }
 
+  /** Frees the memory of marks that nobody needs any more. */
+  discard(): void {
+    discard(this.#bits);
+  }
+
   has(rrset: number, index: number): boolean {
     if (this.#records.count(rrset) > BITS) return this.#large.get(rrset)?.has(index) === true;
     return ((this.#bits[rrset] as number) & (1 << index)) !== 0;
-  }
-
-  /** Whether all records of an RRset are ticked off. */
-  isComplete(rrset: number): boolean {
-    const count = this.#records.count(rrset);
-    if (count > BITS) return this.#large.get(rrset)?.size === count;
-    return this.#bits[rrset] === 0xffff_ffff >>> (BITS - count);
   }
 }

@@ -86,7 +86,7 @@ export class ZoneComparison {
   }
 
   /**
-   * What leads from the zone to what was said.
+   * What leads from the zone to what was said. The comparison is of no use afterwards, unless that is too much.
    * @returns `undefined` where that is too much
    * @throws ZoneChangeError where the zone changed meanwhile
    */
@@ -107,6 +107,7 @@ export class ZoneComparison {
         });
       }
     }
+    this.#discardMarks();
     return { from: this.#zone.serial, soa, removed, added: this.#added };
   }
 
@@ -131,6 +132,11 @@ export class ZoneComparison {
     }
     if (this.#soa !== undefined) zone.addPlain(this.#soa);
     this.#added.discard();
+    this.#discardMarks();
+  }
+
+  #discardMarks(): void {
+    for (const marks of this.#marks.values()) marks.discard();
   }
 
   #requireUnchanged(): void {

@@ -243,6 +243,9 @@ export class ZoneService implements TransferSource {
       accept,
       taken: (next) => void states.push(soaRecord(next)),
       prepared: async (next) => {
+        // What comes to the zone is in its tables now.
+        change.removed.discard();
+        change.added.discard();
         if (isWanted) logs = await pendingDifference(next, journalLimit(next), nextTurn);
       },
       switched: (next) => {
