@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
 import { type Browser, chromium } from "playwright-core";
 import type { PageLoad, PageSample } from "./console-results.ts";
 
@@ -10,6 +11,9 @@ export interface PageOptions {
   readonly url: string;
   readonly pairs: number;
 }
+
+/** Milliseconds. */
+const PAUSE = 500;
 
 /** Shows what {@link PROBE} waits for, and nothing else. */
 const EMPTY_PAGE = `<!doctype html>
@@ -70,11 +74,15 @@ async function load(browser: Browser, url: string): Promise<PageLoad> {
     const page = await context.newPage();
     await page.addInitScript(PROBE);
     await page.goto(url, { waitUntil: "load" });
-    await page.waitForSelector("html[data-shown]", { state: "attached" });
-    return await page.evaluate(`({
-      loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
-      shown: Number(document.documentElement.dataset.shown),
-    })`);
+    for (;;) {
+      // To look into the page takes it some milliseconds: not before it is done, on any machine that is fit to measure.
+      await delay(PAUSE);
+      const { loaded, shown }: PageLoad = await page.evaluate(`({
+        loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
+        shown: Number(document.documentElement.dataset.shown),
+      })`);
+      if (shown > 0) return { loaded, shown };
+    }
   } finally {
     await context.close();
   }
