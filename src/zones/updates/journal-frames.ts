@@ -156,10 +156,10 @@ function looksTorn(octets: Buffer, at: number): boolean {
 }
 
 async function readSteps(text: Buffer, steps: ZoneStep[], pause: () => Promise<void>): Promise<void> {
-  let count = 0;
   for (const line of text.toString("utf8").split("\n")) {
     if (line === "") continue;
-    if (++count % PORTION === 0) await pause();
+    // Most frames are smaller than a portion.
+    if (steps.length % PORTION === PORTION - 1) await pause();
     steps.push({ sign: line.startsWith("+") ? "+" : "-", record: parseRecord(line.slice(1)) });
   }
 }

@@ -12,7 +12,7 @@ import { applyChange, isMissingFrom } from "../zone-changes.ts";
 import { partOf } from "../zone-part.ts";
 import { copyOfZone } from "../zone-transfer.ts";
 import { EditedZone } from "./edited-zone.ts";
-import type { JournalContents } from "./journal-frames.ts";
+import { type JournalContents, journalFrame, journalHead, readJournal } from "./journal-frames.ts";
 import { changeOf, withoutDetours } from "./steps.ts";
 import { JournalError, UpdateJournal } from "./update-journal.ts";
 
@@ -342,4 +342,9 @@ test("long lists of steps are worked through in portions", async () => {
   const left = await withoutDetours(steps, pause);
   assert.ok(pauses >= 50, `${pauses} pauses`);
   assert.ok(left.length > 0 && left.length < steps.length);
+  pauses = 0;
+  const frames = steps.map((step) => journalFrame([step]));
+  const contents = await readJournal(Buffer.concat([journalHead(1), ...frames]), pause);
+  assert.ok(contents !== undefined && contents !== "none" && contents.steps.length === steps.length);
+  assert.ok(pauses >= 50, `${pauses} pauses`);
 });
