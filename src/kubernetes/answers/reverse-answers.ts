@@ -31,7 +31,9 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
     return services.flatMap((entry) => (view.shows(entry) ? (zone.serviceName(entry) ?? []) : []));
   }
   const octets = addressOfKey(key);
-  const names = new Map<string, Name>();
+  const names: Name[] = [];
+  // Nearly every address has one name, whose text need not be made.
+  let texts: Set<string> | undefined;
   for (const set of view.store.services.endpointSetsAt(key)) {
     const entry = set.owner;
     // Slices may outlive their service for a moment; a name that leads nowhere is no help to anybody.
@@ -41,9 +43,16 @@ function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): 
       for (let index = 0; index < visible; index++) {
         if (!addressStandsAt(group, index, octets)) continue;
         const name = zone.endpointName(endpointLabel(group, index), entry);
-        if (name !== undefined) names.set(name.toString(), name);
+        if (name === undefined) continue;
+        if (names.length > 0) {
+          texts ??= new Set(names.map((known) => known.toString()));
+          const text = name.toString();
+          if (texts.has(text)) continue;
+          texts.add(text);
+        }
+        names.push(name);
       }
     }
   }
-  return [...names.values()];
+  return names;
 }
