@@ -189,3 +189,70 @@ test("a zone that is replaced gives its memory back, unless somebody else has it
   while (copy.next().done !== true) left++;
   assert.equal(left, lines.length - 1);
 });
+
+const manyLines = (count: number, from = 0): string[] =>
+  Array.from({ length: count }, (_, index) => `n${from + index}.example. 60 IN A 192.0.2.1`);
+
+test("a large change is made in the zone itself, unless another generation has it or gets it meanwhile", async () => {
+  const [before, after] = [new Set(manyLines(3_000)), new Set(manyLines(3_000, 1_500))];
+  const [change] = stepsBetween([before, after]);
+  assert.ok(change);
+  const expected = linesOf(zoneOf(2, after));
+  for (const when of ["never", "before", "meanwhile"] as const) {
+    const zone = zoneOf(1, before);
+    const { service, served } = serving(zone);
+    const other = new ServedZone(APEX);
+    if (when === "before") other.zone = zone;
+    const advancing = service.advance(served, [change], 10_000_000);
+    if (when === "meanwhile") {
+      other.zone = zone;
+      await assert.rejects(advancing, /changed otherwise meanwhile/);
+    } else {
+      await advancing;
+      assert.deepEqual(linesOf(served.zone), expected);
+    }
+    assert.equal(served.zone === zone, when !== "before");
+    if (when !== "never") assert.deepEqual(linesOf(other.zone), linesOf(zoneOf(1, before)));
+    assert.equal(zone.isChanging, false);
+  }
+});
+
+test("a transfer that lasts through two changes keeps its state, the second being made on a copy", async () => {
+  const states = [0, 1_000, 2_000].map((from) => new Set(manyLines(2_500, from)));
+  const [first, second] = stepsBetween(states);
+  assert.ok(first && second);
+  const zone = zoneOf(1, states[0] ?? []);
+  const { service, served } = serving(zone);
+  const transfer = copyOfZone(zone);
+  const lines = [formatRecord(transfer.soa)];
+  for (const record of transfer.records()) {
+    lines.push(formatRecord(record));
+    if (lines.length === 100) await service.advance(served, [first], 10_000_000);
+    if (lines.length === 200) await service.advance(served, [second], 10_000_000);
+    if (lines.length === 150) assert.deepEqual([served.zone === zone, zone.serial], [true, 2]);
+  }
+  assert.deepEqual(lines.sort(), [...linesOf(zoneOf(1, states[0] ?? []))].sort());
+  assert.notEqual(served.zone, zone);
+  assert.deepEqual(linesOf(served.zone), linesOf(zoneOf(3, states[2] ?? [])));
+});
+
+test("a difference that was compared is told as what it comes to", async () => {
+  const zone = zoneOf(1, [...manyLines(10), 'm.example. 60 IN TXT "x"', 'm.example. 60 IN TXT "y"']);
+  const { service, served } = serving(zone);
+  const change = {
+    from: 1,
+    soa: plain(soa(2)),
+    // The second TTL is not that of the RRset: nothing becomes of it.
+    removed: logOf(['m.example. 60 IN TXT "y"', "n1.example. 60 IN A 192.0.2.1"]),
+    added: logOf(['m.example. 300 IN TXT "y"', "new.example. 60 IN A 192.0.2.1"]),
+  };
+  assert.equal(await service.adopt(served, change, 1_000_000, async () => false), false);
+  assert.deepEqual([zone.serial, zone.isChanging, zone.recordCount], [1, false, 13]);
+  assert.equal(await service.adopt(served, change, 1_000_000), true);
+  assert.equal(served.zone, zone);
+  const told = Array.from(service.transfer(APEX)?.changesSince?.(1) ?? [], formatRecord);
+  assert.deepEqual(
+    told.filter((text) => !text.includes("SOA")).map((text) => text.split(/\s/)[0]),
+    ["n1.example.", "new.example."],
+  );
+});

@@ -267,7 +267,8 @@ export class ZoneService implements TransferSource {
     changes: readonly ZoneChange[],
     steps: PassingSteps,
   ): Promise<boolean> {
-    if (!zone.mayBegin) return await this.#passOnCopy(served, zone, changes, steps);
+    // In a reload of the configuration two generations have a zone, each with a history of its own.
+    if (!zone.mayBegin || zone.holders > 1) return await this.#passOnCopy(served, zone, changes, steps);
     const transition = new ZoneTransition(zone);
     let isAccepted = true;
     try {
@@ -282,7 +283,8 @@ export class ZoneService implements TransferSource {
       isAccepted = (await steps.accept?.(zone, nextTurn)) ?? true;
       if (isAccepted) await steps.prepared?.(zone);
       while (zone.readers > 0) await nextTurn();
-      if (served.zone !== zone) throw new ZoneChangeError("the zone changed otherwise meanwhile");
+      if (served.zone !== zone || zone.holders > 1)
+        throw new ZoneChangeError("the zone changed otherwise meanwhile");
     } catch (error) {
       await transition.undo(nextTurn);
       throw error;
