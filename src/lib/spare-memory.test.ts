@@ -35,40 +35,43 @@ function watch() {
 
 test("gives back what the start left, and then what has grown", async () => {
   const { advance, done, mebibytes } = watch();
-  await advance(3);
-  await advance(6);
-  assert.deepEqual(done, ["trim at 3", "files at 3"]);
+  await advance(0);
+  await advance(1);
+  await advance(2);
+  assert.deepEqual(done, ["trim at 0", "files at 0"]);
   mebibytes.files = 25;
   mebibytes.own = 39;
-  await advance(12);
-  assert.deepEqual(done.slice(2), ["files at 21"]);
+  await advance(4);
+  assert.deepEqual(done.slice(2), ["files at 7"]);
+  await advance(8);
   mebibytes.own = 41;
   await advance(15);
-  assert.deepEqual(done.slice(3), ["trim at 36"]);
+  assert.deepEqual(done.slice(3), ["trim at 30"]);
   // The pauses grow no more.
   mebibytes.files = 25;
   await advance(14.9);
   assert.equal(done.length, 4);
   await advance(0.1);
-  assert.deepEqual(done.slice(4), ["files at 51"]);
+  assert.deepEqual(done.slice(4), ["files at 45"]);
 });
 
 test("takes less than was left for what there was before", async () => {
   const { advance, done, mebibytes } = watch();
-  await advance(3);
+  await advance(0);
+  await advance(1);
   mebibytes.own = 30;
-  await advance(6);
+  await advance(2);
   mebibytes.own = 35;
-  await advance(12);
-  assert.deepEqual(done.slice(2), ["trim at 21"]);
+  await advance(4);
+  assert.deepEqual(done.slice(2), ["trim at 7"]);
 });
 
 test("goes on where the system does not say how much memory there is", async () => {
   const { advance, done, mebibytes } = watch();
   mebibytes.own = Number.NaN;
-  await advance(3);
+  await advance(0);
   assert.deepEqual(done, []);
   mebibytes.own = 40;
-  await advance(6);
-  assert.deepEqual(done, ["trim at 9", "files at 9"]);
+  await advance(1);
+  assert.deepEqual(done, ["trim at 1", "files at 1"]);
 });

@@ -26,18 +26,18 @@ export async function loadSpareMemory(): Promise<SpareMemory> {
   };
 }
 
-/** Milliseconds until the first look: what the start needed. Each pause is twice the one before: what is touched becomes less. */
-const FIRST_PAUSE = 3_000;
+/** Milliseconds from the first look, when the start is over, to the second. Each pause is twice the one before: what is touched becomes less. */
+const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
 /** Octets. Fewer that have come since the last look are not worth the trouble. */
 const MUCH = 4 * 1024 * 1024;
 
-/** Looks now and then, for as long as the process runs, and gives back where memory has grown. */
+/** Looks at once, and then now and then for as long as the process runs, and gives back where memory has grown. */
 export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
-  let pause = FIRST_PAUSE;
+  let pause = 0;
   const left = { files: 0, own: 0 };
   const look = async (): Promise<void> => {
-    pause = Math.min(2 * pause, LONGEST_PAUSE);
+    pause = Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
     const { files, own } = memory.resident();
     const hasMore = { files: files > left.files + MUCH, own: own > left.own + MUCH };
     if (hasMore.own) memory.trim();
