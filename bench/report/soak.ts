@@ -9,7 +9,8 @@ export function soakSection(results: SoakResults | undefined): string {
 
 Measured by itself: ${startedAt.slice(0, 10)}, commit ${machine.commit}, Node ${machine.node}, ${machine.processor}. 500 Services, 5,000 endpoints, \`cache 30\`;
 one flood after the other, over and over, for ${minutes} minutes. Peaks are the most that was resident in the first round and in the last one. Meanwhile
-a client asks for 100 names, each once a second; with \`cache 30\`, at least one in 30 of these queries is forwarded.
+a client asks for 100 names, each once a second; with \`cache 30\`, at least one in 30 of these queries is forwarded. Counts of queries and
+losses depend on what else the machine does meanwhile, memory does not.
 
 ${runs.map(runTable).join("\n\n")}
 `;
