@@ -5,7 +5,7 @@ import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
-import type { TransferSource, ZoneTransfer } from "../../plugin/transfer.ts";
+import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
 import { ExternalAnswers } from "../external/external-answers.ts";
 import { externalTransfers } from "../external/external-transfers.ts";
 import type { Service } from "../objects/objects.ts";
@@ -96,6 +96,37 @@ describe("a copy of a zone", () => {
     store.delete("namespaces", { namespace: "", name: "shop" });
     assert.deepEqual(copies.map(addressesIn), before);
     assert.deepEqual([internal, external, headless].map(copy).map(addressesIn), [[], [], []]);
+  });
+
+  it("goes out of a store that another thread writes to, service by service where that changes faster than it is read", () => {
+    put("a", { clusterAddresses: [octets("10.96.0.1")] });
+    put("b", { clusterAddresses: [octets("10.96.0.2")] });
+    put("db", { type: "headless" });
+    putEndpoints("db", "10.0.0.1");
+    const kinds = ["namespaces", "services", "endpoints"] as const;
+    const replica = new ClusterStore({ clock, kinds, replica: true });
+    const shared = store.share();
+    replica.join(shared);
+    for (const kind of kinds) replica.markListed(kind);
+    const answers = new ClusterAnswers({
+      ...{ store: replica, ttl: 5, ownAddresses: () => [], pods: "disabled", zonal: false },
+      ...{ zones: [Name.parse("cluster.local.")], ignoreEmptyServices: false },
+    });
+    const source = clusterTransfers(answers, clock);
+    const expected = ["a.shop 10.96.0.1", "b.shop 10.96.0.2", "db.shop 10.0.0.1", "10-0-0-1.db 10.0.0.1"];
+    assert.deepEqual(addressesIn(copy(source)), expected);
+    const { view } = answers;
+    const shows = view.shows.bind(view);
+    let left = 70;
+    view.shows = (entry) => {
+      if (left-- > 0) put("noise", { ports: [{ name: "", number: 1 + left, protocol: "tcp" }] });
+      return shows(entry);
+    };
+    assert.deepEqual(addressesIn(copy(source)), expected);
+    assert.ok(left < 0, "it was read in peace in the end");
+    // A thread that is in the midst of a change.
+    Atomics.add(new Int32Array(shared.columns.control), 0, 1);
+    assert.throws(() => copy(source), ZoneNotLoadedError);
   });
 
   it("has a serial that no later state has, within the same second too", () => {
