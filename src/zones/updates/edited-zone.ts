@@ -1,9 +1,10 @@
 /** A copy of a zone that is being changed, and the list of what was done to it: the same steps give the same zone again. */
 import type { Name } from "../../dns/name.ts";
 import { RecordClass } from "../../dns/numbers.ts";
+import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
-import { canonicalData, plainData } from "../../dns/resource-record.ts";
+import { canonicalData, dataFromWire, plainData } from "../../dns/resource-record.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { NO_NODE } from "../name-tree.ts";
 import { NO_RRSET } from "../rrset-table.ts";
@@ -95,15 +96,14 @@ export class EditedZone {
   /** Adds a record; its TTL becomes that of the RRset (RFC 2181 section 5.2). */
   add(record: ResourceRecord): void {
     const { name, type, ttl } = record;
-    const present = this.recordsOf(name, type);
-    const isThere = present.some((other) => dataKey(other) === dataKey(record));
-    if (isThere && present[0]?.ttl === ttl) return;
-    if (present.length > 0 && present[0]?.ttl !== ttl) {
+    const rrset = this.#rrset(name, type);
+    const isThere = this.#find(record) !== undefined;
+    if (rrset !== NO_RRSET && this.zone.records.ttl(rrset) !== ttl) {
+      const present = this.recordsOf(name, type);
       this.removeRrset(name, type);
       for (const other of present) this.#put({ ...other, ttl });
-      if (isThere) return;
     }
-    this.#put(record);
+    if (!isThere) this.#put(record);
   }
 
   replaceRrset(record: ResourceRecord): void {
@@ -116,10 +116,29 @@ export class EditedZone {
   }
 
   remove(record: ResourceRecord): void {
-    const found = this.recordsOf(record.name, record.type).find(
-      (other) => dataKey(other) === dataKey(record),
-    );
+    const found = this.#find(record);
     if (found !== undefined) this.#take(found);
+  }
+
+  /** The record as the zone has it. An RRset may have thousands: only what could be it is decoded. */
+  #find(record: ResourceRecord): ResourceRecord | undefined {
+    const { name, type } = record;
+    const rrset = this.#rrset(name, type);
+    if (rrset === NO_RRSET) return undefined;
+    const { records } = this.zone;
+    const { bytes } = records.heap;
+    const wanted = plainData(record);
+    let at = records.data(rrset);
+    for (let left = records.count(rrset); left > 0; left--) {
+      const length = readU16(bytes, at);
+      if (length === wanted.length && areAlike(bytes, at + 2, wanted)) {
+        const data = dataFromWire(type, bytes.slice(at + 2, at + 2 + length));
+        const found = { name, type, class: RecordClass.IN, ttl: records.ttl(rrset), data };
+        if (dataKey(found) === dataKey(record)) return found;
+      }
+      at += 2 + length;
+    }
+    return undefined;
   }
 
   /** The next serial (RFC 1982), unless an update chose one of its own. */
@@ -183,6 +202,14 @@ export class EditedZone {
     const node = this.#node(name);
     return node === NO_NODE ? NO_RRSET : this.zone.records.rrset(node, type);
   }
+}
+
+/** Whether octets are the same but for the case of letters, as equal RDATA are. */
+function areAlike(bytes: Uint8Array, start: number, wanted: Uint8Array): boolean {
+  for (let at = 0; at < wanted.length; at++) {
+    if (octetAt(FOLD, octetAt(bytes, start + at)) !== octetAt(FOLD, octetAt(wanted, at))) return false;
+  }
+  return true;
 }
 
 /** The same for equal RDATA, and for no others. */

@@ -76,6 +76,32 @@ test("steps without detours lead to the same zone, as often as a journal is writ
   );
 });
 
+test("records are the same whatever the case of their names, and not whatever the case of their text", () => {
+  const edited = new EditedZone(
+    zoneOf(["s.example. 60 IN SRV 1 1 1 Host.example.", 't.example. 60 IN TXT "Text"']),
+  );
+  const all = (): string[] => linesOf(edited.zone).slice(1);
+  edited.add(parseRecord("s.example. 60 IN SRV 1 1 1 hOST.example."));
+  edited.add(parseRecord('t.example. 60 IN TXT "tEXT"'));
+  assert.equal(all().length, 3);
+  // One that is there already gives its TTL to all of them.
+  edited.add(parseRecord('t.example. 90 IN TXT "Text"'));
+  assert.deepEqual(
+    all().map((line) => line.split("\t")[1]),
+    ["60", "90", "90"],
+  );
+  edited.remove(parseRecord("S.example. 60 IN SRV 1 1 1 HOST.EXAMPLE."));
+  edited.remove(parseRecord('t.example. 60 IN TXT "TEXT"'));
+  assert.equal(all().length, 2);
+  edited.undo(0);
+  assert.deepEqual(
+    all()
+      .map((line) => line.split("\t")[4])
+      .sort(),
+    ['"Text"', "1 1 1 Host.example."],
+  );
+});
+
 test("what steps come to is one change, made in place as on a copy, and steps that are taken back leave no trace", async () => {
   await fc.assert(
     fc.asyncProperty(
