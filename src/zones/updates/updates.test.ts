@@ -94,12 +94,8 @@ test("records are the same whatever the case of their names, and not whatever th
   edited.remove(parseRecord('t.example. 60 IN TXT "TEXT"'));
   assert.equal(all().length, 2);
   edited.undo(0);
-  assert.deepEqual(
-    all()
-      .map((line) => line.split("\t")[4])
-      .sort(),
-    ['"Text"', "1 1 1 Host.example."],
-  );
+  const data = new Set(all().map((line) => line.split("\t")[4]));
+  assert.deepEqual(data, new Set(['"Text"', "1 1 1 Host.example."]));
 });
 
 test("what steps come to is one change, made in place as on a copy, and steps that are taken back leave no trace", async () => {
