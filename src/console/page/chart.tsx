@@ -18,6 +18,8 @@ export interface ChartProps {
 
 const WIDTH = 600;
 const HEIGHT = 120;
+/** Of a value with none beside it. */
+const DASH = 6;
 
 export function Chart({ title, lines, step, format }: ChartProps) {
   const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
@@ -74,8 +76,10 @@ function pathOf(values: readonly (number | null)[], length: number, most: number
     }
     const x = (length === 1 ? 1 : index / (length - 1)) * WIDTH;
     const y = HEIGHT - 3 - (most === 0 ? 0 : value / most) * (HEIGHT - 6);
-    // A point alone is a line of no length, which its round ends make visible.
-    path += `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}${isDown ? "" : "h0"}`;
+    const isAlone = !isDown && (values[index + 1] ?? null) === null;
+    path += isAlone
+      ? `M${Math.min(Math.max(0, x - DASH / 2), WIDTH - DASH).toFixed(1)} ${y.toFixed(1)}h${DASH}`
+      : `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
     isDown = true;
   }
   return path;
