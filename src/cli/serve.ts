@@ -61,6 +61,7 @@ export async function serve(
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
   await mapLargeBuffers();
+  let heapAtStart = 0;
   const server = new Server({
     // Standard input can be read but once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
@@ -74,6 +75,10 @@ export async function serve(
     version,
     defaultPort: flags.port,
     sharesPorts: hooks.sharesPorts ?? false,
+    beforeListening: async () => {
+      await giveBackMemory(MUCH_AT_START);
+      heapAtStart = process.memoryUsage().heapTotal;
+    },
     // The plain way, to compare with or to fall back to.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
@@ -117,8 +122,8 @@ export async function serve(
   // The launcher held the young generation small while modules were loaded; under load it may grow.
   boundHeap(heapBounds(machine.memoryLimit));
   holdBackHelpers();
-  // What was read at the start (documents of YAML above all) is many times what is kept of it.
-  if (process.memoryUsage().heapTotal > MUCH_AT_START) (await loadMemoryRelease()).all();
+  // What was read since the sockets were opened.
+  await giveBackMemory(Math.max(MUCH_AT_START, 1.25 * heapAtStart));
   watchSpareMemory(await loadSpareMemory(), clock);
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
@@ -135,6 +140,11 @@ export async function serve(
   writer.flushSync();
   // After a fatal message or a forced quit sockets are still open, and must not hold the process.
   process.exit(ending.code);
+}
+
+/** What is read at the start (documents of YAML above all) is many times what is kept of it. */
+async function giveBackMemory(much: number): Promise<void> {
+  if (process.memoryUsage().heapTotal > much) (await loadMemoryRelease()).all();
 }
 
 function failStart(error: unknown): number {

@@ -76,6 +76,8 @@ function lateStarter(
 }
 
 interface Running {
+  /** How many addresses were open whenever the server was about to listen. */
+  readonly beforeListening: readonly number[];
   readonly stopped: readonly string[];
   readonly server: Server;
   readonly log: MemoryLog;
@@ -88,6 +90,7 @@ interface Running {
 async function running(corefile: string): Promise<Running> {
   const gate = { release: Promise.resolve(), warm: Promise.withResolvers<void>() };
   const stopped: string[] = [];
+  const beforeListening: number[] = [];
   const plugins: Readonly<Record<string, unknown>> = {
     late: lateStarter(gate, stopped),
     answer: answerPlugin(gate),
@@ -109,9 +112,11 @@ async function running(corefile: string): Promise<Running> {
     log,
     metrics: new MetricsRegistry(),
     version: "0.0.0",
+    beforeListening: async () => void beforeListening.push(server.addresses.length),
   });
   await server.start();
   return {
+    beforeListening,
     stopped,
     server,
     log,
@@ -161,6 +166,12 @@ function addressOf(message: Message): string | undefined {
   const [record] = message.answer;
   return record !== undefined && A.is(record) ? record.data.address : undefined;
 }
+
+test("what would keep queries waiting is done before the first start listens, and not in a reload", async () => {
+  await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
+  await app.server.reload();
+  assert.deepEqual(app.beforeListening, [0]);
+});
 
 describe("zone choice", () => {
   test("the longest zone answers, DS goes to the shortest, the rest is refused", async () => {

@@ -42,6 +42,8 @@ export interface ServerOptions {
   readonly threadEntry?: URL;
   /** Lets another process onto the ports, as CoreDNS does: the next instance serves before this one stops. */
   readonly sharesPorts?: boolean;
+  /** Called once, when all plugins have started and nobody is answered yet: the time for what would keep queries waiting. */
+  readonly beforeListening?: () => Promise<void>;
   /** A plugin says that the process must not go on (`loop`). */
   readonly onFatal?: (message: string) => void;
 }
@@ -171,6 +173,7 @@ export class Server {
     const warm = prepared.generation.warmUp();
     // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
     if (this.#plane.generation !== undefined) await this.#unlessStopped(warm);
+    else await this.#options.beforeListening?.();
     if (this.#stopping) {
       await prepared.rollBack();
       return false;
