@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * The young generation of a follower's heap: two halves of 4 MiB, as the leader's, and as much again for large objects. Without a bound, what lets
- * the leader's grow (`boundHeap`) would let that of a follower, which collects before the leader does, grow to 32 MiB.
+ * The young generation of a follower's heap: two halves of 4 MiB, as the leader's, and as much again for large objects. What lets the leader's grow
+ * (`boundHeap`) holds for the process: without a bound, that of a follower which collects before the leader does could reach 128 MB.
  */
 const YOUNG_MEBIBYTES = 12;
 /** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
