@@ -20,7 +20,7 @@ function watch() {
       note("files");
       mebibytes.files = Math.min(mebibytes.files, 15);
     },
-    trim() {
+    async trim() {
       note("trim");
       mebibytes.own = Math.min(mebibytes.own, 36);
     },

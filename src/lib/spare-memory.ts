@@ -3,7 +3,7 @@
  * of the C library that keeps what was freed: some 10 MB after the first queries.
  */
 import type { Clock } from "./clock.ts";
-import { loadTrim } from "./memory-release.ts";
+import { loadTrimBeside } from "./memory-release.ts";
 import { loadProgramPages } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
 
@@ -12,17 +12,17 @@ export interface SpareMemory {
   /** Gives back pages of files. */
   releaseFiles(): Promise<void>;
   /** Gives back what is free of the process's own. */
-  trim(): void;
+  trim(): Promise<void>;
 }
 
 export async function loadSpareMemory(): Promise<SpareMemory> {
   const releaseFiles = await loadProgramPages();
-  const trim = await loadTrim();
+  const trim = await loadTrimBeside();
   return {
     resident: residentMemory,
     // A process that may not read its own mappings keeps its pages.
     releaseFiles: async () => releaseFiles?.().catch(() => undefined),
-    trim: () => void trim?.(0),
+    trim: async () => trim?.(),
   };
 }
 
@@ -40,7 +40,7 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
     pause = Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
     const { files, own } = memory.resident();
     const hasMore = { files: files > left.files + MUCH, own: own > left.own + MUCH };
-    if (hasMore.own) memory.trim();
+    if (hasMore.own) await memory.trim();
     if (hasMore.files) await memory.releaseFiles();
     const after = memory.resident();
     // What has gone by itself may come again.

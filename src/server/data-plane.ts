@@ -8,7 +8,7 @@ import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
-import { loadMemoryRelease, loadTrim } from "../lib/memory-release.ts";
+import { loadMemoryRelease, loadTrimBeside } from "../lib/memory-release.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { residentMemory } from "../lib/resident-memory.ts";
@@ -68,7 +68,7 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
-  #trim: ReturnType<typeof loadTrim> | undefined;
+  #trim: ReturnType<typeof loadTrimBeside> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
   #residentBefore = 0;
   #current: Generation | undefined;
@@ -149,7 +149,7 @@ export class DataPlane {
   async prepare(configuration: Configuration, feed: (key: string) => Feed): Promise<PreparedGeneration> {
     const { plane, clock, random, log, metrics, machine, version } = this.#options;
     if (this.#current !== undefined) {
-      this.#trim ??= loadTrim();
+      this.#trim ??= loadTrimBeside();
       this.#residentBefore = residentMemory().own;
     }
     const http = this.#http.prepare();
@@ -263,7 +263,7 @@ export class DataPlane {
    * small waits for its time: to look for it halts the thread.
    */
   async #releaseMemory(): Promise<void> {
-    (await this.#trim)?.(0);
+    await (await this.#trim)?.();
     if (residentMemory().own < MUCH_GROWTH * this.#residentBefore) return;
     // Loaded for those who need it: that makes a context, which takes two milliseconds.
     const memory = await loadMemoryRelease();

@@ -133,6 +133,33 @@ describe("a request is answered", () => {
       for (const id of ids) assert.equal(client.body(id).length, 40);
     });
   });
+
+  test("in portions, where requests that come together take long", async () => {
+    await scene(async ({ connect, receiver, clock }) => {
+      const turns = [0];
+      const { receive } = receiver;
+      receiver.receive = function (...query) {
+        turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+        clock.advance(0.5);
+        receive.apply(this, query);
+      };
+      const clients = [(await connect()).greet(), (await connect()).greet()];
+      const ids = Array.from({ length: 60 }, (_, index) => 2 * index + 1);
+      for (const client of clients) client.send(...ids.map(get));
+      let isDone = false;
+      const done = Promise.all(clients.map((client) => client.ping())).then(() => {
+        isDone = true;
+      });
+      while (!isDone) {
+        await nextTurn();
+        turns.push(0);
+      }
+      await done;
+      for (const client of clients) for (const id of ids) assert.equal(client.body(id).length, 40);
+      const most = Math.max(...turns);
+      assert.ok(most <= 2 * 4, `${most} requests of 0.5 ms each in one turn`);
+    });
+  });
 });
 
 describe("a refusal costs its stream", () => {

@@ -4,15 +4,12 @@
  * that bring no request further are counted against it.
  */
 import { readU32, writeU32 } from "../../dns/octets.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Timer } from "../../lib/clock.ts";
 import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
-import type { ConnectionBudget } from "../connection-budget.ts";
-import type { HttpObserver, HttpTimeouts } from "../http-options.ts";
 import { readStreamWindow } from "./client-settings.ts";
 import { FrameIntake, type FrameUser } from "./frame-intake.ts";
 import { FrameSender, type SenderUser } from "./frame-sender.ts";
-import { OutputSlab } from "./gathered-output.ts";
-import { HpackDecoder, HpackError, hpackScratch } from "./hpack-decoder.ts";
+import { HpackDecoder, HpackError } from "./hpack-decoder.ts";
 import {
   DEFAULT_WINDOW,
   ErrorCode,
@@ -25,32 +22,15 @@ import {
 } from "./http2-frames.ts";
 import { type Http2Stream, STREAM_WINDOW, type StreamHome } from "./http2-stream.ts";
 import { Patience } from "./patience.ts";
-import { MAX_HEADER_LIST, RequestHead } from "./request-head.ts";
+import { MAX_HEADER_LIST, type RequestHead } from "./request-head.ts";
+import { type Http2Options, SharedBySessions } from "./shared-by-sessions.ts";
 import { hasUnsent, isAny, isUnfinished, StreamTable } from "./stream-table.ts";
 
-export interface Http2Options extends HttpObserver {
-  readonly clock: Clock;
-  readonly budget: ConnectionBudget;
-  /** Asked anew for each connection. */
-  readonly maxStreams: () => number;
-  readonly timeouts: () => HttpTimeouts;
-  /** Each response leaves in a write of its own. */
-  readonly separateResponses?: boolean;
-  /** Makes what answers one request. */
-  readonly open: (home: StreamHome, id: number) => Http2Stream;
-}
+/** Frames between two looks at the clock. */
+const FRAMES_A_LOOK = 4;
 
-/** What all sessions of a listener share: memory that is of use only for as long as one of them does something. */
-export class Http2Sessions {
-  readonly options: Http2Options;
-  readonly slab = new OutputSlab();
-  readonly scratch = hpackScratch();
-  readonly head = new RequestHead();
-
-  constructor(options: Http2Options) {
-    this.options = options;
-  }
-
+/** The sessions of a listener. */
+export class Http2Sessions extends SharedBySessions {
   serve(stream: ByteStream, heardFrom: () => void): StreamUser {
     return new Http2Session(stream, this, heardFrom);
   }
@@ -90,6 +70,9 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   #isOver = false;
   /** It should have been closed when the timer came by last. */
   #isLate = false;
+  #looks = 0;
+  /** What has arrived is taken in a later turn. Until then nothing more is read. */
+  #takesLater = false;
   #readTimeout = 0;
   #timer: Timer | undefined;
   #idleSince: number;
@@ -176,7 +159,9 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   // What the intake hands on.
 
   get isBusy(): boolean {
-    return this.#isOver || this.sender.isFull;
+    if (this.#isOver || this.sender.isFull) return true;
+    if (++this.#looks % FRAMES_A_LOOK === 0 && this.#sessions.turns.isOver) this.#takesLater = true;
+    return this.#takesLater;
   }
 
   fail(code: ErrorCodeNumber): void {
@@ -275,16 +260,26 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   #take(data: Uint8Array): void {
     if (this.#isOver) return;
+    const wasToTakeLater = this.#takesLater;
     this.sender.hold();
     this.#intake.take(data);
     this.sender.letGo();
     this.#finishIfDone();
-    if (!this.#isOver && this.sender.isFull) this.stream.socket.pause();
+    if (this.#isOver) return;
+    if (this.sender.isFull || this.#takesLater) this.stream.socket.pause();
+    if (this.#takesLater && !wasToTakeLater) this.#sessions.turns.later(this.#takeOn);
   }
+
+  readonly #takeOn = (): void => {
+    this.#takesLater = false;
+    if (this.#isOver) return;
+    if (!this.sender.isFull) this.stream.socket.resume();
+    this.#take(NO_OCTETS);
+  };
 
   #resume(): void {
     const { socket } = this.stream;
-    if (!socket.isPaused() || this.sender.isFull) return;
+    if (!socket.isPaused() || this.sender.isFull || this.#takesLater) return;
     socket.resume();
     // Frames that had already arrived bring no further event.
     setImmediate(() => this.#take(NO_OCTETS));
