@@ -137,11 +137,11 @@ describe("a request is answered", () => {
   test("in portions, where requests that come together take long", async () => {
     await scene(async ({ connect, receiver, clock }) => {
       const turns = [0];
-      const { receive } = receiver;
-      receiver.receive = function (...query) {
+      const receive = receiver.receive.bind(receiver);
+      receiver.receive = (...query) => {
         turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
         clock.advance(0.5);
-        receive.apply(this, query);
+        receive(...query);
       };
       const clients = [(await connect()).greet(), (await connect()).greet()];
       const ids = Array.from({ length: 60 }, (_, index) => 2 * index + 1);
