@@ -44,8 +44,8 @@ export function boundHeap({ young, growth }: HeapBounds): () => void {
 
 /**
  * Has what the compiler Maglev needed for a function freed as soon as the function is done. V8 leaves that to its helpers, behind what is still to
- * be compiled: when the first queries come, a hundred functions wait for it with 0.3 MB each. Freeing one takes microseconds. A V8 that does
- * not know the flag ignores it.
+ * be compiled: when the first queries come, some hundred finished jobs wait for it with 0.3 MB each. V8 reads the flag whenever it finishes one; a V8
+ * without it would say so on standard error, and go on.
  */
 function freeCompilationsAtOnce(): void {
   setFlagsFromString("--no-maglev-destroy-on-background");
