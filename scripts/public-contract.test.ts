@@ -16,7 +16,9 @@ const HOUSEKEEPING = [
   "metrics-exposition.ts",
   "node-modules.ts",
   "program-files.ts",
+  "resident-memory.ts",
   "server-identity.ts",
+  "time-stamp.ts",
 ];
 
 /** Names that the built-in plugins import from the contract's room, or from the helpers below it, by file. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "./clock.ts";
-import { PacedSteps, type Step } from "./paced-steps.ts";
+import { type PacedStep, PacedSteps } from "./paced-steps.ts";
 
-function step(run: () => void): Step {
+function step(run: () => void): PacedStep {
   return { run, following: undefined };
 }
 

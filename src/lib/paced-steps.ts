@@ -5,17 +5,17 @@
 import type { Clock } from "./clock.ts";
 
 /** One step. A promise that it settles counts as a part of it. */
-export interface Step {
+export interface PacedStep {
   run(): void;
   /** The step behind it: for {@link PacedSteps} alone. */
-  following: Step | undefined;
+  following: PacedStep | undefined;
 }
 
 export class PacedSteps {
   readonly #clock: Pick<Clock, "now">;
   readonly #share: number;
-  #first: Step | undefined;
-  #last: Step | undefined;
+  #first: PacedStep | undefined;
+  #last: PacedStep | undefined;
   #began = 0;
 
   /** @param share milliseconds of a turn */
@@ -25,7 +25,7 @@ export class PacedSteps {
   }
 
   /** Runs a step behind those that wait, not before the caller has returned. It must not be added again before it has run. */
-  add(step: Step): void {
+  add(step: PacedStep): void {
     const last = this.#last;
     this.#last = step;
     if (last !== undefined) last.following = step;

@@ -63,6 +63,7 @@ export type { MetricSource, MetricsRegistry } from "../lib/metrics.ts";
 export type { Exposition, ExpositionFormat } from "../lib/metrics-exposition.ts";
 export { nearestWord } from "../lib/nearest-word.ts";
 export { formatOctetCount, parseOctetCount } from "../lib/octet-count.ts";
+export { type PacedStep, PacedSteps } from "../lib/paced-steps.ts";
 export { compilePattern, Pattern, PatternError, type PatternMatch } from "../lib/pattern.ts";
 export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
 export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
@@ -201,6 +202,7 @@ export type { SpanSink, Trace } from "./trace.ts";
 export { readTraceContext, type TraceContext } from "./trace-context.ts";
 export { TRACING, type TraceRule, type TracingView } from "./tracing-view.ts";
 export {
+  isAsNew,
   type StartOfAuthority,
   type TransferSource,
   transferRecords,

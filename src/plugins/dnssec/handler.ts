@@ -14,7 +14,7 @@ import {
   rrsetsOf,
   SOA,
 } from "../../dns/index.ts";
-import { PacedSteps, type Step } from "../../lib/paced-steps.ts";
+import { type PacedStep, PacedSteps } from "../../lib/paced-steps.ts";
 import {
   type Handler,
   type Outcome,
@@ -214,8 +214,8 @@ export class OnlineSigning implements PluginInstance {
 }
 
 /** The signatures of one reply, and the reply once all are there. */
-class SigningWork implements SignatureWaiter, Step {
-  following: Step | undefined;
+class SigningWork implements SignatureWaiter, PacedStep {
+  following: PacedStep | undefined;
   readonly #query: Query;
   readonly #signer: Signer;
   readonly #plugin: OnlineSigning;
