@@ -19,6 +19,7 @@ import type { InFlight } from "./in-flight.ts";
 import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
+import { StreamTurns } from "./stream-turns.ts";
 import { type WaitingEnds, WaitingOrigin, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
 
 /** What a listener serves, put in place as a whole at start and reload. */
@@ -58,6 +59,7 @@ export class DnsListener implements Listener, LateFaults {
   readonly label: string;
   service: ListenerService;
   readonly #clock: Clock;
+  readonly #streamTurns: StreamTurns;
   readonly #counters: ListenerCounters;
   readonly #onError: (error: unknown) => void;
   readonly #waiting: WaitingQueries;
@@ -82,6 +84,7 @@ export class DnsListener implements Listener, LateFaults {
     this.label = options.label;
     this.service = options.service;
     this.#clock = options.clock;
+    this.#streamTurns = new StreamTurns(options.clock);
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
@@ -251,7 +254,7 @@ export class DnsListener implements Listener, LateFaults {
     inFlight.enter();
     const answered = query.reply({ rcode: stream.rcode });
     answered.plugin = stream.plugin;
-    void sendStream(query, stream, port).then((error) => {
+    void sendStream(query, stream, port, this.#streamTurns).then((error) => {
       this.#finished.ring?.record(query, answered, Math.min(stream.sentOctets, 0xffff), true);
       if (error !== undefined) this.#onError(error);
       inFlight.leave();

@@ -6,6 +6,7 @@ import { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
+import { SystemClock } from "../../lib/clock.ts";
 import type { Endpoint } from "../../plugin/endpoint.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import type { Handler } from "../../plugin/handler.ts";
@@ -16,6 +17,7 @@ import type { PartPort, ReplyPort } from "../../transports/transport.ts";
 import { buildChain } from "./chain.ts";
 import { firstReply, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
+import { StreamTurns } from "./stream-turns.ts";
 
 const SOMEWHERE: Endpoint = new FixedEndpoint("192.0.2.1", 53, Uint8Array.of(192, 0, 2, 1));
 
@@ -112,7 +114,7 @@ describe("an answer of many messages", () => {
       behind = Math.max(behind, maker.made - port.sent.length);
       await drained();
     };
-    assert.equal(await sendStream(query, maker.stream, port), undefined);
+    assert.equal(await sendStream(query, maker.stream, port, new StreamTurns(new SystemClock())), undefined);
     assert.deepEqual(
       answersOf(port),
       Array.from({ length: 7 }, (_, n) => `a${n}.example. 5 IN A 192.0.2.${n}`),
@@ -128,7 +130,7 @@ describe("an answer of many messages", () => {
       port.isOpen = port.sent.length < 3;
       return sendPart(length);
     };
-    assert.equal(await sendStream(query, maker.stream, port), undefined);
+    assert.equal(await sendStream(query, maker.stream, port, new StreamTurns(new SystemClock())), undefined);
     assert.ok(maker.made < 7, `${maker.made} were made`);
     assert.deepEqual([port.settled, maker.ended], [1, true]);
   });
@@ -136,7 +138,9 @@ describe("an answer of many messages", () => {
   test("that cannot be finished costs the connection, so that nobody takes a part for the whole", async () => {
     const port = new KeepingPort({ takesParts: true });
     const maker = streamOf(query, 5, 2);
-    assert.ok((await sendStream(query, maker.stream, port)) instanceof RangeError);
+    assert.ok(
+      (await sendStream(query, maker.stream, port, new StreamTurns(new SystemClock()))) instanceof RangeError,
+    );
     assert.deepEqual([port.sent.length, port.aborted, port.settled], [2, true, 1]);
   });
 
@@ -147,7 +151,10 @@ describe("an answer of many messages", () => {
     test(`is cut to its first where only one can be sent: TC of ${count} is ${truncated}`, async () => {
       const port = new KeepingPort({ takesParts: false });
       const maker = streamOf(query, count);
-      assert.equal(await sendStream(query, maker.stream, port), undefined);
+      assert.equal(
+        await sendStream(query, maker.stream, port, new StreamTurns(new SystemClock())),
+        undefined,
+      );
       assert.deepEqual([answersOf(port).length, port.settled, maker.ended], [1, 1, true]);
       assert.equal((decodeMessage(port.sent[0] ?? new Uint8Array(0)).flags & Flag.TC) !== 0, truncated);
     });

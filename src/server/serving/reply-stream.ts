@@ -1,20 +1,28 @@
 /** Sends an answer of many messages: as fast as the client takes them, and never more than one in a turn of the event loop. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Flag } from "../../dns/numbers.ts";
 import type { Outcome, ReplyStream } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { PartPort, ReplyPort } from "../../transports/transport.ts";
 import { writeReply } from "./reply-writer.ts";
+import type { StreamTurns } from "./stream-turns.ts";
 
 /**
+ * @param turns of all streams
  * @param port kept; it is settled when the promise resolves
  * @returns what went wrong in making the messages, `undefined` otherwise. Never rejects.
  */
-export async function sendStream(query: Query, stream: ReplyStream, port: ReplyPort): Promise<unknown> {
+export async function sendStream(
+  query: Query,
+  stream: ReplyStream,
+  port: ReplyPort,
+  turns: StreamTurns,
+): Promise<unknown> {
   const { parts } = port;
   const error =
-    parts === undefined ? await sendFirst(query, stream, port) : await sendAll(query, stream, port, parts);
+    parts === undefined
+      ? await sendFirst(query, stream, port)
+      : await sendAll(query, stream, port, parts, turns);
   return error === undefined ? endStream(stream) : broken(stream, error);
 }
 
@@ -23,14 +31,18 @@ async function sendAll(
   stream: ReplyStream,
   port: ReplyPort,
   parts: PartPort,
+  turns: StreamTurns,
 ): Promise<unknown> {
+  const makeOne = async (): Promise<"end" | "more" | "full"> => {
+    const next = await stream.parts.next();
+    if (next.done === true || !parts.isOpen) return "end";
+    const length = writeReply(query, next.value, port);
+    count(stream, next.value, length);
+    return parts.sendPart(length) ? "more" : "full";
+  };
   try {
-    for (let next = await stream.parts.next(); next.done !== true; next = await stream.parts.next()) {
-      if (!parts.isOpen) break;
-      const length = writeReply(query, next.value, port);
-      count(stream, next.value, length);
-      if (parts.sendPart(length)) await nextTurn();
-      else await parts.drained();
+    for (let made = await turns.run(makeOne); made !== "end"; made = await turns.run(makeOne)) {
+      if (made === "full") await parts.drained();
     }
   } catch (error) {
     parts.abort();
