@@ -122,6 +122,18 @@ describe("an answer of many messages", () => {
     assert.deepEqual([port.settled, port.drains, behind, maker.ended], [1, 3, 0, true]);
   });
 
+  test("begins in the turn of its query: what it sends might change before it is seen to be read", async () => {
+    const maker = streamOf(query, 3);
+    const sending = sendStream(
+      query,
+      maker.stream,
+      new KeepingPort({ takesParts: true }),
+      new StreamTurns(new SystemClock()),
+    );
+    assert.equal(maker.made, 1);
+    assert.equal(await sending, undefined);
+  });
+
   test("ends when the client goes", async () => {
     const port = new KeepingPort({ takesParts: true });
     const maker = streamOf(query, 1_000_000);

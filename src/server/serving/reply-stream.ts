@@ -41,7 +41,8 @@ async function sendAll(
     return parts.sendPart(length) ? "more" : "full";
   };
   try {
-    for (let made = await turns.run(makeOne); made !== "end"; made = await turns.run(makeOne)) {
+    // The first at once: what is to be sent may change as soon as nobody is seen to read it.
+    for (let made = await makeOne(); made !== "end"; made = await turns.run(makeOne)) {
       if (made === "full") await parts.drained();
     }
   } catch (error) {
