@@ -22,7 +22,7 @@ export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
 }
 
 /** Milliseconds of a turn of the event loop in which messages of all connections are taken. */
-const SHARE = 2;
+const SHARE = 1;
 
 /**
  * Opens a TCP socket and hands every message to `receiver`.

@@ -43,7 +43,7 @@ const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 /** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
-const READ_IN_TURN = 2;
+const READ_IN_TURN = 1;
 
 export class TcpExchange implements Exchange {
   readonly protocol: string;
