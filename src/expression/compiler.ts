@@ -7,7 +7,7 @@ import type { Environment } from "./environment.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { type Extent, LanguageError, RunFault } from "./language-error.ts";
 import { compileChain, compileMember, compileSlice } from "./members.ts";
-import { checkUnary, runUnary, truth } from "./operators.ts";
+import { checkUnary, truth, unaryOperation } from "./operators.ts";
 import { accepted, constantPart, foldedPart, type Part, withPlace } from "./part.ts";
 import type { PartCompiler } from "./part-compiler.ts";
 import { PREDICATE_FUNCTIONS } from "./predicate-names.ts";
@@ -179,7 +179,8 @@ export class Compiler<F> implements PartCompiler<F> {
     const operand = this.compile(node.operand);
     const { operator } = node;
     const type = accepted(checkUnary(operator, operand.type), node);
-    return this.folded(node, type, [operand], (run) => runUnary(operator, operand.run(run), run));
+    const operation = unaryOperation(operator);
+    return this.folded(node, type, [operand], (run) => operation(operand.run(run), run));
   }
 
   #array(node: Of<"array">): Part<F> {

@@ -1,7 +1,7 @@
 /** Functions on numbers. */
 import { type AnyRun, type BuiltinFunction, oneOf, plainFunction } from "./function-kit.ts";
 import { Misuse, RunFault } from "./language-error.ts";
-import { BINARY_OPERATORS, orderOf, runUnary, truncate } from "./operators.ts";
+import { BINARY_OPERATORS, negative, orderOf, truncate } from "./operators.ts";
 import { FLOAT, INT, isNumeric, type Type, typeText, UNKNOWN } from "./types.ts";
 import { Float, isInteger, isList, kindOf, toInteger, toNumber, type Value } from "./values.ts";
 
@@ -164,7 +164,7 @@ export const NUMBER_FUNCTIONS: Readonly<Record<string, BuiltinFunction>> = {
   abs: onNumber(
     "abs",
     (type) => type,
-    (value, run) => (numberOf(value, "abs") < 0 ? runUnary("-", value, run) : value),
+    (value, run) => (numberOf(value, "abs") < 0 ? negative(value, run) : value),
   ),
   ceil: rounding("ceil", Math.ceil),
   floor: rounding("floor", Math.floor),

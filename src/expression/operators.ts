@@ -317,12 +317,18 @@ export function checkUnary(operator: string, operand: Type): Type | Misuse {
   return operator === "not" ? BOOL : operand;
 }
 
-export function runUnary(operator: string, operand: Value, run: AnyRun): Value {
-  if (operator === "not") return !truth(operand);
-  if (operator === "+") {
-    if (toNumber(operand) === undefined) throw new RunFault(`invalid operation: +${kindOf(operand)}`);
-    return operand;
-  }
+/** What `-x`, `+x`, `not x` come to. The operator is looked at once, when the expression is compiled. */
+export function unaryOperation(operator: string): (operand: Value, run: AnyRun) => Value {
+  if (operator === "not") return (operand) => !truth(operand);
+  return operator === "+" ? positive : negative;
+}
+
+function positive(operand: Value): Value {
+  if (toNumber(operand) === undefined) throw new RunFault(`invalid operation: +${kindOf(operand)}`);
+  return operand;
+}
+
+export function negative(operand: Value, run: AnyRun): Value {
   if (operand instanceof Float) return new Float(-operand.value);
   if (!isInteger(operand)) throw new RunFault(`invalid operation: -${kindOf(operand)}`);
   return numbersMinus.run(0, operand, run);
