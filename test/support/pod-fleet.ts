@@ -29,6 +29,8 @@ export class Pod implements AsyncDisposable {
   ): Promise<Pod> {
     putPod(api, { namespace, name, address });
     const socket = createSocket("udp4");
+    // Each question that is under way listens.
+    socket.setMaxListeners(0);
     socket.bind(0, address);
     await once(socket, "listening");
     return new Pod(namespace, server, socket);
