@@ -2,12 +2,14 @@
  * UDP sockets to upstreams on Linux, by the batch: queries of one turn of the event loop leave together, replies are taken
  * together. The sockets are ours alone; the event loop tells when something has arrived.
  */
+import { release } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { BATCH, ReceiveBatch, SendBatch, type SendFailures } from "../lib/linux/datagram-batch.ts";
 import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { type Libc, NoForeignFunctions, setSocketNumber } from "../lib/linux/libc.ts";
 import { type LinuxSockets, linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { cutsSegments, SegmentedBatch } from "../lib/linux/segmented-batch.ts";
 import {
   parseHost,
   readAddress,
@@ -25,8 +27,6 @@ import {
   openDgramPort,
 } from "./datagram-port.ts";
 
-/** Queries are seldom longer; those that are go out alone. */
-const SEND_SLOT = 512;
 /** Replies that are longer are cut, and asked for again over TCP. */
 const RECEIVE_SLOT = 4096;
 /** Full batches of one socket taken in a turn of the event loop, where that is not over before. */
@@ -82,7 +82,7 @@ class BatchedPort implements DatagramPort, Reader {
   readonly #shared: SharedBatches;
   readonly #listener: DatagramListener;
   readonly #fd: number;
-  readonly #sending: SendBatch | undefined;
+  readonly #sending: SegmentedBatch | undefined;
   #closed = false;
   /** Replies of the batch received last, and the first of them that was not passed on. */
   #received = 0;
@@ -104,13 +104,14 @@ class BatchedPort implements DatagramPort, Reader {
       return;
     }
     this.#fd = opened;
-    this.#sending = new SendBatch(libc, opened, { slotOctets: SEND_SLOT, named: false }, this.#failures);
+    this.#sending = new SegmentedBatch(libc, opened, cutsSegments(libc, opened, release()), this.#failures);
   }
 
   send(bytes: Uint8Array, length: number, id: number): void {
     const sending = this.#sending;
     if (sending === undefined || this.#closed) return;
-    if (length > SEND_SLOT) {
+    // Queries are seldom longer.
+    if (length > SegmentedBatch.slotOctets) {
       this.#sendAlone(bytes, length, id);
       return;
     }

@@ -283,4 +283,5 @@ function isLinkLocal(octets: Uint8Array, at: number): boolean {
   return octets[at] === 0xfe && ((octets[at + 1] as number) & 0xc0) === 0x80;
 }
 
-const MAX_RETRIES = 8;
+/** Attempts to send with a socket whose buffer is full. */
+export const MAX_RETRIES = 8;

@@ -11,6 +11,7 @@ import {
   MessageHeader,
   PacketInfo4,
   PacketInfo6,
+  SegmentLength,
   SocketAddress4,
   SocketAddress6,
 } from "./layouts.ts";
@@ -140,6 +141,9 @@ function assertions(arch: string): string[] {
   lines.push(equal("offsetof(struct epoll_event, data)", event.DATA));
   lines.push(equal("CMSG_SPACE(sizeof(struct in_pktinfo))", PacketInfo4.SPACE));
   lines.push(equal("CMSG_SPACE(sizeof(struct in6_pktinfo))", PacketInfo6.SPACE));
+  lines.push(equal("CMSG_SPACE(sizeof(uint16_t))", SegmentLength.SPACE));
+  lines.push(equal("CMSG_LEN(sizeof(uint16_t))", SegmentLength.LENGTH));
+  lines.push(equal("CMSG_LEN(0)", SegmentLength.VALUE));
   for (const [type, octets] of TYPES) lines.push(equal(`sizeof(${type})`, octets));
   for (const [name, value] of Object.entries(Linux)) lines.push(equal(name, value));
   for (const [value, name] of Object.entries(ERRNO_NAMES)) lines.push(equal(name, Number(value)));
@@ -149,6 +153,7 @@ function assertions(arch: string): string[] {
 const HEADERS = [
   "errno.h",
   "netinet/in.h",
+  "netinet/udp.h",
   "stddef.h",
   "stdint.h",
   "sys/epoll.h",

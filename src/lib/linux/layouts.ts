@@ -20,14 +20,20 @@ export const Linux = {
   SO_RCVBUFFORCE: 33,
   IPPROTO_IP: 0,
   IP_PKTINFO: 8,
+  IPPROTO_UDP: 17,
   IPPROTO_IPV6: 41,
   IPV6_V6ONLY: 26,
   IPV6_RECVPKTINFO: 49,
   IPV6_PKTINFO: 50,
+  UDP_SEGMENT: 103,
   MSG_TRUNC: 0x20,
   MSG_DONTWAIT: 0x40,
   EINTR: 4,
+  EIO: 5,
   EAGAIN: 11,
+  EINVAL: 22,
+  EMSGSIZE: 90,
+  EOPNOTSUPP: 95,
   ENOBUFS: 105,
   EPOLLIN: 1,
   EPOLL_CTL_ADD: 1,
@@ -85,6 +91,9 @@ export const PacketInfo4 = { SPACE: 32, INTERFACE: 16, ADDRESS: 20 } as const;
 
 /** `struct in6_pktinfo` behind its header; an IPv4 address is mapped. */
 export const PacketInfo6 = { SPACE: 40, ADDRESS: 16, INTERFACE: 32 } as const;
+
+/** The length of a segment behind its header, as 2 octets: `UDP_SEGMENT` (Linux, udp(7)). `LENGTH` is without the padding. */
+export const SegmentLength = { SPACE: 24, LENGTH: 18, VALUE: 16 } as const;
 
 /** `struct epoll_event`, which only x86-64 packs. `DATA` holds 8 octets of our choice; we keep a descriptor in the first 4. */
 export function epollEvent(arch: string): { readonly OCTETS: number; readonly DATA: number } {

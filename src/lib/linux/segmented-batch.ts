@@ -1,0 +1,200 @@
+/**
+ * Datagrams to the peer of a connected socket, by the batch and by the segment. For the kernel, the way through routes, filters and devices is most
+ * of what a datagram costs. It goes that way once for many of them if they are given as one that it has to cut into segments (`UDP_SEGMENT`, udp(7)):
+ * all of the same length, but for a shorter one at the end. Sixteen queries of 45 octets take 0.6 instead of 2.2 µs each over the loopback interface, and two
+ * take 2.6 instead of 3.2.
+ */
+import { BATCH, MAX_RETRIES, type SendFailures } from "./datagram-batch.ts";
+import { ControlHeader, IoVector, Linux, MessageHeader, SegmentLength } from "./layouts.ts";
+import { type Libc, setSocketNumber } from "./libc.ts";
+
+const HEADER = MessageHeader.OCTETS;
+const HEADER_WORDS = HEADER / 4;
+const VECTORS_WORD = MessageHeader.VECTORS / 4;
+const VECTOR_COUNT_WORD = MessageHeader.VECTOR_COUNT / 4;
+const CONTROL_LENGTH_WORD = MessageHeader.CONTROL_LENGTH / 4;
+const IOVEC_WORDS = IoVector.OCTETS / 4;
+const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
+const CONTROL_HALVES = SegmentLength.SPACE / 2;
+const SEGMENT_HALF = SegmentLength.VALUE / 2;
+
+/** Octets of a datagram that there is room for: segments have to fit into the smallest packets that networks take. */
+const SLOT = 512;
+
+/**
+ * Whether the kernel cuts datagrams of this socket into segments. Linux does so since 4.18; before 5.0, it did not always do so well.
+ * @param release of the kernel, as `os.release()` tells it
+ */
+export function cutsSegments(libc: Libc, fd: number, release: string): boolean {
+  if (!(Number.parseInt(release, 10) >= 5)) return false;
+  return setSocketNumber(libc, fd, Linux.IPPROTO_UDP, Linux.UDP_SEGMENT, 0) >= 0;
+}
+
+export class SegmentedBatch {
+  static readonly slotOctets = SLOT;
+  readonly #libc: Libc;
+  readonly #fd: number;
+  readonly #failures: SendFailures;
+  readonly #slots: readonly Uint8Array[];
+  readonly #headers = new Uint8Array(new ArrayBuffer(HEADER * BATCH));
+  readonly #headerWords = new Uint32Array(this.#headers.buffer);
+  readonly #iovecWords = new Uint32Array(new ArrayBuffer(IoVector.OCTETS * BATCH));
+  readonly #controlHalves = new Uint16Array(new ArrayBuffer(SegmentLength.SPACE * BATCH));
+  /** Where each slot and each vector lies, as two words. */
+  readonly #slotAddresses: Uint32Array;
+  readonly #vectorAddresses: Uint32Array;
+  readonly #lengths = new Uint16Array(BATCH);
+  /** Slots of the same length, one leading to the next: the number of a slot and one, 0 at the end. */
+  readonly #slotsOf = new Uint8Array(SLOT + 1);
+  readonly #next = new Uint8Array(BATCH);
+  /** The first vector of each message, and behind the last message the number of vectors. */
+  readonly #firstVector = new Uint8Array(BATCH + 1);
+  #count = 0;
+  #isSegmenting: boolean;
+
+  /** @param isSegmenting {@link cutsSegments} of the socket */
+  constructor(libc: Libc, fd: number, isSegmenting: boolean, failures: SendFailures) {
+    this.#libc = libc;
+    this.#fd = fd;
+    this.#isSegmenting = isSegmenting;
+    this.#failures = failures;
+    const data = new Uint8Array(new ArrayBuffer(SLOT * BATCH));
+    this.#slots = Array.from({ length: BATCH }, (_, slot) => data.subarray(slot * SLOT, (slot + 1) * SLOT));
+    this.#slotAddresses = addresses(libc.addressOf(data), SLOT);
+    this.#vectorAddresses = addresses(
+      libc.addressOf(new Uint8Array(this.#iovecWords.buffer)),
+      IoVector.OCTETS,
+    );
+    const controls = new Uint8Array(this.#controlHalves.buffer);
+    const controlAddresses = addresses(libc.addressOf(controls), SegmentLength.SPACE);
+    const view = new DataView(controls.buffer);
+    for (let message = 0; message < BATCH; message++) {
+      const control = message * SegmentLength.SPACE;
+      view.setUint32(control + ControlHeader.LENGTH, SegmentLength.LENGTH, true);
+      view.setUint32(control + ControlHeader.LEVEL, Linux.IPPROTO_UDP, true);
+      view.setUint32(control + ControlHeader.TYPE, Linux.UDP_SEGMENT, true);
+      const words = message * HEADER_WORDS + MessageHeader.CONTROL / 4;
+      this.#headerWords.set(controlAddresses.subarray(message * 2, message * 2 + 2), words);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Where the next datagram is to be written, at most {@link SegmentedBatch.slotOctets} of it. Flushes first when all slots are taken. */
+  buffer(): Uint8Array {
+    if (this.#count === BATCH) this.flush();
+    return this.#slots[this.#count] as Uint8Array;
+  }
+
+  /** Takes the datagram in the buffer given last. */
+  commit(length: number): void {
+    this.#lengths[this.#count++] = length;
+  }
+
+  /** Sends all that was taken, not always in this order. What the kernel has no room for is given up, as in `SendBatch`. */
+  flush(): void {
+    const count = this.#count;
+    this.#count = 0;
+    const headers = this.#headers;
+    let messages = this.#arrange(count);
+    let done = 0;
+    let retries = 0;
+    while (done < messages) {
+      const rest = done === 0 ? headers : headers.subarray(done * HEADER);
+      const sent = this.#libc.sendmmsg(this.#fd, rest, messages - done, Linux.MSG_DONTWAIT);
+      if (sent > 0) {
+        done += sent;
+        continue;
+      }
+      const errno = this.#libc.errno();
+      const first = this.#firstVector[done] as number;
+      if (errno === Linux.EINTR) continue;
+      if (errno === Linux.EAGAIN || errno === Linux.ENOBUFS) {
+        if (++retries <= MAX_RETRIES) continue;
+        this.#failures.full(count - first);
+        return;
+      }
+      if ((this.#firstVector[done + 1] as number) - first === 1) {
+        this.#failures.refused(errno);
+        done++;
+        continue;
+      }
+      // Either segments cannot be had on this way, or it is an error that came back for an earlier datagram. In no case are all of these given up for it.
+      if (NO_SEGMENTS.has(errno)) this.#isSegmenting = false;
+      else this.#failures.refused(errno);
+      messages = this.#separate(first, count);
+      done = 0;
+    }
+  }
+
+  /** Makes messages of the slots, the longest first: those of the same length in one, and a shorter one at its end. @returns how many messages */
+  #arrange(count: number): number {
+    const segmenting = this.#isSegmenting && count > 1;
+    let [longest, shortest] = [0, SLOT];
+    for (let slot = count - 1; slot >= 0; slot--) {
+      const length = this.#lengths[slot] as number;
+      this.#next[slot] = this.#slotsOf[length] as number;
+      this.#slotsOf[length] = slot + 1;
+      if (length > longest) longest = length;
+      if (length < shortest) shortest = length;
+    }
+    let messages = 0;
+    let vectors = 0;
+    let segment = 0;
+    for (let length = longest; length >= shortest; length--) {
+      for (let slot = this.#slotsOf[length] as number; slot !== 0; slot = this.#next[slot - 1] as number) {
+        if (segment === 0) {
+          this.#firstVector[messages++] = vectors;
+          segment = length;
+        }
+        this.#setVector(vectors++, slot - 1, length);
+        if (length < segment || !segmenting) segment = 0;
+      }
+      this.#slotsOf[length] = 0;
+    }
+    this.#firstVector[messages] = vectors;
+    for (let message = 0; message < messages; message++) this.#setHeader(message);
+    return messages;
+  }
+
+  /** Makes a message of each vector from `first` on. @returns how many */
+  #separate(first: number, count: number): number {
+    const messages = count - first;
+    for (let message = 0; message <= messages; message++) this.#firstVector[message] = first + message;
+    for (let message = 0; message < messages; message++) this.#setHeader(message);
+    return messages;
+  }
+
+  #setVector(vector: number, slot: number, length: number): void {
+    const words = vector * IOVEC_WORDS;
+    this.#iovecWords[words] = this.#slotAddresses[slot * 2] as number;
+    this.#iovecWords[words + 1] = this.#slotAddresses[slot * 2 + 1] as number;
+    this.#iovecWords[words + IOVEC_LENGTH_WORD] = length;
+  }
+
+  #setHeader(message: number): void {
+    const words = message * HEADER_WORDS;
+    const vector = this.#firstVector[message] as number;
+    const segments = (this.#firstVector[message + 1] as number) - vector;
+    this.#headerWords[words + VECTORS_WORD] = this.#vectorAddresses[vector * 2] as number;
+    this.#headerWords[words + VECTORS_WORD + 1] = this.#vectorAddresses[vector * 2 + 1] as number;
+    this.#headerWords[words + VECTOR_COUNT_WORD] = segments;
+    this.#headerWords[words + CONTROL_LENGTH_WORD] = segments > 1 ? SegmentLength.SPACE : 0;
+    this.#controlHalves[message * CONTROL_HALVES + SEGMENT_HALF] = this.#iovecWords[
+      vector * IOVEC_WORDS + IOVEC_LENGTH_WORD
+    ] as number;
+  }
+}
+
+/** Why the kernel does not cut: a device that leaves checksums to it, or IPsec; a packet that is too small; an address family or a device that cannot. */
+const NO_SEGMENTS: ReadonlySet<number> = new Set([Linux.EIO, Linux.EINVAL, Linux.EMSGSIZE, Linux.EOPNOTSUPP]);
+
+/** Where {@link BATCH} things lie that are `octets` apart: two words each, the lower first. */
+function addresses(start: number, octets: number): Uint32Array {
+  return Uint32Array.from({ length: BATCH * 2 }, (_, word) => {
+    const address = start + (word >> 1) * octets;
+    return word % 2 === 0 ? address % 2 ** 32 : Math.floor(address / 2 ** 32);
+  });
+}
