@@ -20,12 +20,13 @@ export function clusterRows(control: ServerControl): ClusterRow[] {
       (oldest, age) => (oldest === undefined || age === undefined ? undefined : Math.max(oldest, age)),
       0,
     );
-    const { services, families } = countServices(view.store.services.entries());
+    const { serviceCount, hasIpv4, hasIpv6 } = view.store.services;
     return {
       domain,
       awaited: [...(plugin.instance.cluster?.awaited ?? [])],
-      services,
-      families,
+      services: serviceCount,
+      // A Service of one family says little of a cluster with both: endpoints count as well.
+      families: [...(hasIpv4 ? ["IPv4"] : []), ...(hasIpv6 ? ["IPv6"] : [])],
       age: oldest === undefined ? null : Math.round(oldest),
       state: [...(plugin.instance.describeState?.() ?? [])],
     };
@@ -114,23 +115,4 @@ function shownClusters({ view }: ServerControl): ShownCluster[] {
     const domain = plugin.instance.cluster?.domain ?? "";
     return service === undefined ? [] : [{ domain, view: service.view, plugin }];
   });
-}
-
-/** A Service of one family says little of a cluster with both: endpoints do. */
-function countServices(all: Iterable<ServiceEntry>): Pick<ClusterRow, "services" | "families"> {
-  let services = 0;
-  let ipv4 = false;
-  let ipv6 = false;
-  for (const { service, endpoints } of all) {
-    if (service !== undefined) services++;
-    for (const { length } of service?.clusterAddresses ?? []) {
-      ipv4 ||= length === 4;
-      ipv6 ||= length === 16;
-    }
-    for (const { addressLength } of endpoints.groups) {
-      ipv4 ||= addressLength === 4;
-      ipv6 ||= addressLength === 16;
-    }
-  }
-  return { services, families: [...(ipv4 ? ["IPv4"] : []), ...(ipv6 ? ["IPv6"] : [])] };
 }

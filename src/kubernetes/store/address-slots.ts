@@ -15,6 +15,7 @@ export class AddressSlots {
   #end = 0;
   #firstFree = NO_ENTRY;
   #size = 0;
+  #ipv4 = 0;
 
   /** @param memory where it lies */
   constructor(memory: ColumnMemory = new ColumnMemory()) {
@@ -25,6 +26,11 @@ export class AddressSlots {
   /** How many pairs there are. */
   get size(): number {
     return this.#size;
+  }
+
+  /** How many of them have an address of IPv4; the others have one of IPv6. */
+  get ipv4Size(): number {
+    return this.#ipv4;
   }
 
   /** No chain of entries is longer. */
@@ -62,6 +68,7 @@ export class AddressSlots {
     this.#slots.cells[entry] = slot;
     this.#index.add(entry, hashKey(key));
     this.#size++;
+    if (typeof key === "number") this.#ipv4++;
   }
 
   delete(key: AddressKey, slot: Slot): void {
@@ -74,6 +81,7 @@ export class AddressSlots {
     this.#slots.cells[entry] = freeMark(this.#firstFree);
     this.#firstFree = entry;
     this.#size--;
+    if (typeof key === "number") this.#ipv4--;
   }
 }
 

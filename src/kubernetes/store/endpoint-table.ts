@@ -49,6 +49,11 @@ export class EndpointTable {
     return this.#byAddress.size;
   }
 
+  /** How many of these pairs are of IPv4. */
+  get ipv4AddressCount(): number {
+    return this.#byAddress.ipv4Size;
+  }
+
   /** For the one who writes. @param namespace where that stands. @returns {@link NO_ENTRY} where there is none of that name */
   find(namespace: Slot, name: string): Slot {
     const index = this.#byName;

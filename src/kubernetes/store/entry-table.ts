@@ -52,6 +52,7 @@ export class EntryTable {
   readonly #writer = new ServiceBlockWriter();
   /** Services that no block has room for. */
   readonly large = new LargeObjects<Service>();
+  #services = 0;
 
   constructor(memory: ColumnMemory, arena: OctetArena, namespaces: NamespaceTable) {
     this.#namespaces = namespaces;
@@ -70,6 +71,11 @@ export class EntryTable {
     const columns = [this.#namespaceOf, this.#next, this.#previous, this.#firstSet, this.#versions];
     const own = columns.reduce((sum, { octets }) => sum + octets, this.#states.octets);
     return own + this.#blocks.octets + this.#byName.octets;
+  }
+
+  /** How many services there are. For the one who writes. */
+  get serviceCount(): number {
+    return this.#services;
   }
 
   /** @returns {@link NO_ENTRY} for one that is neither there nor named by slices */
@@ -184,6 +190,7 @@ export class EntryTable {
   /** Gives it a service in the place of its former one, which holds no longer; `undefined` for none. */
   put(slot: Slot, service: Service | undefined): void {
     const octets = service && this.#writer.write(service);
+    this.#services += Number(service !== undefined) - Number(this.hasService(slot));
     if (service === undefined) {
       this.#blocks.replace(slot, this.#writer.writeName(this.nameOf(slot)));
       this.#states.cells[slot] = 0;

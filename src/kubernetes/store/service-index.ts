@@ -151,6 +151,21 @@ export class ServiceIndex {
     );
   }
 
+  /** How many services there are. What another thread writes is counted there, here as below. */
+  get serviceCount(): number {
+    return this.#entries.serviceCount;
+  }
+
+  /** Whether any service or endpoint has an address of IPv4. */
+  get hasIpv4(): boolean {
+    return this.#byClusterAddress.ipv4Size + this.#sets.ipv4AddressCount > 0;
+  }
+
+  get hasIpv6(): boolean {
+    const { size, ipv4Size } = this.#byClusterAddress;
+    return size > ipv4Size || this.#sets.addressCount > this.#sets.ipv4AddressCount;
+  }
+
   /** Addresses of endpoints, each as often as sets have it. */
   get endpointAddressCount(): number {
     return this.#sets.addressCount;
