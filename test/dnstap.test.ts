@@ -9,6 +9,7 @@ import { CertificateAuthority } from "./support/certificates.ts";
 import { ask, queryOctets, UdpClient } from "./support/dns-client.ts";
 import { Capture, skipWithoutCapture as skip } from "./support/dnstap-capture.ts";
 import { Portolan } from "./support/portolan.ts";
+import { run } from "./support/program.ts";
 
 async function listening(stack: AsyncDisposableStack, server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
@@ -83,6 +84,44 @@ for (const kind of ["unix", "tcp", "tls"] as const) {
     for (const part of ["lighthouse", "7.7", "tapped.example.org. A"]) assert.ok(text.includes(part), part);
   });
 }
+
+test("a query that an upstream does not answer is told, and a reply has the id of its query", {
+  skip,
+}, async () => {
+  await using stack = new AsyncDisposableStack();
+  const capture = stack.use(await Capture.start());
+  const upstream = await ScriptedServer.start((asked) => {
+    if (!asked.name.startsWith("silent.")) asked.answer({ answer: [`${asked.name} 300 IN A 192.0.2.5`] });
+  });
+  stack.defer(() => upstream.stop());
+  const server = stack.use(
+    await Portolan.start(
+      (portOf) => `.:${portOf("dns")} {
+    bind 127.0.0.1
+    dnstap ${capture.path} full
+    forward . ${upstream.address.text} {
+        max_connect_attempts 1
+    }
+}
+`,
+    ),
+  );
+  await ask(server, "silent.example.org.");
+  await capture.holds("more", () => ask(server, "more.example.org."));
+  await server.stop();
+  const lines = await capture.lines();
+  const silent = lines.filter((line) => line.includes('"silent.example.org."'));
+  assert.deepEqual(new Set(silent.map((line) => line.slice(0, 2))), new Set(["CQ", "FQ", "CR"]));
+  const { output } = await run("dnstap-ldns", ["-y", "-r", capture.file]);
+  const idOf = (type: string): string | undefined =>
+    output
+      .split("---\n")
+      .find((message) => message.includes(`type: ${type}\n`) && message.includes(";more.example.org."))
+      ?.match(/id: (\d+)/)?.[1];
+  assert.ok(idOf("CLIENT_QUERY") !== undefined);
+  assert.equal(idOf("FORWARDER_QUERY"), idOf("CLIENT_QUERY"));
+  assert.equal(idOf("FORWARDER_RESPONSE"), idOf("CLIENT_QUERY"));
+});
 
 test("a certificate that nobody vouches for is refused, and the log says so", { skip }, async () => {
   await using stack = new AsyncDisposableStack();

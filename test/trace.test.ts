@@ -202,6 +202,33 @@ test("Datadog's agent gets MessagePack, and only what went wrong where that is t
   assert.match(body, /^portolan_trace_dropped_spans_total\{reason="refused"\} 0$/m);
 });
 
+test("an upstream that does not answer has its span, with the reason", async () => {
+  await using stack = new AsyncDisposableStack();
+  const collector = stack.use(await FakeCollector.start());
+  const upstream = await ScriptedServer.start(() => undefined);
+  stack.defer(() => upstream.stop());
+  const server = stack.use(
+    await Portolan.start(
+      (portOf) => `.:${portOf("dns")} {
+    bind 127.0.0.1
+    trace otlp ${collector.url} {
+        errors
+    }
+    forward . ${upstream.address.text} {
+        max_connect_attempts 1
+    }
+}
+`,
+    ),
+  );
+  await ask(server, "silent.example.");
+  await collector.until(() => collector.spans.some(({ name }) => name === "udp"));
+  const exchange = spanNamed(collector.spans, "udp");
+  assert.equal(attributesOf(exchange)["server.address"], "127.0.0.1");
+  assert.match(exchange.status?.message ?? "", /timeout|no answer|i\/o/);
+  assert.equal(exchange.parentSpanId, spanNamed(collector.spans, "forward").spanId);
+});
+
 test("a collector at https:// is trusted by its authority, and by no other", async () => {
   await using stack = new AsyncDisposableStack();
   const authority = new CertificateAuthority();

@@ -5,7 +5,7 @@ import { ServiceKey } from "./service.ts";
 export interface QueryTap {
   /** Whether it wants the exchanges of this query; all of them where there is no such method. */
   wants?(query: Query): boolean;
-  /** An upstream answered. Nothing of it is kept. */
+  /** An upstream answered, or did not. Nothing of it is kept. */
   forwarded(exchange: ForwardedExchange): void;
 }
 
@@ -18,9 +18,14 @@ export interface ForwardedExchange {
   readonly protocol: string;
   /** `Clock.now()`, milliseconds. */
   readonly sentAt: number;
-  readonly answeredAt: number;
-  /** The message. */
-  readonly reply: Uint8Array;
+  /** When it answered, or was given up. */
+  readonly endedAt: number;
+  /** The message, with the id that the upstream was asked with; `undefined` where none came. */
+  readonly reply: Uint8Array | undefined;
+  /** Why none came. */
+  readonly failure: Error | undefined;
+  /** The query has left, as far as anybody knows. */
+  readonly wasSent: boolean;
 }
 
 export const QUERY_TAP: ServiceKey<QueryTap> = new ServiceKey("query tap");

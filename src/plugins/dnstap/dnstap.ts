@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { writeU16 } from "../../dns/octets.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import type {
@@ -154,8 +155,9 @@ export class Dnstap implements PluginInstance, QueryTap {
     });
   }
 
-  forwarded({ query, upstream, port, protocol, sentAt, answeredAt, reply }: ForwardedExchange): void {
-    if (query.trace?.leavesNoMark === true) return;
+  forwarded(exchange: ForwardedExchange): void {
+    const { query, upstream, port, protocol, sentAt, endedAt, reply } = exchange;
+    if (query.trace?.leavesNoMark === true || !exchange.wasSent) return;
     const octets = parseIpAddress(upstream);
     const facts = {
       protocol: protocolNumber(protocol),
@@ -171,12 +173,13 @@ export class Dnstap implements PluginInstance, QueryTap {
       query: full ? query.packet : undefined,
       response: undefined,
     });
+    if (reply === undefined) return;
     this.#add(query, {
       ...facts,
       type: TapType.FORWARDER_RESPONSE,
-      responseTime: this.#epoch + answeredAt,
+      responseTime: this.#epoch + endedAt,
       query: undefined,
-      response: full ? reply : undefined,
+      response: full ? withId(reply, query.id) : undefined,
     });
   }
 
@@ -314,6 +317,13 @@ export class Dnstap implements PluginInstance, QueryTap {
     const [cert, key] = [this.#path(tls.cert), this.#path(tls.key)];
     return { cert, key, ca: tls.ca === undefined ? undefined : this.#path(tls.ca) };
   }
+}
+
+/** Queries to upstreams are shown with the id of the client, so their replies are, too: that is how readers pair them. */
+function withId(reply: Uint8Array, id: number): Uint8Array {
+  const copy = reply.slice();
+  writeU16(copy, 0, id);
+  return copy;
 }
 
 /** Looks at what the client is sent. */

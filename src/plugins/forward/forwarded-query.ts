@@ -16,7 +16,7 @@ import {
 } from "../../plugin/index.ts";
 import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
 import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
-import { ExchangeError } from "../../upstream/exchange-error.ts";
+import { ExchangeError, type ExchangeFault } from "../../upstream/exchange-error.ts";
 import { replyFrom } from "../../upstream/forwarded-reply.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
 import type { Policy } from "../../upstream/policy.ts";
@@ -122,7 +122,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   answered(octets: Uint8Array): void {
-    if (this.#rules.taps.length > 0) this.#tap(octets);
+    if (this.#rules.taps.length > 0) this.#tap(octets, undefined);
     try {
       this.#read(octets);
     } catch (error) {
@@ -142,6 +142,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   }
 
   failed(error: ExchangeError): void {
+    if (this.#rules.taps.length > 0) this.#tap(undefined, error);
     // An exchange that has no room says so later than it was asked.
     if (!this.#query.root.isAbandoned) this.#failed(error);
   }
@@ -151,27 +152,33 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     this.#settle(DROPPED);
   }
 
-  #tap(reply: Uint8Array): void {
+  #tap(reply: Uint8Array | undefined, failure: ExchangeError | undefined): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;
     let exchange: ForwardedExchange | undefined;
     for (const tap of this.#rules.taps) {
       if (tap.wants?.(this.#query) === false) continue;
-      exchange ??= this.#exchange(upstream, reply);
+      exchange ??= this.#exchange(upstream, reply, failure);
       tap.forwarded(exchange);
     }
   }
 
-  #exchange(upstream: Upstream, reply: Uint8Array): ForwardedExchange {
-    const answeredAt = this.#rules.clock.turnTime();
+  #exchange(
+    upstream: Upstream,
+    reply: Uint8Array | undefined,
+    failure: ExchangeError | undefined,
+  ): ForwardedExchange {
+    const endedAt = this.#rules.clock.turnTime();
     return {
       query: this.#query,
       upstream: upstream.address.host,
       port: upstream.address.port,
       protocol: (this.#overStream ? upstream.stream : upstream.datagram).protocol,
-      sentAt: answeredAt - this.#elapsed(answeredAt),
-      answeredAt,
+      sentAt: endedAt - this.#elapsed(endedAt),
+      endedAt,
       reply,
+      failure,
+      wasSent: failure === undefined || SENT.has(failure.fault),
     };
   }
 
@@ -337,6 +344,9 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return new ExchangeError("malformed", protocol, to, `reply from ${to}: ${cause.message}`, { cause });
   }
 }
+
+/** An exchange that failed so has sent its query. */
+const SENT: ReadonlySet<ExchangeFault> = new Set(["timeout", "broken", "malformed"]);
 
 const MICROSECONDS = 0x3fff_ffff;
 

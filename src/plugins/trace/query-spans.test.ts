@@ -19,7 +19,8 @@ test("plugins are nested as they call each other", () => {
   clock.advance(1);
   const forward = spans.enter("forward");
   clock.advance(10);
-  spans.exchanged({ address: "192.0.2.1", port: 53, protocol: "udp" }, 2, 11);
+  spans.exchanged({ address: "192.0.2.1", port: 53, protocol: "udp" }, 2, 11, undefined);
+  spans.exchanged({ address: "192.0.2.2", port: 53, protocol: "udp" }, 3, 9, new Error("timed out"));
   spans.leave(forward, new Failure(2, new Error("no upstream")));
   clock.advance(1);
   spans.leave(cache, DROPPED);
@@ -29,6 +30,7 @@ test("plugins are nested as they call each other", () => {
     "cache<: 0-12",
     "forward<cache: 1-11 no upstream",
     "udp<forward: 2-11",
+    "udp<forward: 3-9 timed out",
     "hosts<: 12-12",
   ]);
 });
@@ -72,7 +74,7 @@ test("what goes on in the background when the query has its answer is left out",
   spans.leave(forward, DROPPED);
   spans.leave(cache, DROPPED);
   spans.leave(spans.enter("forward"), DROPPED);
-  spans.exchanged({ address: "192.0.2.1", port: 53, protocol: "udp" }, 2, 11);
+  spans.exchanged({ address: "192.0.2.1", port: 53, protocol: "udp" }, 2, 11, undefined);
   assert.deepEqual(told(spans), ["cache<: 0-2", "forward<cache: 0-2"]);
 });
 

@@ -59,10 +59,10 @@ export class QuerySpans {
     this.#end(at, now, outcome.kind === "failed" ? reasonOf(outcome) : undefined);
   }
 
-  /** An upstream answered the plugin that the query is in. */
-  exchanged(peer: Peer, sentAt: number, answeredAt: number): void {
+  /** An upstream answered the plugin that the query is in, or did not. */
+  exchanged(peer: Peer, sentAt: number, endedAt: number, error: Error | undefined): void {
     const at = this.#add(peer.protocol, sentAt, peer);
-    this.#end(at, answeredAt, undefined);
+    this.#end(at, endedAt, error === undefined ? undefined : reasonOf({ error }));
   }
 
   /** The query has its answer. What is done in the background from here on belongs to nobody's trace. */

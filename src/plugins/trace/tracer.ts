@@ -98,9 +98,9 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
     return query.spans instanceof FollowedQuery;
   }
 
-  forwarded({ query, upstream, port, protocol, sentAt, answeredAt }: ForwardedExchange): void {
+  forwarded({ query, upstream, port, protocol, sentAt, endedAt, failure }: ForwardedExchange): void {
     if (query.spans instanceof FollowedQuery)
-      query.spans.exchanged({ address: upstream, port, protocol }, sentAt, answeredAt);
+      query.spans.exchanged({ address: upstream, port, protocol }, sentAt, endedAt, failure);
   }
 
   readonly #answered = (outcome: Outcome, query: Query): Outcome => {
