@@ -18,7 +18,7 @@ import { measureAtRest } from "./run/at-rest.ts";
 import { WrongAnswer } from "./run/check-answers.ts";
 import { moveToLoadCore } from "./run/cores.ts";
 import { measure } from "./run/measure.ts";
-import { measurePair } from "./run/measure-pair.ts";
+import { measurePair, type Side } from "./run/measure-pair.ts";
 import type { RunningServer } from "./run/running-server.ts";
 import { startUpstream } from "./run/upstream.ts";
 import { DNSMASQ } from "./servers/dnsmasq.ts";
@@ -28,7 +28,7 @@ import { PORTOLAN, PORTOLAN_DGRAM } from "./servers/portolan.ts";
 import { type Deployment, type ServerKind, ServerUnavailable } from "./servers/server.ts";
 import { UNBOUND } from "./servers/unbound.ts";
 import { encryptionOf } from "./workload.ts";
-import { WORKLOADS, type Workload } from "./workloads.ts";
+import { type Beside, WORKLOADS, type Workload } from "./workloads.ts";
 
 /** Seconds of load before each measurement: the code of Portolan is compiled by then. */
 const LONGEST_WARM_UP = 3;
@@ -147,27 +147,43 @@ class Run {
       const first = (round - 1) % Math.max(1, kinds.length);
       for (const kind of [...kinds.slice(first), ...kinds.slice(0, first)])
         await this.#measure(round, workload, kind);
-      if (workload.beside !== undefined && kinds.includes(PORTOLAN)) await this.#measurePair(round, workload);
+      for (const beside of kinds.includes(PORTOLAN) ? (workload.besides ?? []) : [])
+        await this.#measurePair(round, workload, beside);
     }
   }
 
-  async #measurePair(round: number, workload: Workload): Promise<void> {
-    const queries = this.#queries.get(workload);
-    const beside = WORKLOADS.find(({ name }) => name === workload.beside);
-    if (queries === undefined || beside === undefined) return;
+  async #measurePair(round: number, workload: Workload, beside: Beside): Promise<void> {
+    const one = await this.#side(PORTOLAN, workload, "server");
+    const other =
+      "server" in beside
+        ? await this.#side(this.#kindNamed(beside.server), workload, "server-beside")
+        : await this.#side(PORTOLAN, workloadNamed(beside.workload), "server-beside");
+    // One that does not run here, or that nobody wants.
+    if (one === undefined || other === undefined) return;
     const { progress } = this.#context;
-    const deployments = [
-      await this.#deployment(workload, "server"),
-      await this.#deployment(beside, "server-beside"),
-    ] as const;
-    const line = `round ${round}  ${workload.name} beside ${beside.name}`;
+    const line = `round ${round}  ${workload.name} beside ${"server" in beside ? beside.server : beside.workload}`;
     try {
-      const sample = await measurePair({ ...this.#context, round, workload, beside, deployments, queries });
+      const sample = await measurePair({ ...this.#context, round }, one, other);
       this.pairs.push(sample);
       progress.say(`${line}: ${median(sample.ratios).toFixed(3)} × CPU/query`);
     } catch (error) {
       this.#noteFailure(round, workload, PORTOLAN, line, error);
     }
+  }
+
+  async #side(
+    kind: ServerKind | undefined,
+    workload: Workload | undefined,
+    folder: string,
+  ): Promise<Side | undefined> {
+    if (kind === undefined || workload === undefined) return undefined;
+    const { folder: ofRun, warmUpSeconds: warmUp, seconds: measured } = this.#context;
+    const queries = this.#queries.get(workload) ?? writeQueryFiles(ofRun, workload, { warmUp, measured });
+    return { kind, workload, queries, deployment: await this.#deployment(workload, folder) };
+  }
+
+  #kindNamed(server: string): ServerKind | undefined {
+    return this.#pairs.flatMap(({ kinds }) => kinds).find(({ name }) => name === server);
   }
 
   async #measure(round: number, workload: Workload, kind: ServerKind): Promise<void> {
@@ -247,6 +263,10 @@ const MOST_LINES = 60;
 /** Leaves out where things are on this machine: that is nobody's business. */
 function anonymous(text: string, { root, folder }: Pick<RunContext, "root" | "folder">): string {
   return text.replaceAll(folder, "$WORK").replaceAll(process.execPath, "node").replaceAll(root, "$PORTOLAN");
+}
+
+function workloadNamed(workload: string): Workload | undefined {
+  return WORKLOADS.find(({ name }) => name === workload);
 }
 
 function takesPart(kind: ServerKind, workload: Workload): boolean {

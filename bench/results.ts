@@ -27,13 +27,15 @@ export interface Sample {
   readonly doubts: readonly string[];
 }
 
-/** Two servers side by side in one round, one without the directives of the workload: the load goes to them in turns. */
+/** Portolan and what it is compared with, side by side in one round: the load goes to them in turns. */
 export interface PairSample {
   readonly round: number;
   readonly workload: string;
-  /** The workload of the one without. */
+  /** The workload of the other one. */
   readonly beside: string;
-  /** CPU time an answer, to that of the one without, of each two turns in a row. */
+  /** The other one; Portolan unless given. */
+  readonly server?: string;
+  /** CPU time an answer, to that of the other one, of each two turns in a row. */
   readonly ratios: readonly number[];
 }
 

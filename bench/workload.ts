@@ -10,8 +10,8 @@ export interface Workload {
   readonly cacheEntries: number;
   /** Lines for the Corefile of servers that have one, in front of the cache; other servers answer the same queries as they are. */
   readonly directives?: readonly string[];
-  /** A workload that differs in {@link directives} alone: servers for both run side by side, as its cost is less than what comes and goes. */
-  readonly beside?: string;
+  /** What Portolan is compared with side by side, where the difference is less than what the machine's speed changes between two measurements. */
+  readonly besides?: readonly Beside[];
   /** Whether the upstream works during the measurement: it needs some of the load generator's core then. */
   readonly usesUpstream: boolean;
   /** Whether a name that comes again would change what is measured. */
@@ -28,6 +28,9 @@ export interface Workload {
    */
   queries(phase: Phase, count: number): Iterable<string>;
 }
+
+/** Another server under the same workload, or Portolan under another workload. */
+export type Beside = { readonly server: string } | { readonly workload: string };
 
 /** How the load comes: dnsperf's many sockets, a few connections full of queries, or a connection for each. */
 export type LoadShape =

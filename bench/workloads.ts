@@ -5,7 +5,7 @@ import { ZipfDistribution } from "./numbers/zipf.ts";
 import { shapingWorkloads } from "./shaping-workloads.ts";
 import type { Check, Queries, RecordType, Workload } from "./workload.ts";
 
-export type { Check, LoadShape, Phase, RecordType, Workload } from "./workload.ts";
+export type { Beside, Check, LoadShape, Phase, RecordType, Workload } from "./workload.ts";
 
 const DRAWS = 200_000;
 /** More than the 1,000 names of most workloads, as an operator leaves it (`cache` takes 9,984 unless told otherwise). */
@@ -21,6 +21,7 @@ export const WORKLOADS: readonly Workload[] = [
     about: "UDP, all names in the cache, drawn after Zipf's law",
     load: "udp",
     hasFloor: true,
+    besides: [{ server: "unbound" }, { server: "floor" }],
   },
   {
     ...cachedHits(100_000, 200_000, 1_000_000),
@@ -29,6 +30,7 @@ export const WORKLOADS: readonly Workload[] = [
     about: "UDP, all names in the cache, drawn after Zipf's law",
     load: "udp",
     hasFloor: true,
+    besides: [{ server: "unbound" }],
   },
   {
     ...cached1k,
@@ -38,7 +40,7 @@ export const WORKLOADS: readonly Workload[] = [
     load: "udp",
     hasFloor: true,
     directives: ["console 127.0.0.1:18184"],
-    beside: "cached-1k",
+    besides: [{ workload: "cached-1k" }],
   },
   ...shapingWorkloads(cached1k),
   clusterNames(),
@@ -153,6 +155,7 @@ function searchPath(): Workload {
     usesUpstream: false,
     needsNewNames: false,
     hasFloor: true,
+    besides: [{ server: "unbound" }],
     rcodes: ["NOERROR", "NXDOMAIN"],
     checks: [
       externalCheck(externalName(0)),
@@ -176,6 +179,7 @@ function forward(): Workload {
     usesUpstream: true,
     needsNewNames: false,
     hasFloor: false,
+    besides: [{ workload: "cached-1k" }],
     rcodes: ["NOERROR"],
     checks: [externalCheck(`checked.${EXTERNAL_ZONE}`)],
     *queries(phase) {

@@ -9,6 +9,7 @@ import {
   cpuMicroseconds,
   type Figure,
   figureAt,
+  isBeside,
   pairRatio,
   queriesPerSecond,
   samplesAt,
@@ -68,20 +69,26 @@ function workloadSection(
 | server | queries/s | CPU µs/query | core busy | p50 | p99 | p99.9 | lost | RSS MB |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 ${rows.join("\n")}
-${pairLine(results, name)}${doubtList(results, name)}`;
+${pairLines(results, name)}${doubtList(results, name)}`;
 }
 
-/** What a directive costs, from servers with and without it that ran side by side. */
-function pairLine(results: Results, name: string): string {
-  const ratio = pairRatio(results, name);
+/** Servers that ran side by side. */
+function pairLines(results: Results, name: string): string {
   const pairs = results.pairs?.filter(({ workload }) => workload === name) ?? [];
-  const [first] = pairs;
-  if (ratio === undefined || first === undefined) return "";
-  const turns = pairs.reduce((sum, { ratios }) => sum + ratios.length, 0);
-  return `
-Portolan beside another one under \`${first.beside}\`, with the load going to them in turns of a second: ${spreadText(ratio, 3)} × its CPU a
+  const others = new Map(
+    pairs.map(({ beside, server = "portolan" }) => [`${beside} ${server}`, { workload: beside, server }]),
+  );
+  return [...others.values()]
+    .map((other) => {
+      const turns = pairs.reduce((sum, pair) => sum + (isBeside(pair, other) ? pair.ratios.length : 0), 0);
+      const ratio = spreadText(pairRatio(results, name, other), 3);
+      const what = other.server === "portolan" ? `another one under \`${other.workload}\`` : other.server;
+      return `
+Portolan beside ${what}, with the load going to them in turns of a second: ${ratio} × its CPU a
 query, the median of ${turns} pairs of turns.
 `;
+    })
+    .join("");
 }
 
 function serverRow(results: Results, workload: string, server: string): string {

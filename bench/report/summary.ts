@@ -1,6 +1,6 @@
 /** Results seen by workload and server. */
 import { median, type Spread, spreadOf } from "../numbers/statistics.ts";
-import type { Results, Sample } from "../results.ts";
+import type { PairSample, Results, Sample } from "../results.ts";
 
 /** One figure of a sample; undefined where it was not measured. */
 export type Figure = (sample: Sample) => number | undefined;
@@ -33,10 +33,18 @@ export function ratioOf(results: Results, figure: Figure, one: Place, other: Pla
   return spreadOf(ratios.filter(Number.isFinite));
 }
 
-/** The same between servers that ran side by side: the median of the turns of each round. */
-export function pairRatio({ pairs = [] }: Results, workload: string): Spread | undefined {
-  const ratios = pairs.filter((pair) => pair.workload === workload && pair.ratios.length > 0);
-  return spreadOf(ratios.map((pair) => median(pair.ratios)));
+/**
+ * CPU time an answer between servers that ran side by side: the median of the turns of each round.
+ * @param workload of Portolan
+ * @param other what it was compared with
+ */
+export function pairRatio({ pairs = [] }: Results, workload: string, other: Place): Spread | undefined {
+  const found = pairs.filter((pair) => pair.workload === workload && isBeside(pair, other));
+  return spreadOf(found.filter(({ ratios }) => ratios.length > 0).map(({ ratios }) => median(ratios)));
+}
+
+export function isBeside({ beside, server = "portolan" }: PairSample, other: Place): boolean {
+  return beside === other.workload && server === other.server;
 }
 
 export function samplesAt({ samples }: Results, { workload, server }: Place): readonly Sample[] {
