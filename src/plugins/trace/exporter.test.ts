@@ -146,6 +146,19 @@ test("the collector says itself when it wants to be asked again", async () => {
   assert.match(bench.log.lines[0] ?? "", / answers 429 \(slow down\): trying again/);
 });
 
+for (const status of [408, 429, 500, 501, 507, 599])
+  test(`what a collector answers ${status} to waits, is counted as waiting, and is sent again`, async () => {
+    const bench = new Bench();
+    bench.answer = async () => ({ ...UNWELL, status });
+    for (const id of ["aa", "bb", "cc"]) bench.exporter.add(trace(id));
+    await bench.clock.settle();
+    assert.equal(await bench.count("waiting_bytes"), 6);
+    bench.answer = async () => TAKEN;
+    await bench.clock.settle(1_000);
+    assert.deepEqual(bench.bodies, ["aa,bb,cc", "aa,bb,cc"]);
+    assert.equal(await bench.count("waiting_bytes"), 0);
+  });
+
 test("what a collector refuses is not sent again", async () => {
   const bench = new Bench();
   bench.answer = async () => ({ status: 400, retryAfter: undefined, text: "" });

@@ -28,8 +28,6 @@ const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
 /** What a stop waits for at the most. */
 const LAST_PATIENCE = 2_000;
-/** A collector that is not well, or asks to be left alone for a while. */
-const TRANSIENT = new Set([408, 429, 500, 502, 503, 504]);
 
 export class Exporter {
   readonly #options: ExporterOptions;
@@ -52,7 +50,7 @@ export class Exporter {
     this.#queue = new SpanQueue(maxOctets, maxSpans);
     this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, random });
     this.#counters = new ExportCounters(metrics);
-    this.#forgetCollector = metrics.onCollect(() => this.#tellWaiting(this.#queue.octets));
+    this.#forgetCollector = metrics.onCollect(() => this.#tellWaiting(this.#waitingOctets));
   }
 
   /** @throws SetupError */
@@ -82,6 +80,12 @@ export class Exporter {
     this.#forgetCollector();
     this.#counters.unsent.add(this.#queue.spans + (this.#unsent?.spans ?? 0));
     this.#tellWaiting(0);
+  }
+
+  /** Those of the batch under way, or to be sent again, are among them. */
+  get #waitingOctets(): number {
+    const unsent = this.#unsent?.traces ?? [];
+    return unsent.reduce((sum, { length }) => sum + length, this.#queue.octets);
   }
 
   /** Every server block that traces has a part of the gauge. */
@@ -125,7 +129,7 @@ export class Exporter {
         return;
       }
       problem = `${collector.place} answers ${answer.status}${firstLine(answer.text)}`;
-      if (!TRANSIENT.has(answer.status)) {
+      if (!isTransient(answer.status)) {
         this.#unsent = undefined;
         this.#counters.refused.add(batch.spans);
         this.#complain(`${problem}: spans are dropped`);
@@ -199,6 +203,11 @@ class ExportCounters {
       })
       .slot();
   }
+}
+
+/** Whether a collector is not well, or asks to be left alone for a while. */
+function isTransient(status: number): boolean {
+  return status === 408 || status === 429 || status >= 500;
 }
 
 /** Of what a collector says about a fault. */
