@@ -260,6 +260,7 @@ const ANSWERS: Readonly<Record<string, Schema>> = {
     ),
     more: flag,
   }),
+  "/api/v1/replica": object({ now: replicaNow, sha512: text }),
   "/api/v1/fleet": object({
     sources: list(text),
     replicas: list(

@@ -263,6 +263,12 @@ export interface ReplicaNow
   readonly memory: Pick<NowView["memory"], "resident" | "limit">;
 }
 
+/** What a replica says of itself to the others. */
+export interface ReplicaView {
+  readonly now: ReplicaNow;
+  readonly sha512: string;
+}
+
 export interface ReplicaRow {
   /** `10.1.0.7:8053`. */
   readonly address: string;

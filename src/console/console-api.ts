@@ -93,6 +93,7 @@ export class ConsoleApi {
         reads((_request, { searchParams }) => cacheAnswer(control, searchParams.get("name") ?? "")),
       ],
       ["/api/v1/fleet", reads(() => fleet.view())],
+      ["/api/v1/replica", reads(() => fleet.own())],
       ["/api/v1/schema", reads(() => API_SCHEMA)],
       ["/api/v1/explain", this.#handler(["POST"], (request) => this.#explain(request))],
       ["/api/v1/settings", reads(() => settingsView(control))],

@@ -16,16 +16,19 @@ const OWN: NowView = {
   history: { step: 5, points: [] },
 };
 
-const ANSWER = JSON.stringify({ ...OWN, sha512: "abc" });
+const ANSWER = JSON.stringify({ now: OWN, sha512: "abc" });
 
 /** A replica that says as much as the fleet looks at. */
-async function startReplica(answer: string | ((response: ServerResponse, request: number) => void) = ANSWER) {
+async function startReplica(
+  answer: string | ((response: ServerResponse, request: number) => void) = ANSWER,
+  host = "127.0.0.1",
+) {
   const authorizations: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     const count = authorizations.push(request.headers.authorization);
     if (typeof answer === "string") response.end(answer);
     else answer(response, count);
-  }).listen(0, "127.0.0.1");
+  }).listen(0, host);
   await once(server, "listening");
   const place = server.address();
   const address = `127.0.0.1:${typeof place === "object" && place !== null ? place.port : 0}`;
@@ -69,14 +72,14 @@ test("asks each address of a name with the token, and once a second at the most"
   const { watch, pass } = makeWatch([`consoles.example:${port}`], () => ["127.0.0.1"]);
   const [first, again] = await Promise.all([watch.view(), watch.view()]);
   assert.deepEqual(first, again);
-  assert.deepEqual(replica.authorizations, ["Bearer a token", "Bearer a token"]);
+  assert.deepEqual(replica.authorizations, ["Bearer a token"]);
   assert.deepEqual(
     first.replicas.map(({ address, sha512, problem }) => [address, sha512, problem]),
     [[replica.address, "abc", ""]],
   );
   pass(1_001);
   await watch.view();
-  assert.equal(replica.authorizations.length, 4);
+  assert.equal(replica.authorizations.length, 2);
   await replica.stop();
 });
 
@@ -123,7 +126,7 @@ test("those that have answered are shown while one hangs, which is away when its
 
 test("one that begins to hang is shown as it was until its time is up", async () => {
   const replica = await startReplica((response, request) => {
-    if (request <= 2) response.end(ANSWER);
+    if (request <= 1) response.end(ANSWER);
   });
   const { watch, pass } = makeWatch([replica.address], undefined, 1);
   const row = async () => {
@@ -162,7 +165,7 @@ test("a name that is looked up for long holds nobody up, and takes nobody away",
 
 test("what is no console, or says too much, is away", async () => {
   const other = await startReplica('{"hello":1}');
-  const verbose = await startReplica(JSON.stringify({ ...OWN, more: "x".repeat(300_000) }));
+  const verbose = await startReplica(JSON.stringify({ now: OWN, sha512: "abc", more: "x".repeat(300_000) }));
   const odd = await Promise.all(
     [
       { rate: "<img src=x>" },
@@ -170,7 +173,11 @@ test("what is no console, or says too much, is away", async () => {
       { memory: null },
       { hostname: { a: 1 } },
       { version: "x".repeat(1_000) },
-    ].map((part) => startReplica(JSON.stringify({ ...OWN, ...part }))),
+      { hostname: "turned\u202eround" },
+      { hostname: "two\nlines" },
+      { rate: -1 },
+      { memory: { ...OWN.memory, resident: 1e300 } },
+    ].map((part) => startReplica(JSON.stringify({ now: { ...OWN, ...part }, sha512: "abc" }))),
   );
   const addresses = [other, verbose, ...odd].map(({ address }) => address);
   const { replicas } = await makeWatch(addresses).watch.view();
@@ -180,4 +187,36 @@ test("what is no console, or says too much, is away", async () => {
     assert.match(problemOf(address), /not a console of this version of Portolan/);
   assert.match(problemOf(verbose.address), /too much/);
   await Promise.all([other, verbose, ...odd].map(({ stop }) => stop()));
+});
+
+/** Addresses of this machine alone. */
+function addressesIn(network: number, count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `127.0.${network}.${at + 1}`);
+}
+
+test("those that are gone take no place of those that are there", async () => {
+  const everywhere = await startReplica(ANSWER, "0.0.0.0");
+  const [, port] = everywhere.address.split(":");
+  let addresses = addressesIn(1, 40);
+  const { watch, pass } = makeWatch([`consoles.example:${port}`], () => addresses);
+  await watch.view();
+  addresses = addressesIn(2, 40);
+  pass(2_000);
+  const { replicas } = await watch.view();
+  const present = new Set(replicas.flatMap(({ address, now }) => (now === null ? [] : [address])));
+  assert.deepEqual(
+    addresses.filter((address) => !present.has(`${address}:${port}`)),
+    [],
+  );
+  await everywhere.stop();
+});
+
+test("says how many are left out, where there are too many", async () => {
+  const everywhere = await startReplica(ANSWER, "0.0.0.0");
+  const [, port] = everywhere.address.split(":");
+  const name = `consoles.example:${port}`;
+  const { replicas } = await makeWatch([name], () => addressesIn(1, 100)).watch.view();
+  assert.equal(replicas.filter(({ now }) => now !== null).length, 64);
+  assert.equal(replicas.find(({ address }) => address === name)?.problem, "36 more replicas: 64 are asked");
+  await everywhere.stop();
 });

@@ -1,10 +1,9 @@
 /** The other replicas: found under the names in the Corefile, asked over their own consoles. */
 import { lookup } from "node:dns/promises";
-import { textMember } from "../kubernetes/objects/json.ts";
 import { nodeHttp } from "../lib/node-modules.ts";
-import type { FleetView, NowView, ReplicaRow } from "./api-types.ts";
+import type { FleetView, NowView, ReplicaRow, ReplicaView } from "./api-types.ts";
 import { isLoopbackHost } from "./http/loopback.ts";
-import { replicaNow } from "./replica-facts.ts";
+import { replicaNow, replicaView } from "./replica-facts.ts";
 
 export interface FleetOptions {
   /** `HOST:PORT`: the headless Service, or single replicas. */
@@ -27,8 +26,9 @@ const FRESH = 1_000;
 const VIEW_PATIENCE = 200;
 /** Milliseconds for which one that has answered is shown as away, once nothing names it any more: the pod was replaced. */
 const MOURNED = 10 * 60_000;
+/** Those that are named, and as many again that were named before. */
 const MAX_REPLICAS = 64;
-const MAX_ANSWER = 256 * 1024;
+const MAX_ANSWER = 16 * 1024;
 
 export class FleetWatch {
   readonly #options: FleetOptions;
@@ -44,8 +44,7 @@ export class FleetWatch {
   async view(): Promise<FleetView> {
     const { sources, now, viewPatience = VIEW_PATIENCE } = this.#options;
     if (sources.length === 0) {
-      const { address, now: view, sha512 } = this.#options.own();
-      return { sources, replicas: [{ ...row(address, ""), now: replicaNow(view) ?? null, sha512 }] };
+      return { sources, replicas: [{ ...row(this.#options.own().address, ""), ...this.own() }] };
     }
     let round = this.#round;
     if (round === undefined || (round.isOver && now() - this.#asked > FRESH)) {
@@ -58,13 +57,19 @@ export class FleetWatch {
     return { sources, replicas: round.rows };
   }
 
+  /** This replica, as the others see it. */
+  own(): ReplicaView {
+    const { now, sha512 } = this.#options.own();
+    return { now: replicaNow(now), sha512 };
+  }
+
   async #ask(round: Round): Promise<void> {
     const { sources } = this.#options;
     for (const [address, time] of this.#known)
       if (this.#options.now() - time > MOURNED) this.#known.delete(address);
     const asked = new Map<string, Promise<void>>();
     const ask = (address: string): void => {
-      if (asked.has(address) || asked.size >= MAX_REPLICAS) return;
+      if (asked.has(address)) return;
       round.awaits(address);
       asked.set(
         address,
@@ -73,11 +78,17 @@ export class FleetWatch {
     };
     // A name may take as long as a replica: those that are known do not wait for it.
     for (const address of this.#known.keys()) ask(address);
+    const named = new Set<string>();
     await Promise.all(
       sources.map(async (source) => {
         const { addresses, problem } = await this.#addressesOf(source);
-        for (const address of addresses) ask(address);
-        round.found(source, problem);
+        let leftOut = 0;
+        for (const address of addresses)
+          if (named.has(address) || named.size < MAX_REPLICAS) {
+            named.add(address);
+            ask(address);
+          } else leftOut++;
+        round.found(source, leftOut > 0 ? `${leftOut} more replicas: ${MAX_REPLICAS} are asked` : problem);
       }),
     );
     await Promise.all(asked.values());
@@ -112,14 +123,10 @@ export class FleetWatch {
 
   async #askOne(address: string): Promise<ReplicaRow> {
     try {
-      const [now, configuration] = await Promise.all([
-        this.#get(address, "/api/v1/now"),
-        this.#get(address, "/api/v1/configuration"),
-      ]);
-      const known = replicaNow(now);
-      if (known === undefined)
+      const view = replicaView(await this.#get(address, "/api/v1/replica"));
+      if (view === undefined)
         return away(address, "answers, but is not a console of this version of Portolan");
-      return { ...row(address, ""), now: known, sha512: textMember(configuration, "sha512") };
+      return { ...row(address, ""), ...view };
     } catch (error) {
       return away(address, reasonOf(error));
     }
