@@ -9,7 +9,7 @@
 import { type AddressRun, addressRunsOf, findAddressRuns, RUN_NUMBERS } from "./address-runs.ts";
 import { HEADER_OCTETS, type Question } from "./message.ts";
 import type { Name } from "./name.ts";
-import { copyOctets, octetAt, readU16, readU32, writeU32 } from "./octets.ts";
+import { copyOctets, octetAt, passingCopy, readU16, readU32, writeU32 } from "./octets.ts";
 import type { ResourceRecord } from "./record-kind.ts";
 import { readRecord, writeRecord } from "./resource-record.ts";
 import { RecordType } from "./type-names.ts";
@@ -112,43 +112,34 @@ export class EncodedSections {
     question: Question,
     sections: RecordSections,
   ): { encoded: EncodedSections; complete: boolean } {
-    const writer = new WireWriter({ capacity: 512 });
-    writer.reserve(12);
-    writer.offset = 12;
+    const writer = WRITER;
+    writer.rewind(HEADER_OCTETS);
     writer.name(question.name);
     writer.u16(question.type);
     writer.u16(question.class);
     const start = writer.offset;
-    const recordStarts: number[] = [];
-    const counts: [number, number, number] = [0, 0, 0];
+    const { answer, authority, additional } = sections;
+    const recordStarts = new Uint16Array(answer.length + authority.length + additional.length + 1);
+    const typeOffsets = new Uint16Array(recordStarts.length - 1);
+    let count = 0;
     let complete = true;
-    for (const [index, records] of [sections.answer, sections.authority, sections.additional].entries()) {
+    const write = (records: readonly ResourceRecord[]): number => {
+      const before = count;
       for (const record of records) {
-        const recordStart = writer.offset;
-        if (!complete || !tryWrite(writer, record)) {
-          complete = false;
-          break;
-        }
-        recordStarts.push(recordStart);
-        counts[index] = (counts[index] ?? 0) + 1;
+        const at = writer.offset;
+        const typeOffset = complete ? tryWrite(writer, record) : -1;
+        complete = typeOffset >= 0;
+        if (!complete) break;
+        recordStarts[count] = at;
+        typeOffsets[count++] = typeOffset;
       }
-    }
-    recordStarts.push(writer.offset);
-    const bytes = writer.finish().slice();
-    const reader = new WireReader(bytes, start);
-    const typeOffsets = Uint16Array.from(recordStarts.slice(0, -1), (at) => {
-      reader.offset = at;
-      reader.skipName();
-      return reader.offset;
-    });
-    const encoded = new EncodedSections({
-      bytes,
-      start,
-      end: bytes.length,
-      counts,
-      recordStarts: Uint16Array.from(recordStarts),
-      typeOffsets,
-    });
+      return count - before;
+    };
+    const counts: [number, number, number] = [write(answer), write(authority), write(additional)];
+    const end = writer.offset;
+    recordStarts[count] = end;
+    const bytes = passingCopy(writer.bytes, 0, end);
+    const encoded = new EncodedSections({ bytes, start, end, counts, recordStarts, typeOffsets });
     return { encoded, complete };
   }
 
@@ -389,6 +380,8 @@ export class EncodedSections {
 }
 
 const NO_RUNS = new Uint16Array(0);
+/** Serves one message after the other: each begins anew behind the header, whatever became of the one before. */
+const WRITER = new WireWriter();
 /** What a lender may change, as long as nobody has them. */
 export type LentSections = { -readonly [K in keyof EncodedSections]: EncodedSections[K] };
 
@@ -402,15 +395,15 @@ export interface ScannedMessage {
   readonly irregular: boolean;
 }
 
-function tryWrite(writer: WireWriter, record: ResourceRecord): boolean {
+/** @returns where its type stands, -1 where it has no room */
+function tryWrite(writer: WireWriter, record: ResourceRecord): number {
   const start = writer.offset;
   try {
-    writeRecord(writer, record);
-    return true;
+    return writeRecord(writer, record);
   } catch (error) {
     if (!(error instanceof WireError) || error.code !== "TOO_LARGE") throw error;
     writer.rewind(start);
-    return false;
+    return -1;
   }
 }
 

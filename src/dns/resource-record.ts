@@ -46,16 +46,19 @@ function readData(reader: WireReader, type: number, length: number): unknown {
 }
 
 /**
+ * @returns where its type stands
  * @throws WireError TOO_LARGE past the writer's limit; RangeError or TypeError for data that the type has no octets for
  */
-export function writeRecord(writer: WireWriter, record: ResourceRecord): void {
+export function writeRecord(writer: WireWriter, record: ResourceRecord): number {
   writer.name(record.name);
+  const typeOffset = writer.offset;
   writer.u16(record.type);
   writer.u16(record.class);
   writer.u32(record.ttl);
   const start = writer.openLength();
   writeData(writer, record);
   writer.closeLength(start);
+  return typeOffset;
 }
 
 function writeData(writer: WireWriter, record: ResourceRecord): void {

@@ -1,5 +1,6 @@
 /** Writing of wire format into a buffer that grows, with name compression (RFC 1035 section 4.1.4). */
 import { hashName, type Name } from "./name.ts";
+import { NamePlaces } from "./name-places.ts";
 import { FOLD, octetAt, readU16, writeU16, writeU32 } from "./octets.ts";
 import { WireError } from "./wire-reader.ts";
 
@@ -8,6 +9,9 @@ export const MAX_MESSAGE_OCTETS = 65535;
 /** A compression pointer has 14 bits. */
 const MAX_POINTER = 0x3fff;
 
+/** Octets that are copied one by one sooner than by a call. */
+const SHORT = 64;
+
 export class WireWriter {
   bytes: Uint8Array;
   offset = 0;
@@ -15,14 +19,19 @@ export class WireWriter {
   readonly limit: number;
   /** True while RDATA is written in canonical form (RFC 4034 section 6.2): lower case, nothing compressed. */
   readonly canonical: boolean;
-  /** Hash of a name suffix to the offset where it stands. */
-  readonly #suffixes: Map<number, number> | undefined;
+  /** Where names stand, by the hash of each of their suffixes. */
+  readonly #suffixes: NamePlaces | undefined;
+  /** A name whose suffixes are still to be noted, and where it stands: most answers never look for them. */
+  #latest: Name | undefined;
+  #latestAt = 0;
+  /** The octets of it that were written. */
+  #latestEnd = 0;
 
   constructor(options: { capacity?: number; limit?: number; canonical?: boolean; compress?: boolean } = {}) {
     this.bytes = new Uint8Array(options.capacity ?? 512);
     this.limit = options.limit ?? MAX_MESSAGE_OCTETS;
     this.canonical = options.canonical ?? false;
-    this.#suffixes = options.compress === false || this.canonical ? undefined : new Map();
+    this.#suffixes = options.compress === false || this.canonical ? undefined : new NamePlaces();
   }
 
   u8(value: number): void {
@@ -53,6 +62,10 @@ export class WireWriter {
   }
 
   octets(octets: Uint8Array): void {
+    if (octets.length <= SHORT) {
+      this.#shortOctets(octets, octets.length);
+      return;
+    }
     this.reserve(octets.length);
     this.bytes.set(octets, this.offset);
     this.offset += octets.length;
@@ -80,18 +93,27 @@ export class WireWriter {
       this.octets(wire);
       return;
     }
-    for (let at = 0; octetAt(wire, at) !== 0; at += octetAt(wire, at) + 1) {
-      const hash = at === 0 ? name.hash : hashName(name.folded, at, wire.length);
-      const known = suffixes.get(hash);
-      if (known === undefined) {
-        if (this.offset + at <= MAX_POINTER) suffixes.set(hash, this.offset + at);
-      } else if (compress && known < this.offset && this.#suffixStandsAt(known, wire, at, keepSpelling)) {
-        this.octets(wire.subarray(0, at));
-        this.u16(0xc000 | known);
-        return;
-      }
+    const start = this.offset;
+    const whole = suffixes.find(name.hash);
+    if (compress && whole >= 0 && this.#suffixStandsAt(whole, wire, 0, keepSpelling)) {
+      this.u16(0xc000 | whole);
+      return;
     }
-    this.octets(wire);
+    this.#noteLatest(suffixes);
+    let end = 0;
+    let known = suffixes.find(name.hash);
+    if (known < 0 && start <= MAX_POINTER) suffixes.add(name.hash, start);
+    while (!(compress && known >= 0 && this.#suffixStandsAt(known, wire, end, keepSpelling))) {
+      end += octetAt(wire, end) + 1;
+      if (octetAt(wire, end) === 0) break;
+      known = suffixes.find(hashName(name.folded, end, wire.length));
+    }
+    this.#latest = name;
+    this.#latestAt = start;
+    this.#latestEnd = end;
+    const isWhole = octetAt(wire, end) === 0;
+    this.#shortOctets(wire, isWhole ? wire.length : end);
+    if (!isWhole) this.u16(0xc000 | known);
   }
 
   /** Leaves room for a 16-bit length and returns the place to give to {@link closeLength}. */
@@ -107,9 +129,8 @@ export class WireWriter {
   /** Takes back everything from `offset` on, names remembered since then included. */
   rewind(offset: number): void {
     this.offset = offset;
-    const suffixes = this.#suffixes;
-    if (suffixes === undefined) return;
-    for (const [hash, at] of suffixes) if (at >= offset) suffixes.delete(hash);
+    this.#suffixes?.dropFrom(offset);
+    if (this.#latestAt >= offset) this.#latest = undefined;
   }
 
   finish(): Uint8Array {
@@ -124,6 +145,26 @@ export class WireWriter {
     const grown = new Uint8Array(Math.min(this.limit, Math.max(needed, this.bytes.length * 2)));
     grown.set(this.bytes.subarray(0, this.offset));
     this.bytes = grown;
+  }
+
+  /** The first ones, without a view or a call into the engine. */
+  #shortOctets(octets: Uint8Array, length: number): void {
+    this.reserve(length);
+    const { bytes, offset } = this;
+    for (let at = 0; at < length; at++) bytes[offset + at] = octetAt(octets, at);
+    this.offset = offset + length;
+  }
+
+  #noteLatest(suffixes: NamePlaces): void {
+    const name = this.#latest;
+    if (name === undefined) return;
+    this.#latest = undefined;
+    const { folded } = name;
+    for (let at = octetAt(folded, 0) + 1; at < this.#latestEnd; at += octetAt(folded, at) + 1) {
+      const hash = hashName(folded, at, folded.length);
+      const place = this.#latestAt + at;
+      if (place <= MAX_POINTER && suffixes.find(hash) < 0) suffixes.add(hash, place);
+    }
   }
 
   /** Hashes may collide; the octets decide. `place` is where a label that this writer wrote begins. */
