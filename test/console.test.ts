@@ -251,6 +251,12 @@ describe("who may do what", () => {
     });
   }
 
+  test("another method is told which one there is", async () => {
+    assert.equal((await send("/api/v1/now", { method: "PUT" })).headers.allow, "GET");
+    assert.equal((await send("/api/v1/explain")).headers.allow, "POST");
+    assert.equal((await send("/", { method: "POST" })).headers.allow, "GET, HEAD");
+  });
+
   test("a program acts with the token", async () => {
     const headers = { ...json, authorization: `Bearer ${TOKEN}` };
     await ask(server, "gone.example.org.");

@@ -25,6 +25,18 @@ for (const [title, text, shown] of [
   ["in an excerpt", "  6 |   secret key. c2Vj\n    |   ^^^", "  6 |   secret ********\n    |   ^^^"],
   ["a header for a collector", 'header authorization "Bearer x"', "header authorization ********"],
   ["a user in a URL", "endpoint http://me:pw@10.0.0.1:2379/", "endpoint http://********@10.0.0.1:2379/"],
+  [
+    "a key alone before the host",
+    "trace zipkin https://pw@in.example/",
+    "trace zipkin https://********@in.example/",
+  ],
+  [
+    "a key behind a URL",
+    "trace otlp https://in.example/v1?a=b&api-key=pw#c {",
+    "trace otlp https://in.example/v1?a=b&api-key=********#c {",
+  ],
+  ["a remark with a colon", "# the password: pw", "# the password ********"],
+  ["a remark with a sign", "# API_TOKEN=pw", "# API_TOKEN ********"],
   ["in capitals", "SECRET a b", "SECRET ********"],
 ] as const) {
   test(`masks ${title}`, () => {
@@ -35,6 +47,6 @@ for (const [title, text, shown] of [
 
 test("leaves everything else as it is", () => {
   const text =
-    '.:53 {\n    header {\n        response set ra\n    }\n    forward . tls://9.9.9.9 {\n        tls_servername dns.example\n    }\n    # a "quote\n}\n';
+    '.:53 {\n    header {\n        response set ra\n    }\n    forward . tls://9.9.9.9 {\n        tls_servername dns.example\n    }\n    rewrite name suffix .a@b. .c?d=e.\n    token_file /etc/token\n    # a "quote\n}\n';
   assert.equal(maskSecrets(text), text);
 });

@@ -35,19 +35,21 @@ function withoutSecrets<T extends { readonly message: string }>(diagnostic: T): 
 }
 
 /** Words behind which secrets stand in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like. */
-const SECRET_WORDS =
-  "secret credentials token password passwd aws_access_key secret_key client_secret access_key key_secret license_key".split(
-    " ",
-  );
+const SECRET_WORDS = (
+  "secret credentials token password passwd passphrase aws_access_key secret_key client_secret access_key key_secret license_key " +
+  "api_key apikey api_token access_token auth_token private_key"
+).split(" ");
 const MASK = "********";
 
 /** The same in what is no Corefile: excerpts in messages, comments. */
 const SECRET_LINE = new RegExp(
-  `^(\\s*(?:\\d+ \\|\\s*)?(?:\\S+\\s+)*?(?:(?:${SECRET_WORDS.join("|")})\\b|header[ \\t]+[^\\s{]+))[ \\t]+\\S.*$`,
+  `^(\\s*(?:\\d+ \\|\\s*)?(?:\\S+\\s+)*?(?:(?:${SECRET_WORDS.join("|")})\\b|header[ \\t]+[^\\s{]+))(?:[ \\t]*[:=][ \\t]*|[ \\t]+)\\S.*$`,
   "gim",
 );
-/** `http://user:password@host`. */
-const USER_INFO = /(\/\/)[^/@\s"]*:[^/@\s"]*(?=@)/g;
+/** `http://user:password@host`, `https://key@host`. */
+const USER_INFO = /(\/\/)[^/@\s"]+(?=@)/g;
+/** `http://host/path?api-key=...`. */
+const KEY_IN_URL = /([?&][^=&#\s"]*(?:key|token|secret|pass|auth|sig)[^=&#\s"]*=)[^&#\s"]+/gi;
 
 /** Takes out what stands behind such a word up to the end of the line, and what a quoted word goes on with after it. */
 export function maskSecrets(text: string): string {
@@ -67,5 +69,8 @@ export function maskSecrets(text: string): string {
     from = end;
   }
   masked += text.slice(from);
-  return masked.replaceAll(SECRET_LINE, `$1 ${MASK}`).replaceAll(USER_INFO, `$1${MASK}`);
+  return masked
+    .replaceAll(SECRET_LINE, `$1 ${MASK}`)
+    .replaceAll(USER_INFO, `$1${MASK}`)
+    .replaceAll(KEY_IN_URL, `$1${MASK}`);
 }

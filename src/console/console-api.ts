@@ -137,7 +137,9 @@ export class ConsoleApi {
   ): Promise<void> {
     try {
       if (!methods.includes(request.method ?? ""))
-        throw new RequestError(405, `${request.method} is not possible here: use ${methods.join(" or ")}`);
+        throw new RequestError(405, `${request.method} is not possible here: use ${methods.join(" or ")}`, {
+          allow: methods.join(", "),
+        });
       const turn = this.#turns.take();
       if (turn === undefined)
         throw new RequestError(503, `${MAX_WAITING} requests wait already: ask again in a moment`);

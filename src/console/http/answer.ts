@@ -45,7 +45,7 @@ export function answerError(
     return;
   }
   const reason = error instanceof Error ? error.message : String(error);
-  answerJson(response, status, { error: reason }, status === 405 ? { allow: "GET, POST" } : {});
+  answerJson(response, status, { error: reason }, error instanceof RequestError ? error.headers : {});
 }
 
 const MAX_BODY = 4_096;

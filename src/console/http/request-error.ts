@@ -3,9 +3,11 @@ export class RequestError extends Error {
   override readonly name = "RequestError";
   /** Of HTTP. */
   readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.status = status;
+    this.headers = headers;
   }
 }
