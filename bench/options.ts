@@ -61,8 +61,8 @@ export const HELP = `npm run bench -- [options]
                         a template for the server's configuration, with the same placeholders;
                         NAME:WORKLOAD=FILE is for one workload only
   --output DIR          where RESULTS.md, results.json and results.svg go (default: bench/)
-  --cluster             only the live cluster (some three minutes): an API with 8,000 Services and 150,000 endpoints,
-                        time to sync, memory, latency of changes. Its figures come beside those that are there
+  --cluster             only the live cluster (some nine minutes): an API with 8,000 Services and 150,000 endpoints,
+                        time to sync, memory, latency of changes, and what changes take of the processor. Its figures come beside those that are there
   --memory              only memory and pauses (some ten minutes): 100,000 and 1,000,000 cached names, and the usual
                         Corefile beside a live cluster, through mixed load, a relist, a silent upstream and a reload
   --zones               only a zone of a million records beside NSD and Knot: time to load, memory, CPU a query.

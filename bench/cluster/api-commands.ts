@@ -22,7 +22,18 @@ export type ApiCommand =
       readonly seconds: number;
       /** Each so many-th event moves the watched pod; 0 for none. */
       readonly watchedEvery: number;
-    };
+    }
+  | ({ readonly to: "change" } & ChangeOptions)
+  | { readonly to: "stopChanges" };
+
+/** Services and slices come, change and go, until so many changes were made or {@link ApiCommand} `stopChanges`. Answered by `changed`. */
+export interface ChangeOptions {
+  /** Changes a second. */
+  readonly rate: number;
+  readonly changes: number;
+  /** So many are sent at once, one after the other in one frame. */
+  readonly together: number;
+}
 
 export type ApiReport =
   | { readonly about: "listening"; readonly port: number }
@@ -32,4 +43,5 @@ export type ApiReport =
       readonly events: number;
       /** New pods of the watched Service, and when they were told, by `monotonicMilliseconds`. */
       readonly moves: readonly (readonly [pod: number, sentAt: number])[];
-    };
+    }
+  | { readonly about: "changed"; readonly changes: number };

@@ -96,6 +96,39 @@ describe("an event", () => {
     assert.equal(textMember(member(object, "metadata"), "resourceVersion"), String(event.revision));
   });
 
+  test("creates, patches and deletes Services and their slices, each in its turn", () => {
+    const state = new ApiState(SIZE);
+    const known = new Map<string, string>();
+    const counts = { ADDED: 0, MODIFIED: 0, DELETED: 0 };
+    for (let at = 0; at < 20_000; at++) {
+      const { event, type, object: octets } = state.changeSomething();
+      const kind = type === SERVICES ? "services" : "endpoints";
+      const frame = events.encode(event, type, octets);
+      const { object } = decodeEvent(frame.subarray(4), "protobuf", RESOURCES[kind][0]);
+      const reduced = RESOURCES[kind][0].reduce(object, reduce);
+      if ("problem" in reduced) assert.fail(reduced.problem);
+      const { namespace, name } = reduced.object;
+      const key = `${kind} ${namespace}/${name}`;
+      const now = JSON.stringify(reduced.object);
+      if ("groups" in reduced.object) {
+        const [group] = reduced.object.groups;
+        assert.ok(group !== undefined && group.count >= 1 && group.count <= 5);
+      }
+      assert.equal(known.has(key), event !== "ADDED", key);
+      // A patch changes something; what is deleted comes as it was.
+      if (event !== "ADDED") assert.equal(known.get(key) === now, event === "DELETED", key);
+      if (event === "DELETED") known.delete(key);
+      else known.set(key, now);
+      counts[event]++;
+    }
+    for (const [event, share] of [
+      ["ADDED", 2 / 7],
+      ["MODIFIED", 3 / 7],
+      ["DELETED", 2 / 7],
+    ] as const)
+      assert.ok(Math.abs(counts[event] / 20_000 - share) < 0.03, event);
+  });
+
   test("may end a list, or a watch", () => {
     const { type, object } = read(events.bookmark(SLICES, 7, true));
     assert.equal(type, "BOOKMARK");

@@ -18,6 +18,15 @@ export interface ObjectType {
   readonly plural: string;
 }
 
+/** What is told who watches. */
+export interface ApiEvent {
+  readonly event: "ADDED" | "MODIFIED" | "DELETED";
+  readonly type: ObjectType;
+  readonly revision: number;
+  /** The object alone, without envelope. */
+  readonly object: Uint8Array;
+}
+
 export const NAMESPACES: ObjectType = { kind: "Namespace", apiVersion: "v1", plural: "namespaces" };
 export const SERVICES: ObjectType = { kind: "Service", apiVersion: "v1", plural: "services" };
 export const PODS: ObjectType = { kind: "Pod", apiVersion: "v1", plural: "pods" };
@@ -89,7 +98,8 @@ export class ObjectEncoder {
     return writer.take();
   }
 
-  service(service: ServiceShape, revision: number): Buffer {
+  /** @param port what its port `http` has */
+  service(service: ServiceShape, revision: number, port = 80): Buffer {
     const { name, namespace, index, isHeadless } = service;
     this.#metadata({
       name,
@@ -103,7 +113,7 @@ export class ObjectEncoder {
     const writer = this.#writer;
     const address = isHeadless ? "None" : clusterAddress(index);
     writer.message(2, () => {
-      writer.message(1, () => this.#servicePort("http", 80, "http"));
+      writer.message(1, () => this.#servicePort("http", port, "http"));
       writer.message(1, () => this.#servicePort("metrics", 9090, "metrics"));
       this.#entry(2, "app.kubernetes.io/name", name);
       writer.text(3, address);

@@ -1,5 +1,5 @@
 // The API of the cluster benchmark, in a process of its own. It is told by messages what to do: see api-commands.ts.
-import type { ApiCommand, ApiReport, ApiStart } from "./api-commands.ts";
+import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-commands.ts";
 import { ApiServer } from "./api-server.ts";
 import { ApiState } from "./api-state.ts";
 import { monotonicMilliseconds } from "./monotonic-time.ts";
@@ -16,6 +16,8 @@ process.on("message", (command: ApiCommand) => void carryOut(command));
 process.on("disconnect", () => process.exit());
 report({ about: "listening", port: await server.listen() });
 
+let changesStopped = false;
+
 async function carryOut(command: ApiCommand): Promise<void> {
   switch (command.to) {
     case "awaitLists":
@@ -26,6 +28,12 @@ async function carryOut(command: ApiCommand): Promise<void> {
       break;
     case "churn":
       report({ about: "churned", ...(await churn(command)) });
+      break;
+    case "change":
+      report({ about: "changed", changes: await change(command) });
+      break;
+    case "stopChanges":
+      changesStopped = true;
       break;
   }
 }
@@ -56,4 +64,18 @@ async function churn({
     } else server.send(state.replaceSomePod());
   }
   return { events, moves };
+}
+
+/** Sends changes at a steady rate. @returns how many */
+async function change({ rate, changes, together }: ChangeOptions): Promise<number> {
+  changesStopped = false;
+  const begun = monotonicMilliseconds();
+  let sent = 0;
+  while (sent < changes && !changesStopped) {
+    const rest = begun + (sent * 1000) / rate - monotonicMilliseconds();
+    if (rest > 0) await new Promise((resolve) => setTimeout(resolve, rest));
+    server.send(...Array.from({ length: together }, () => state.changeSomething()));
+    sent += together;
+  }
+  return sent;
 }

@@ -7,8 +7,8 @@ import {
   type Http2ServerResponse,
 } from "node:http2";
 import { EventEncoder, encodeExpired, encodeList } from "./api-messages.ts";
-import { NAMESPACES, type ObjectType, PODS, SERVICES, SLICES } from "./api-objects.ts";
-import type { ApiEvent, ApiState } from "./api-state.ts";
+import { type ApiEvent, NAMESPACES, type ObjectType, PODS, SERVICES, SLICES } from "./api-objects.ts";
+import type { ApiState } from "./api-state.ts";
 import { monotonicMilliseconds } from "./monotonic-time.ts";
 
 export interface ApiServerOptions {
@@ -91,9 +91,13 @@ export class ApiServer {
     this.#watches.clear();
   }
 
-  send({ type, object }: ApiEvent): void {
-    const frame = this.#events.encode("MODIFIED", type, object);
-    for (const [response, watched] of this.#watches) if (watched === type) response.write(frame);
+  /** Sends events: to each who watches those that concern it, in one write. */
+  send(...events: readonly ApiEvent[]): void {
+    for (const [type, ofType] of Map.groupBy(events, (event) => event.type)) {
+      const frames = ofType.map(({ event, object }) => this.#events.encode(event, type, object));
+      const octets = Buffer.concat(frames);
+      for (const [response, watched] of this.#watches) if (watched === type) response.write(octets);
+    }
   }
 
   async #answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {

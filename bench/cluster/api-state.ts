@@ -1,5 +1,7 @@
 /** What the API of the benchmark holds, encoded once, and what happens to it. */
+import { ClusterChanges } from "./api-changes.ts";
 import {
+  type ApiEvent,
   NAMESPACES,
   ObjectEncoder,
   type ObjectType,
@@ -19,12 +21,8 @@ import {
 /** The Service whose one endpoint the benchmark moves about, to see when the answer does. */
 export const WATCHED_SERVICE = { name: "watched", namespace: namespaceName(0) } as const;
 
-export interface ApiEvent {
-  readonly type: ObjectType;
-  readonly revision: number;
-  /** The object alone, without envelope. */
-  readonly object: Uint8Array;
-}
+/** Other pods have lower numbers, also after a long run. */
+const FIRST_CHANGING_POD = 8_000_000;
 
 export class ApiState {
   readonly #encoder: ObjectEncoder;
@@ -36,6 +34,7 @@ export class ApiState {
   readonly #encodedNamespaces: readonly Buffer[];
   /** Slices that have endpoints, one number for each: a slice changes as often as it has pods. */
   readonly #sliceOfEndpoint: Uint32Array;
+  readonly #changes: ClusterChanges;
   #nextPod: number;
   #revision = 100_000_000;
   #random = 1;
@@ -64,6 +63,7 @@ export class ApiState {
         this.#encodedSlices.push(encoder.slice(slice, this.#revision));
       }
     }
+    this.#changes = new ClusterChanges(encoder, size.namespaces, size.services + 1, FIRST_CHANGING_POD);
     this.#sliceOfEndpoint = Uint32Array.from(sliceOfEndpoint);
     this.#encodedServices = this.#services.map((service) => encoder.service(service, this.#revision));
     this.#encodedNamespaces = Array.from({ length: size.namespaces }, (_, index) =>
@@ -105,6 +105,11 @@ export class ApiState {
     return this.#replacePod(this.#sliceOfEndpoint[endpoint] ?? 0, this.#random >>> 0);
   }
 
+  /** A Service or a slice that is no part of the lists comes, changes or goes. */
+  changeSomething(): ApiEvent {
+    return this.#changes.next(++this.#revision);
+  }
+
   /** The pod of {@link WATCHED_SERVICE} is replaced. @returns the number of the new pod, which is in its address */
   moveWatched(): { readonly event: ApiEvent; readonly pod: number } {
     const pod = this.#nextPod;
@@ -121,7 +126,7 @@ export class ApiState {
     const object = this.#encoder.slice(changed, ++this.#revision);
     this.#slices[sliceNumber] = changed;
     this.#encodedSlices[sliceNumber] = object;
-    return { type: SLICES, revision: this.#revision, object };
+    return { event: "MODIFIED", type: SLICES, revision: this.#revision, object };
   }
 
   #encoded(type: ObjectType): readonly Buffer[] {

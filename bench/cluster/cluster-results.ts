@@ -8,6 +8,11 @@ export interface ClusterResults {
   readonly machine: Machine;
   readonly size: ClusterSize;
   readonly samples: readonly ClusterSample[];
+  /** Absent in results of before it was measured. */
+  readonly changes?: readonly ChangeSample[];
+  readonly queriesAmidChanges?: QueriesAmidChanges;
+  /** What makes these two doubtful. */
+  readonly doubts?: readonly string[];
 }
 
 /** One scenario. Megabytes are of 10^6 octets. */
@@ -74,4 +79,47 @@ export interface ChurnSample {
   readonly cpuMicroseconds: number;
   /** 1 is a whole core. */
   readonly cpuShare: number;
+}
+
+/** Services and small slices that come, change and go, in a cluster of some size. Nobody asks meanwhile. */
+export interface ChangeSample {
+  readonly name: string;
+  readonly services: number;
+  readonly endpoints: number;
+  /** What the process takes of a core with nothing to do. */
+  readonly idleShare: number;
+  readonly loads: readonly ChangeLoad[];
+}
+
+export interface ChangeLoad {
+  /** Changes a second. */
+  readonly rate: number;
+  /** So many come in one frame. */
+  readonly together: number;
+  readonly changes: number;
+  readonly seconds: number;
+  /** CPU time a change, all that the process does included. */
+  readonly allMicroseconds: number;
+  /** Without what it takes with nothing to do. */
+  readonly microseconds: number;
+}
+
+/** Cluster names without cache at a fixed rate: turns in peace, each followed by one amid changes. */
+export interface QueriesAmidChanges {
+  /** Queries a second. */
+  readonly rate: number;
+  /** Changes a second. */
+  readonly changeRate: number;
+  /** What a change takes where nobody asks. */
+  readonly changeMicroseconds: number;
+  readonly peace: readonly QueryTurn[];
+  readonly amid: readonly QueryTurn[];
+}
+
+export interface QueryTurn {
+  readonly answered: number;
+  readonly lost: number;
+  readonly seconds: number;
+  /** CPU time an answer, all that the process does included. */
+  readonly cpuMicroseconds: number;
 }

@@ -18,6 +18,15 @@ export const FULL_SIZE: ClusterSize = {
   endpointsOfSlice: 100,
 };
 
+/** As many Services as the workload `cluster` has. */
+export const THOUSAND_SERVICES: ClusterSize = {
+  namespaces: 50,
+  services: 1_000,
+  endpoints: 5_000,
+  nodes: 50,
+  endpointsOfSlice: 100,
+};
+
 /** A cluster of some fifty nodes. */
 export const USUAL_SIZE: ClusterSize = {
   namespaces: 40,

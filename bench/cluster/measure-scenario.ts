@@ -7,7 +7,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DurationLog } from "../load/duration-log.ts";
 import { CLUSTER_ZONE } from "../names.ts";
-import { cpuSeconds, machineCpuSeconds } from "../run/process-usage.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import type { AnswerWatchOptions, FirstSeen } from "./answer-watch.ts";
 import { WATCHED_SERVICE } from "./api-state.ts";
@@ -15,6 +14,7 @@ import type { ChurnSample, ClusterSample, LatencySample, RelistSample } from "./
 import { type ClusterSize, podAddress } from "./cluster-shape.ts";
 import { LiveServer, startApi } from "./live-server.ts";
 import { measureReload } from "./measure-reload.ts";
+import { OtherProcesses } from "./other-processes.ts";
 import { forgetPeak, OwnPeak, processMemory } from "./process-memory.ts";
 import type { RunningApi } from "./running-api.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -88,36 +88,6 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
     churn,
     doubts: others.doubts,
   };
-}
-
-/** More of a core than this, and times tell of the others. */
-const OTHERS_LIMIT = 0.05;
-
-/** How busy the machine is with what is no part of the benchmark, from one look to the next. */
-class OtherProcesses {
-  readonly doubts: string[] = [];
-  readonly #ticksPerSecond: number;
-  #last: { readonly at: number; readonly seconds: number };
-
-  constructor(ticksPerSecond: number) {
-    this.#ticksPerSecond = ticksPerSecond;
-    this.#last = this.#now();
-  }
-
-  /** Notes a doubt where others have used much since the last look. */
-  look(about: string): void {
-    const before = this.#last;
-    this.#last = this.#now();
-    const share = (this.#last.seconds - before.seconds) / ((this.#last.at - before.at) / 1000);
-    if (share > OTHERS_LIMIT)
-      this.doubts.push(`${about}: other processes used ${Math.round(share * 100)} % of a core`);
-  }
-
-  #now() {
-    // All that is measured, and what measures it, descends from this process.
-    const own = cpuSeconds(process.pid, this.#ticksPerSecond);
-    return { at: performance.now(), seconds: machineCpuSeconds(this.#ticksPerSecond) - own };
-  }
 }
 
 async function measureRelist(

@@ -1,13 +1,17 @@
 /** The benchmark of the live cluster: every scenario once. */
 import { capture } from "../../scripts/lib/captured-process.ts";
 import { describeMachine, ticksPerSecond } from "../machine.ts";
+import { median } from "../numbers/statistics.ts";
 import { moveToLoadCore } from "../run/cores.ts";
-import type { ClusterResults, ClusterSample } from "./cluster-results.ts";
+import type { ChangeSample, ClusterResults, ClusterSample, QueriesAmidChanges } from "./cluster-results.ts";
 import { FULL_SIZE } from "./cluster-shape.ts";
+import { type ChangeDurations, measureChanges, measureQueriesAmidChanges } from "./measure-changes.ts";
 import { measureScenario, type ScenarioDurations } from "./measure-scenario.ts";
-import { SCENARIOS } from "./scenarios.ts";
+import { OtherProcesses } from "./other-processes.ts";
+import { CHANGE_SCENARIOS, SCENARIOS } from "./scenarios.ts";
 
 const DURATIONS: ScenarioDurations = { rest: 12, churn: 20, latency: 15 };
+const CHANGE_DURATIONS: ChangeDurations = { rest: 12, idle: 10, quick: 10, steady: 20, turn: 6, turns: 4 };
 
 /**
  * @param root the project's folder
@@ -37,7 +41,40 @@ export async function runClusterBenchmark(
     say(`    ${describeSample(sample)}`);
     for (const doubt of sample.doubts) say(`    ! ${doubt}`);
   }
-  return { startedAt, machine, size: FULL_SIZE, samples };
+  const options = { folder, ticksPerSecond: await ticksPerSecond(), durations: CHANGE_DURATIONS };
+  const others = new OtherProcesses(options.ticksPerSecond);
+  const changes: ChangeSample[] = [];
+  for (const scenario of [CHANGE_SCENARIOS.usual, CHANGE_SCENARIOS.large]) {
+    say(`changes in a cluster of ${scenario.name}`);
+    const sample = await measureChanges(scenario, options);
+    changes.push(sample);
+    others.look(`changes, ${scenario.name}`);
+    for (const line of describeChanges(sample)) say(`    ${line}`);
+  }
+  say(`cluster names without cache, ${CHANGE_SCENARIOS.usual.name}, in peace and amid changes`);
+  const queriesAmidChanges = await measureQueriesAmidChanges(CHANGE_SCENARIOS.usual, options);
+  say(`    ${describeQueries(queriesAmidChanges)}`);
+  others.look("queries amid changes");
+  const { doubts } = others;
+  for (const doubt of doubts) say(`    ! ${doubt}`);
+  return { startedAt, machine, size: FULL_SIZE, samples, changes, queriesAmidChanges, doubts };
+}
+
+function describeChanges({ loads, idleShare }: ChangeSample): string[] {
+  return [
+    `idle: ${(idleShare * 100).toFixed(2)} % of a core`,
+    ...loads.map(
+      ({ rate, together, changes, microseconds, allMicroseconds }) =>
+        `${changes} at ${rate}/s, ${together} together: ${microseconds.toFixed(0)} µs each, ${allMicroseconds.toFixed(0)} with what an idle process takes`,
+    ),
+  ];
+}
+
+function describeQueries(queries: QueriesAmidChanges): string {
+  const [peace, amid] = [queries.peace, queries.amid].map((turns) =>
+    median(turns.map(({ cpuMicroseconds }) => cpuMicroseconds)).toFixed(2),
+  );
+  return `${peace} µs a query in peace, ${amid} amid changes; a change alone ${queries.changeMicroseconds.toFixed(0)} µs`;
 }
 
 function describeSample({ ready, restMegabytes, relist, latency }: ClusterSample): string {

@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { ApiCommand, ApiReport, ApiStart } from "./api-commands.ts";
+import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-commands.ts";
 
 const program = fileURLToPath(new URL("api-process.ts", import.meta.url));
 
@@ -36,6 +36,15 @@ export class RunningApi implements AsyncDisposable {
 
   async churn(options: Omit<Extract<ApiCommand, { to: "churn" }>, "to">): Promise<About<"churned">> {
     return await this.#ask({ to: "churn", ...options }, "churned");
+  }
+
+  /** Has Services and slices come, change and go. */
+  async change(options: ChangeOptions): Promise<About<"changed">> {
+    return await this.#ask({ to: "change", ...options }, "changed");
+  }
+
+  stopChanges(): void {
+    this.#send({ to: "stopChanges" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,6 @@
+import { FULL_SIZE, THOUSAND_SERVICES } from "./cluster-shape.ts";
+import type { ChangeScenario } from "./measure-changes.ts";
+
 /** The ways in which the live cluster is measured. */
 export interface Scenario {
   readonly name: string;
@@ -11,6 +14,12 @@ export interface Scenario {
   readonly measuresLatency: boolean;
   readonly measuresChurn: boolean;
 }
+
+/** Clusters in which Services and slices come, change and go. */
+export const CHANGE_SCENARIOS = {
+  usual: { name: "1,000 Services", size: THOUSAND_SERVICES },
+  large: { name: "8,000 Services", size: FULL_SIZE },
+} as const satisfies Readonly<Record<string, ChangeScenario>>;
 
 export const SCENARIOS: readonly Scenario[] = [
   {

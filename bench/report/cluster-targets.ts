@@ -1,5 +1,5 @@
 /** What Portolan is to reach with a live cluster. */
-import type { ClusterSample } from "../cluster/cluster-results.ts";
+import type { ChangeLoad, ClusterSample, QueriesAmidChanges } from "../cluster/cluster-results.ts";
 import { type Spread, spreadOf } from "../numbers/statistics.ts";
 import type { Results } from "../results.ts";
 
@@ -40,7 +40,45 @@ export const CLUSTER_TARGETS: readonly ClusterTarget[] = [
       return spreadOf([pods.restMegabytes - none.restMegabytes]);
     },
   },
+  {
+    about: "Live cluster: CPU a change, without what the process takes idle",
+    // What CoreDNS took for it beside a real API server, on another machine.
+    limit: 210,
+    isLowest: false,
+    unit: "µs",
+    reached: ({ cluster }) => {
+      const load: ChangeLoad | undefined = cluster?.changes?.[0]?.loads[0];
+      return load && spreadOf([load.microseconds]);
+    },
+  },
+  {
+    about: "Live cluster: CPU a query amid changes, without theirs, to that in peace",
+    limit: 1.15,
+    isLowest: false,
+    unit: "×",
+    reached: ({ cluster }) =>
+      cluster?.queriesAmidChanges && spreadOf(queryRatios(cluster.queriesAmidChanges).withoutChanges),
+  },
 ];
+
+/** CPU a query of each turn amid changes to that of the turn in peace before it. */
+export function queryRatios({ changeRate, changeMicroseconds, peace, amid }: QueriesAmidChanges): {
+  readonly all: number[];
+  /** Without what the changes take where nobody asks. */
+  readonly withoutChanges: number[];
+} {
+  const pairs = amid.flatMap((turn, at) => {
+    const before = peace[at];
+    return before === undefined ? [] : [{ turn, before }];
+  });
+  return {
+    all: pairs.map(({ turn, before }) => turn.cpuMicroseconds / before.cpuMicroseconds),
+    withoutChanges: pairs.map(({ turn, before }) => {
+      const ofChanges = (changeRate * turn.seconds * changeMicroseconds) / turn.answered;
+      return (turn.cpuMicroseconds - ofChanges) / before.cpuMicroseconds;
+    }),
+  };
+}
 
 function ofEach(
   about: string,

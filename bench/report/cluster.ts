@@ -1,5 +1,14 @@
 /** The live cluster's part of the page. */
-import type { ClusterResults, ClusterSample } from "../cluster/cluster-results.ts";
+import type {
+  ChangeSample,
+  ClusterResults,
+  ClusterSample,
+  QueriesAmidChanges,
+  QueryTurn,
+} from "../cluster/cluster-results.ts";
+import { spreadOf } from "../numbers/statistics.ts";
+import { queryRatios } from "./cluster-targets.ts";
+import { spreadText } from "./spread-text.ts";
 
 /** @returns empty where it was never measured */
 export function clusterSection(results: ClusterResults | undefined): string {
@@ -16,12 +25,52 @@ ${samples.map(({ scenario, about }) => `- \`${scenario}\`: ${about}`).join("\n")
 | | ${samples.map(({ scenario }) => `\`${scenario}\``).join(" | ")} |
 |---|${samples.map(() => "---:|").join("")}
 ${ROWS.map(([title, cell]) => `| ${title} | ${samples.map((sample) => cell(sample) ?? "-").join(" | ")} |`).join("\n")}
-${doubtList(samples)}`;
+${doubtList(samples.flatMap(({ scenario, doubts }) => doubts.map((doubt) => `${scenario}: ${doubt}`)))}${changeTable(results.changes)}${queryTable(results.queriesAmidChanges)}${doubtList(results.doubts ?? [])}`;
 }
 
-function doubtList(samples: readonly ClusterSample[]): string {
-  const lines = samples.flatMap(({ scenario, doubts }) => doubts.map((doubt) => `- ${scenario}: ${doubt}`));
+function doubtList(doubts: readonly string[]): string {
+  const lines = doubts.map((doubt) => `- ${doubt}`);
   return lines.length === 0 ? "" : `\nDoubtful:\n\n${lines.join("\n")}\n`;
+}
+
+function changeTable(samples: readonly ChangeSample[] | undefined): string {
+  if (samples === undefined || samples.length === 0) return "";
+  const [first] = samples;
+  const rows = (first?.loads ?? []).map(({ rate, together, changes }, at) => {
+    const cells = samples.map(({ loads }) => {
+      const load = loads[at];
+      return load ? `${load.microseconds.toFixed(0)} (${load.allMicroseconds.toFixed(0)})` : "-";
+    });
+    const way = together === 1 ? "one by one" : `${together} in a frame`;
+    return `| ${changes.toLocaleString("en-US")} at ${rate.toLocaleString("en-US")}/s, ${way} | ${cells.join(" | ")} |`;
+  });
+  return `
+Services and slices of 1 to 5 endpoints that are created, patched and deleted, nobody querying. CPU a change in µs, without what an idle
+process takes in the same time (with it):
+
+| changes | ${samples.map(({ name }) => name).join(" | ")} |
+|---|${samples.map(() => "---:|").join("")}
+| idle, share of a core | ${samples.map(({ idleShare }) => `${(idleShare * 100).toFixed(2)} %`).join(" | ")} |
+${rows.join("\n")}
+`;
+}
+
+function queryTable(queries: QueriesAmidChanges | undefined): string {
+  if (queries === undefined) return "";
+  const { rate, changeRate, changeMicroseconds, peace, amid } = queries;
+  const ratios = queryRatios(queries);
+  const of = (values: readonly number[]): string => spreadText(spreadOf(values), 2);
+  const cpu = (turns: readonly QueryTurn[]): string => of(turns.map((turn) => turn.cpuMicroseconds));
+  return `
+Cluster names without cache, ${rate.toLocaleString("en-US")} queries/s, in turns in peace and amid ${changeRate} of these changes a second:
+
+| | |
+|---|---:|
+| CPU a query in peace, µs | ${cpu(peace)} |
+| amid changes, theirs included | ${cpu(amid)} |
+| ratio | ${of(ratios.all)} × |
+| ratio without what the changes take alone (${changeMicroseconds.toFixed(0)} µs each) | ${of(ratios.withoutChanges)} × |
+`;
 }
 
 type Row = readonly [title: string, cell: (sample: ClusterSample) => string | undefined];

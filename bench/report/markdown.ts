@@ -5,6 +5,7 @@ import { clusterSection } from "./cluster.ts";
 import { consoleSection } from "./console.ts";
 import { limitedSection, memorySection } from "./memory.ts";
 import { soakSection } from "./soak.ts";
+import { spreadText } from "./spread-text.ts";
 import {
   cpuMicroseconds,
   type Figure,
@@ -132,13 +133,4 @@ function targetTable(results: Results): string {
 function digitsOf(unit: string, { median }: Spread): number {
   if (unit === "×") return Math.abs(median - 1) < 0.1 ? 3 : 2;
   return unit === "ms" && median < 20 ? 1 : 0;
-}
-
-/** `4.71 (4.60–4.83)`; without brackets where all rounds look the same. Exported for its test. */
-export function spreadText(spread: Spread | undefined, digits: number): string {
-  if (spread === undefined) return "-";
-  const text = (value: number): string =>
-    value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  const [low, middle, high] = [text(spread.min), text(spread.median), text(spread.max)];
-  return low === high ? middle : `${middle} (${low}–${high})`;
 }

@@ -4,7 +4,8 @@ import type { ClusterSample } from "../cluster/cluster-results.ts";
 import { FULL_SIZE } from "../cluster/cluster-shape.ts";
 import { noResults, type Results, type Sample } from "../results.ts";
 import { drawChart } from "./chart.ts";
-import { spreadText, writeMarkdown } from "./markdown.ts";
+import { writeMarkdown } from "./markdown.ts";
+import { spreadText } from "./spread-text.ts";
 import { judge } from "./targets.ts";
 
 const latency = { p50: 40, p99: 100, p999: 200, max: 900 };
@@ -194,7 +195,55 @@ describe("the live cluster", () => {
       [4.2, true],
       [4.2, true],
       [81, false],
+      [undefined, undefined],
+      [undefined, undefined],
     ]);
+  });
+
+  test("changes count as many as come first, and queries amid them without what the changes take", () => {
+    const load = {
+      rate: 200,
+      together: 1,
+      changes: 7_830,
+      seconds: 39,
+      allMicroseconds: 260,
+      microseconds: 200,
+    };
+    const turn = (cpuMicroseconds: number) => ({ answered: 10_000, lost: 0, seconds: 5, cpuMicroseconds });
+    const { cluster } = all;
+    assert.ok(cluster !== undefined);
+    const measured: Results = {
+      ...all,
+      cluster: {
+        ...cluster,
+        changes: [
+          { name: "1,000 Services", services: 1_000, endpoints: 5_000, idleShare: 0.012, loads: [load] },
+          { name: "8,000 Services", services: 8_000, endpoints: 150_000, idleShare: 0.03, loads: [load] },
+        ],
+        // 1,000 changes for 10,000 answers: 20 us an answer.
+        queriesAmidChanges: {
+          rate: 2_000,
+          changeRate: 200,
+          changeMicroseconds: 200,
+          peace: [turn(10), turn(10), turn(10)],
+          amid: [turn(31), turn(30), turn(35)],
+        },
+        doubts: ["changes, 8,000 Services: others"],
+      },
+    };
+    const reached = judge(measured)
+      .filter(({ about }) => about.startsWith("Live cluster: CPU"))
+      .map((result) => [result.reached?.median.toFixed(2), result.must, result.met]);
+    assert.deepEqual(reached, [
+      ["200.00", "≤ 210 µs", true],
+      ["1.10", "≤ 1.15 ×", true],
+    ]);
+    const page = writeMarkdown(measured);
+    assert.match(page, /^\| 7,830 at 200\/s, one by one \| 200 \(260\) \| 200 \(260\) \|$/m);
+    assert.match(page, /^\| idle, share of a core \| 1\.20 % \| 3\.00 % \|$/m);
+    assert.match(page, /^\| ratio \| 3\.10 \(3\.00–3\.50\) × \|$/m);
+    assert.match(page, /^\| ratio without .* \(200 µs each\) \| 1\.10 \(1\.00–1\.50\) × \|$/m);
+    assert.match(page, /^- changes, 8,000 Services: others$/m);
   });
 
   test("has a table on the page, a column a scenario", () => {

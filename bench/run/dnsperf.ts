@@ -14,6 +14,8 @@ export interface DnsperfOptions {
   readonly clients: number;
   /** Queries without answer at a time, of all clients together. */
   readonly outstanding: number;
+  /** Queries a second, if not as many as are answered. */
+  readonly rate?: number;
 }
 
 /** Seconds that dnsperf waits for an answer. */
@@ -24,11 +26,12 @@ const LONGEST_END = 120;
 
 /** @throws Error where dnsperf fails or says something that cannot be read */
 export async function runDnsperf(options: DnsperfOptions): Promise<LoadCounts> {
-  const { port, queries, transport, length, clients, outstanding } = options;
+  const { port, queries, transport, length, clients, outstanding, rate } = options;
   const limit = length === "once" ? ["-n", "1"] : ["-l", `${length}`];
   const args = [
     ...["-s", "127.0.0.1", "-p", `${port}`, "-m", transport, "-d", queries, ...limit],
     ...["-c", `${clients}`, "-q", `${outstanding}`, "-T", "1", "-t", `${TIMEOUT}`],
+    ...(rate === undefined ? [] : ["-Q", `${rate}`]),
     ...["-O", "suppress=timeouts,unexpected"],
   ];
   const seconds = length === "once" ? LONGEST_FILL : length + LONGEST_END;
