@@ -131,6 +131,14 @@ describe("answers", () => {
     await plugin.stop();
   });
 
+  test("what is kept of a name holds no more memory than its octets", async () => {
+    const plugin = await started(await fileWith("192.0.2.1 a.example.org\n"));
+    await plugin.ask({ name: "a.example.org." });
+    const { reply } = await plugin.ask({ name: "a.example.org." });
+    assert.equal(reply.encoded.bytes.buffer.byteLength, reply.encoded.bytes.length);
+    await plugin.stop();
+  });
+
   test("in the spelling of the client", async () => {
     const plugin = await started(await fileWith("192.0.2.1 a.example.org\n"));
     await plugin.ask({ name: "a.example.org." });

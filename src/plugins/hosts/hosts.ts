@@ -221,7 +221,14 @@ export class Hosts implements PluginInstance {
 function encodeAnswer(query: Query, answer: readonly ResourceRecord[]): PreparedAnswer {
   const sections = { answer, authority: [], additional: [] };
   const { encoded, complete } = EncodedSections.encode(query.question, sections);
-  return { encoded, truncated: !complete };
+  const { start, end, answerCount, recordStarts, typeOffsets } = encoded;
+  // Octets of its own, as it may be kept: what passes shares a buffer of some kilobytes with others.
+  const bytes = new Uint8Array(encoded.bytes);
+  const counts = [answerCount, 0, 0] as const;
+  return {
+    encoded: EncodedSections.of({ bytes, start, end, counts, recordStarts, typeOffsets }),
+    truncated: !complete,
+  };
 }
 
 function answerPrepared(query: Query, { encoded, truncated }: PreparedAnswer): Outcome {
