@@ -175,8 +175,7 @@ export class Name {
    * @throws RangeError when the name has no such label
    */
   label(index: number): Uint8Array {
-    const start = this.#starts()[index];
-    if (start === undefined) throw new RangeError(`name has no label ${index}`);
+    const start = this.labelStart(index);
     return this.wire.subarray(start + 1, start + 1 + octetAt(this.wire, start));
   }
 
@@ -185,9 +184,28 @@ export class Name {
    * @throws RangeError when the name has no such label
    */
   labelText(index: number): string {
+    const start = this.labelStart(index);
+    return latin1(this.folded, start + 1, start + 1 + octetAt(this.folded, start));
+  }
+
+  /** Whether a label is this text, which is in lower case and ASCII; index 0 is the leftmost. */
+  isLabel(index: number, text: string): boolean {
+    const { folded } = this;
+    const start = this.labelStart(index);
+    if (octetAt(folded, start) !== text.length) return false;
+    for (let at = 0; at < text.length; at++)
+      if (octetAt(folded, start + 1 + at) !== text.charCodeAt(at)) return false;
+    return true;
+  }
+
+  /**
+   * Where a label begins with its length octet; index 0 is the leftmost.
+   * @throws RangeError when the name has no such label
+   */
+  labelStart(index: number): number {
     const start = this.#starts()[index];
     if (start === undefined) throw new RangeError(`name has no label ${index}`);
-    return latin1(this.folded, start + 1, start + 1 + octetAt(this.folded, start));
+    return start;
   }
 
   /** The labels to the left of `ancestor`, in lower case, leftmost first. The caller knows that it is an ancestor. */
@@ -204,6 +222,16 @@ export class Name {
    */
   prepend(label: string): Name {
     return Name.fromLabels([label], this);
+  }
+
+  /** This name with the first octets of `labels` on its left, which are labels; undefined where the result is too long. */
+  withLabels(labels: Uint8Array, length: number): Name | undefined {
+    const { wire } = this;
+    if (length + wire.length > MAX_NAME_OCTETS) return undefined;
+    const whole = new Uint8Array(length + wire.length);
+    for (let at = 0; at < length; at++) whole[at] = octetAt(labels, at);
+    for (let at = 0; at < wire.length; at++) whole[length + at] = octetAt(wire, at);
+    return Name.fromCheckedWire(whole);
   }
 
   /**
@@ -252,7 +280,9 @@ export class Name {
   }
 
   #startsLabelAt(offset: number): boolean {
-    return this.#starts().includes(offset) || offset === this.wire.length - 1;
+    let at = 0;
+    while (at < offset) at += octetAt(this.wire, at) + 1;
+    return at === offset;
   }
 
   #starts(): Uint8Array {

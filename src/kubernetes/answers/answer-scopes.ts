@@ -22,9 +22,8 @@ export function scopeOf(name: Name, zone: ClusterZone): number {
     const key = addressOfReverseName(name);
     return key === undefined ? UNCHANGING : addressScope(key);
   }
-  const root = name.labelText(count - 1);
-  if (root === "svc") return count < 3 ? UNCHANGING : serviceScope(name, count - 3);
-  if (root !== "pod") return EVERY_CHANGE;
+  if (name.isLabel(count - 1, "svc")) return count < 3 ? UNCHANGING : serviceScope(name, count - 3);
+  if (!name.isLabel(count - 1, "pod")) return EVERY_CHANGE;
   const octets = count === 3 ? parseDashedAddress(name.labelText(0)) : undefined;
   return octets === undefined ? UNCHANGING : podScope(addressKey(octets));
 }
@@ -46,8 +45,7 @@ export function scopeOfService(key: string): number {
 /** That of `service.namespace`, whose labels are the two of a name behind the first `inFront`. */
 export function serviceScope(name: Name, inFront: number): number {
   const { folded } = name;
-  let at = 0;
-  for (let skipped = inFront; skipped > 0; skipped--) at += octetAt(folded, at) + 1;
+  let at = name.labelStart(inFront);
   let hash = OFFSET;
   for (let label = 0; label < 2; label++) {
     const end = at + octetAt(folded, at) + 1;

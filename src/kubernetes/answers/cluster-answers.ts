@@ -99,7 +99,7 @@ export class ClusterAnswers {
       case "podNamespace":
         return resolvePod(view, parsed, owner, type);
       case "namespace":
-        return view.hasNamespace(parsed.namespace) ? NO_DATA : NO_NAMESPACE;
+        return view.hasNamespaceOf(parsed) ? NO_DATA : NO_NAMESPACE;
       case "container":
         return NO_DATA;
       case "apex":

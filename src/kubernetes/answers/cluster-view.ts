@@ -1,6 +1,8 @@
 /** What of the store one directive shows: the namespaces that it is about, and how it names pods. */
+
 import type { ServiceEntry } from "../store/service-entry.ts";
 import type { ClusterStore } from "../store/store.ts";
+import type { ClusterName } from "./name-grammar.ts";
 
 /**
  * - `disabled`: pods have no names.
@@ -62,6 +64,12 @@ export class ClusterView {
   hasNamespace(name: string): boolean {
     if (!this.selects(name)) return false;
     return this.store.services.hasNamespace(name);
+  }
+
+  /** The same for the namespace in a name. */
+  hasNamespaceOf(name: ClusterName): boolean {
+    if (this.#namespaces !== undefined && !this.#namespaces.has(name.namespace)) return false;
+    return this.store.services.hasNamespaceLabel(name);
   }
 
   /** Whether the namespace of a service exists and is shown. */

@@ -1,6 +1,6 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
 import { Name, NameError } from "../../dns/name.ts";
-import type { NamedService } from "../store/service-entry.ts";
+import { type NamedService, ServiceEntry } from "../store/service-entry.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
 
@@ -29,7 +29,8 @@ export class ClusterZone {
 
   /** `<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. */
   serviceName(entry: NamedService): Name | undefined {
-    return joinLabels([entry.name, entry.namespaceName], this.#services);
+    const known = entry instanceof ServiceEntry ? entry.nameBelow(this.#services) : undefined;
+    return known ?? joinLabels([entry.name, entry.namespaceName], this.#services);
   }
 
   /**

@@ -9,7 +9,9 @@ const zone = Name.parse("cluster.local.");
 /** The members that say something, as `member=value`. */
 function meaning(labels: string, { zonal = false, multicluster = false } = {}): string {
   const name = Name.parse(labels === "" ? "cluster.local." : `${labels}.cluster.local.`);
-  const { kind, ...members } = parseClusterName(name, zone, { zonal, multicluster });
+  const parsed = parseClusterName(name, zone, { zonal, multicluster });
+  const { kind, namespace, service, endpoint, cluster, port, protocol, topologyZone, prefer } = parsed;
+  const members = { namespace, service, endpoint, cluster, port, protocol, topologyZone, prefer };
   const said = Object.entries(members).filter(([, value]) => value !== "" && value !== false);
   return [kind, ...said.map(([key, value]) => `${key}=${value}`)].join(" ");
 }

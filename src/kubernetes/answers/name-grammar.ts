@@ -1,5 +1,6 @@
 /** What the labels of a name below a cluster zone mean (kubernetes-dns-spec part 12). */
 import type { Name } from "../../dns/name.ts";
+import type { ServiceLabels } from "../store/service-entry.ts";
 
 export type ClusterNameKind =
   | "apex"
@@ -19,40 +20,81 @@ export type ClusterNameKind =
   /** A name that no object can have. */
   | "invalid";
 
-/** Texts are in lower case, and empty where the kind has none. */
-export interface ClusterName {
-  readonly kind: ClusterNameKind;
-  readonly namespace: string;
-  readonly service: string;
-  /** The label of an endpoint, or the address of a pod. In a multicluster zone with that of its cluster behind it: `db-0.east`. */
-  readonly endpoint: string;
-  /** In a multicluster zone the cluster that an endpoint is in. */
-  readonly cluster: string;
-  /** Without the underscore. */
-  readonly port: string;
-  /** Without the underscore. */
-  readonly protocol: string;
-  /** The topology zone, which may hold dots. */
-  readonly topologyZone: string;
-  /** Of a zonal name: whether other endpoints stand in where the zone has none. */
-  readonly prefer: boolean;
+/** What only some kinds of names have. */
+interface NameDetails {
+  readonly endpoint?: string;
+  readonly cluster?: string;
+  readonly port?: string;
+  readonly protocol?: string;
+  readonly topologyZone?: string;
+  readonly prefer?: boolean;
 }
 
-const NOTHING: ClusterName = {
-  kind: "invalid",
-  namespace: "",
-  service: "",
-  endpoint: "",
-  cluster: "",
-  port: "",
-  protocol: "",
-  topologyZone: "",
-  prefer: false,
-};
-const APEX: ClusterName = { ...NOTHING, kind: "apex" };
-const DNS_VERSION: ClusterName = { ...NOTHING, kind: "dnsVersion" };
-const NAME_SERVER: ClusterName = { ...NOTHING, kind: "nameServer" };
-const CONTAINER: ClusterName = { ...NOTHING, kind: "container" };
+/** Texts are in lower case, and empty where the kind has none. Those of namespace and service are made when asked for: most answers need none. */
+export class ClusterName implements ServiceLabels {
+  readonly kind: ClusterNameKind;
+  readonly octets: Uint8Array;
+  readonly namespaceAt: number;
+  readonly serviceAt: number;
+  readonly #name: Name;
+  readonly #inFront: number;
+  readonly #details: NameDetails;
+
+  /** @param inFront labels in front of that of the service, or of the namespace where the kind has no service; -1 where it has neither */
+  constructor(kind: ClusterNameKind, name: Name, inFront = -1, details: NameDetails = NO_DETAILS) {
+    this.kind = kind;
+    this.#name = name;
+    this.#inFront = inFront;
+    this.#details = details;
+    this.octets = name.folded;
+    const first = inFront < 0 ? -1 : name.labelStart(inFront);
+    const hasService = first >= 0 && !WITHOUT_SERVICE.has(kind);
+    this.serviceAt = hasService ? first : -1;
+    this.namespaceAt = hasService ? name.labelStart(inFront + 1) : first;
+  }
+
+  get namespace(): string {
+    if (this.namespaceAt < 0) return "";
+    return this.#name.labelText(this.serviceAt < 0 ? this.#inFront : this.#inFront + 1);
+  }
+
+  get service(): string {
+    return this.serviceAt < 0 ? "" : this.#name.labelText(this.#inFront);
+  }
+
+  /** The label of an endpoint, or the address of a pod. In a multicluster zone with that of its cluster behind it: `db-0.east`. */
+  get endpoint(): string {
+    return this.#details.endpoint ?? "";
+  }
+
+  /** In a multicluster zone the cluster that an endpoint is in. */
+  get cluster(): string {
+    return this.#details.cluster ?? "";
+  }
+
+  /** Without the underscore. */
+  get port(): string {
+    return this.#details.port ?? "";
+  }
+
+  /** Without the underscore. */
+  get protocol(): string {
+    return this.#details.protocol ?? "";
+  }
+
+  /** The topology zone, which may hold dots. */
+  get topologyZone(): string {
+    return this.#details.topologyZone ?? "";
+  }
+
+  /** Of a zonal name: whether other endpoints stand in where the zone has none. */
+  get prefer(): boolean {
+    return this.#details.prefer ?? false;
+  }
+}
+
+const NO_DETAILS: NameDetails = {};
+const WITHOUT_SERVICE: ReadonlySet<ClusterNameKind> = new Set(["namespace", "podNamespace", "pod"]);
 
 /** What names may mean beyond the specification. */
 export interface NameForms {
@@ -68,64 +110,51 @@ export interface NameForms {
  */
 export function parseClusterName(name: Name, zone: Name, forms: NameForms): ClusterName {
   const count = name.labelCount - zone.labelCount;
-  if (count === 0) return APEX;
-  const root = name.labelText(count - 1);
-  if (root === "svc") return parseServiceName(name, count, forms);
-  if (root === "pod") return parsePodName(name, count);
-  if (count === 1 && root === "dns-version") return DNS_VERSION;
-  if (count === 2 && root === "dns" && name.labelText(0) === "ns") return NAME_SERVER;
-  return NOTHING;
+  if (count === 0) return new ClusterName("apex", name);
+  if (name.isLabel(count - 1, "svc")) return parseServiceName(name, count, forms);
+  if (name.isLabel(count - 1, "pod")) return parsePodName(name, count);
+  if (count === 1 && name.isLabel(0, "dns-version")) return new ClusterName("dnsVersion", name);
+  if (count === 2 && name.isLabel(1, "dns") && name.isLabel(0, "ns"))
+    return new ClusterName("nameServer", name);
+  return new ClusterName("invalid", name);
 }
 
 function parseServiceName(name: Name, count: number, { zonal, multicluster }: NameForms): ClusterName {
-  if (count === 1) return CONTAINER;
-  const namespace = name.labelText(count - 2);
-  if (count === 2) return { ...NOTHING, kind: "namespace", namespace };
-  const service = name.labelText(count - 3);
-  if (count === 3) return { ...NOTHING, kind: "service", namespace, service };
-  // With the label of a cluster behind it a label stands for two: one that holds a dot of its own must not pass for them.
-  if (count === 4 && multicluster && name.labelText(0).includes(".")) return NOTHING;
-  if (count === 4) return { ...NOTHING, kind: "endpoint", namespace, service, endpoint: name.labelText(0) };
-  if (zonal && count >= 6 && name.labelText(count - 4) === "_zone") {
-    return parseZonalName(name, count, namespace, service);
+  if (count === 1) return new ClusterName("container", name);
+  if (count === 2) return new ClusterName("namespace", name, 0);
+  if (count === 3) return new ClusterName("service", name, 0);
+  if (count === 4) {
+    const endpoint = name.labelText(0);
+    // With the label of a cluster behind it a label stands for two: one that holds a dot of its own must not pass for them.
+    if (multicluster && endpoint.includes(".")) return new ClusterName("invalid", name);
+    return new ClusterName("endpoint", name, 1, { endpoint });
   }
-  if (count > 5) return NOTHING;
-  if (multicluster && !name.labelText(0).startsWith("_") && !name.labelText(1).startsWith("_"))
-    return parseClusterEndpoint(name, namespace, service);
-  const port = withoutUnderscore(name.labelText(0));
-  const protocol = withoutUnderscore(name.labelText(1));
-  return { ...NOTHING, kind: "port", namespace, service, port, protocol };
-}
-
-/** `<endpoint>.<cluster>.<service>.<namespace>.svc` (rule 111). */
-function parseClusterEndpoint(name: Name, namespace: string, service: string): ClusterName {
-  const cluster = name.labelText(1);
-  return {
-    ...NOTHING,
-    kind: "endpoint",
-    namespace,
-    service,
-    endpoint: `${name.labelText(0)}.${cluster}`,
-    cluster,
-  };
+  if (zonal && count >= 6 && name.isLabel(count - 4, "_zone")) return parseZonalName(name, count);
+  if (count > 5) return new ClusterName("invalid", name);
+  const first = name.labelText(0);
+  const second = name.labelText(1);
+  if (multicluster && !first.startsWith("_") && !second.startsWith("_")) {
+    // `<endpoint>.<cluster>.<service>.<namespace>.svc` (rule 111).
+    return new ClusterName("endpoint", name, 2, { endpoint: `${first}.${second}`, cluster: second });
+  }
+  const port = withoutUnderscore(first);
+  return new ClusterName("port", name, 2, { port, protocol: withoutUnderscore(second) });
 }
 
 /** `<topology zone>.<pin or prefer>._zone.<service>.<namespace>.svc` (rule 112). */
-function parseZonalName(name: Name, count: number, namespace: string, service: string): ClusterName {
-  const directive = name.labelText(count - 5);
-  if (directive !== "pin" && directive !== "prefer") return NOTHING;
+function parseZonalName(name: Name, count: number): ClusterName {
+  const prefer = name.isLabel(count - 5, "prefer");
+  if (!prefer && !name.isLabel(count - 5, "pin")) return new ClusterName("invalid", name);
   const labels: string[] = [];
   for (let index = 0; index < count - 5; index++) labels.push(name.labelText(index));
-  const prefer = directive === "prefer";
-  return { ...NOTHING, kind: "zonal", namespace, service, topologyZone: labels.join("."), prefer };
+  return new ClusterName("zonal", name, count - 3, { topologyZone: labels.join("."), prefer });
 }
 
 function parsePodName(name: Name, count: number): ClusterName {
-  if (count === 1) return CONTAINER;
-  const namespace = name.labelText(count - 2);
-  if (count === 2) return { ...NOTHING, kind: "podNamespace", namespace };
-  if (count === 3) return { ...NOTHING, kind: "pod", namespace, endpoint: name.labelText(0) };
-  return NOTHING;
+  if (count === 1) return new ClusterName("container", name);
+  if (count === 2) return new ClusterName("podNamespace", name, 0);
+  if (count === 3) return new ClusterName("pod", name, 1, { endpoint: name.labelText(0) });
+  return new ClusterName("invalid", name);
 }
 
 /** The underscores of port and protocol may be missing (rule 35). */

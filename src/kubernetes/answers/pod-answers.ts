@@ -17,7 +17,7 @@ import {
 /** Answers for a name of the kinds `podNamespace` and `pod`. */
 export function resolvePod(view: ClusterView, parsed: ClusterName, owner: Name, type: number): Resolution {
   if (view.pods === "disabled") return NO_PODS;
-  if (!view.hasNamespace(parsed.namespace)) return NO_NAMESPACE;
+  if (!view.hasNamespaceOf(parsed)) return NO_NAMESPACE;
   if (parsed.kind === "podNamespace") return NO_DATA;
 
   const octets = parseDashedAddress(parsed.endpoint);

@@ -27,11 +27,15 @@ export function resolveReverse(view: ClusterView, zone: ClusterZone, owner: Name
 /** The services with this cluster address, or else the published endpoints with this address (rules 40 and 41). */
 function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): Name[] {
   const services = view.store.services.servicesAt(key);
+  const names: Name[] = [];
   if (services.length > 0) {
-    return services.flatMap((entry) => (view.shows(entry) ? (zone.serviceName(entry) ?? []) : []));
+    for (const entry of services) {
+      const name = view.shows(entry) ? zone.serviceName(entry) : undefined;
+      if (name !== undefined) names.push(name);
+    }
+    return names;
   }
   const octets = addressOfKey(key);
-  const names: Name[] = [];
   // Nearly every address has one name, whose text need not be made.
   let texts: Set<string> | undefined;
   for (const set of view.store.services.endpointSetsAt(key)) {

@@ -46,10 +46,10 @@ interface ServiceQuestion {
 /** Answers for a name of the kinds `service`, `endpoint`, `port` and `zonal`. */
 export function resolveService(question: ServiceQuestion): Resolution {
   const { view, parsed } = question;
-  const entry = view.store.services.find(parsed.namespace, parsed.service);
+  const entry = view.store.services.findLabels(parsed);
   const service = entry?.service;
   if (entry === undefined || service === undefined) {
-    return view.hasNamespace(parsed.namespace) ? NO_SERVICE : NO_NAMESPACE;
+    return view.hasNamespaceOf(parsed) ? NO_SERVICE : NO_NAMESPACE;
   }
   if (!view.shows(entry)) return NO_NAMESPACE;
   switch (service.type) {

@@ -35,12 +35,18 @@ export function clusterServiceRecords(
 ): Resolution {
   const target = zone.serviceName(entry);
   if (target === undefined) return answered([]);
-  const records = new ServiceRecords(owner, ttl, service.clusterAddresses.length * ports.length);
-  for (const port of ports) records.addPort(target, port.number);
-  if (ports.length > 0) {
-    for (const octets of service.clusterAddresses) records.addAddress(target, octets, 0, octets.length);
+  const { clusterAddresses } = service;
+  const weight = weightOf(clusterAddresses.length * ports.length);
+  const answer: ResourceRecord[] = [];
+  for (const [index, { number: port }] of ports.entries()) {
+    if (ports.findIndex(({ number }) => number === port) < index) continue;
+    answer.push(SRV.create(owner, ttl, { priority: 0, weight, port, target }));
   }
-  return answered(records.answer, records.additional);
+  if (ports.length === 0) return answered(answer);
+  const additional = clusterAddresses.map((octets) =>
+    addressRecord(target, ttl, octets, 0, octets.length === 4 ? 4 : 16),
+  );
+  return answered(answer, additional);
 }
 
 /**
@@ -88,7 +94,7 @@ export class ServiceRecords {
   constructor(owner: Name, ttl: number, pairs: number) {
     this.#owner = owner;
     this.#ttl = ttl;
-    this.#weight = Math.max(1, Math.floor(100 / pairs));
+    this.#weight = weightOf(pairs);
   }
 
   addPort(target: Name, port: number): void {
@@ -110,4 +116,8 @@ export class ServiceRecords {
     known.add(key);
     this.additional.push(addressRecord(target, this.#ttl, octets, offset, length === 4 ? 4 : 16));
   }
+}
+
+function weightOf(pairs: number): number {
+  return Math.max(1, Math.floor(100 / pairs));
 }

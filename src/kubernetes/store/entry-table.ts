@@ -8,12 +8,13 @@
  *
  * and that of a service that has been seen goes on with what {@link ServiceBlockWriter} writes.
  */
+import { octetAt } from "../../dns/octets.ts";
 import type { OctetArena } from "../../lib/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { Identity, Service, ServiceType } from "../objects/objects.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
-import { hashText } from "./hashes.ts";
+import { hashLabel, hashText } from "./hashes.ts";
 import { LargeObjects } from "./large-objects.ts";
 import type { NamespaceTable } from "./namespace-table.ts";
 import {
@@ -25,7 +26,7 @@ import {
   StoredService,
   typeOf,
 } from "./service-block.ts";
-import { isText, RecentTexts } from "./short-text.ts";
+import { isLabel, isText, RecentTexts, writeLabel } from "./short-text.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
 
 /**
@@ -88,6 +89,29 @@ export class EntryTable {
     return NO_ENTRY;
   }
 
+  /** The same for a label: see {@link ServiceLabels}. */
+  findLabel(namespace: Slot, octets: Uint8Array, at: number): Slot {
+    if (namespace === NO_ENTRY) return NO_ENTRY;
+    const index = this.#byName;
+    let slot = index.first(hashLabel(namespace, octets, at));
+    for (; slot !== NO_ENTRY; slot = index.after(slot)) {
+      if (this.#namespaceOf.cells[slot] !== namespace) continue;
+      const block = this.#blocks.buffer(slot);
+      const start = this.#blocks.start(slot);
+      const name = start + NAME_HEAD;
+      if (isLabel(block, name, name + nameLength(block, start), octets, at)) break;
+    }
+    return slot;
+  }
+
+  /** Writes the names of a service and its namespace as two labels. @returns where they end, -1 where they are none */
+  writeLabels(slot: Slot, to: Uint8Array): number {
+    const block = this.#blocks.buffer(slot);
+    const start = this.#blocks.start(slot);
+    const at = writeLabel(block, start + NAME_HEAD, nameLength(block, start), to, 0);
+    return at < 0 ? at : this.#namespaces.writeLabel(this.namespaceOf(slot), to, at);
+  }
+
   /** There must be none of that name. */
   add(namespace: Slot, name: string): Slot {
     const namespaces = this.#namespaces;
@@ -128,7 +152,7 @@ export class EntryTable {
     const octets = this.#blocks.buffer(slot);
     const start = this.#blocks.start(slot);
     const name = start + NAME_HEAD;
-    return this.#texts.read(slot, octets, name, name + octets.readUInt16LE(start));
+    return this.#texts.read(slot, octets, name, name + nameLength(octets, start));
   }
 
   namespaceOf(slot: Slot): Slot {
@@ -182,7 +206,7 @@ export class EntryTable {
     const blocks = this.#blocks;
     const octets = blocks.buffer(slot);
     const start = blocks.start(slot);
-    const begin = start + NAME_HEAD + octets.readUInt16LE(start);
+    const begin = start + NAME_HEAD + nameLength(octets, start);
     if ((state & LARGE) !== 0) return this.large.get(slot, octets.readInt32LE(begin));
     return new StoredService(names, octets, begin, start + blocks.length(slot));
   }
@@ -221,6 +245,10 @@ export class EntryTable {
   #isNamed(slot: Slot, name: string): boolean {
     const octets = this.#blocks.buffer(slot);
     const start = this.#blocks.start(slot);
-    return isText(octets, start + NAME_HEAD, start + NAME_HEAD + octets.readUInt16LE(start), name);
+    return isText(octets, start + NAME_HEAD, start + NAME_HEAD + nameLength(octets, start), name);
   }
+}
+
+function nameLength(octets: Uint8Array, start: number): number {
+  return octetAt(octets, start) | (octetAt(octets, start + 1) << 8);
 }

@@ -7,8 +7,8 @@ import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { Identity } from "../objects/objects.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
-import { hashText } from "./hashes.ts";
-import { isText, RecentTexts } from "./short-text.ts";
+import { hashLabel, hashText } from "./hashes.ts";
+import { isLabel, isText, RecentTexts, writeLabel } from "./short-text.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
 
 export class NamespaceTable {
@@ -43,6 +43,18 @@ export class NamespaceTable {
     return NO_ENTRY;
   }
 
+  /** The same for a label: see {@link ServiceLabels}. */
+  findLabel(octets: Uint8Array, at: number): Slot {
+    const index = this.#byName;
+    const blocks = this.#blocks;
+    let slot = index.first(hashLabel(0, octets, at));
+    for (; slot !== NO_ENTRY; slot = index.after(slot)) {
+      const start = blocks.start(slot);
+      if (isLabel(blocks.buffer(slot), start, start + blocks.length(slot), octets, at)) break;
+    }
+    return slot;
+  }
+
   /** There must be none of that name. */
   add(name: string): Slot {
     const slot = this.#blocks.add(Buffer.from(name));
@@ -63,6 +75,12 @@ export class NamespaceTable {
     const blocks = this.#blocks;
     const start = blocks.start(slot);
     return this.#texts.read(slot, blocks.buffer(slot), start, start + blocks.length(slot));
+  }
+
+  /** Writes the name as a label. @returns where it ends, -1 where it is none */
+  writeLabel(slot: Slot, to: Uint8Array, at: number): number {
+    const blocks = this.#blocks;
+    return writeLabel(blocks.buffer(slot), blocks.start(slot), blocks.length(slot), to, at);
   }
 
   isNamed(slot: Slot, name: string): boolean {

@@ -10,6 +10,7 @@
  *
  * Numbers have their least octet first. Equal services have equal octets.
  */
+import { copyOctets } from "../../dns/octets.ts";
 import type { Port, Service, ServiceType } from "../objects/objects.ts";
 import { MAX_BLOCK_OCTETS } from "./block-table.ts";
 import { MAX_SHORT_TEXT, portOctets, readPorts, writePorts, writeShortText } from "./packed-ports.ts";
@@ -188,11 +189,11 @@ function portsAt(octets: Buffer, start: number): number {
 }
 
 function readAddresses(octets: Buffer, start: number, end: number): readonly Uint8Array[] {
-  const { buffer, byteOffset } = octets;
   const addresses: Uint8Array[] = [];
   for (let at = start; at < end; ) {
     const length = octets[at] ?? 0;
-    addresses.push(new Uint8Array(buffer, byteOffset + at + 1, length));
+    // To copy an address takes less than to make a view of it.
+    addresses.push(copyOctets(octets, at + 1, at + 1 + length));
     at += 1 + length;
   }
   return addresses;

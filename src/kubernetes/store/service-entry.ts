@@ -1,4 +1,5 @@
 /** A namespace and a service as callers of the index see them: views that are made when they are asked for. */
+import { MAX_LABEL_OCTETS, type Name } from "../../dns/name.ts";
 import { NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { EndpointGroup, EndpointSet, Service, ServiceType } from "../objects/objects.ts";
@@ -23,6 +24,13 @@ export interface NamedService {
   readonly namespaceName: string;
   /** `service.namespace`. */
   readonly key: string;
+}
+
+/** Where the labels of a service and its namespace begin among the octets of a name, which are in lower case. */
+export interface ServiceLabels {
+  readonly octets: Uint8Array;
+  readonly namespaceAt: number;
+  readonly serviceAt: number;
 }
 
 /** What the cluster says of one namespace. Also stands for a namespace that only its objects name so far. To be read at once. */
@@ -92,6 +100,12 @@ export class ServiceEntry implements NamedService {
     return this.#namespaceName;
   }
 
+  /** `<name>.<namespace>.<suffix>`, without a text; undefined where they are no labels of ASCII, or too long. */
+  nameBelow(suffix: Name): Name | undefined {
+    const end = this.#tables.entries.writeLabels(this.slot, LABELS);
+    return end < 0 ? undefined : suffix.withLabels(LABELS, end);
+  }
+
   get namespace(): NamespaceEntry {
     return new NamespaceEntry(this.#tables, this.#tables.entries.namespaceOf(this.slot));
   }
@@ -156,6 +170,8 @@ export class ServiceEntry implements NamedService {
     return { name, namespaceName, key };
   }
 }
+
+const LABELS = new Uint8Array(2 + 2 * MAX_LABEL_OCTETS);
 
 /** A set that is there: to be read at once, as it holds until the set changes. */
 export class StoredSet implements EndpointSet {

@@ -9,6 +9,7 @@ import type { EndpointSet, Identity, Namespace, Service } from "../objects/objec
 import { AddressSlots } from "./address-slots.ts";
 import type { Slot } from "./block-table.ts";
 import { labelAt } from "./endpoint-block.ts";
+import { forEachAddress, recordEndpointDifference } from "./endpoint-difference.ts";
 import { copySet, EndpointTable } from "./endpoint-table.ts";
 import { entriesAt } from "./entries-at.ts";
 import { EntryTable } from "./entry-table.ts";
@@ -22,6 +23,7 @@ import {
   NamespaceEntry,
   RecentEndpoints,
   ServiceEntry,
+  type ServiceLabels,
   StoredSet,
 } from "./service-entry.ts";
 import { SlotSet } from "./slot-set.ts";
@@ -87,6 +89,12 @@ export class ServiceIndex {
     return slot !== NO_ENTRY && this.#namespaces.exists(slot);
   }
 
+  /** The same for a label of a name, without a text. */
+  hasNamespaceLabel({ octets, namespaceAt }: ServiceLabels): boolean {
+    const slot = this.#namespaces.findLabel(octets, namespaceAt);
+    return slot !== NO_ENTRY && this.#namespaces.exists(slot);
+  }
+
   /** The entry under a key `service.namespace`. It may lack the Service itself, or its namespace. */
   entry(key: string): ServiceEntry | undefined {
     // A label has no dot.
@@ -98,6 +106,12 @@ export class ServiceIndex {
   find(namespace: string, name: string): ServiceEntry | undefined {
     const slot = this.#entries.find(this.#namespaces.find(namespace), name);
     return slot === NO_ENTRY ? undefined : new ServiceEntry(this.#tables, slot, name, namespace);
+  }
+
+  /** The same for labels of a name, without a text. */
+  findLabels({ octets, namespaceAt, serviceAt }: ServiceLabels): ServiceEntry | undefined {
+    const slot = this.#entries.findLabel(this.#namespaces.findLabel(octets, namespaceAt), octets, serviceAt);
+    return slot === NO_ENTRY ? undefined : new ServiceEntry(this.#tables, slot);
   }
 
   /** Each is to be read at once. They may come and go meanwhile. */
@@ -405,43 +419,3 @@ function clusterKeys(service: Service | undefined): Set<AddressKey> {
 
 /** Of any object. */
 const MAX_NAME_LENGTH = 253;
-
-function forEachAddress(set: Pick<EndpointSet, "groups">, callback: (key: AddressKey) => void): void {
-  for (const { addresses, addressLength } of set.groups) {
-    for (let at = 0; at < addresses.length; at += addressLength)
-      callback(addressKey(addresses, at, addressLength));
-  }
-}
-
-/** Names the addresses that are in one of two states of a set only, or ready in one only, or named otherwise. */
-function recordEndpointDifference(
-  old: EndpointSet | undefined,
-  set: EndpointSet | undefined,
-  change: ChangeRecorder,
-): void {
-  if (old === undefined || set === undefined || old.service !== set.service) {
-    for (const one of [old, set]) if (one !== undefined) forEachAddress(one, (key) => change.address(key));
-    return;
-  }
-  const before = describeAddresses(old);
-  const after = describeAddresses(set);
-  for (const [key, description] of before) if (after.get(key) !== description) change.address(key);
-  for (const key of after.keys()) if (!before.has(key)) change.address(key);
-}
-
-/** Under each address how its endpoints are named, and whether they are ready. */
-function describeAddresses(set: EndpointSet): Map<AddressKey, string> {
-  const descriptions = new Map<AddressKey, string>();
-  for (const group of set.groups) {
-    for (let index = 0; index < group.count; index++) {
-      const key = addressKey(group.addresses, index * group.addressLength, group.addressLength);
-      const readiness = index < group.readyCount ? ",ready" : ",not ready";
-      // What is named after its address is so in both states.
-      const label = group.labels?.[index];
-      const description = label ? `${label}${readiness}` : readiness;
-      const known = descriptions.get(key);
-      descriptions.set(key, known === undefined ? description : known + description);
-    }
-  }
-  return descriptions;
-}

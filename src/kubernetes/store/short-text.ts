@@ -1,4 +1,6 @@
 /** Texts among octets. */
+import { MAX_LABEL_OCTETS } from "../../dns/name.ts";
+import { octetAt } from "../../dns/octets.ts";
 
 /** Octets of that many are read one by one. */
 const SHORT = 16;
@@ -31,6 +33,39 @@ export class RecentTexts {
 }
 
 const KEPT = 1_024;
+
+/** Whether the octets from `start` to `end` are a label, whose length octet stands at `at`. No object of a cluster has a name that is not ASCII. */
+export function isLabel(
+  octets: Uint8Array,
+  start: number,
+  end: number,
+  labels: Uint8Array,
+  at: number,
+): boolean {
+  if (octetAt(labels, at) !== end - start) return false;
+  const distance = at + 1 - start;
+  for (let next = start; next < end; next++)
+    if (octetAt(octets, next) !== octetAt(labels, next + distance)) return false;
+  return true;
+}
+
+/** Writes octets as a label of ASCII. @returns where it ends, -1 where they are none or have no room */
+export function writeLabel(
+  octets: Uint8Array,
+  start: number,
+  length: number,
+  to: Uint8Array,
+  at: number,
+): number {
+  if (length === 0 || length > MAX_LABEL_OCTETS || at + length >= to.length) return -1;
+  to[at] = length;
+  for (let next = 0; next < length; next++) {
+    const octet = octetAt(octets, start + next);
+    if (octet >= 0x80) return -1;
+    to[at + 1 + next] = octet;
+  }
+  return at + 1 + length;
+}
 
 /** Whether the text in UTF-8 from `start` to `end` is this one. */
 export function isText(octets: Buffer, start: number, end: number, text: string): boolean {
