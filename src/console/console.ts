@@ -246,11 +246,11 @@ export class Console {
   #tick(): void {
     const sources = this.#opened();
     const { clock } = this.#site;
-    const time = clock.wallTime();
-    this.#history.advance(time);
-    this.#lists.advance(time);
+    const now = clock.now();
+    this.#history.advance(clock.wallTime(), now);
+    this.#lists.advance(now);
     sources.read(this.#visit);
-    sources.measure(clock.now(), this.#isWatched());
+    sources.measure(now, this.#isWatched());
     this.#ticks++;
     if (this.#ticks % TICKS_OF_SECOND === 0 && sources.missed > this.#missed) {
       this.#missedQueries.add(sources.missed - this.#missed);

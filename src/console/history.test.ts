@@ -15,7 +15,7 @@ function at(seconds: number): number {
 
 test("counts by what came of queries, weighted", () => {
   const history = new History();
-  history.advance(START);
+  history.advance(START, 0);
   history.count(query({ plugin: "cache", weight: 5 }));
   history.count(query({ rcode: 3, type: 28 }));
   history.count(query({ rcode: 2 }));
@@ -34,7 +34,7 @@ test("counts by what came of queries, weighted", () => {
 test("an hour stays, and the minute is the last one", () => {
   const history = new History();
   for (let second = 0; second < 2 * 3_600; second += STEP) {
-    history.advance(at(second));
+    history.advance(at(second), 1_000 * second);
     history.count(query({}));
   }
   const points = history.points();
@@ -46,28 +46,39 @@ test("an hour stays, and the minute is the last one", () => {
 
 test("a pause leaves empty points, and nothing of what was an hour ago", () => {
   const history = new History();
-  history.advance(START);
+  history.advance(START, 0);
   history.count(query({}));
-  history.advance(at(60));
+  history.advance(at(60), 60_000);
   assert.deepEqual(
     [history.points().length, history.points()[0]?.queries, history.minute().rcodes[0]],
     [60 / STEP + 1, 1, 0],
   );
-  history.advance(at(86_400));
+  history.advance(at(86_400), 86_400_000);
   assert.equal(history.points().length, 3_600 / STEP);
   assert.ok(history.points().every(({ queries }) => queries === 0));
 });
 
-test("a wall clock that is set back loses nothing", () => {
-  const history = new History();
-  history.advance(at(600));
-  history.advance(at(0));
-  history.count(query({}));
-  assert.equal(
-    history.points().reduce((sum, { queries }) => sum + queries, 0),
-    1,
-  );
-});
+for (const [direction, days] of [
+  ["back", -2],
+  ["ahead", 2],
+] as const)
+  test(`a wall clock that is set ${direction} loses nothing, and holds nothing up`, () => {
+    const history = new History();
+    for (let second = 0; second < 120; second += STEP) {
+      history.advance(at(second), 1_000 * second);
+      history.count(query({}));
+    }
+    const set = 86_400 * days;
+    for (let second = 120; second < 240; second += STEP) {
+      history.advance(at(set + second), 1_000 * second);
+      history.count(query({}));
+    }
+    assert.equal(history.minute().rcodes[0], 60 / STEP);
+    assert.deepEqual(
+      history.points().map(({ time, queries }) => [time, queries]),
+      Array.from({ length: 240 / STEP }, (_, each) => [at(set + each * STEP), 1]),
+    );
+  });
 
 test("there is nothing before the beginning", () => {
   const history = new History();

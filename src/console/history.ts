@@ -7,6 +7,8 @@ import { LATENCY_CLASSES, latencyClass, percentile } from "./latency.ts";
 export const STEP = 5;
 const STEPS = 720;
 const STEPS_OF_MINUTE = 60 / STEP;
+/** Milliseconds by which the clocks part when one of them was set. Less is drift. */
+const CLOCK_SET = 1_000;
 
 /** Places in an interval; rcodes 0 to 15, then the one for no reply, then classes of durations. */
 const HITS = 0;
@@ -22,15 +24,24 @@ export class History {
   readonly #numbers = new Uint32Array(STEPS * NUMBERS);
   /** By type, of the last minute. */
   readonly #types = new Uint32Array(STEPS_OF_MINUTE * (COUNTED_TYPES.length + 1));
-  /** Number of the newest interval, counted from the epoch; -1 before the first. */
+  /** Number of the newest interval, counted from the epoch as it was at first; -1 before the first. */
   #newest = -1;
   #oldest = -1;
+  /** Milliseconds between the two clocks: at first, and since the wall clock was set last. */
+  #firstEpoch = 0;
+  #epoch = 0;
 
-  /** Moves on to an interval. @param time milliseconds of the Unix epoch */
-  advance(time: number): void {
-    const step = Math.floor(time / 1000 / STEP);
+  /**
+   * Moves on to an interval. The wall clock may be set, by days: intervals go by the other one.
+   * @param time milliseconds of the Unix epoch
+   * @param now milliseconds that never go back
+   */
+  advance(time: number, now: number): void {
+    const epoch = time - now;
+    if (this.#newest < 0) this.#firstEpoch = epoch;
+    if (this.#newest < 0 || Math.abs(epoch - this.#epoch) >= CLOCK_SET) this.#epoch = epoch;
+    const step = Math.floor((now + this.#firstEpoch) / 1000 / STEP);
     if (this.#newest < 0) this.#oldest = step;
-    // A wall clock that was set back goes on where it was.
     if (step <= this.#newest) return;
     const first = this.#newest < 0 ? step : Math.max(this.#newest + 1, step - STEPS + 1);
     for (let each = first; each <= step; each++) {
@@ -60,6 +71,7 @@ export class History {
   points(): HistoryPoint[] {
     const points: HistoryPoint[] = [];
     if (this.#newest < 0) return points;
+    const shift = Math.round(this.#epoch - this.#firstEpoch);
     for (let step = this.#oldest; step <= this.#newest; step++) {
       const numbers = this.#of(step);
       const queries = sum(numbers, RCODES, LATENCY);
@@ -68,7 +80,7 @@ export class History {
       const unanswered = numbers[NO_REPLY] ?? 0;
       const latencies = numbers.subarray(LATENCY);
       points.push({
-        time: step * STEP * 1000,
+        time: step * STEP * 1000 + shift,
         queries,
         nxdomain,
         unanswered,

@@ -24,11 +24,11 @@ export class TopLists {
     this.workloads = workloads;
   }
 
-  /** @param time milliseconds of the Unix epoch */
-  advance(time: number): void {
-    if (this.#fadesAt === 0) this.#fadesAt = time + HALF_LIFE;
-    if (time < this.#fadesAt) return;
-    this.#fadesAt = time + HALF_LIFE;
+  /** @param now milliseconds that never go back */
+  advance(now: number): void {
+    if (this.#fadesAt === 0) this.#fadesAt = now + HALF_LIFE;
+    if (now < this.#fadesAt) return;
+    this.#fadesAt = now + HALF_LIFE;
     for (const sketch of [this.#clients, this.#names, this.#namespaces]) sketch.fade();
   }
 

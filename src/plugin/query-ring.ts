@@ -86,6 +86,8 @@ const RCODE_NXDOMAIN = 3;
  * rate: a short burst is there in full.
  */
 const WINDOW = 500;
+/** Milliseconds by which the clocks part when one of them was set. Less is drift. */
+const CLOCK_SET = 1_000;
 const MAX_WEIGHT = 0xffff;
 const LONGEST_ENTRY = Field.CLIENT + 16 + 255;
 
@@ -186,6 +188,13 @@ export class QueryRing {
     this.#windowBudget = wanted > 0 ? Math.ceil((wanted * WINDOW) / 1_000) : Number.POSITIVE_INFINITY;
     if (this.#control[Control.INTERVAL] !== interval)
       Atomics.store(this.#control, Control.INTERVAL, interval);
+    this.#setEpoch();
+  }
+
+  /** The wall clock may have been set. */
+  #setEpoch(): void {
+    const epoch = this.#clock.wallTime() - this.#clock.now();
+    if (Math.abs(epoch - (this.#totals[Total.EPOCH] ?? 0)) >= CLOCK_SET) this.#totals[Total.EPOCH] = epoch;
   }
 
   /** Works out durations that are still open: the replies to queries that came together leave together. */

@@ -83,6 +83,21 @@ describe("the stream of finished queries", () => {
     );
   });
 
+  test("goes by the wall clock, which may be set", () => {
+    const clock = new FakeClock({ now: 50, wallTime: 5_000_050 });
+    const stream = new QueryStream(clock);
+    const { reader } = stream.listen();
+    const times: number[] = [];
+    for (const set of [0, 0, -2_000_000, 0, 3_000_000]) {
+      clock.setWallTime(clock.wallTime() + set);
+      clock.advance(1_000);
+      const query = queryFor({ name: "a." }, clock.now());
+      stream.ring?.record(query, query.reply(), 20, false);
+      reader.read(({ time }) => times.push(time), 10);
+    }
+    assert.deepEqual(times, [5_001_050, 5_002_050, 3_003_050, 3_004_050, 6_005_050]);
+  });
+
   test("gives queries that came together the time at which those behind them came", () => {
     const clock = new FakeClock();
     const stream = new QueryStream(clock);
