@@ -527,7 +527,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
 
   test("has its first figures in the document, for who may read them alone", async () => {
     const has = async (headers: Record<string, string>): Promise<boolean> =>
-      /data-first-view='\{"session":.*"now":/.test((await send("/", { headers })).body);
+      /data-view='\{"session":.*"now":/.test((await send("/", { headers })).body);
     assert.ok(await has({}));
     for (const headers of [
       { host: "evil.example" },
@@ -558,27 +558,87 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.close();
   });
 
-  test("is one script with its styles, which browsers fetch before they read the page", async () => {
+  test("is a script and its styles, which browsers fetch before they read the page", async () => {
     const { headers } = await send("/");
-    assert.equal(headers.link, "<app.js>; rel=modulepreload");
+    assert.equal(headers.link, "<app.css>; rel=preload; as=style, <app.js>; rel=modulepreload");
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${server.portOf("console")}/`);
     await page.waitForSelector(".tiles");
     const paths: string[] = await page.evaluate(
       "performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)",
     );
-    assert.deepEqual(
-      paths.filter((path) => /\.(js|css)$/.test(path)),
-      ["/app.js"],
-    );
+    assert.deepEqual(paths.filter((path) => /\.(js|css)$/.test(path)).sort(), ["/app.css", "/app.js"]);
     const display = await page.evaluate("getComputedStyle(document.querySelector('.tiles')).display");
     assert.equal(display, "grid");
     await page.close();
   });
 
+  test("shows its figures before its script has come, and goes on with what the server has drawn", async () => {
+    const page = await browser.newPage();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    await page.route("**/app.js", async (route) => {
+      await released;
+      await route.continue();
+    });
+    await page.goto(`http://127.0.0.1:${server.portOf("console")}/`, { waitUntil: "commit" });
+    const tile = page.locator(".tiles dd").first();
+    await tile.waitFor({ state: "attached" });
+    const drawn = await tile.innerText();
+    assert.match(drawn, /\d\/s/);
+    await tile.evaluate((element) => element.setAttribute("data-seen", ""));
+    release();
+    await page.waitForSelector(".connection.live");
+    assert.equal(await page.locator(".tiles dd[data-seen]").count(), 1);
+    assert.equal(await page.locator(".tiles").count(), 1);
+    assert.equal(await page.getByRole("navigation").count(), 1);
+    await page.close();
+  });
+
+  test("another page that is asked for is the first that is shown", async () => {
+    const page = await browser.newPage();
+    // Each frame says what it shows.
+    await page.addInitScript(`
+      window.titles = new Set();
+      const look = () => {
+        const title = document.querySelector("h1")?.textContent;
+        if (title !== undefined) window.titles.add(title);
+        requestAnimationFrame(look);
+      };
+      requestAnimationFrame(look);
+    `);
+    await open(page, "configuration");
+    assert.deepEqual(await page.evaluate("[...window.titles]"), ["Configuration"]);
+    await page.close();
+  });
+
+  test("is sent of the history what it does not have", async () => {
+    const point = (await get<NowView>("now")).history.points.at(-1);
+    const page = await browser.newPage();
+    const wanted = page.waitForRequest("**/api/v1/events*");
+    await open(page, "now");
+    const since = Number(new URL((await wanted).url()).searchParams.get("since"));
+    assert.ok(since >= (point?.time ?? Number.NaN), `${since}`);
+    await page.close();
+    const first = async (query: string): Promise<NowView> => {
+      const url = `http://127.0.0.1:${server.portOf("console")}/api/v1/events?streams=now${query}`;
+      const { body } = await fetch(url);
+      let text = "";
+      for await (const chunk of body ?? []) {
+        text += Buffer.from(chunk).toString();
+        const data = /event: now\ndata: (.*)\n\n/.exec(text)?.[1];
+        if (data !== undefined) return JSON.parse(data);
+      }
+      return assert.fail(text);
+    };
+    const { points } = (await first(`&since=${since}`)).history;
+    assert.ok(points[0]?.time === since && points.length <= 3, JSON.stringify(points));
+    assert.ok((await first("")).history.points[0]?.time !== since);
+    assert.equal((await send("/api/v1/events?since=now")).status, 400);
+  });
+
   test("weighs less than 100 KB as it is sent", async () => {
     let octets = 0;
-    for (const path of ["/", "/app.js", "/favicon.svg"]) {
+    for (const path of ["/", "/app.js", "/app.css", "/favicon.svg"]) {
       const { status, headers } = await send(path, { headers: { "accept-encoding": "gzip" } });
       assert.equal(status, 200);
       octets += Number(headers["content-length"]);

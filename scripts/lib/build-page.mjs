@@ -1,4 +1,4 @@
-// node build-page.mjs DIST: joins the script of the console's page into one file, with the licences of what is in it.
+// node build-page.mjs DIST: joins the scripts of the console's page into one file each, with the licences of what is in them.
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { build } from "esbuild";
@@ -10,8 +10,12 @@ const root = dirname(dirname(import.meta.dirname));
 const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core"];
 
 const { metafile } = await build({
-  entryPoints: [join(root, "src", "console", "page", "app.tsx")],
-  outfile: join(dist, "console", "page", "app.js"),
+  // What runs in the browser, its styles, and what the server draws the first frame with.
+  entryPoints: ["app.tsx", "app.css", "first-frame.tsx"].map((name) =>
+    join(root, "src", "console", "page", name),
+  ),
+  outdir: join(dist, "console", "page"),
+  allowOverwrite: true,
   bundle: true,
   minify: true,
   metafile: true,
@@ -19,7 +23,6 @@ const { metafile } = await build({
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
-  loader: { ".css": "text" },
   legalComments: "none",
   logLevel: "warning",
 });
@@ -28,8 +31,8 @@ for (const input of Object.keys(metafile.inputs)) {
   if (name !== undefined && !BUNDLED.includes(name))
     throw new Error(`the page has ${name} in it, whose licence is not among the notices: add it to BUNDLED`);
 }
-// The style sheet is in the script, and the page's own settings for the compiler are of no use to anybody.
-for (const file of ["app.css", "tsconfig.json"]) rmSync(join(dist, "console", "page", file), { force: true });
+// The page's own settings for the compiler are of no use to anybody.
+rmSync(join(dist, "console", "page", "tsconfig.json"), { force: true });
 for (const name of BUNDLED) {
   const folder = join(root, "node_modules", name);
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

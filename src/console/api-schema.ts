@@ -279,7 +279,8 @@ export const API_SCHEMA: Schema = {
   title: "Answers of Portolan's console, by path",
   description:
     "The events of /api/v1/events are 'now' (as /api/v1/now, after the first with the newest points of the history alone) and 'queries' " +
-    "({rows: queries, leftOut: number}). /api/v1/explain answers what `portolan explain -json` prints.",
+    "({rows: queries, leftOut: number}). The parameter since, the time of a point, has the first leave out those before it. " +
+    "/api/v1/explain answers what `portolan explain -json` prints.",
   type: "object",
   properties: ANSWERS,
 };

@@ -177,7 +177,8 @@ export class ConsoleApi {
     if (unknown !== undefined)
       throw new RequestError(400, `streams: ${unknown.slice(0, 40)} is none of ${STREAMS.join(", ")}`);
     const filter = wants.includes("queries") ? console.filter(parameters) : undefined;
-    console.follow(() => new EventStream(response), filter, wants.includes("now"));
+    const since = timeIn(parameters, "since");
+    console.follow(() => new EventStream(response), filter, wants.includes("now"), since);
     return undefined;
   }
 
@@ -253,4 +254,15 @@ function rowsIn(parameters: URLSearchParams, fallback: number): number {
   const rows = Number(text);
   if (Number.isInteger(rows) && rows > 0 && rows <= MAX_ROWS) return rows;
   throw new RequestError(400, `rows: ${text} is not a whole number from 1 to ${MAX_ROWS}`);
+}
+
+/**
+ * @returns milliseconds of the Unix epoch, 0 where it is absent
+ * @throws RequestError
+ */
+function timeIn(parameters: URLSearchParams, name: string): number {
+  const text = parameters.get(name) ?? "0";
+  const time = Number(text);
+  if (Number.isSafeInteger(time) && time >= 0) return time;
+  throw new RequestError(400, `${name}: ${text.slice(0, 40)} is no time in milliseconds of the Unix epoch`);
 }

@@ -7,7 +7,7 @@ import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
 import type { Machine, ServerControl } from "../plugin/site.ts";
-import type { MachineView, NowView, QueryRow, WhoView } from "./api-types.ts";
+import type { HistoryPoint, MachineView, NowView, QueryRow, WhoView } from "./api-types.ts";
 import { clusterRows } from "./cluster-facts.ts";
 import { COUNTED_TYPES, History, STEP } from "./history.ts";
 import type { EventStream } from "./http/event-stream.ts";
@@ -147,16 +147,17 @@ export class Console {
 
   /**
    * Sends what happens from now on.
+   * @param since time of the newest point of the history that the client has: 0 for none
    * @throws RequestError before anything is sent
    */
-  follow(open: () => EventStream, filter: QueryFilter | undefined, wantsNow: boolean): void {
+  follow(open: () => EventStream, filter: QueryFilter | undefined, wantsNow: boolean, since: number): void {
     if (this.#viewers.size >= MAX_STREAMS)
       throw new RequestError(503, `${MAX_STREAMS} streams are open already: close one`);
     const events = open();
     const viewer: Viewer = { events, filter, wantsNow, rows: [], leftOut: 0 };
     this.#viewers.add(viewer);
     events.onEnd(() => this.#viewers.delete(viewer));
-    if (wantsNow) events.send("now", this.now());
+    if (wantsNow) events.send("now", this.#with(this.#history.points(since)));
   }
 
   /** The newest queries that are wanted, newest first. */
@@ -199,6 +200,10 @@ export class Console {
   }
 
   now(): NowView {
+    return this.#with(this.#history.points());
+  }
+
+  #with(points: readonly HistoryPoint[]): NowView {
     const { clock, control, machine, metrics, version } = this.#site;
     const snapshot = metrics.snapshot();
     const minute = this.#history.minute();
@@ -234,7 +239,7 @@ export class Console {
       pauses: this.#process.pauses(),
       shed: shedQueries(snapshot),
       sampling: { interval: sources?.interval ?? 1, missed: sources?.missed ?? 0 },
-      history: { step: STEP, points: this.#history.points() },
+      history: { step: STEP, points },
     };
   }
 
@@ -293,13 +298,8 @@ export class Console {
       }
       if (!withNow || !viewer.wantsNow) continue;
       // The hour before is with the first; then its newest points alone.
-      now ??= this.#newest();
+      now ??= this.#with(this.#history.newestPoints());
       events.send("now", now);
     }
-  }
-
-  #newest(): NowView {
-    const now = this.now();
-    return { ...now, history: { step: now.history.step, points: now.history.points.slice(-2) } };
   }
 }

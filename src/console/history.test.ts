@@ -44,6 +44,25 @@ test("an hour stays, and the minute is the last one", () => {
   assert.equal(history.minute().rcodes[0], 60 / STEP);
 });
 
+test("who has some of it gets the rest, and who has what is not of it gets all", () => {
+  const history = new History();
+  for (let second = 0; second < 60; second += STEP) history.advance(at(second), 1_000 * second);
+  const all = history.points();
+  assert.deepEqual(history.points(at(50)), all.slice(-2));
+  assert.deepEqual(history.newestPoints(), all.slice(-2));
+  assert.deepEqual(history.points(at(-4_000)), all);
+  assert.deepEqual(history.points(at(60)), all);
+  // Somebody sets the wall clock.
+  history.advance(at(600), 60_000);
+  assert.deepEqual(
+    history.newestPoints().map(({ time }) => time),
+    [at(595), at(600)],
+  );
+  const begun = new History();
+  begun.advance(START, 0);
+  assert.equal(begun.newestPoints().length, 1);
+});
+
 test("a pause leaves empty points, and nothing of what was an hour ago", () => {
   const history = new History();
   history.advance(START, 0);

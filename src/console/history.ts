@@ -67,12 +67,17 @@ export class History {
     this.#types[place] = (this.#types[place] ?? 0) + weight;
   }
 
-  /** Oldest first, the one that goes on included. */
-  points(): HistoryPoint[] {
+  /**
+   * Oldest first, the one that goes on included.
+   * @param since milliseconds of the Unix epoch, of a point that somebody has: those before it are left out. All where there is none of it
+   */
+  points(since = 0): HistoryPoint[] {
     const points: HistoryPoint[] = [];
     if (this.#newest < 0) return points;
     const shift = Math.round(this.#epoch - this.#firstEpoch);
-    for (let step = this.#oldest; step <= this.#newest; step++) {
+    const known = Math.floor((since - shift) / 1000 / STEP);
+    const first = known > this.#newest ? this.#oldest : Math.max(known, this.#oldest);
+    for (let step = first; step <= this.#newest; step++) {
       const numbers = this.#of(step);
       const queries = sum(numbers, RCODES, LATENCY);
       const good = numbers[RCODES] ?? 0;
@@ -91,6 +96,11 @@ export class History {
       });
     }
     return points;
+  }
+
+  /** The newest two: one that has just ended, and the one that goes on. */
+  newestPoints(): HistoryPoint[] {
+    return this.points((this.#newest - 1) * STEP * 1000 + Math.round(this.#epoch - this.#firstEpoch));
   }
 
   /** The last minute. */

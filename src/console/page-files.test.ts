@@ -2,9 +2,51 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import type { FirstView, HistoryPoint } from "./api-types.ts";
 import { PageFiles } from "./page-files.ts";
 
-async function documentWith(view: object | undefined): Promise<{ text: string; headers: Headers }> {
+const POINT: HistoryPoint = {
+  time: 1_700_000_000_000,
+  queries: 50,
+  nxdomain: 0,
+  unanswered: 0,
+  errors: 0,
+  hits: 0,
+  p50: 0.2,
+  p99: 3,
+};
+
+function makeView(hostname: string, points: readonly HistoryPoint[] = []): FirstView {
+  return {
+    session: { readNeedsToken: false, hasToken: false, signedIn: false, csrf: "" },
+    now: {
+      time: 1_700_000_060_000,
+      version: "1.2.3",
+      hostname,
+      startedAt: 1_700_000_000_000,
+      threads: 2,
+      rate: 123.4,
+      minute: {
+        queries: 2,
+        rcodes: { NOERROR: 2 },
+        types: { A: 2 },
+        hitRatio: null,
+        p50: 0.25,
+        p90: 1,
+        p99: 3,
+      },
+      upstreams: [],
+      clusters: [],
+      memory: { resident: 64 * 2 ** 20, heap: 2 ** 24, limit: null },
+      pauses: { p99: 1, longest: 7 },
+      shed: 0,
+      sampling: { interval: 1, missed: 0 },
+      history: { step: 5, points },
+    },
+  };
+}
+
+async function documentWith(view: FirstView | undefined): Promise<{ text: string; headers: Headers }> {
   const files = new PageFiles();
   const server = createServer((request, response) => void files.answerDocument(view, request, response));
   server.listen(0, "127.0.0.1");
@@ -21,20 +63,41 @@ async function documentWith(view: object | undefined): Promise<{ text: string; h
 }
 
 function viewIn(text: string): string {
-  const attribute = /<div id="app" data-first-view='([^']*)'><\/div>/.exec(text)?.[1];
-  return attribute?.replaceAll("&#39;", "'").replaceAll("&amp;", "&") ?? "none";
+  const attribute = /<div id="first-view" data-view=(?:'([^']*)'|"([^"]*)") hidden><\/div>/.exec(text);
+  return (attribute?.[1] ?? attribute?.[2])?.replaceAll("&#39;", "'").replaceAll("&amp;", "&") ?? "none";
 }
 
 test("the document has in it what the page shows first, whatever stands there", async () => {
-  const view = { text: `'"><script>alert(1)</script>&amp;&#39; $& $' $1`, more: [1, null] };
+  const view = makeView(`'"><script>alert(1)</script>&amp;&#39; $& $' $1`, [POINT, POINT, POINT]);
   const { text, headers } = await documentWith(view);
   assert.deepEqual(JSON.parse(viewIn(text)), view);
   assert.equal(headers.get("cache-control"), "no-store");
-  assert.equal(headers.get("content-encoding"), null);
+  assert.ok(
+    text.includes("<span>'&quot;>&lt;script>alert(1)&lt;/script>&amp;amp;&amp;#39; $&amp; $' $1</span>"),
+  );
+});
+
+test("the document shows the figures without its script", async () => {
+  const { text } = await documentWith(makeView("a <host>", [POINT, { ...POINT, queries: 100 }, POINT]));
+  const [, shown = ""] = /<div id="app">(.*)<\/div>\s*<noscript>/s.exec(text) ?? [];
+  for (const part of [
+    '<p class="brand">Portolan <span>a &lt;host></span></p>',
+    '<a href="#/now" aria-current="page">Now</a><',
+    "<dt>Queries</dt><dd><strong>123/s</strong> <span>2 in the last minute</span></dd>",
+    "<strong>250 µs</strong>",
+    '<meter min="0" max="2" value="2" aria-label="NOERROR: 100 %"></meter>',
+    '<path class="line colour-1" d="M0 120l1440-114"></path>',
+  ])
+    assert.ok(shown.includes(part), `${part} is not in ${shown}`);
 });
 
 test("a long one is compressed", async () => {
-  const view = { points: Array.from({ length: 720 }, (_, time) => ({ time, queries: 1_000 + time })) };
+  const points = Array.from({ length: 720 }, (_, at) => ({
+    ...POINT,
+    time: POINT.time + 5_000 * at,
+    queries: 1_000 + ((at * 7) % 50),
+  }));
+  const view = makeView("host", points);
   const { text, headers } = await documentWith(view);
   assert.deepEqual(JSON.parse(viewIn(text)), view);
   assert.equal(headers.get("content-encoding"), "gzip");
@@ -42,5 +105,7 @@ test("a long one is compressed", async () => {
 });
 
 test("for who may not read it there is nothing in the document", async () => {
-  assert.equal(viewIn((await documentWith(undefined)).text), "");
+  const { text } = await documentWith(undefined);
+  assert.equal(viewIn(text), "");
+  assert.match(text, /<div id="app"><\/div>/);
 });

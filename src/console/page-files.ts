@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { nodeCrypto } from "../lib/node-modules.ts";
 import { programFile } from "../lib/program-files.ts";
+import type { FirstView } from "./api-types.ts";
 import { SECURITY_HEADERS } from "./http/answer.ts";
 
 interface PageFile {
@@ -21,49 +22,54 @@ interface MadeFile {
 }
 
 const FILES: readonly PageFile[] = [
-  { path: "/app.js", type: "text/javascript; charset=utf-8", read: readScript },
-  {
-    path: "/favicon.svg",
-    type: "image/svg+xml",
-    read: () => readFile(programFile("console/page/favicon.svg")),
-  },
+  { path: "/app.js", type: "text/javascript; charset=utf-8", read: () => readScript("app") },
+  { path: "/app.css", type: "text/css; charset=utf-8", read: () => readPart("app.css") },
+  { path: "/favicon.svg", type: "image/svg+xml", read: () => readPart("favicon.svg") },
 ];
 
-/** In the document: the place for the data. An attribute, as an element of data makes the parser pause. */
-const DATA = 'data-first-view=""';
+/** What the first frame needs: browsers begin to fetch it before they have read the document. */
+const EARLY = "<app.css>; rel=preload; as=style, <app.js>; rel=modulepreload";
+
+/** In the document: the place for what is drawn, and that for the data. An attribute, as an element of data makes the parser pause. */
+const DRAWN = '<div id="app">';
+const DATA = 'data-view=""';
 /** Octets from which on a document is compressed for each who asks. */
 const WORTH_COMPRESSING = 16 * 1024;
 
 export class PageFiles {
   readonly paths: readonly string[] = FILES.map(({ path }) => path);
   readonly #made = new Map<string, Promise<MadeFile>>();
-  #document: Promise<string> | undefined;
+  #document: Promise<DocumentParts> | undefined;
 
   /**
    * Answers with the document itself.
-   * @param view what the page would ask for first, so that it need not; absent for who may not read it
+   * @param view what the page shows first: the document has it in it as it is drawn, and as data for the script. Absent for who may not read it
    */
   async answerDocument(
-    view: object | undefined,
+    view: FirstView | undefined,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    this.#document ??= readFile(programFile("console/page/index.html"), "utf8");
+    this.#document ??= readDocument();
     // The next who asks tries again.
     this.#document.catch(() => {
       this.#document = undefined;
     });
-    const document = await this.#document;
-    const data = view === undefined ? "" : attributeText(JSON.stringify(view));
-    const plain = Buffer.from(document.replace(DATA, () => `data-first-view='${data}'`));
+    const { text, draw } = await this.#document;
+    const plain = Buffer.from(
+      view === undefined
+        ? text
+        : text
+            .replace(DRAWN, () => `${DRAWN}${draw(view)}`)
+            .replace(DATA, () => `data-view='${attributeText(JSON.stringify(view))}'`),
+    );
     const zips = plain.length >= WORTH_COMPRESSING && takesGzip(request);
     const body = zips ? await promisify(gzip)(plain, { level: 1 }) : plain;
     response.writeHead(200, {
       ...SECURITY_HEADERS,
       "content-type": "text/html; charset=utf-8",
       "cache-control": "no-store",
-      // Browsers begin to fetch it before they have read the document.
-      link: "<app.js>; rel=modulepreload",
+      link: EARLY,
       "content-length": body.length,
       ...(zips && { "content-encoding": "gzip" }),
     });
@@ -123,16 +129,38 @@ async function makeFile(file: PageFile): Promise<MadeFile> {
   return { plain, compressed, etag };
 }
 
-/** The build joins the script into one file; in the sources there is none, and the bundler of the development tools makes it. */
-async function readScript(): Promise<Uint8Array> {
+interface DocumentParts {
+  readonly text: string;
+  readonly draw: (view: FirstView) => string;
+}
+
+async function readDocument(): Promise<DocumentParts> {
+  const [text, { drawFirstFrame: draw }] = await Promise.all([
+    readFile(programFile("console/page/index.html"), "utf8"),
+    importFirstFrame(),
+  ]);
+  return { text, draw };
+}
+
+async function importFirstFrame(): Promise<{ readonly drawFirstFrame: DocumentParts["draw"] }> {
+  const script = await readScript("first-frame");
+  return import(`data:text/javascript;base64,${Buffer.from(script).toString("base64")}`);
+}
+
+function readPart(name: string): Promise<Uint8Array> {
+  return readFile(programFile(`console/page/${name}`));
+}
+
+/** The build joins each script into one file; in the sources there is none, and the bundler of the development tools makes it. */
+async function readScript(name: string): Promise<Uint8Array> {
   try {
-    return await readFile(programFile("console/page/app.js"));
+    return await readPart(`${name}.js`);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
   }
   const { build } = await import("esbuild");
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(programFile("console/page/app.tsx"))],
+    entryPoints: [fileURLToPath(programFile(`console/page/${name}.tsx`))],
     bundle: true,
     minify: true,
     write: false,
@@ -140,7 +168,6 @@ async function readScript(): Promise<Uint8Array> {
     target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
-    loader: { ".css": "text" },
     logLevel: "silent",
   });
   return outputFiles[0]?.contents ?? new Uint8Array(0);

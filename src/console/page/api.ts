@@ -1,6 +1,7 @@
 /** The console's API, as the page uses it: answers, the stream of events, the session. */
 import { signal } from "@preact/signals";
 import type { FirstView, HistoryPoint, NowView, QueryRow, SessionView } from "../api-types.ts";
+import type { Connection } from "./shell.tsx";
 
 /** An answer that is no good; the message is the server's own. */
 export class ApiError extends Error {
@@ -12,19 +13,26 @@ export class ApiError extends Error {
   }
 }
 
-/** `undefined` where the server did not know whether this browser may read it. */
-export const firstView: FirstView | undefined = readFirstView();
+/** What the server has put into the document: empty where it did not know whether this browser may read it. */
+const written = document.querySelector<HTMLElement>("#first-view")?.dataset.view ?? "";
+export const hasFirstView = written !== "";
 
-export const session = signal<SessionView>(
-  firstView?.session ?? { readNeedsToken: false, hasToken: false, signedIn: false, csrf: "" },
-);
-export const now = signal<NowView | undefined>(firstView?.now);
-export const history = signal<readonly HistoryPoint[]>(firstView?.now.history.points ?? []);
-export const connection = signal<"connecting" | "live" | "lost">("connecting");
+export const session = signal<SessionView>({
+  readNeedsToken: false,
+  hasToken: false,
+  signedIn: false,
+  csrf: "",
+});
+export const now = signal<NowView | undefined>(undefined);
+export const history = signal<readonly HistoryPoint[]>([]);
+export const connection = signal<Connection>("connecting");
 
-function readFirstView(): FirstView | undefined {
-  const text = document.querySelector<HTMLElement>("#app")?.dataset.firstView ?? "";
-  return text === "" ? undefined : JSON.parse(text);
+export function takeFirstView(): void {
+  if (!hasFirstView) return;
+  const view: FirstView = JSON.parse(written);
+  session.value = view.session;
+  now.value = view.now;
+  history.value = view.now.history.points;
 }
 
 export async function get<T>(path: string, parameters: Readonly<Record<string, string>> = {}): Promise<T> {
@@ -74,21 +82,23 @@ async function read<T>(response: Response): Promise<T> {
 export const PAUSE = 2_000;
 
 /**
- * Events of a stream, begun anew whenever it ends. A browser does so by itself where a connection breaks, and gives up where something
- * answers that is no stream: a server without a free place, or without this session.
+ * Events of a stream, begun anew whenever it ends. A browser would do so by itself where a connection breaks, with the question of the first
+ * time, and would give up where something answers that is no stream: a server without a free place, or without this session.
+ * @param query asked for each time
  * @returns ends it
  */
 function follow(
-  query: string,
+  query: () => string,
   listeners: Readonly<Record<string, (event: MessageEvent) => void>>,
 ): () => void {
   let source: EventSource;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const open = (): void => {
-    source = new EventSource(`api/v1/events?${query}`);
+    source = new EventSource(`api/v1/events?${query()}`);
     for (const [name, listener] of Object.entries(listeners)) source.addEventListener(name, listener);
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, PAUSE);
+      source.close();
+      timer = setTimeout(open, PAUSE);
     });
   };
   open();
@@ -106,7 +116,9 @@ const MOST_POINTS = 720;
 /** Takes the numbers of each second. */
 export function followNow(): void {
   stopFollowing?.();
-  stopFollowing = follow("streams=now", {
+  // What is here need not come again.
+  const query = (): string => `streams=now&since=${history.value.at(-1)?.time ?? 0}`;
+  stopFollowing = follow(query, {
     open: () => {
       // A server that has started anew knows no session.
       if (connection.value === "lost") loadSession().catch(() => undefined);
@@ -136,7 +148,7 @@ export function followQueries(
 ): () => void {
   const wanted = Object.entries(filter).filter(([, value]) => value !== "");
   const query = new URLSearchParams([["streams", "queries"], ...wanted]).toString();
-  return follow(query, {
+  return follow(() => query, {
     queries: (event) => {
       const { rows, leftOut }: { rows: QueryRow[]; leftOut: number } = JSON.parse(event.data);
       take(rows, leftOut);

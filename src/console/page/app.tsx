@@ -1,101 +1,74 @@
 /** The page of the console: its parts, and which of them is shown. */
 import { signal } from "@preact/signals";
-import { type ComponentType, render } from "preact";
+import { type ComponentType, hydrate, render } from "preact";
 import {
   connection,
-  firstView,
   followNow,
+  hasFirstView,
   loadSession,
   now,
   PAUSE,
   session,
   signIn,
   signOut,
+  takeFirstView,
 } from "./api.ts";
-import sheet from "./app.css";
 import { CachePage } from "./cache.tsx";
 import { ConfigurationPage } from "./configuration.tsx";
 import { FleetPage } from "./fleet.tsx";
 import { NamesPage } from "./names.tsx";
-import { NowPage } from "./now.tsx";
+import { NowPage } from "./now-page.tsx";
 import { fieldText } from "./parts.tsx";
 import { filter, QueriesPage } from "./queries.tsx";
+import { isPageName, type PageName, Shell, TITLES } from "./shell.tsx";
 import { WhoPage } from "./who.tsx";
 import { WhyDialog } from "./why.tsx";
 
-const PAGES: readonly { readonly path: string; readonly title: string; readonly Page: ComponentType }[] = [
-  { path: "now", title: "Now", Page: NowPage },
-  { path: "queries", title: "Queries", Page: QueriesPage },
-  { path: "who", title: "Who", Page: WhoPage },
-  { path: "names", title: "Names", Page: NamesPage },
-  { path: "cache", title: "Cache", Page: CachePage },
-  { path: "configuration", title: "Configuration", Page: ConfigurationPage },
-  { path: "fleet", title: "Fleet", Page: FleetPage },
-];
+const PAGES: Readonly<Record<PageName, ComponentType>> = {
+  now: NowPage,
+  queries: QueriesPage,
+  who: WhoPage,
+  names: NamesPage,
+  cache: CachePage,
+  configuration: ConfigurationPage,
+  fleet: FleetPage,
+};
 
-const path = signal(currentPath());
+const shown = signal(currentPage());
 const signInProblem = signal("");
 
-function currentPath(): string {
+function currentPage(): PageName {
   const [page = "", parameters] = location.hash.replace(/^#\//, "").split("?", 2);
   if (page === "queries" && parameters !== undefined)
     filter.value = Object.fromEntries(new URLSearchParams(parameters));
-  return page || "now";
+  return isPageName(page) ? page : "now";
 }
 
 function App() {
-  const needsToken = session.value.readNeedsToken && !session.value.signedIn;
-  const page = PAGES.find((each) => each.path === path.value) ?? PAGES[0];
-  if (page === undefined) return null;
-  const { Page } = page;
+  const { readNeedsToken, hasToken, signedIn } = session.value;
+  const needsToken = readNeedsToken && !signedIn;
+  const Page = PAGES[shown.value];
   return (
     <>
-      <a class="skip" href="#main">
-        Skip to the content
-      </a>
-      <header class="top-bar">
-        <p class="brand">
-          Portolan <span>{now.value?.hostname ?? ""}</span>
-        </p>
-        <nav aria-label="Pages">
-          <ul>
-            {PAGES.map((each) => (
-              <li key={each.path}>
-                <a href={`#/${each.path}`} aria-current={each === page ? "page" : undefined}>
-                  {each.title}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </nav>
-        <p class={`connection ${connection.value}`} role="status">
-          {CONNECTION[connection.value]}
-        </p>
-        {session.value.signedIn && (
-          <button type="button" class="quiet" onClick={() => void signOut()}>
-            Sign out
-          </button>
-        )}
-      </header>
-      <main id="main" tabIndex={-1}>
+      <Shell
+        page={shown.value}
+        hostname={now.value?.hostname ?? ""}
+        connection={connection.value}
+        session={session.value}
+        onSignOut={() => void signOut()}
+      >
         {needsToken ? <SignIn /> : <Page />}
-        {!needsToken && session.value.hasToken && !session.value.signedIn && (
+        {!needsToken && hasToken && !signedIn && (
           <details class="card sign-in">
             <summary>Sign in to act</summary>
             <SignIn />
           </details>
         )}
-      </main>
+      </Shell>
       <WhyDialog />
     </>
   );
 }
-
-const CONNECTION = {
-  connecting: "connecting …",
-  live: "live",
-  lost: "connection lost, trying again",
-} as const;
 
 function SignIn() {
   const submit = (event: Event): void => {
@@ -134,20 +107,34 @@ addEventListener("hashchange", () => {
     document.querySelector<HTMLElement>("main")?.focus();
     return;
   }
-  path.value = currentPath();
-  document.title = `${PAGES.find((each) => each.path === path.value)?.title ?? "Now"} – Portolan`;
+  shown.value = currentPage();
+  document.title = `${TITLES[shown.value]} – Portolan`;
   scrollTo(0, 0);
 });
 
-// A part of the script: another file to fetch would take as long as all else that the page does until it is shown.
-const styles = new CSSStyleSheet();
-styles.replaceSync(sheet);
-document.adoptedStyleSheets = [styles];
-
 const root = document.querySelector("#app");
-if (root !== null) render(<App />, root);
-// What follows is asked for when the first frame is there.
-requestAnimationFrame(() => setTimeout(firstView === undefined ? begin : followNow));
+if (root !== null) {
+  // What the server has drawn is what this would draw. Where another page is wanted, it is in nobody's frame: the frame waits for this.
+  const isDrawn = hasFirstView && shown.value === "now";
+  if (!isDrawn) draw(root);
+  // What follows is done when the first frame is there.
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      if (isDrawn) draw(root);
+      if (hasFirstView) followNow();
+      else begin();
+    }),
+  );
+}
+
+function draw(root: Element): void {
+  takeFirstView();
+  if (hasFirstView && shown.value === "now") hydrate(<App />, root);
+  else {
+    root.replaceChildren();
+    render(<App />, root);
+  }
+}
 
 /** The server may be away just now. */
 function begin(): void {

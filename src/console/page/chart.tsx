@@ -16,10 +16,13 @@ export interface ChartProps {
   readonly format: (value: number) => string;
 }
 
-const WIDTH = 600;
-const HEIGHT = 120;
+/** Of the drawing, in units of less than a pixel: whole numbers are enough, and short. */
+const WIDTH = 1440;
+const HEIGHT = 240;
+/** Between the lines and the upper and lower edge: half of what a line is thick. */
+const EDGE = 6;
 /** Of a value with none beside it. */
-const DASH = 6;
+const DASH = 14;
 
 export function Chart({ title, lines, step, format }: ChartProps) {
   const most = Math.max(0, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)));
@@ -69,18 +72,26 @@ export function Chart({ title, lines, step, format }: ChartProps) {
 function pathOf(values: readonly (number | null)[], length: number, most: number): string {
   let path = "";
   let isDown = false;
+  let [penX, penY] = [0, 0];
+  /** How far the line goes on at its height, not yet written. */
+  let level = 0;
   for (const [index, value] of values.entries()) {
     if (value === null) {
       isDown = false;
       continue;
     }
-    const x = (length === 1 ? 1 : index / (length - 1)) * WIDTH;
-    const y = HEIGHT - 3 - (most === 0 ? 0 : value / most) * (HEIGHT - 6);
-    const isAlone = !isDown && (values[index + 1] ?? null) === null;
-    path += isAlone
-      ? `M${Math.min(Math.max(0, x - DASH / 2), WIDTH - DASH).toFixed(1)} ${y.toFixed(1)}h${DASH}`
-      : `${isDown ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`;
+    const x = Math.round((length === 1 ? 1 : index / (length - 1)) * WIDTH);
+    const y = Math.round(HEIGHT - EDGE - (most === 0 ? 0 : value / most) * (HEIGHT - 2 * EDGE));
+    if (isDown && y === penY) level += x - penX;
+    else {
+      if (level > 0) path += `h${level}`;
+      level = 0;
+      if (isDown) path += `l${x - penX}${y < penY ? "" : " "}${y - penY}`;
+      else if ((values[index + 1] ?? null) !== null) path += `M${x} ${y}`;
+      else path += `M${Math.min(Math.max(0, x - DASH / 2), WIDTH - DASH)} ${y}h${DASH}`;
+    }
+    [penX, penY] = [x, y];
     isDown = true;
   }
-  return path;
+  return level > 0 ? `${path}h${level}` : path;
 }

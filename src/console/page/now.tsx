@@ -1,12 +1,15 @@
-import type { NowView, UpstreamRow } from "../api-types.ts";
-import { history, now } from "./api.ts";
+/** Rates, times and shares of the last hour. Draws what it is given, so that the server can draw it as well. */
+import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
 import { count, milliseconds, octets, share, span } from "./format.ts";
 
-export function NowPage() {
-  const view = now.value;
-  if (view === undefined) return <p>Waiting for the server …</p>;
-  const points = history.value;
+export interface NowProps {
+  readonly view: NowView;
+  /** Of the last hour: more than the view has, which may tell of the newest alone. */
+  readonly points: readonly HistoryPoint[];
+}
+
+export function Now({ view, points }: NowProps) {
   const { step } = view.history;
   const perSecond = (values: readonly number[]): number[] => values.slice(0, -1).map((value) => value / step);
   return (
