@@ -13,9 +13,10 @@ import type { RunningServer } from "../run/running-server.ts";
 import { startUpstream } from "../run/upstream.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { takeLongTurns } from "./long-turns.ts";
-import type { PauseSample, RunSample, StepSample } from "./memory-results.ts";
+import type { PauseSample, RunSample, StepSample, StolenTime } from "./memory-results.ts";
 import { compileProcessorClock, PauseLog, pauseEnvironment } from "./pauses.ts";
 import { externalNames, newNames, searchPaths, serviceNames, writeQueries } from "./query-lists.ts";
+import { StolenTimeControl } from "./stolen-time.ts";
 
 export interface RunOptions {
   readonly name: string;
@@ -46,11 +47,17 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
   const { name, about, times } = options;
   await using loaded = await LoadedServer.start(options);
   const steps: StepSample[] = [await loaded.note("start", { answered: 0, lost: 0, seconds: 1 })];
+  const control = await StolenTimeControl.compile(options.folder);
   for (let time = 1; time <= times; time++)
-    for (const load of loaded.loads(time)) steps.push(await loaded.measure(load));
+    for (const load of loaded.loads(time)) {
+      steps.push(await loaded.measure(load));
+      await control?.look();
+    }
   const { restMegabytes } = loaded;
   const peakMegabytes = Math.max(restMegabytes, ...steps.map((step) => step.peakMegabytes));
-  return { name, about, restMegabytes, peakMegabytes, steps };
+  const stolen = control?.sum;
+  if (stolen !== undefined) options.say(`    ${describeStolen(stolen)}`);
+  return { name, about, restMegabytes, peakMegabytes, steps, stolen };
 }
 
 type Load = Pick<DnsperfOptions, "queries"> & Partial<DnsperfOptions>;
@@ -243,8 +250,22 @@ export class LoadedServer implements AsyncDisposable {
   }
 }
 
-function describePauses({ turn, processor, p999, collection, collectionProcessor }: PauseSample): string {
+/** For people. */
+export function describeStolen({ seconds, long, longest }: StolenTime): string {
+  const gaps = long === 1 ? "one gap" : `${long} gaps`;
+  return `the machine itself: in ${seconds.toFixed(0)} s, a loop that does nothing had ${gaps} of more than 5 ms, the longest of ${longest.toFixed(1)} ms`;
+}
+
+function describePauses({
+  turn,
+  processor,
+  long,
+  p999,
+  collection,
+  collectionProcessor,
+}: PauseSample): string {
   const longest = `longest turn ${processor.toFixed(1)} ms on the processor (${turn.toFixed(1)} by the clock)`;
   const ofCollections = `collection ${collectionProcessor?.toFixed(1) ?? "-"} ms (${collection.toFixed(1)})`;
-  return `${longest}, p99.9 ${p999?.toFixed(2) ?? "-"} ms, ${ofCollections}`;
+  const longOnes = long === undefined ? "" : `, ${long} of more than 5 ms`;
+  return `${longest}${longOnes}, p99.9 ${p999?.toFixed(2) ?? "-"} ms, ${ofCollections}`;
 }

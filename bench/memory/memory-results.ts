@@ -54,6 +54,18 @@ export interface RunSample {
   readonly restMegabytes: number;
   readonly peakMegabytes: number;
   readonly steps: readonly StepSample[];
+  /** What the machine took for itself on the same core, between the loads. Absent without a compiler, and in older results. */
+  readonly stolen?: StolenTime | undefined;
+}
+
+/** Gaps in the processor time of a loop that does nothing else than look at it. */
+export interface StolenTime {
+  /** That it ran for. */
+  readonly seconds: number;
+  /** Gaps of more than 5 ms. */
+  readonly long: number;
+  /** Milliseconds. */
+  readonly longest: number;
 }
 
 export interface StepSample {
@@ -75,6 +87,8 @@ export interface PauseSample {
   readonly turn: number;
   /** The most that a turn took of the processor: less than `turn` where others had it meanwhile. */
   readonly processor: number;
+  /** How many turns took more than 5 ms of the processor. Absent in older results. */
+  readonly long?: number;
   /** What all but one of a thousand turns took of the processor at most. */
   readonly p999?: number;
   readonly collection: number;

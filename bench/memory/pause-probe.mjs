@@ -11,6 +11,8 @@ const WRITE_EVERY = 500;
 const SAMPLE_EVERY = 200;
 /** How many of the longest turns are explained. */
 const EXPLAINED = 10;
+/** Milliseconds on the processor: turns that took more are counted. */
+const LONG = 5;
 /** Numbers that the library gives for each collection. */
 const NUMBERS = 4;
 const MOST_COLLECTIONS = 1024;
@@ -37,6 +39,7 @@ if (file !== undefined) {
   });
   let turn = 0;
   let longest = 0;
+  let long = 0;
   let counts = new Map();
   let since = readClocks();
   // From one turn's immediates to those of the next: all that may happen between two looks at the sockets, without the time for which poll
@@ -49,6 +52,7 @@ if (file !== undefined) {
     explanation?.note(processor, since.wall, now.wall);
     turn = Math.max(turn, wall);
     longest = Math.max(longest, processor);
+    if (processor > LONG) long++;
     // Eighths of a power of two of microseconds.
     const bucket = Math.ceil(8 * Math.log2(Math.max(1, processor * 1000)));
     counts.set(bucket, (counts.get(bucket) ?? 0) + 1);
@@ -57,9 +61,9 @@ if (file !== undefined) {
   setImmediate(look).unref();
   setInterval(() => {
     const taken = collections.take();
-    const line = { thread: threadId, turn, processor: longest, counts: [...counts], ...taken.longest };
+    const line = { thread: threadId, turn, processor: longest, long, counts: [...counts], ...taken.longest };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
-    turn = longest = 0;
+    turn = longest = long = 0;
     counts = new Map();
     explanation?.write(taken.list);
     // What the probe itself took is nobody's turn.

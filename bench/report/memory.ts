@@ -6,6 +6,7 @@ import type {
   PauseSample,
   RunSample,
   StepSample,
+  StolenTime,
 } from "../memory/memory-results.ts";
 
 /** @returns empty where it was never measured */
@@ -16,7 +17,7 @@ export function memorySection(results: MemoryResults | undefined): string {
 
 Measured by itself: ${startedAt.slice(0, 10)}, commit ${machine.commit}, Node ${machine.node}, ${machine.processor}. Each load lasts ${seconds} s. A turn is the longest one
 of the event loop, collections included: by the clock, and on the processor, which is less where the threads of V8 or other programs had it
-meanwhile. All but one of a thousand turns take less than p99.9. Collections are those of the same thread, and what helpers do in them does not count on the
+meanwhile. How many took more than 5 ms of the processor is counted. All but one of a thousand turns take less than p99.9. Collections are those of the same thread, and what helpers do in them does not count on the
 processor.
 
 ${[namesTable(names), ...runs.map(runTable)].filter((table) => table !== "").join("\n\n")}
@@ -64,14 +65,19 @@ function namesTable(names: MemoryResults["names"]): string {
   ].join("\n");
 }
 
-function runTable({ name, about, restMegabytes, peakMegabytes, steps }: RunSample): string {
+function runTable({ name, about, restMegabytes, peakMegabytes, steps, stolen }: RunSample): string {
   return [
-    `\`${name}\`: ${about}. At rest ${restMegabytes.toFixed(0)} MB, at most ${peakMegabytes.toFixed(0)} MB.`,
+    `\`${name}\`: ${about}. At rest ${restMegabytes.toFixed(0)} MB, at most ${peakMegabytes.toFixed(0)} MB.${stolen === undefined ? "" : ` ${describeMachine(stolen)}`}`,
     "",
-    "| load | queries/s | lost | peak MB | after, MB | longest turn, ms | on the processor, ms | p99.9, ms | longest collection, ms | on the processor, ms |",
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    "| load | queries/s | lost | peak MB | after, MB | longest turn, ms | on the processor, ms | of more than 5 ms | p99.9, ms | longest collection, ms | on the processor, ms |",
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ...steps.flatMap(stepRows),
   ].join("\n");
+}
+
+function describeMachine({ seconds, long, longest }: StolenTime): string {
+  return `Between the loads, a loop that only looks at its processor time ran for ${seconds.toFixed(0)} s on the same core:
+${long === 0 ? "no gap was" : `${long} gaps were`} longer than 5 ms, and the longest of ${longest.toFixed(1)} ms. So much is the machine's own.`;
 }
 
 function stepRows(sample: StepSample): string[] {
@@ -96,6 +102,7 @@ function pauseCells(pauses: PauseSample | undefined): string[] {
   return [
     pauses?.turn.toFixed(1) ?? "-",
     pauses?.processor.toFixed(1) ?? "-",
+    pauses?.long?.toFixed(0) ?? "-",
     pauses?.p999?.toFixed(2) ?? "-",
     pauses?.collection.toFixed(1) ?? "-",
     pauses?.collectionProcessor?.toFixed(1) ?? "-",
