@@ -76,7 +76,7 @@ export async function serve(
     defaultPort: flags.port,
     sharesPorts: hooks.sharesPorts ?? false,
     beforeListening: async () => {
-      await giveBackMemory(MUCH_AT_START);
+      if (hasMuch(MUCH_AT_START)) (await loadMemoryRelease()).all();
       heapAtStart = process.memoryUsage().heapTotal;
     },
     // The plain way, to compare with or to fall back to.
@@ -123,7 +123,7 @@ export async function serve(
   boundHeap(heapBounds(machine.memoryLimit));
   holdBackHelpers();
   // What was read since the sockets were opened.
-  await giveBackMemory(Math.max(MUCH_AT_START, 1.25 * heapAtStart));
+  if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
   watchSpareMemory(await loadSpareMemory(), clock);
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
@@ -143,8 +143,8 @@ export async function serve(
 }
 
 /** What is read at the start (documents of YAML above all) is many times what is kept of it. */
-async function giveBackMemory(much: number): Promise<void> {
-  if (process.memoryUsage().heapTotal > much) (await loadMemoryRelease()).all();
+function hasMuch(much: number): boolean {
+  return process.memoryUsage().heapTotal > much;
 }
 
 function failStart(error: unknown): number {

@@ -135,8 +135,8 @@ export class DataPlane {
   }
 
   /** @throws ConfigurationError */
-  read(source: CorefileSource): Promise<Configuration> {
-    const { host, registry, machine, plane, defaultPort = 53 } = this.#options;
+  read(source: CorefileSource, host: CorefileHost = this.#options.host): Promise<Configuration> {
+    const { registry, machine, plane, defaultPort = 53 } = this.#options;
     // The leader has logged what is to be said of it.
     const isAdvised = plane > 0;
     return readConfiguration(source, { host, registry, machine, defaultPort, isAdvised, rest: this.#rest() });
@@ -185,6 +185,8 @@ export class DataPlane {
     try {
       if (this.#current !== undefined) await generation.inherit(this.#current, rest);
       await generation.start(rest);
+      // To put it into force takes a turn of its own.
+      if (this.#current !== undefined) await nextTurn();
     } catch (error) {
       await rollBack();
       throw error;

@@ -12,6 +12,7 @@ import {
   describeDiagnostic,
 } from "./configuration/configuration.ts";
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
+import { RecordedHost } from "./configuration/recorded-host.ts";
 import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { InProcessClient } from "./explaining/in-process-client.ts";
@@ -53,6 +54,9 @@ export class Server {
   readonly #plane: DataPlane;
   readonly #fleet: Fleet;
   readonly #facts: ServerFacts;
+  #lastRead:
+    | { readonly source: CorefileSource; readonly host: RecordedHost; readonly sha512: string }
+    | undefined;
   /** Number of the generation made last. */
   #generations = 0;
   /** Reloads run one after the other. */
@@ -158,7 +162,7 @@ export class Server {
   async #putIntoForce(): Promise<boolean> {
     const { log, host } = this.#options;
     const source = await this.#options.source();
-    const configuration = await this.#plane.read(source);
+    const configuration = await this.#read(source);
     for (const warning of configuration.warnings) {
       log.warning(describeDiagnostic(warning, source, host).split("\n", 1)[0] ?? warning.message);
     }
@@ -223,10 +227,27 @@ export class Server {
     });
   }
 
+  async #read(source: CorefileSource): Promise<Configuration> {
+    const host = new RecordedHost(this.#options.host);
+    const configuration = await this.#plane.read(source, host);
+    this.#lastRead = { source, host, sha512: configuration.sha512 };
+    return configuration;
+  }
+
+  /** What was read last is not read again while nothing of it has changed. Plugins that do not come with the program may have. */
+  async #readAgain(): Promise<{ readonly sha512: string }> {
+    const source = await this.#options.source();
+    const last = this.#lastRead;
+    const isSameSource =
+      last !== undefined && last.source.text === source.text && last.source.file === source.file;
+    if (isSameSource && this.#options.registry.loadedFiles.length === 0 && last.host.isCurrent) return last;
+    return this.#read(source);
+  }
+
   #control(configuration: Configuration): ServerControl {
     return {
       sha512: configuration.sha512,
-      readConfiguration: async () => this.#plane.read(await this.#options.source()),
+      readConfiguration: () => this.#readAgain(),
       reload: () => this.reload(),
       fatal: (message) => this.#options.onFatal?.(message),
       explain: (question, timeout) => this.#explain(question, timeout),

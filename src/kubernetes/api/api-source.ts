@@ -116,7 +116,7 @@ export class ApiSource {
   start(): void {
     const { store, memory } = this.#options;
     void store.whenSynced().then(() => {
-      if (!this.#isStopped) memory?.all();
+      if (!this.#isStopped) void memory?.allInTurns();
     });
     for (const { loop } of this.#watches) loop.start();
   }

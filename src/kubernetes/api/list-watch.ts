@@ -257,8 +257,9 @@ export class ListWatch<K extends WatchedKind> {
     try {
       for await (const chunk of stream.chunks) {
         for (const event of stream.read(chunk)) {
+          // An API that ends one watch ends all at the same time, and to end one takes a millisecond or two: each has a turn of its own.
           // Queries come first: of a long list the next chunk is there already, and one chunk may hold hundreds of changes.
-          if (this.#turns.isOver) await this.#turns.rest();
+          if (event.type === "ERROR" || this.#turns.isOver) await this.#turns.rest();
           if (this.#isStopped) throw new Error("stopped");
           events++;
           if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;

@@ -113,7 +113,7 @@ export class WatchedCluster implements ClusterStores {
       this.#notice = new MemoryNotice({ limit, own: () => residentMemory().own, stores, clock, log });
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
     // What came from the other thread came as copies, of which nothing is kept but octets.
-    if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).all());
+    if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).allInTurns());
     this.replicas = isReplica
       ? {
           cluster: new StoreReplica(this.store),

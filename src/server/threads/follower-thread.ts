@@ -35,10 +35,10 @@ interface Waiting {
 }
 
 /**
- * The young generation of a follower's heap: two halves of 4 MiB, as the leader's, and as much again for large objects. What lets the leader's grow
+ * The young generation of a follower's heap: two halves of 2 MiB, as the leader's, and as much again for large objects. What lets the leader's grow
  * (`boundHeap`) holds for the process: without a bound, that of a follower which collects before the leader does could reach 128 MB.
  */
-const YOUNG_MEBIBYTES = 12;
+const YOUNG_MEBIBYTES = 6;
 /** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
 const PATIENCE = 60_000;
 /** Milliseconds from its last words to the end of the thread. */
