@@ -120,7 +120,7 @@ export async function serve(
     }
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
-  boundHeap(heapBounds(machine.memoryLimit));
+  boundHeap(heapBounds(machine.memoryLimit), clock);
   holdBackHelpers();
   // What was read since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();

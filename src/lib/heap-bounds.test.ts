@@ -18,7 +18,14 @@ test("the young generation grows to its bound and no further, whatever passes by
     const { loadMemoryRelease } = await import(${JSON.stringify(release)});
     const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;
     const before = size();
-    boundHeap({ young: 4 * before, growth: 50 });
+    let look;
+    const clock = {
+      every(_, callback) {
+        look = callback;
+        return { cancel: () => undefined };
+      },
+    };
+    boundHeap({ young: 4 * before, growth: 50 }, clock);
     const held = [];
     const work = async () => {
       for (let turn = 0; turn < 200; turn++) {
@@ -31,6 +38,7 @@ test("the young generation grows to its bound and no further, whatever passes by
     held.length = 0;
     (await loadMemoryRelease()).all();
     const small = size();
+    look();
     console.log(JSON.stringify([before, grown, small, await work()]));`;
   const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
     encoding: "utf8",

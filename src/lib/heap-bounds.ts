@@ -4,6 +4,7 @@
  */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import type { Clock } from "./clock.ts";
 
 export interface HeapBounds {
   /** Octets that each half of the young generation may grow to. */
@@ -23,27 +24,39 @@ export function heapBounds(limit: number = Number.POSITIVE_INFINITY): HeapBounds
 const MEBIBYTE = 1024 * 1024;
 const YOUNG = 2 * MEBIBYTE;
 
+/** Milliseconds. */
+const LOOK_EVERY = 1_000;
+
 /**
- * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8 has been
- * told to save memory, or has had little to do. V8 has no bound for it that could be set by then, only a factor, which it reads at each collection: so the
- * factor is one that leads there in a step, and 1 for as long as it is there.
+ * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8
+ * was told to save memory, or has had little to do. V8 has no bound for it that could be set by then, only a factor, which it reads at each
+ * collection: so the factor is one that leads there in a step, and 1 for as long as it is there. Collections are watched until then alone, because to hear of one
+ * takes 50 µs or more.
  * @returns ends the watch
  */
-export function boundHeap({ young, growth }: HeapBounds): () => void {
+export function boundHeap({ young, growth }: HeapBounds, clock: Pick<Clock, "every">): () => void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
   freeCompilationsAtOnce();
   leaveObjectsWhereTheyAre();
   let factor = 0;
-  const bound = (): void => {
+  let isWatched = false;
+  const look = (): void => {
     const wanted = Math.max(1, Math.floor(young / youngHalf()));
     if (wanted === factor) return;
     factor = wanted;
     setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
+    if (isWatched === wanted > 1) return;
+    isWatched = wanted > 1;
+    if (isWatched) observer.observe({ entryTypes: ["gc"] });
+    else observer.disconnect();
   };
-  bound();
-  const observer = new PerformanceObserver(bound);
-  observer.observe({ entryTypes: ["gc"] });
-  return () => observer.disconnect();
+  const observer = new PerformanceObserver(look);
+  look();
+  const timer = clock.every(LOOK_EVERY, look);
+  return () => {
+    timer.cancel();
+    observer.disconnect();
+  };
 }
 
 /**
