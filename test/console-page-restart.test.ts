@@ -75,4 +75,32 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await shows("after.example.");
     assert.ok((await page.getByText("before.example.").count()) > 0);
   });
+
+  test("asks for the token again when its server has started anew", async () => {
+    await using guarded = await Portolan.start(
+      (port) => `.:${port("dns")} {
+    bind 127.0.0.1
+    console :${port("console")} {
+        token_file token
+    }
+    whoami
+}
+`,
+      { files: { token: "a token of the console\n" } },
+    );
+    const signIn = async (): Promise<void> => {
+      await page.getByLabel("Token").fill("a token of the console");
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.waitForSelector(".connection.live");
+    };
+    await page.goto(`http://127.0.0.1:${guarded.portOf("console")}/#/now`);
+    await signIn();
+    await page.getByText("in the last minute").waitFor();
+    await guarded.stop();
+    await page.waitForSelector(".connection.lost");
+    await using again = portolan(["-conf", "Corefile"], { cwd: guarded.folder });
+    await again.waitForOutput(/^\w+\/\w+, node\d/m);
+    await signIn();
+    await page.getByText("in the last minute").waitFor();
+  });
 });

@@ -125,8 +125,8 @@ export function followNow(): void {
       connection.value = "live";
     },
     error: () => {
-      if (connection.value === "lost") return;
       connection.value = "lost";
+      // It may be there again by now, and not let this browser in before it signs in.
       loadSession().catch(() => undefined);
     },
     now: (event) => {
