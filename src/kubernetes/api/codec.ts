@@ -2,13 +2,8 @@
 import { isObject, listMember, member, textMember } from "../objects/json.ts";
 import type { WatchedKind } from "../objects/objects.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
-import {
-  AnyObjectSchema,
-  ObjectListSchema,
-  StatusSchema,
-  UnknownSchema,
-  WatchEventSchema,
-} from "./protobuf/kubernetes-pb.ts";
+import { AnyObjectSchema, ObjectListSchema, StatusSchema, UnknownSchema } from "./protobuf/kubernetes-pb.ts";
+import { EventFrame } from "./protobuf/read-event.ts";
 import { type Message, MessageReader, ProtobufError } from "./protobuf/read-message.ts";
 import { TextPool } from "./protobuf/text-pool.ts";
 import type { Resource } from "./resource.ts";
@@ -98,13 +93,18 @@ export function decodeEvent(
     requireKind(textMember(object, "kind"), resource.objectKind);
     return { type, object };
   }
-  const event = readProtobuf(EVENT, frame, texts);
-  const type = textMember(event, "type");
-  const { kind, raw } = openEnvelope(octetsMember(member(event, "object"), "raw"), texts);
-  if (type === "ERROR") return { type, object: statusError(readProtobuf(STATUS, raw, texts), 0) };
-  requireKind(kind, resource.objectKind);
-  if (type === "BOOKMARK") return { type, object: readProtobuf(ANY_OBJECT, raw, texts) };
-  return { type, object: decodeObject(raw, resource, texts) };
+  try {
+    const event = new EventFrame(frame, texts);
+    if (!event.isEnveloped) throw new ApiContentError(NO_ENVELOPE);
+    const { type, kind, source, start, end } = event;
+    source.at = start;
+    if (type === "ERROR") return { type, object: statusError(STATUS.readFrom(source, end), 0) };
+    requireKind(kind, resource.objectKind);
+    const reader = type === "BOOKMARK" ? ANY_OBJECT : protobufOf(resource);
+    return { type, object: reader.readFrom(source, end) };
+  } catch (error) {
+    throw contentError(error);
+  }
 }
 
 /** The failure in a body: a Status in either form, or whatever text there is. */
@@ -138,17 +138,14 @@ function* decodeEach(
   resource: Resource<WatchedKind>,
   texts: TextPool,
 ): Iterable<unknown> {
-  for (const item of items) if (item instanceof Uint8Array) yield decodeObject(item, resource, texts);
+  for (const item of items)
+    if (item instanceof Uint8Array) yield readProtobuf(protobufOf(resource), item, texts);
 }
 
-function decodeObject(
-  octets: Uint8Array,
-  { protobuf, objectKind }: Resource<WatchedKind>,
-  texts: TextPool,
-): unknown {
+function protobufOf({ protobuf, objectKind }: Resource<WatchedKind>): MessageReader {
   if (protobuf === undefined)
     throw new ApiContentError(`a ${objectKind} came as protobuf, which was not asked for`);
-  return readProtobuf(protobuf, octets, texts);
+  return protobuf;
 }
 
 function readStatus(octets: Uint8Array): unknown {
@@ -159,7 +156,7 @@ function readStatus(octets: Uint8Array): unknown {
 /** Every object in protobuf stands in an envelope that says what it is. */
 function openEnvelope(octets: Uint8Array, texts: TextPool): { kind: string; raw: Uint8Array } {
   if (octets[0] !== 0x6b || octets[1] !== 0x38 || octets[2] !== 0x73 || octets[3] !== 0) {
-    throw new ApiContentError("the answer is not protobuf of Kubernetes: it does not begin with k8s\\0");
+    throw new ApiContentError(NO_ENVELOPE);
   }
   const envelope = readProtobuf(ENVELOPE, octets.subarray(4), texts);
   return { kind: textMember(member(envelope, "typeMeta"), "kind"), raw: octetsMember(envelope, "raw") };
@@ -175,13 +172,20 @@ function requireKind(kind: string, expected: string): void {
     throw new ApiContentError(`the answer is of kind "${kind.slice(0, 60)}" and not ${expected}`);
 }
 
+const NO_ENVELOPE = "the answer is not protobuf of Kubernetes: it does not begin with k8s\\0";
+
 function readProtobuf(reader: MessageReader, octets: Uint8Array, texts: TextPool): Message {
   try {
     return reader.read(octets, texts);
   } catch (error) {
-    if (!(error instanceof ProtobufError)) throw error;
-    throw new ApiContentError(`the answer is not valid protobuf: ${error.message}`);
+    throw contentError(error);
   }
+}
+
+function contentError(error: unknown): unknown {
+  return error instanceof ProtobufError
+    ? new ApiContentError(`the answer is not valid protobuf: ${error.message}`)
+    : error;
 }
 
 function parseJson(octets: Uint8Array): unknown {
@@ -202,6 +206,5 @@ const NO_OCTETS = new Uint8Array();
 
 const ENVELOPE = new MessageReader(UnknownSchema);
 const LIST = new MessageReader(ObjectListSchema);
-const EVENT = new MessageReader(WatchEventSchema);
 const ANY_OBJECT = new MessageReader(AnyObjectSchema);
 const STATUS = new MessageReader(StatusSchema);

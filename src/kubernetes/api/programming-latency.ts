@@ -5,9 +5,8 @@ import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { member, textMember } from "../objects/json.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet } from "../objects/objects.ts";
+import { TRIGGER_TIME } from "../objects/reduce-endpoints.ts";
 import type { ClusterStore } from "../store/store.ts";
-
-const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /** Seconds, 1 ms doubling twenty times. */
 const BUCKETS: readonly number[] = Array.from({ length: 20 }, (_, power) => 0.001 * 2 ** power);

@@ -1,7 +1,22 @@
 /** The kinds of objects that are listed and watched, each under the versions of the API that serve it. */
+import type { DescField } from "@bufbuild/protobuf";
 import type { Kind, Reduced, WatchedKind, WatchedObjects } from "../objects/objects.ts";
-import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "../objects/reduce.ts";
-import { reduceEndpointSlice, reduceEndpoints, reduceImportedSlice } from "../objects/reduce-endpoints.ts";
+import {
+  OLD_PUBLISH_ANNOTATION,
+  type ReduceOptions,
+  reduceNamespace,
+  reducePod,
+  reduceService,
+} from "../objects/reduce.ts";
+import {
+  IMPORT_NAME_LABEL,
+  reduceEndpointSlice,
+  reduceEndpoints,
+  reduceImportedSlice,
+  SERVICE_NAME_LABEL,
+  SOURCE_CLUSTER_LABEL,
+  TRIGGER_TIME,
+} from "../objects/reduce-endpoints.ts";
 import { reduceServiceImport } from "../objects/reduce-imports.ts";
 import { reduceServiceEntry } from "../objects/reduce-service-entries.ts";
 import {
@@ -10,6 +25,7 @@ import {
   EndpointSliceSchema,
   EndpointsSchema,
   NamespaceSchema,
+  ObjectMetaSchema,
   PodSchema,
   ServiceSchema,
 } from "./protobuf/kubernetes-pb.ts";
@@ -125,10 +141,28 @@ export function asWanted<K extends WatchedKind>(
   ];
   const [first, ...others] = resources.map((resource) => ({
     ...resource,
-    protobuf: resource.protobuf?.without(unwanted),
+    protobuf: resource.protobuf?.wanting({ unwanted, keys: wantedKeys(resource.kind, options) }),
   }));
   return first === undefined ? resources : [first, ...others];
 }
+
+/** Of labels and annotations, which are most of a small object. */
+function wantedKeys(
+  kind: WatchedKind,
+  { podLabels }: ReduceOptions,
+): ReadonlyMap<DescField, readonly string[]> {
+  const { labels, annotations } = ObjectMetaSchema.field;
+  if (kind === "pods") return new Map([[annotations, []], ...(podLabels ? [] : [[labels, []] as const])]);
+  return new Map([
+    [labels, kind === "endpoints" ? SLICE_LABELS : []],
+    [
+      annotations,
+      kind === "endpoints" ? [TRIGGER_TIME] : kind === "services" ? [OLD_PUBLISH_ANNOTATION] : [],
+    ],
+  ]);
+}
+
+const SLICE_LABELS = [SERVICE_NAME_LABEL, IMPORT_NAME_LABEL, SOURCE_CLUSTER_LABEL];
 
 /** Where lists and watches of all namespaces are to be had. */
 export function pathOf({ group, version, plural }: Resource<WatchedKind>): string {

@@ -13,6 +13,9 @@ export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 export const IMPORT_NAME_LABEL = "multicluster.kubernetes.io/service-name";
 export const SOURCE_CLUSTER_LABEL = "multicluster.kubernetes.io/source-cluster";
 
+/** The annotation that says when its endpoints changed. */
+export const TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time";
+
 /** One address of one endpoint, on its way into a group. */
 export interface EndpointAddress {
   readonly octets: Uint8Array;

@@ -138,7 +138,7 @@ export function readProtocol(port: unknown): Protocol | undefined {
   return protocol === "tcp" || protocol === "udp" || protocol === "sctp" ? protocol : undefined;
 }
 
-const OLD_PUBLISH_ANNOTATION = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
+export const OLD_PUBLISH_ANNOTATION = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
 
 function publishesNotReadyAddresses(service: unknown): boolean {
   if (member(member(service, "spec"), "publishNotReadyAddresses") === true) return true;

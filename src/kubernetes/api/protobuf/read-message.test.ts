@@ -3,7 +3,13 @@ import { describe, test } from "node:test";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { encodeObject } from "../../../../test/support/kubernetes-api/protobuf.ts";
-import { EndpointSchema, EndpointSliceSchema, ServiceSchema, UnknownSchema } from "./kubernetes-pb.ts";
+import {
+  EndpointSchema,
+  EndpointSliceSchema,
+  ObjectMetaSchema,
+  ServiceSchema,
+  UnknownSchema,
+} from "./kubernetes-pb.ts";
 import { type Message, MessageReader, ProtobufError } from "./read-message.ts";
 import { TextPool } from "./text-pool.ts";
 
@@ -74,11 +80,37 @@ describe("a message", () => {
   });
 
   test("may be read without some of its fields, at any depth", () => {
-    const reader = new MessageReader(EndpointSliceSchema).without([EndpointSchema.field.targetRef]);
+    const reader = new MessageReader(EndpointSliceSchema).wanting({
+      unwanted: [EndpointSchema.field.targetRef],
+      keys: new Map(),
+    });
     const endpoint = { addresses: ["10.0.0.1"], targetRef: { kind: "Pod", name: "web-0" }, zone: "a" };
     const octets = encoded({ kind: "EndpointSlice", endpoints: [endpoint] });
     assert.deepEqual(reader.read(octets, new TextPool()), {
       endpoints: [{ addresses: ["10.0.0.1"], zone: "a" }],
+    });
+  });
+
+  test("may be read with some keys of its maps alone", () => {
+    const reader = new MessageReader(ServiceSchema).wanting({
+      unwanted: [],
+      keys: new Map([
+        [ObjectMetaSchema.field.labels, ["app", "tier"]],
+        [ObjectMetaSchema.field.annotations, []],
+      ]),
+    });
+    const long = "a".repeat(200);
+    const octets = encoded({
+      kind: "Service",
+      metadata: {
+        name: "web",
+        labels: { app: "shop", apo: "no", ap: "no", tier: "front", [long]: "no" },
+        annotations: { app: "no" },
+      },
+    });
+    // What has a key of more than 127 octets is read: none of these has one.
+    assert.deepEqual(reader.read(octets, new TextPool()), {
+      metadata: { name: "web", labels: { app: "shop", tier: "front", [long]: "no" } },
     });
   });
 

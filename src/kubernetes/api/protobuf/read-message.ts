@@ -13,21 +13,28 @@ export class ProtobufError extends Error {
 
 export type Message = Readonly<Record<string, unknown>>;
 
+/** What of messages, and of those within, is wanted. */
+export interface Wants {
+  /** Fields that are passed over. */
+  readonly unwanted: readonly DescField[];
+  /** Of some maps the only keys that are read. */
+  readonly keys: ReadonlyMap<DescField, readonly string[]>;
+}
+
 /** Reads messages of one type. Fields that are not there are missing in what it returns, whatever their type. */
 export class MessageReader {
   readonly #description: DescMessage;
-  readonly #unwanted: readonly DescField[];
+  readonly #wants: Wants;
   #fields: readonly (FieldReader | undefined)[] | undefined;
 
-  /** @param unwanted fields that are passed over, of this message or of those within */
-  constructor(description: DescMessage, unwanted: readonly DescField[] = []) {
+  constructor(description: DescMessage, wants: Wants = EVERYTHING) {
     this.#description = description;
-    this.#unwanted = unwanted;
+    this.#wants = wants;
   }
 
-  /** A reader that passes over some fields. */
-  without(fields: readonly DescField[]): MessageReader {
-    return new MessageReader(this.#description, fields);
+  /** A reader that passes over what is not wanted. */
+  wanting(wants: Wants): MessageReader {
+    return new MessageReader(this.#description, wants);
   }
 
   /** @throws ProtobufError */
@@ -38,7 +45,7 @@ export class MessageReader {
 
   /** @param end behind the message's last octet */
   readFrom(source: Source, end: number): Message {
-    this.#fields ??= fieldsOf(this.#description, this.#unwanted);
+    this.#fields ??= fieldsOf(this.#description, this.#wants);
     const fields = this.#fields;
     const message: Record<string, unknown> = {};
     while (source.at < end) {
@@ -47,13 +54,15 @@ export class MessageReader {
       if (field === undefined || field.wireType !== (tag & 7)) source.skip(tag & 7, end);
       else field.readInto(message, source, end);
     }
-    if (source.at !== end) throw new ProtobufError("a field is longer than its message");
+    source.requireEnd(end);
     return message;
   }
 }
 
+const EVERYTHING: Wants = { unwanted: [], keys: new Map() };
+
 /** Octets, and how far they are read. */
-class Source {
+export class Source {
   readonly octets: Buffer;
   readonly texts: TextPool;
   at = 0;
@@ -65,6 +74,11 @@ class Source {
 
   /** A number; of one with more than 32 bits, the lowest. */
   varint(): number {
+    const only = this.octets[this.at];
+    if (only !== undefined && only < 0x80) {
+      this.at++;
+      return only;
+    }
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
       const octet = this.octets[this.at++];
@@ -80,6 +94,11 @@ class Source {
     const length = this.varint();
     if (length > end - this.at) throw new ProtobufError("a field is longer than its message");
     return this.at + length;
+  }
+
+  /** @throws ProtobufError where a message was read beyond its end */
+  requireEnd(end: number): void {
+    if (this.at !== end) throw new ProtobufError("a field is longer than its message");
   }
 
   skip(wireType: number, end: number): void {
@@ -118,22 +137,19 @@ interface FieldReader {
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 
-function fieldsOf(
-  { fields }: DescMessage,
-  unwanted: readonly DescField[],
-): readonly (FieldReader | undefined)[] {
+function fieldsOf({ fields }: DescMessage, wants: Wants): readonly (FieldReader | undefined)[] {
   const readers: (FieldReader | undefined)[] = [];
   for (const field of fields)
-    if (!unwanted.includes(field)) readers[field.number] = fieldReader(field, unwanted);
+    if (!wants.unwanted.includes(field)) readers[field.number] = fieldReader(field, wants);
   // Without holes, so that a look at a number that is not there is as quick as any other.
   return Array.from(readers);
 }
 
-function fieldReader(field: DescField, unwanted: readonly DescField[]): FieldReader {
+function fieldReader(field: DescField, wants: Wants): FieldReader {
   const { localName: key } = field;
-  if (field.fieldKind === "map") return mapReader(key);
+  if (field.fieldKind === "map") return mapReader(key, wants.keys.get(field));
   const { wireType, read } =
-    field.message === undefined ? scalarReader(field.scalar) : messageReader(field.message, unwanted);
+    field.message === undefined ? scalarReader(field.scalar) : messageReader(field.message, wants);
   return {
     wireType,
     readInto:
@@ -155,8 +171,8 @@ interface ValueReader {
   readonly read: (source: Source, end: number) => unknown;
 }
 
-function messageReader(description: DescMessage, unwanted: readonly DescField[]): ValueReader {
-  const reader = new MessageReader(description, unwanted);
+function messageReader(description: DescMessage, wants: Wants): ValueReader {
+  const reader = new MessageReader(description, wants);
   return {
     wireType: LENGTH_DELIMITED,
     read: (source, end) => reader.readFrom(source, source.length(end)),
@@ -189,12 +205,19 @@ function scalarReader(type: ScalarType | undefined): ValueReader {
   }
 }
 
-/** Labels and annotations: a message for each entry, with a key and a text. */
-function mapReader(key: string): FieldReader {
+/**
+ * Labels and annotations: a message for each entry, with a key and a text.
+ * @param wanted the only ones that are read, of ASCII
+ */
+function mapReader(key: string, wanted: readonly string[] | undefined): FieldReader {
   return {
     wireType: LENGTH_DELIMITED,
     readInto: (message, source, end) => {
       const stop = source.length(end);
+      if (wanted !== undefined && !isKeyAmong(wanted, source, stop)) {
+        source.at = stop;
+        return;
+      }
       let name = "";
       let value = "";
       while (source.at < stop) {
@@ -203,12 +226,27 @@ function mapReader(key: string): FieldReader {
         else if (tag === 0x12) value = source.text(stop);
         else source.skip(tag & 7, stop);
       }
-      if (source.at !== stop) throw new ProtobufError("a field is longer than its message");
+      source.requireEnd(stop);
       const map = message[key];
       if (isMap(map)) map[name] = value;
       else message[key] = { [name]: value };
     },
   };
+}
+
+/** Whether the entry begins with one of the keys. What begins with something else is for the one who reads it. */
+function isKeyAmong(wanted: readonly string[], { octets, at }: Source, stop: number): boolean {
+  const length = octets[at + 1] ?? 0;
+  if (octets[at] !== 0x0a || length > 0x7f) return true;
+  const start = at + 2;
+  if (start + length > stop) return true;
+  for (const key of wanted) if (key.length === length && isTextAt(key, octets, start)) return true;
+  return false;
+}
+
+function isTextAt(text: string, octets: Buffer, start: number): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) !== octets[start + at]) return false;
+  return true;
 }
 
 function isMap(value: unknown): value is Record<string, string> {
