@@ -173,7 +173,7 @@ export {
   responseClass,
   responseType,
 } from "./response-type.ts";
-export type { SearchPathSource } from "./search-path.ts";
+export type { SearchPath, SearchPathSource } from "./search-path.ts";
 export type {
   BlockView,
   ConfigurationView,

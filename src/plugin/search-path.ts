@@ -2,6 +2,9 @@
 import type { Name } from "../dns/name.ts";
 import type { Query } from "./query.ts";
 
+/** The names, or why there are none. */
+export type SearchPath = readonly Name[] | string;
+
 export interface SearchPathSource {
   /**
    * Whoever will ask for search paths says so once, in its `start`, which comes before that of the source: what only this is for need
@@ -13,5 +16,5 @@ export interface SearchPathSource {
    * The names that the client appends to a relative name, first one first, without the root. Whoever is not sure says why not, in
    * words for people who follow a query: a path of somebody else leads to answers of somebody else.
    */
-  searchPath(query: Query): readonly Name[] | string;
+  searchPath(query: Query): SearchPath | Promise<SearchPath>;
 }

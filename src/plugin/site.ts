@@ -177,14 +177,10 @@ export interface Feed {
    * Leader: has `snapshot` called for each follower that is new, in place of all that was published before. The follower serves once it
    * has received everything. What is published while the snapshot is being read is sent behind it, so the snapshot may show it already.
    * What this end published in the configuration before has reached the follower by then.
-   * @param snapshot gets what the follower says it holds already (see {@link receive}), `undefined` for nothing
    */
-  provide(snapshot: (held: unknown) => Iterable<unknown>): void;
-  /**
-   * Follower: takes the messages. To be called in `create` or `start`.
-   * @param held tells, once all plugins have started, what this end has of the configuration before: the leader need not send that again
-   */
-  receive(listener: (message: unknown) => void, held?: () => unknown): void;
+  provide(snapshot: () => Iterable<unknown>): void;
+  /** Follower: takes the messages. To be called in `create` or `start`. */
+  receive(listener: (message: unknown) => void): void;
   /**
    * Follower: puts a question to the leader. What the leader published before it answered has been sent to all followers by then.
    * Rejects with the reason where the leader has no answer.

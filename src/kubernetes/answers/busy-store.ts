@@ -1,4 +1,4 @@
-/** Answers out of a store that another thread is writing to just now. */
+/** Reading a store that another thread is writing to just now. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
@@ -16,22 +16,30 @@ export function answerWhole(
   query: Query,
   answer: () => Outcome | Promise<Outcome>,
 ): Outcome | Promise<Outcome> {
+  return whenWhole(answer, () => query.fail(Rcode.SERVFAIL));
+}
+
+/**
+ * The same for anything that is found in a store.
+ * @param givenUp what there is instead if the store is never readable
+ */
+export function whenWhole<T>(find: () => T | Promise<T>, givenUp: () => T): T | Promise<T> {
   try {
-    return answer();
+    return find();
   } catch (error) {
-    if (error instanceof StoreBusyError) return answerLater(query, answer);
+    if (error instanceof StoreBusyError) return findLater(find, givenUp);
     throw error;
   }
 }
 
-async function answerLater(query: Query, answer: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+async function findLater<T>(find: () => T | Promise<T>, givenUp: () => T): Promise<T> {
   for (let turn = 0; turn < MOST_TURNS; turn++) {
     await nextTurn();
     try {
-      return await answer();
+      return await find();
     } catch (error) {
       if (!(error instanceof StoreBusyError)) throw error;
     }
   }
-  return query.fail(Rcode.SERVFAIL);
+  return givenUp();
 }

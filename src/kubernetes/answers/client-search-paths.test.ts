@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
+import { feedToNobody } from "../../plugin/site.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import { addressKey } from "../objects/addresses.ts";
 import type { Kind, Pod } from "../objects/objects.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
+import { publishStore, StoreReplica } from "../store/replication.ts";
 import { ClusterStore } from "../store/store.ts";
 import { ClientSearchPaths } from "./client-search-paths.ts";
 import { ClusterAnswers } from "./cluster-answers.ts";
@@ -17,11 +20,11 @@ function pod(namespace: string, name: string, addresses: string[], rest: Partial
   return { namespace, name, addresses: keys, labels: NO_LABELS, ...rest };
 }
 
-function make(pods: PodMode = "verified") {
+function make(pods: PodMode = "verified", replica = false) {
   const clock = new FakeClock();
   const kinds: Kind[] = ["namespaces", "services", "endpoints"];
   if (pods === "verified") kinds.push("pods");
-  const store = new ClusterStore({ clock, kinds });
+  const store = new ClusterStore({ clock, kinds, replica });
   const zones = ["cluster.local.", "k8s.example.", "in-addr.arpa."].map((zone) => Name.parse(zone));
   const answers = new ClusterAnswers({
     store,
@@ -47,6 +50,7 @@ function make(pods: PodMode = "verified") {
   };
   const pathOf = (client: string, name = "db.shop.svc.cluster.local.") => {
     const path = paths.searchPath(makeTestQuery({ name, client }));
+    assert.ok(!(path instanceof Promise));
     return typeof path === "string" ? path : path.map(String);
   };
   return { clock, store, paths, list, pathOf };
@@ -55,6 +59,35 @@ function make(pods: PodMode = "verified") {
 const SHOP = ["shop.svc.cluster.local.", "svc.cluster.local.", "cluster.local."];
 
 describe("the search path", () => {
+  it("is told in a later turn while another thread changes the pods", async () => {
+    const writer = make();
+    const reader = make("verified", true);
+    writer.list();
+    const feed: { told?: (message: unknown) => void; snapshot?: () => Iterable<unknown> } = {};
+    publishStore(writer.store, { ...feedToNobody, provide: (snapshot) => (feed.snapshot = snapshot) });
+    new StoreReplica(reader.store).follow({ ...feedToNobody, receive: (told) => (feed.told = told) });
+    const tellAll = () => {
+      for (const message of feed.snapshot?.() ?? []) feed.told?.(message);
+    };
+    tellAll();
+    assert.deepEqual(reader.pathOf("10.0.0.1"), SHOP);
+    // Columns move: as long as it is not told where, nothing can be read.
+    let moves = 0;
+    const ignored = () => undefined;
+    const told = { put: ignored, delete: ignored, listed: ignored, confirmed: ignored };
+    writer.store.observe({ ...told, moved: () => moves++ });
+    for (let number = 0; moves === 0; number++)
+      writer.store.put("pods", pod("blog", `new-${number}`, [`10.1.${number >> 8}.${number & 0xff}`]));
+    const query = makeTestQuery({ name: "db.shop.svc.cluster.local.", client: "10.0.0.1" });
+    const path = reader.paths.searchPath(query);
+    assert.ok(path instanceof Promise);
+    await nextTurn();
+    tellAll();
+    const found = await path;
+    assert.ok(typeof found !== "string");
+    assert.deepEqual(found.map(String), SHOP);
+  });
+
   it("is that of the client's namespace, in the zone of the name", () => {
     const { list, pathOf } = make();
     list();

@@ -5,8 +5,9 @@
 import { Name } from "../../dns/name.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import type { Query } from "../../plugin/query.ts";
-import type { SearchPathSource } from "../../plugin/search-path.ts";
+import type { SearchPath, SearchPathSource } from "../../plugin/search-path.ts";
 import { addressKey } from "../objects/addresses.ts";
+import { whenWhole } from "./busy-store.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";
 import { type ClusterZone, joinLabels } from "./cluster-zone.ts";
 
@@ -38,7 +39,7 @@ export class ClientSearchPaths implements SearchPathSource {
       : "the pods are not known: it takes 'pods verified' in the block of 'kubernetes'";
   }
 
-  searchPath(query: Query): readonly Name[] | string {
+  searchPath(query: Query): SearchPath | Promise<SearchPath> {
     const zone = this.#answers.zoneOf(query.name);
     if (zone === undefined || zone.isReverse) return "the name is in no zone that holds names of services";
     const { store, pods: mode } = this.#answers.view;
@@ -47,7 +48,15 @@ export class ClientSearchPaths implements SearchPathSource {
     const age = store.age("pods") ?? Number.POSITIVE_INFINITY;
     if (age > MAX_POD_AGE)
       return `nothing was heard of the pods for ${formatGoDuration(Math.floor(age / 1000) * 1000)}`;
-    const pods = store.pods.at(addressKey(query.client.octets));
+    if (!store.isShared) return this.#pathFrom(query, zone);
+    return whenWhole(
+      () => store.read(() => this.#pathFrom(query, zone)),
+      () => "the cluster is being changed",
+    );
+  }
+
+  #pathFrom(query: Query, zone: ClusterZone): SearchPath {
+    const pods = this.#answers.view.store.pods.at(addressKey(query.client.octets));
     const [pod] = pods;
     if (pod === undefined) return `no pod has the address ${query.client.address}`;
     if (pods.length > 1) return `${pods.length} pods have the address ${query.client.address}`;

@@ -60,9 +60,7 @@ export function whyNoEndpoint(
 /** A pod of that name that has no hostname is named after its address. */
 function ownerOfPodName(view: ClusterView, service: Service, label: string): string {
   if (parseDashedAddress(label) !== undefined) return "";
-  for (const pod of view.store.pods.pods()) {
-    if (pod.namespace === service.namespace && pod.name === label)
-      return `; pod ${label} needs hostname and subdomain to lend it its name`;
-  }
-  return "";
+  return view.store.pods.named(service.namespace, label) === undefined
+    ? ""
+    : `; pod ${label} needs hostname and subdomain to lend it its name`;
 }

@@ -11,25 +11,19 @@ export function feedChannels<Name extends string>(
   feed: Feed,
   names: readonly Name[],
 ): { readonly [K in Name]: Feed } {
-  const snapshots = new Map<string, (held: unknown) => Iterable<unknown>>();
+  const snapshots = new Map<string, () => Iterable<unknown>>();
   const listeners = new Map<string, (message: unknown) => void>();
-  const holdings = new Map<string, () => unknown>();
   if (feed.role === "leader") {
-    feed.provide(function* (held) {
-      const states = held instanceof Map ? held : new Map<string, unknown>();
+    feed.provide(function* () {
       for (const [channel, snapshot] of snapshots)
-        for (const message of snapshot(states.get(channel)))
-          yield { channel, message } satisfies ChannelMessage;
+        for (const message of snapshot()) yield { channel, message } satisfies ChannelMessage;
     });
   } else {
-    feed.receive(
-      (received) => {
-        // The other end of the same feed is always this function.
-        const { channel, message } = received as ChannelMessage;
-        listeners.get(channel)?.(message);
-      },
-      () => new Map(Array.from(holdings, ([channel, held]) => [channel, held()])),
-    );
+    feed.receive((received) => {
+      // The other end of the same feed is always this function.
+      const { channel, message } = received as ChannelMessage;
+      listeners.get(channel)?.(message);
+    });
   }
   const channels = names.map((channel): [Name, Feed] => [
     channel,
@@ -37,10 +31,7 @@ export function feedChannels<Name extends string>(
       role: feed.role,
       publish: (message) => feed.publish({ channel, message } satisfies ChannelMessage),
       provide: (snapshot) => void snapshots.set(channel, snapshot),
-      receive: (listener, held) => {
-        listeners.set(channel, listener);
-        if (held !== undefined) holdings.set(channel, held);
-      },
+      receive: (listener) => void listeners.set(channel, listener),
       ask: () => Promise.reject(new Error("stores have no questions")),
       answer: () => undefined,
     },

@@ -16,6 +16,13 @@ export function hashLabel(start: number, octets: Uint8Array, at: number): number
   return (hash ^ (hash >>> 15)) | 0;
 }
 
+/** The same of octets. */
+export function hashOctets(octets: Uint8Array): number {
+  let hash = 0x811c_9dc5;
+  for (let at = 0; at < octets.length; at++) hash = Math.imul(hash ^ (octets[at] ?? 0), 0x0100_0193);
+  return (hash ^ (hash >>> 15)) | 0;
+}
+
 /** Neighbouring numbers come to stand far from each other, and different ones stay different (the last step of MurmurHash3). */
 export function spread(value: number): number {
   let hash = Math.imul(value ^ (value >>> 16), 0x85eb_ca6b);

@@ -1,40 +1,53 @@
 /** Pods by name and by address. Filled only for `pods verified`, and for what wants to know clients. */
-
+import { ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { AddressKey } from "../objects/addresses.ts";
 import type { Identity, Pod } from "../objects/objects.ts";
-import { MAX_ADDRESSES, MAX_NAME_LENGTH, PodTable } from "./pod-table.ts";
+import { copyPod, MAX_ADDRESSES, MAX_NAME_LENGTH, type PodSlot, PodTable, StoredPod } from "./pod-table.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
 export class PodIndex {
-  readonly #table = new PodTable();
+  readonly #memory: ColumnMemory;
+  readonly #table: PodTable;
 
-  /** The pods that have an address: one, unless they live on their node's network. */
-  at(key: AddressKey): readonly Pod[] {
-    return this.#table.at(key);
+  /** @param memory where all of it lies. Another thread may read it there, or write to it */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#memory = memory;
+    this.#table = new PodTable(memory);
   }
 
-  named(namespace: string, name: string): Pod | undefined {
+  /** The pods that have an address: one, unless they live on their node's network. To be read at once. */
+  at(key: AddressKey): readonly StoredPod[] {
+    return this.#table.at(key).map((slot) => new StoredPod(this.#table, slot));
+  }
+
+  /** To be read at once. */
+  named(namespace: string, name: string): StoredPod | undefined {
     const slot = this.#table.find({ namespace, name });
-    return slot === undefined ? undefined : this.#table.pod(slot);
+    return slot === NO_ENTRY ? undefined : new StoredPod(this.#table, slot);
   }
 
-  /** Octets that all pods take. */
+  /** Octets that all pods take; those that another thread writes are counted there. */
   get octets(): number {
-    return this.#table.octets;
+    return this.#memory.isReader ? 0 : this.#table.octets;
   }
 
   /** @returns whether it says something new. A pod without address is dropped. */
   put(pod: Pod, change: ChangeRecorder): boolean {
-    const { addresses, name } = pod;
+    const { namespace, name, addresses } = pod;
     // No API hands out such names, nor so many addresses.
-    const isStorable = addresses.length <= MAX_ADDRESSES && name.length <= MAX_NAME_LENGTH;
+    const isStorable =
+      Math.max(namespace.length, name.length) <= MAX_NAME_LENGTH && addresses.length <= MAX_ADDRESSES;
     if (addresses.length === 0 || !isStorable) return this.delete(pod, change);
     const table = this.#table;
     const old = table.find(pod);
-    if (old !== undefined && table.says(old, pod)) return false;
-    if (old !== undefined) this.#drop(old, change);
-    table.add(pod);
+    if (old !== NO_ENTRY && table.says(old, pod)) return false;
+    // In one change: no thread finds it missing in between.
+    this.#memory.write(() => {
+      if (old !== NO_ENTRY) this.#drop(old, change);
+      table.add(pod);
+    });
     for (const key of addresses) change.podAddress(key);
     return true;
   }
@@ -42,13 +55,14 @@ export class PodIndex {
   /** @returns whether it was there */
   delete(identity: Identity, change: ChangeRecorder): boolean {
     const slot = this.#table.find(identity);
-    if (slot === undefined) return false;
-    this.#drop(slot, change);
+    if (slot === NO_ENTRY) return false;
+    this.#memory.write(() => this.#drop(slot, change));
     return true;
   }
 
+  /** All pods, as objects of their own. They may come and go meanwhile. */
   *pods(): Generator<Pod> {
-    for (const slot of this.#table.slots()) yield this.#table.pod(slot);
+    for (const slot of this.#table.slots()) yield copyPod(new StoredPod(this.#table, slot));
   }
 
   /** Begins a listing: {@link TableListing}. */
@@ -56,7 +70,7 @@ export class PodIndex {
     return this.#table.listing();
   }
 
-  #drop(slot: number, change: ChangeRecorder): void {
+  #drop(slot: PodSlot, change: ChangeRecorder): void {
     for (const key of this.#table.addresses(slot)) change.podAddress(key);
     this.#table.delete(slot);
   }

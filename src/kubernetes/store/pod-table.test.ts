@@ -3,17 +3,31 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parseIpAddress } from "../../lib/ip-address.ts";
+import { ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import { equalPods } from "../objects/equality.ts";
 import type { Pod } from "../objects/objects.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { PodIndex } from "./pod-index.ts";
-import { MAX_ADDRESSES, MAX_NAME_LENGTH } from "./pod-table.ts";
+import { copyPod, MAX_ADDRESSES, MAX_NAME_LENGTH } from "./pod-table.ts";
 import { ChangeRecorder } from "./store-change.ts";
 
 /** Each number of steps is a run of its own; the long form takes millions. */
 const STEPS = Number(process.env.PORTOLAN_POD_STEPS ?? 300);
-const LABELS = [NO_LABELS, new Map([["app", "web"]]), new Map([["app", "db"]])];
+const LABELS: readonly ReadonlyMap<string, string>[] = [
+  NO_LABELS,
+  new Map([["app", "web"]]),
+  new Map([["app", "db"]]),
+  new Map([
+    ["wéb", ""],
+    ["app", "ñ"],
+  ]),
+  // The same in another order.
+  new Map([
+    ["app", "ñ"],
+    ["wéb", ""],
+  ]),
+];
 
 function key(text: string): AddressKey {
   return addressKey(parseIpAddress(text) ?? assert.fail(text));
@@ -108,22 +122,51 @@ function apply(index: PodIndex, model: Model, each: Step): void {
   }
 }
 
+/** The same pods, as another thread sees them. */
+class Reader {
+  readonly memory = new ColumnMemory();
+  readonly index = new PodIndex(this.memory);
+
+  attach(writer: ColumnMemory): void {
+    const join = () => this.memory.join(structuredClone(writer.share()));
+    this.memory.join(structuredClone(writer.share(join)));
+  }
+}
+
+function compare(index: PodIndex, model: Model): void {
+  assert.deepEqual(sorted(index.pods()), sorted(model.all()));
+  for (const address of ADDRESSES) assert.deepEqual(index.at(address).map(copyPod), model.at(address));
+  for (const namespace of NAMESPACES)
+    for (const name of NAMES) {
+      const found = index.named(namespace, name);
+      assert.deepEqual(found && copyPod(found), model.named(namespace, name));
+    }
+}
+
 const idOf = ({ namespace, name }: Pod): string => `${namespace}/${name}`;
 const sorted = (pods: Iterable<Pod>): Pod[] =>
   [...pods].sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
 
 describe("packed pods", () => {
-  it("are those of a map after any steps", () => {
+  it("are those of a map after any steps, for who writes them and for who reads them elsewhere", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const index = new PodIndex();
+      fc.property(fc.array(step, { maxLength: 60 }), fc.nat(80), (steps, sharedAt) => {
+        const memory = new ColumnMemory();
+        const index = new PodIndex(memory);
         const model = new Model();
-        for (const each of steps) apply(index, model, each);
-        assert.deepEqual(sorted(index.pods()), sorted(model.all()));
-        for (const address of ADDRESSES) assert.deepEqual(index.at(address), model.at(address));
-        for (const namespace of NAMESPACES)
-          for (const name of NAMES)
-            assert.deepEqual(index.named(namespace, name), model.named(namespace, name));
+        const reader = new Reader();
+        for (const [at, each] of steps.entries()) {
+          if (at === sharedAt) reader.attach(memory);
+          apply(index, model, each);
+        }
+        compare(index, model);
+        assert.equal(memory.isShared, sharedAt < steps.length, "one thread alone has no counter");
+        // As one that comes later, where none has come yet.
+        if (!memory.isShared) reader.attach(memory);
+        assert.ok(reader.memory.beginReading());
+        compare(reader.index, model);
+        assert.ok(reader.memory.isWhole());
+        assert.equal(reader.index.octets, 0, "counted where they are written");
       }),
       { numRuns: STEPS },
     );
@@ -136,15 +179,16 @@ describe("packed pods", () => {
       namespace: `team-${n % 40}`,
       name: `web-${n % 700}-${round}${n.toString(36)}`,
       addresses: [0x0a00_0000 + n],
-      labels: NO_LABELS,
+      labels: LABELS[n % 4] ?? NO_LABELS,
     });
     const count = 30_000;
     let octets = 0;
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < count; n++) assert.ok(index.put(make(n, round), change));
       for (let n = 0; n < count; n += 997) {
-        assert.deepEqual(index.at(0x0a00_0000 + n), [make(n, round)]);
-        assert.deepEqual(index.named(`team-${n % 40}`, make(n, round).name), make(n, round));
+        assert.deepEqual(index.at(0x0a00_0000 + n).map(copyPod), [make(n, round)]);
+        const found = index.named(`team-${n % 40}`, make(n, round).name);
+        assert.deepEqual(found && copyPod(found), make(n, round));
       }
       if (round === 0) octets = index.octets;
       else assert.equal(index.octets, octets);
@@ -160,11 +204,28 @@ describe("packed pods", () => {
     const usual: Pod = { namespace: "shop", name: "web-1", addresses: [1], labels: NO_LABELS };
     index.put(usual, change);
     index.put({ ...usual, name: "x".repeat(MAX_NAME_LENGTH + 1) }, change);
+    index.put({ ...usual, namespace: "x".repeat(100_000) }, change);
+    assert.equal(index.named("x".repeat(100_000), "web-1"), undefined);
     const many = Array.from({ length: MAX_ADDRESSES + 1 }, (_, at) => at);
     assert.ok(index.put({ ...usual, addresses: many }, change), "its former state is gone");
     assert.deepEqual([...index.pods()], []);
     const longest = { ...usual, name: "語".repeat(MAX_NAME_LENGTH), addresses: many.slice(1) };
     index.put(longest, change);
     assert.deepEqual([...index.pods()], [longest]);
+  });
+
+  it("have as many labels as 64 KiB hold", () => {
+    const index = new PodIndex();
+    const change = new ChangeRecorder();
+    const all = Array.from({ length: 300 }, (_, at): [string, string] => [
+      `label-${1000 + at}`,
+      "x".repeat(300),
+    ]);
+    const bearer = { namespace: "shop", name: "web-1", addresses: [1], labels: new Map(all) };
+    assert.ok(index.put(bearer, change));
+    assert.ok(!index.put({ ...bearer, labels: new Map(all) }, change), "that is nothing new");
+    const kept = index.named("shop", "web-1")?.labels ?? NO_LABELS;
+    assert.ok(kept.size > 200);
+    assert.deepEqual([...kept], all.slice(0, kept.size));
   });
 });

@@ -1,64 +1,98 @@
 /**
  * Pods as octets: a cluster has 150,000 of them, and each would be an object, a list, a name and two entries of maps. Here one takes some
- * 60 octets in a few buffers, which the garbage collector passes over. Names of pods end in what tells them from their siblings
- * (`web-7d9f8b6c5-x2x4z`): the part before that is kept once for all of them.
+ * 70 octets in a few buffers, which the garbage collector passes over. Names of pods end in what tells them from their siblings
+ * (`web-7d9f8b6c5-x2x4z`): the part before that is kept once for all of them. The block of a pod is
+ *
+ *     1  number of addresses
+ *     n  addresses: octets (1), address
+ *     n  ending of the name
+ *
+ * and that of a family
+ *
+ *     2  octets of the namespace
+ *     n  namespace
+ *     n  what the names begin with, up to and with the last hyphen
  */
-
-import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
+import { OctetArena } from "../../lib/octet-arena.ts";
+import { type Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { type AddressKey, addressKey, addressOfKey } from "../objects/addresses.ts";
 import type { Identity, Pod } from "../objects/objects.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
-import { CountedValues } from "./counted-values.ts";
+import { CountedOctets } from "./counted-octets.ts";
 import { hashText } from "./hashes.ts";
-import { readText } from "./short-text.ts";
+import { LabelWriter, readLabels } from "./packed-labels.ts";
+import { isText, RecentTexts, readText } from "./short-text.ts";
 import { slotListing, type TableListing } from "./table-listing.ts";
-
-/** What the names of siblings begin with, up to and with the last hyphen. */
-interface Family {
-  readonly namespace: string;
-  readonly beginning: string;
-}
 
 /** Where a pod stands, as long as it is there. */
 export type PodSlot = Slot;
 
 export class PodTable {
-  readonly #blocks = new BlockTable();
-  readonly #byName = new GrowingIndex();
-  readonly #byAddress = new AddressSlots();
-  readonly #families = new CountedValues<Family>(({ namespace, beginning }) => `${namespace}/${beginning}`);
-  readonly #labelSets = new CountedValues<ReadonlyMap<string, string>>((labels) => labels);
-  #family: Int32Array = new Int32Array(0);
-  #labels: Int32Array = new Int32Array(0);
-  #hostNetwork: Uint8Array = new Uint8Array(0);
+  readonly #arena: OctetArena;
+  readonly #blocks: BlockTable;
+  readonly #byName: GrowingIndex;
+  readonly #byAddress: AddressSlots;
+  /** Names of namespaces, and what the names of siblings begin with. */
+  readonly #families: CountedOctets;
+  readonly #labelSets: CountedOctets;
+  /** Of each slot. */
+  readonly #family: Column<Int32Array>;
+  /** Likewise, {@link NO_ENTRY} for no labels. */
+  readonly #labels: Column<Int32Array>;
+  readonly #hostNetwork: Column<Uint8Array>;
+  readonly #labelWriter = new LabelWriter();
+  readonly #namespaces = new RecentTexts();
   readonly #scratch: Buffer = Buffer.alloc(MAX_BLOCK);
 
-  /** How many there are. */
+  /** @param memory where all of it lies. Another thread may read it there, or write to it */
+  constructor(memory: ColumnMemory = new ColumnMemory()) {
+    this.#arena = new OctetArena(memory);
+    this.#blocks = new BlockTable(memory, this.#arena);
+    this.#byName = new GrowingIndex(memory);
+    this.#byAddress = new AddressSlots(memory);
+    this.#families = new CountedOctets(memory, this.#arena);
+    this.#labelSets = new CountedOctets(memory, this.#arena);
+    this.#family = memory.int32();
+    this.#labels = memory.int32();
+    this.#hostNetwork = memory.uint8();
+  }
+
+  /** How many there are, for the one who writes. */
   get size(): number {
     return this.#blocks.size;
   }
 
-  /** Octets that all of them take, without the few texts and label sets that many have in common. */
+  /** Octets that all of them take. */
   get octets(): number {
-    const columns = this.#family.byteLength + this.#labels.byteLength + this.#hostNetwork.byteLength;
-    return columns + this.#blocks.octets + this.#byName.octets + this.#byAddress.octets;
+    const columns = this.#family.octets + this.#labels.octets + this.#hostNetwork.octets;
+    const shared = this.#families.octets + this.#labelSets.octets + this.#arena.reservedOctets;
+    return columns + shared + this.#blocks.octets + this.#byName.octets + this.#byAddress.octets;
   }
 
-  find({ namespace, name }: Identity): PodSlot | undefined {
+  /** @returns {@link NO_ENTRY} where there is none */
+  find({ namespace, name }: Identity): PodSlot {
     const cut = cutOf(name);
-    const family = this.#families.find({ namespace, beginning: name.slice(0, cut) });
-    return family === undefined ? undefined : this.#findInFamily(family, name.slice(cut));
+    const family = this.#families.find(this.#writeFamily(namespace, name.slice(0, cut)));
+    if (family === NO_ENTRY) return NO_ENTRY;
+    const ending = name.slice(cut);
+    const index = this.#byName;
+    for (let slot = index.first(hashText(family, ending)); slot !== NO_ENTRY; slot = index.after(slot))
+      if (this.#family.cells[slot] === family && this.#hasEnding(slot, ending)) return slot;
+    return NO_ENTRY;
   }
 
   /** The pods that have an address, in the order in which they got it. */
-  at(key: AddressKey): Pod[] {
+  at(key: AddressKey): PodSlot[] {
     const index = this.#byAddress;
-    const found: Pod[] = [];
-    for (let entry = index.first(key); entry !== NO_ENTRY; entry = index.after(entry)) {
+    const found: PodSlot[] = [];
+    // Who reads while another thread writes may be led round a circle.
+    let left = index.places;
+    for (let entry = index.first(key); entry !== NO_ENTRY && left-- > 0; entry = index.after(entry)) {
       const slot = index.slot(entry);
-      if (this.#has(slot, key)) found.push(this.pod(slot));
+      if (this.#has(slot, key)) found.push(slot);
     }
     return found;
   }
@@ -68,22 +102,46 @@ export class PodTable {
     return this.#blocks.slots();
   }
 
+  namespaceOf(slot: PodSlot): string {
+    const family = this.#family.cells[slot] ?? 0;
+    const octets = this.#families.buffer(family);
+    const start = this.#families.start(family);
+    return this.#namespaces.read(family, octets, start + HEAD, start + HEAD + octets.readUInt16LE(start));
+  }
+
+  nameOf(slot: PodSlot): string {
+    const family = this.#family.cells[slot] ?? 0;
+    const octets = this.#families.buffer(family);
+    const start = this.#families.start(family);
+    const beginning = start + HEAD + octets.readUInt16LE(start);
+    return (
+      readText(octets, beginning, this.#families.end(family)) +
+      readText(this.#blocks.buffer(slot), this.#endingAt(slot), this.#end(slot))
+    );
+  }
+
   addresses(slot: PodSlot): AddressKey[] {
-    return readAddresses(this.#blocks.buffer(slot), this.#blocks.start(slot));
+    const octets = this.#blocks.buffer(slot);
+    const start = this.#blocks.start(slot);
+    const keys: AddressKey[] = [];
+    let at = start + 1;
+    for (let count = octets[start] ?? 0; count > 0; count--) {
+      const length = octets[at] ?? 0;
+      keys.push(addressKey(octets, at + 1, length));
+      at += 1 + length;
+    }
+    return keys;
+  }
+
+  labelsOf(slot: PodSlot): ReadonlyMap<string, string> {
+    const labels = this.#labels.cells[slot] ?? NO_ENTRY;
+    if (labels === NO_ENTRY) return NO_LABELS;
+    const sets = this.#labelSets;
+    return readLabels(sets.buffer(labels), sets.start(labels), sets.end(labels));
   }
 
   isOnHostNetwork(slot: PodSlot): boolean {
-    return this.#hostNetwork[slot] === 1;
-  }
-
-  /** The pod as an object, as it is now. */
-  pod(slot: PodSlot): Pod {
-    const { namespace, beginning } = this.#families.value(this.#family[slot] ?? 0) ?? NO_FAMILY;
-    const name = beginning + this.#ending(slot);
-    const labels = this.#labelsOf(slot);
-    const addresses = this.addresses(slot);
-    if (this.isOnHostNetwork(slot)) return { namespace, name, addresses, labels, hostNetwork: true };
-    return { namespace, name, addresses, labels };
+    return this.#hostNetwork.cells[slot] === 1;
   }
 
   /** Whether a pod of the same name says the same. */
@@ -92,37 +150,37 @@ export class PodTable {
     const addresses = this.addresses(slot);
     if (addresses.length !== pod.addresses.length || addresses.some((key, at) => key !== pod.addresses[at]))
       return false;
-    const labels = this.#labelsOf(slot);
-    if (labels === pod.labels) return true;
-    if (labels.size !== pod.labels.size) return false;
-    for (const [key, value] of pod.labels) if (labels.get(key) !== value) return false;
-    return true;
+    const labels = this.#labels.cells[slot];
+    return pod.labels.size === 0
+      ? labels === NO_ENTRY
+      : labels === this.#labelSets.find(this.#labelWriter.write(pod.labels));
   }
 
   /** There must be none of that name. */
   add(pod: Pod): PodSlot {
-    const { name } = pod;
+    const { namespace, name, labels, addresses } = pod;
     const cut = cutOf(name);
     const ending = name.slice(cut);
-    const length = this.#write(pod.addresses, ending);
-    const slot = this.#blocks.add(this.#scratch.subarray(0, length));
-    this.#family = withRoom(this.#family, slot);
-    this.#labels = withRoom(this.#labels, slot);
-    this.#hostNetwork = withRoom(this.#hostNetwork, slot);
-    const family = this.#families.hold({ namespace: pod.namespace, beginning: name.slice(0, cut) });
-    this.#family[slot] = family;
-    this.#labels[slot] = this.#labelSets.hold(pod.labels);
-    this.#hostNetwork[slot] = pod.hostNetwork === true ? 1 : 0;
+    const family = this.#families.hold(this.#writeFamily(namespace, name.slice(0, cut)));
+    const slot = this.#blocks.add(this.#write(addresses, ending));
+    this.#family.reserve(slot);
+    this.#labels.reserve(slot);
+    this.#hostNetwork.reserve(slot);
+    this.#family.cells[slot] = family;
+    this.#labels.cells[slot] =
+      labels.size === 0 ? NO_ENTRY : this.#labelSets.hold(this.#labelWriter.write(labels));
+    this.#hostNetwork.cells[slot] = pod.hostNetwork === true ? 1 : 0;
     this.#byName.add(slot, hashText(family, ending));
-    for (const key of pod.addresses) this.#byAddress.add(key, slot);
+    for (const key of addresses) this.#byAddress.add(key, slot);
     return slot;
   }
 
   delete(slot: PodSlot): void {
     for (const key of this.addresses(slot)) this.#byAddress.delete(key, slot);
     this.#byName.remove(slot);
-    this.#families.release(this.#family[slot] ?? 0);
-    this.#labelSets.release(this.#labels[slot] ?? 0);
+    this.#families.release(this.#family.cells[slot] ?? 0);
+    const labels = this.#labels.cells[slot] ?? NO_ENTRY;
+    if (labels !== NO_ENTRY) this.#labelSets.release(labels);
     this.#blocks.delete(slot);
   }
 
@@ -130,8 +188,8 @@ export class PodTable {
   listing(): TableListing {
     return slotListing(
       this.#blocks,
-      (identity) => this.find(identity) ?? NO_ENTRY,
-      (slot) => this.pod(slot),
+      (identity) => this.find(identity),
+      (slot) => ({ namespace: this.namespaceOf(slot), name: this.nameOf(slot) }),
     );
   }
 
@@ -146,29 +204,34 @@ export class PodTable {
     return false;
   }
 
-  /** The end of the name, which tells it from its siblings. */
-  #ending(slot: PodSlot): string {
+  #hasEnding(slot: PodSlot, ending: string): boolean {
+    return isText(this.#blocks.buffer(slot), this.#endingAt(slot), this.#end(slot), ending);
+  }
+
+  /** Where the end of the name begins, which tells it from its siblings. */
+  #endingAt(slot: PodSlot): number {
     const octets = this.#blocks.buffer(slot);
     const start = this.#blocks.start(slot);
     let at = start + 1;
     for (let count = octets[start] ?? 0; count > 0; count--) at += 1 + (octets[at] ?? 0);
-    return readText(octets, at, start + this.#blocks.length(slot));
+    return at;
   }
 
-  #labelsOf(slot: PodSlot): ReadonlyMap<string, string> {
-    return this.#labelSets.value(this.#labels[slot] ?? 0) ?? NO_LABELS;
+  #end(slot: PodSlot): number {
+    return this.#blocks.start(slot) + this.#blocks.length(slot);
   }
 
-  #findInFamily(family: number, ending: string): PodSlot | undefined {
-    const index = this.#byName;
-    for (let slot = index.first(hashText(family, ending)); slot !== NO_ENTRY; slot = index.after(slot)) {
-      if (this.#family[slot] !== family) continue;
-      if (this.#ending(slot) === ending) return slot;
-    }
-    return undefined;
+  /** Octets that hold until the next call. What is longer than it may be is cut off, and longer than any that is kept all the same. */
+  #writeFamily(namespace: string, beginning: string): Uint8Array {
+    const scratch = this.#scratch;
+    const length = scratch.write(namespace, HEAD, "utf8");
+    scratch.writeUInt16LE(length, 0);
+    const end = HEAD + length + scratch.write(beginning, HEAD + length, "utf8");
+    return scratch.subarray(0, end);
   }
 
-  #write(addresses: readonly AddressKey[], ending: string): number {
+  /** Octets that hold until the next call. */
+  #write(addresses: readonly AddressKey[], ending: string): Uint8Array {
     const scratch = this.#scratch;
     let at = scratch.writeUInt8(addresses.length, 0);
     for (const key of addresses) {
@@ -177,31 +240,56 @@ export class PodTable {
       scratch.set(octets, at);
       at += octets.length;
     }
-    return at + scratch.write(ending, at, "utf8");
+    return scratch.subarray(0, at + scratch.write(ending, at, "utf8"));
   }
 }
 
 /** Of one pod. */
 export const MAX_ADDRESSES = 255;
+/** Of pods and namespaces. */
 export const MAX_NAME_LENGTH = 253;
 /** Octets of the longest block: addresses of IPv6 with their lengths, and three octets a character. */
 const MAX_BLOCK = 1 + 17 * MAX_ADDRESSES + 3 * MAX_NAME_LENGTH;
 
-const NO_FAMILY: Family = { namespace: "", beginning: "" };
+/** Octets before a namespace. */
+const HEAD = 2;
 
 /** Where the ending of a name begins: behind its last hyphen. */
 function cutOf(name: string): number {
   return name.lastIndexOf("-") + 1;
 }
 
-/** @param start where the block begins */
-function readAddresses(octets: Buffer, start: number): AddressKey[] {
-  const keys: AddressKey[] = [];
-  let at = start + 1;
-  for (let count = octets[start] ?? 0; count > 0; count--) {
-    const length = octets[at] ?? 0;
-    keys.push(addressKey(octets, at + 1, length));
-    at += 1 + length;
+/** A pod that is there: to be read at once, as it holds until the pod changes. */
+export class StoredPod implements Pod {
+  readonly hostNetwork?: true;
+  readonly #table: PodTable;
+  readonly #slot: PodSlot;
+
+  constructor(table: PodTable, slot: PodSlot) {
+    this.#table = table;
+    this.#slot = slot;
+    if (table.isOnHostNetwork(slot)) this.hostNetwork = true;
   }
-  return keys;
+
+  get namespace(): string {
+    return this.#table.namespaceOf(this.#slot);
+  }
+
+  get name(): string {
+    return this.#table.nameOf(this.#slot);
+  }
+
+  get addresses(): readonly AddressKey[] {
+    return this.#table.addresses(this.#slot);
+  }
+
+  get labels(): ReadonlyMap<string, string> {
+    return this.#table.labelsOf(this.#slot);
+  }
+}
+
+/** The same pod as an object of its own. */
+export function copyPod({ namespace, name, addresses, labels, hostNetwork }: Pod): Pod {
+  const pod = { namespace, name, addresses, labels };
+  return hostNetwork ? { ...pod, hostNetwork } : pod;
 }

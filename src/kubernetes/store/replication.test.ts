@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
@@ -11,13 +12,14 @@ import { ClusterAnswers } from "../answers/cluster-answers.ts";
 import { addressKey } from "../objects/addresses.ts";
 import { type Identity, KINDS, type Kind } from "../objects/objects.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
+import { NO_LABELS } from "../objects/shared-values.ts";
 import { publishStore, StoreReplica } from "./replication.ts";
 import { ClusterStore } from "./store.ts";
 
 /** A feed in one thread, with the copying that happens between two. */
 class LocalFeed {
   readonly #listeners = new Set<(message: unknown) => void>();
-  #snapshot: (held: unknown) => Iterable<unknown> = () => [];
+  #snapshot: () => Iterable<unknown> = () => [];
   published = 0;
 
   readonly leader: Feed = {
@@ -41,7 +43,7 @@ class LocalFeed {
       publish: () => undefined,
       provide: () => undefined,
       receive: (listener) => {
-        for (const message of this.#snapshot(undefined)) listener(structuredClone(message));
+        for (const message of this.#snapshot()) listener(structuredClone(message));
         this.#listeners.add(listener);
       },
     });
@@ -51,7 +53,7 @@ class LocalFeed {
 /** A feed whose messages wait until they are sent. */
 class HeldFeed {
   #listener: ((message: unknown) => void) | undefined;
-  #snapshot: (held: unknown) => Iterable<unknown> = () => [];
+  #snapshot: () => Iterable<unknown> = () => [];
   #held: unknown[] = [];
   /** Of the snapshot that was sent last. */
   snapshotMessages = 0;
@@ -66,27 +68,29 @@ class HeldFeed {
     receive: () => undefined,
   };
 
-  /** @param former whose messages go first, where the follower says what it holds. @returns what ends it */
+  /** @param former whose messages go first. @returns what ends it */
   attach(follower: StoreReplica, former?: HeldFeed): () => void {
-    let held: unknown;
     const end = follower.follow({
       ...feedToNobody,
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
-      receive: (listener, holds) => {
+      receive: (listener) => {
         this.#listener = listener;
-        if (former !== undefined) held = holds?.();
       },
     });
     former?.send();
     this.#held = [];
     this.snapshotMessages = 0;
-    for (const message of this.#snapshot(held)) {
+    for (const message of this.#snapshot()) {
       this.snapshotMessages++;
       this.#listener?.(structuredClone(message));
     }
     return end;
+  }
+
+  get waiting(): readonly unknown[] {
+    return this.#held;
   }
 
   send(): void {
@@ -201,14 +205,14 @@ function picture(store: ClusterStore): unknown {
 }
 
 describe("a replica", () => {
-  it("stays right while it follows two feeds of a store, and when it begins to follow another store", () => {
+  it("stays right while it follows two feeds of a store, and when it begins to follow another store", async () => {
     const change = fc.tuple(steps, fc.constantFrom("first", "second", "both", "later"));
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(change, { maxLength: 30 }),
         fc.boolean(),
         fc.boolean(),
-        (changes, isOther, saysWhatItHolds) => {
+        async (changes, isOther, goesFirst) => {
           const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
           const leader = new ClusterStore({ clock, kinds: KINDS, identity: 1 });
           const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
@@ -220,12 +224,13 @@ describe("a replica", () => {
           for (const [at, [step, sends]] of changes.entries()) {
             if (at === 10) {
               publishStore(leader, second.leader);
-              second.attach(follower, saysWhatItHolds ? first : undefined);
+              second.attach(follower, goesFirst ? first : undefined);
             }
             step(leader, clock);
             if (sends === "first" || sends === "both") first.send();
             if (sends === "second" || sends === "both") second.send();
           }
+          await nextTurn();
           first.send();
           second.send();
           assert.deepEqual(picture(replica), picture(leader));
@@ -235,7 +240,7 @@ describe("a replica", () => {
           for (const kind of KINDS) next.replaceAll(kind, [...next.objects(kind)]);
           const third = new HeldFeed();
           publishStore(next, third.leader);
-          third.attach(follower, saysWhatItHolds ? second : undefined);
+          third.attach(follower, goesFirst ? second : undefined);
           third.send();
           assert.deepEqual(picture(replica), picture(next));
         },
@@ -244,22 +249,37 @@ describe("a replica", () => {
     );
   });
 
-  it("is not told again what it holds of the same store, as long as all of it is there", () => {
+  it("is told where the store lies, and no object of it", () => {
     const clock = new FakeClock();
     const leader = new ClusterStore({ clock, kinds: KINDS, identity: 7 });
-    const follower = new StoreReplica(new ClusterStore({ clock, kinds: KINDS, replica: true }));
-    const [first, second, third] = [new HeldFeed(), new HeldFeed(), new HeldFeed()];
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const [first, second] = [new HeldFeed(), new HeldFeed()];
     publishStore(leader, first.leader);
-    first.attach(follower);
-    putService(leader, "a", ["10.0.0.1"]);
+    const endFirst = first.attach(new StoreReplica(replica));
+    assert.equal(first.snapshotMessages, 1);
+    const names = Array.from({ length: 100 }, (_, at) => `web-${at}`);
+    const pods = names.map((pod, at) => ({
+      namespace: "shop",
+      name: pod,
+      addresses: [at],
+      labels: NO_LABELS,
+    }));
+    for (const kind of KINDS) leader.replaceAll(kind, []);
+    leader.replaceAll("pods", pods);
+    assert.ok(Buffer.byteLength(JSON.stringify(first.waiting)) < 400 * pods.length);
+    assert.ok(
+      !JSON.stringify(first.waiting).includes("web-"),
+      "addresses are told that are outdated, nothing else",
+    );
+    first.send();
+    assert.deepEqual([...replica.objects("pods")], pods);
+    endFirst();
+    // As one that comes later, or in the place of one that has ended.
+    const later = new ClusterStore({ clock, kinds: KINDS, replica: true });
     publishStore(leader, second.leader);
-    second.attach(follower, first);
-    assert.equal(second.snapshotMessages, 2, "nothing has been listed");
-    for (const kind of KINDS) leader.replaceAll(kind, [...leader.objects(kind)]);
-    second.send();
-    publishStore(leader, third.leader);
-    third.attach(follower, second);
-    assert.equal(third.snapshotMessages, 1);
+    second.attach(new StoreReplica(later));
+    assert.equal(second.snapshotMessages, 1);
+    assert.deepEqual(picture(later), picture(leader));
   });
 
   it("goes back to the store of before where that which it began to follow is given up", () => {
@@ -295,9 +315,9 @@ describe("a replica", () => {
     endFirst();
   });
 
-  it("answers as the store that it follows does, whenever it began to follow", () => {
-    fc.assert(
-      fc.property(fc.array(steps, { maxLength: 25 }), fc.nat(25), (changes, start) => {
+  it("answers as the store that it follows does, whenever it began to follow", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(steps, { maxLength: 25 }), fc.nat(25), async (changes, start) => {
         const clock = new FakeClock({ wallTime: 1_700_000_000_000 });
         const leader = new ClusterStore({ clock, kinds: KINDS });
         const later = new FakeClock({ wallTime: 1_800_000_000_000 });
@@ -309,6 +329,7 @@ describe("a replica", () => {
           change(leader, clock);
         }
         if (start >= changes.length) feed.attach(replica);
+        await nextTurn();
         assert.deepEqual(picture(replica), picture(leader));
         assert.equal(replica.isSynced, leader.isSynced);
       }),
@@ -316,16 +337,44 @@ describe("a replica", () => {
     );
   });
 
-  it("hears nothing of what is as it was, and nothing once that is ended", () => {
+  it("hears nothing of what is as it was, and nothing once that is ended", async () => {
     const store = new ClusterStore({ clock: new FakeClock(), kinds: KINDS });
     const feed = new LocalFeed();
     const end = publishStore(store, feed.leader);
+    for (const kind of KINDS) store.replaceAll(kind, []);
+    const before = feed.published;
     putService(store, "a", ["10.0.0.1"]);
     putService(store, "a", ["10.0.0.1"]);
-    assert.equal(feed.published, 1);
+    assert.equal(feed.published, before + 1);
     end();
     putService(store, "a", ["10.0.0.2"]);
-    assert.equal(feed.published, 1);
+    await nextTurn();
+    assert.equal(feed.published, before + 1);
+  });
+
+  it("hears once a turn that everything changes as long as the first lists come in, and in time that they are over", async () => {
+    const clock = new FakeClock();
+    const leader = new ClusterStore({ clock, kinds: KINDS });
+    const replica = new ClusterStore({ clock, kinds: KINDS, replica: true });
+    const feed = new LocalFeed();
+    publishStore(leader, feed.leader);
+    feed.attach(replica);
+    const heard: string[] = [];
+    replica.subscribe(({ everything, services }) => heard.push(everything ? "everything" : services.join()));
+    for (let turn = 0; turn < 2; turn++) {
+      putService(leader, "a", [`10.0.0.${turn}`]);
+      putService(leader, "b", [`10.0.1.${turn}`]);
+      assert.equal(heard.length, turn);
+      await nextTurn();
+    }
+    putService(leader, "c", ["10.0.0.7"]);
+    for (const kind of KINDS) leader.replaceAll(kind, [...leader.objects(kind)]);
+    assert.ok(replica.isSynced);
+    assert.deepEqual(heard, ["everything", "everything", "everything"]);
+    putService(leader, "c", ["10.0.0.8"]);
+    assert.deepEqual(heard.slice(3), ["c.shop"]);
+    await nextTurn();
+    assert.equal(heard.length, 4);
   });
 
   it("knows how old the leader's data are", () => {

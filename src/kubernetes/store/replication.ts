@@ -1,12 +1,10 @@
 /**
- * One cluster for all threads: the data plane that watches the cluster writes namespaces, services and endpoints into memory that the
- * others read (`multisocket`), and tells them what changed, so that they forget what they remember of it. Pods, which few configurations keep, are
- * sent, and so are the serials, so that every data plane names the same in SOA.
+ * One cluster for all threads: the data plane that watches the cluster writes it into memory that the others read (`multisocket`), and tells
+ * them what changed, so that they forget what they remember of it. It tells the serials, too, so that every data plane names the same in SOA.
  */
 import type { Feed } from "../../plugin/site.ts";
-import { type Identity, KINDS, type Kind, type Pod } from "../objects/objects.ts";
-import { SharedValues } from "../objects/shared-values.ts";
-import { type ClusterStore, type Relist, SHARED_KINDS, type SharedLarge, type SharedStore } from "./store.ts";
+import { KINDS, type Kind } from "../objects/objects.ts";
+import type { ClusterStore, SharedLarge, SharedStore } from "./store.ts";
 import { EVERYTHING, type StoreChange } from "./store-change.ts";
 
 interface Serials {
@@ -30,16 +28,12 @@ type StoreMessage = Serials & {
     | { readonly action: "large"; readonly large: SharedLarge }
     // What was written to the memory before.
     | { readonly action: "changed"; readonly kind: Kind; readonly change: StoreChange }
-    | { readonly action: "put"; readonly pod: Pod }
-    | { readonly action: "delete"; readonly pod: Identity }
     | { readonly action: "listed"; readonly kind: Kind }
     // How old its data are is told where they are used, too.
     | { readonly action: "confirmed"; readonly kind: Kind }
-    // What changed last may have left nothing behind.
-    | { readonly action: "serials" }
   );
 
-/** Tells all that is in the store, and all that happens to it. @returns what ends that */
+/** Tells where the store lies, and all that happens to it. @returns what ends that */
 export function publishStore(store: ClusterStore, feed: Feed): () => void {
   const serials = (): Serials => ({
     serial: store.serial,
@@ -47,54 +41,53 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     store: store.identity,
   });
   const now = () => ({ ...serials(), sequence: store.sequence });
-  const memory = () => ({
+  const memory = (): StoreMessage => ({
     action: "memory",
     shared: store.share(),
     listed: KINDS.filter((kind) => store.isKindSynced(kind)),
-    ages: SHARED_KINDS.flatMap((kind): (readonly [Kind, number])[] => {
+    ages: KINDS.flatMap((kind): (readonly [Kind, number])[] => {
       const age = store.age(kind);
       return age === undefined ? [] : [[kind, age]];
     }),
     ...serials(),
   });
-  feed.provide(function* (held) {
-    // A store that was taken over is complete: what is to come follows on what the former feed told of it.
-    const isHeld = held === store.identity;
-    yield memory();
-    if (isHeld) return;
-    for (const pod of store.objects("pods")) yield { action: "put", pod, ...serials() };
-    if (store.isKindSynced("pods")) yield { action: "listed", kind: "pods", ...serials() };
-    yield { action: "serials", ...serials() };
-  });
+  feed.provide(() => [memory()]);
+  let untold: (Serials & { readonly kind: Kind; readonly sequence: number }) | undefined;
+  const tellUntold = (): void => {
+    if (untold !== undefined) feed.publish({ action: "changed", change: EVERYTHING, ...untold });
+    untold = undefined;
+  };
+  const tell = (message: StoreMessage): void => {
+    tellUntold();
+    feed.publish(message);
+  };
   let change: StoreChange | undefined;
   const tellChange = (kind: Kind): void => {
     if (change === undefined) return;
-    // The first listing would name all that there is.
-    const told = store.isSynced ? { ...change, podAddresses: [] } : EVERYTHING;
+    const told = change;
     change = undefined;
-    feed.publish({ action: "changed", kind, change: told, ...now() });
+    if (store.isSynced) tell({ action: "changed", kind, change: told, ...now() });
+    else {
+      // The first lists would name all that there is: once a turn, with the last of it, everything is said to have changed.
+      if (untold === undefined) setImmediate(tellUntold);
+      untold = { kind, ...now() };
+    }
   };
   const unsubscribe = store.subscribe((touched) => {
     change = touched;
   });
   const end = store.observe({
-    put: (kind, object) => {
-      if (SHARED_KINDS.includes(kind)) tellChange(kind);
-      else feed.publish({ action: "put", pod: object, ...now() });
-    },
-    // An object that was put has more members than its identity.
-    delete: (kind, { namespace, name }) => {
-      if (SHARED_KINDS.includes(kind)) tellChange(kind);
-      else feed.publish({ action: "delete", pod: { namespace, name }, ...now() });
-    },
-    listed: (kind) => feed.publish({ action: "listed", kind, ...now() }),
-    confirmed: (kind) => feed.publish({ action: "confirmed", kind, ...now() }),
-    moved: () => feed.publish(memory()),
-    large: (large) => feed.publish({ action: "large", large, ...serials() }),
+    put: tellChange,
+    delete: tellChange,
+    listed: (kind) => tell({ action: "listed", kind, ...now() }),
+    confirmed: (kind) => tell({ action: "confirmed", kind, ...now() }),
+    moved: () => tell(memory()),
+    large: (large) => tell({ action: "large", large, ...serials() }),
   });
   return () => {
     unsubscribe();
     end();
+    untold = undefined;
   };
 }
 
@@ -106,26 +99,23 @@ class FollowedFeed {
   readonly listed = new Set<Kind>();
 
   has(kinds: ReadonlySet<Kind>): boolean {
-    return SHARED_KINDS.every((kind) => !kinds.has(kind) || this.listed.has(kind));
+    return [...kinds].every((kind) => this.listed.has(kind));
   }
 }
 
 /**
- * Fills a store with what {@link publishStore} tells elsewhere. A reload leaves the store where it is and lets it follow a second feed for
- * a while: that of the configuration in force, and that of the next one, which begins with all there is. What happened comes by both
- * then, in order by each, and counts once. The state itself is true whenever it is told.
+ * Has a store read what {@link publishStore} tells of elsewhere. A reload leaves the store where it is and lets it follow a second feed for
+ * a while: that of the configuration in force, and that of the next one. What happened comes by both then, in order by each, and counts
+ * once. The state itself is true whenever it is told.
  */
 export class StoreReplica {
   readonly #store: ClusterStore;
-  readonly #values = new SharedValues();
   /** In the order in which they began. */
   readonly #feeds: FollowedFeed[] = [];
   /** Whose memory is read. */
   #joined: { readonly store: number; readonly layout: number } | undefined;
   /** The stores that are followed, and the number of what came last of each: two, if the next configuration has made one anew. */
   readonly #sequences = new Map<number, number>();
-  /** The pods that a store that is new does not name are gone once they are listed. */
-  #pods: Relist<Pod> | undefined;
 
   constructor(store: ClusterStore) {
     this.#store = store;
@@ -136,21 +126,13 @@ export class StoreReplica {
     const followed = new FollowedFeed();
     this.#feeds.push(followed);
     // The other end of the same feed is always the function above.
-    feed.receive(
-      (received) => this.#take(followed, received as StoreMessage),
-      () => this.#followed,
-    );
+    feed.receive((received) => this.#take(followed, received as StoreMessage));
     return () => {
       const at = this.#feeds.indexOf(followed);
       if (at < 0) return;
       this.#feeds.splice(at, 1);
       this.#join();
     };
-  }
-
-  /** The store that is followed since last, `undefined` while there is none or not all of it is here. */
-  get #followed(): number | undefined {
-    return this.#store.isSynced && this.#pods === undefined ? [...this.#sequences.keys()].at(-1) : undefined;
   }
 
   #take(from: FollowedFeed, message: StoreMessage): void {
@@ -183,14 +165,9 @@ export class StoreReplica {
         store.heard(message.kind);
         store.announce(message.change);
         break;
-      case "put":
-        this.#keep(withSharedLabels(message.pod, this.#values));
-        break;
-      case "delete":
-        store.delete("pods", message.pod);
-        break;
       case "listed":
-        this.#listed(message.kind);
+        this.#join();
+        store.markListed(message.kind);
         break;
       case "confirmed":
         store.confirm(message.kind);
@@ -199,7 +176,6 @@ export class StoreReplica {
   }
 
   #begin(followed: number): void {
-    if (this.#sequences.size > 0) this.#pods = this.#store.relist("pods");
     for (const former of [...this.#sequences.keys()].slice(0, -1)) this.#sequences.delete(former);
     this.#sequences.set(followed, 0);
   }
@@ -213,7 +189,7 @@ export class StoreReplica {
     for (const kind of listed) from.listed.add(kind);
     this.#join();
     for (const [kind, age] of ages) this.#store.heard(kind, age);
-    for (const kind of listed) if (SHARED_KINDS.includes(kind)) this.#listed(kind);
+    for (const kind of listed) this.#store.markListed(kind);
   }
 
   #takeLarge(store: number, large: SharedLarge): void {
@@ -238,21 +214,6 @@ export class StoreReplica {
     this.#store.join(chosen.shared);
     if (joined !== undefined && joined.store !== chosen.store) this.#store.announce(EVERYTHING);
   }
-
-  #keep(pod: Pod): void {
-    if (this.#pods === undefined) this.#store.put("pods", pod);
-    else this.#pods.put(pod);
-  }
-
-  #listed(kind: Kind): void {
-    this.#join();
-    if (kind !== "pods" || this.#pods === undefined) this.#store.markListed(kind);
-    else {
-      const listing = this.#pods;
-      this.#pods = undefined;
-      listing.commit();
-    }
-  }
 }
 
 function withLarge(shared: SharedStore, { table, large }: SharedLarge): SharedStore {
@@ -260,9 +221,4 @@ function withLarge(shared: SharedStore, { table, large }: SharedLarge): SharedSt
     all.filter(({ slot }) => slot !== large.slot);
   if (table === "services") return { ...shared, services: [...others(shared.services), large] };
   return { ...shared, endpoints: [...others(shared.endpoints), large] };
-}
-
-/** Copying a pod copies its labels, which many pods have in common. */
-function withSharedLabels(pod: Pod, shared: SharedValues): Pod {
-  return { ...pod, labels: shared.labelSet([...pod.labels]) };
 }

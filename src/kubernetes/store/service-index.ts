@@ -188,7 +188,7 @@ export class ServiceIndex {
   /** @returns whether it says something new */
   putNamespace({ name }: Namespace, change: ChangeRecorder): boolean {
     if (name.length > MAX_NAME_LENGTH || this.hasNamespace(name)) return false;
-    const slot = this.#writing(() => {
+    const slot = this.#memory.write(() => {
       const place = this.#namespaceSlot(name);
       this.#namespaces.setExists(place, true);
       return place;
@@ -200,9 +200,9 @@ export class ServiceIndex {
   deleteNamespace(name: string, change: ChangeRecorder): void {
     const slot = this.#namespaces.find(name);
     if (slot === NO_ENTRY || !this.#namespaces.exists(slot)) return;
-    this.#writing(() => this.#namespaces.setExists(slot, false));
+    this.#memory.write(() => this.#namespaces.setExists(slot, false));
     this.#namespaceChanged(slot, change);
-    this.#writing(() => this.#dropUnused(slot));
+    this.#memory.write(() => this.#dropUnused(slot));
   }
 
   *existingNamespaces(): Generator<Namespace> {
@@ -224,7 +224,7 @@ export class ServiceIndex {
     const sameInside = old !== undefined && equalServices(old, service);
     const sameOutside = old !== undefined && equalExternally(old, service);
     if (old !== undefined && sameInside && sameOutside) return false;
-    this.#writing(() => this.#replaceService(old, service, change, sameInside, sameOutside));
+    this.#memory.write(() => this.#replaceService(old, service, change, sameInside, sameOutside));
     return true;
   }
 
@@ -258,7 +258,7 @@ export class ServiceIndex {
     const entry = this.find(namespace, name);
     const old = entry?.service;
     if (entry === undefined || old === undefined) return;
-    this.#writing(() => {
+    this.#memory.write(() => {
       this.#moveClusterAddresses(entry, old, undefined, change);
       this.#touchEndpointAddresses(entry, change);
       this.#aliases.delete(entry.slot);
@@ -303,7 +303,7 @@ export class ServiceIndex {
     if (isKnown && !isMoved && sets.says(old, set)) return false;
     if (change.listening)
       recordEndpointDifference(isKnown ? new StoredSet(this.#tables, old) : undefined, set, change);
-    this.#writing(() => {
+    this.#memory.write(() => {
       const entry = this.#entry(namespace, service);
       if (isMoved) this.#detach(old, change);
       if (!isKnown || isMoved) sets.add(entry.slot, set);
@@ -318,7 +318,7 @@ export class ServiceIndex {
     const old = this.#findSet(identity);
     if (old === NO_ENTRY) return false;
     if (change.listening) recordEndpointDifference(new StoredSet(this.#tables, old), undefined, change);
-    this.#writing(() => this.#detach(old, change));
+    this.#memory.write(() => this.#detach(old, change));
     return true;
   }
 
@@ -330,17 +330,6 @@ export class ServiceIndex {
   /** Begins a listing of endpoint sets. */
   listEndpoints(): TableListing {
     return this.#sets.listing((identity) => this.#findSet(identity));
-  }
-
-  /** One change. Other threads that read meanwhile begin anew. */
-  #writing<T>(change: () => T): T {
-    const memory = this.#memory;
-    memory.beginWriting();
-    try {
-      return change();
-    } finally {
-      memory.endWriting();
-    }
   }
 
   #findSet({ namespace, name }: Identity): Slot {

@@ -5,9 +5,10 @@ import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { FakeClock } from "../../lib/clock.ts";
-import { NUMBERS, nameOf, SERVICES, serviceOf, setOf } from "./fixtures/raced-cluster.ts";
+import { KINDS } from "../objects/objects.ts";
+import { NUMBERS, nameOf, PODS, podOf, SERVICES, serviceOf, setOf } from "./fixtures/raced-cluster.ts";
 import { StoreBusyError } from "./state-reader.ts";
-import { ClusterStore, SHARED_KINDS } from "./store.ts";
+import { ClusterStore } from "./store.ts";
 
 const STEPS = Number(process.env.PORTOLAN_SHARED_STEPS ?? 20_000);
 const THREADS = 2;
@@ -30,12 +31,13 @@ function numbers(seed: number): (below: number) => number {
 
 /** This thread writes, others read. */
 async function race(guarded: boolean): Promise<Counts> {
-  const store = new ClusterStore({ clock: new FakeClock(), kinds: SHARED_KINDS, identity: 1 });
+  const store = new ClusterStore({ clock: new FakeClock(), kinds: KINDS, identity: 1 });
   store.put("namespaces", { namespace: "", name: "shop" });
   for (let service = 0; service < SERVICES; service++) {
     store.put("services", serviceOf(service, 1));
     store.put("endpoints", setOf(service, 1));
   }
+  for (let pod = 0; pod < PODS; pod++) store.put("pods", podOf(pod, 1));
   const shared = store.share();
   const workers = Array.from(
     { length: THREADS },
@@ -63,15 +65,21 @@ async function race(guarded: boolean): Promise<Counts> {
   for (let step = 0; step < STEPS; step++) {
     const service = next(SERVICES);
     const number = next(NUMBERS);
-    const kind = next(10);
+    const pod = next(PODS);
+    const kind = next(18);
     // Others come and go, so that places are used again and chains are long and short, and columns move.
-    const other = `other-${next(Math.min(60_000, 100 + step))}`;
+    const another = next(Math.min(60_000, 100 + step));
+    const other = `other-${another}`;
     if (kind < 3) store.put("services", serviceOf(service, number));
     else if (kind < 6) store.put("endpoints", setOf(service, number));
     else if (kind < 7) store.put("services", serviceOf(200, number, other));
     else if (kind < 8) store.put("endpoints", setOf(200, number, other));
     else if (kind < 9) store.delete("services", { namespace: "shop", name: other });
-    else store.delete("endpoints", { namespace: "shop", name: `${other}-set` });
+    else if (kind < 10) store.delete("endpoints", { namespace: "shop", name: `${other}-set` });
+    else if (kind < 15) store.put("pods", podOf(pod, number));
+    // Many of them share an address.
+    else if (kind < 17) store.put("pods", podOf(200 + another, number, other));
+    else store.delete("pods", { namespace: podOf(200 + another, 0).namespace, name: other });
     if (step % 50 === 0) await nextTurn();
   }
   tell("over");
@@ -101,7 +109,7 @@ test("without looking at the counter the same threads do read what is torn", {
 });
 
 test("who reads gives up while a change is being made, and while memory has moved elsewhere", () => {
-  const writer = new ClusterStore({ clock: new FakeClock(), kinds: SHARED_KINDS, identity: 1 });
+  const writer = new ClusterStore({ clock: new FakeClock(), kinds: KINDS, identity: 1 });
   writer.put("namespaces", { namespace: "", name: "shop" });
   writer.put("services", serviceOf(0, 1));
   let moves = 0;
@@ -113,7 +121,7 @@ test("who reads gives up while a change is being made, and while memory has move
     confirmed: ignored,
     moved: () => moves++,
   });
-  const reader = new ClusterStore({ clock: new FakeClock(), kinds: SHARED_KINDS, replica: true });
+  const reader = new ClusterStore({ clock: new FakeClock(), kinds: KINDS, replica: true });
   reader.join(writer.share());
   const ports = () => reader.read(() => reader.services.find("shop", nameOf(0))?.service?.ports.length);
   assert.equal(ports(), 2);
@@ -129,8 +137,8 @@ test("who reads gives up while a change is being made, and while memory has move
 });
 
 test("an object that no block has room for is waited for", () => {
-  const writer = new ClusterStore({ clock: new FakeClock(), kinds: SHARED_KINDS, identity: 1 });
-  const reader = new ClusterStore({ clock: new FakeClock(), kinds: SHARED_KINDS, replica: true });
+  const writer = new ClusterStore({ clock: new FakeClock(), kinds: KINDS, identity: 1 });
+  const reader = new ClusterStore({ clock: new FakeClock(), kinds: KINDS, replica: true });
   reader.join(writer.share());
   const large = { ...serviceOf(0, 1), externalAddresses: ["x".repeat(300)] };
   writer.put("services", large);

@@ -14,6 +14,9 @@ export class StoreBusyError extends Error {
 const ATTEMPTS = 16;
 /** Looks at whether a change is over, some 20 ns each. */
 const LOOKS = 1_000;
+/** A writer that lost its processor in the middle of a change may be waiting for this one. Milliseconds of each nap. */
+const NAP = 0.1;
+const NAPS = 20;
 
 export class StateReader {
   readonly #memory: ColumnMemory;
@@ -55,5 +58,18 @@ export class StateReader {
       this.#isReading = false;
     }
     throw new StoreBusyError();
+  }
+
+  /** The same for who cannot come back in a later turn: sleeps while a change goes on, some 2 ms at the most. `undefined` if it is not over by then. */
+  tryRead<T>(look: () => T): T | undefined {
+    for (let nap = 0; nap <= NAPS; nap++) {
+      try {
+        return this.read(look);
+      } catch (error) {
+        if (!(error instanceof StoreBusyError)) throw error;
+      }
+      if (this.#isReading || !this.#memory.sleep(NAP)) return undefined;
+    }
+    return undefined;
   }
 }

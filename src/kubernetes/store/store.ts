@@ -19,7 +19,7 @@ import {
 import type { LargeObject } from "./large-objects.ts";
 import { PodIndex } from "./pod-index.ts";
 import { ServiceIndex } from "./service-index.ts";
-import { StateReader, StoreBusyError } from "./state-reader.ts";
+import { StateReader } from "./state-reader.ts";
 import { ChangeRecorder, type StoreChange } from "./store-change.ts";
 import type { TableListing } from "./table-listing.ts";
 
@@ -32,9 +32,6 @@ export interface ClusterStoreOptions {
   /** By which copies tell this store from others. Default 0. */
   readonly identity?: number;
 }
-
-/** Kinds whose objects several threads share. */
-export const SHARED_KINDS: readonly Kind[] = ["namespaces", "services", "endpoints"];
 
 /** What another thread needs to {@link ClusterStore.join}. */
 export interface SharedStore {
@@ -127,7 +124,7 @@ export class ClusterStore {
   constructor({ clock, kinds, replica = false, identity = 0 }: ClusterStoreOptions) {
     const services = new ServiceIndex(this.#memory);
     this.#reader = new StateReader(this.#memory, () => services.forget());
-    const pods = new PodIndex();
+    const pods = new PodIndex(this.#memory);
     this.#clock = clock;
     this.#replica = replica;
     this.identity = identity;
@@ -163,35 +160,29 @@ export class ClusterStore {
   }
 
   /**
-   * Whether another thread writes namespaces, services and endpoints. Then they are to be read by {@link read} alone, and cannot be put or
-   * deleted here.
+   * Whether another thread writes the objects. Then they are to be read by {@link read} alone, and cannot be put or deleted here.
    */
   get isShared(): boolean {
     return this.#memory.isReader;
   }
 
   /**
-   * What `look` finds of namespaces, services and endpoints in one state. Where no other thread writes, that is a call like any other. It may
-   * be called several times: it must do nothing, and return nothing that still looks into the store.
+   * What `look` finds in one state. Where no other thread writes, that is a call like any other. It may be called several times: it must do
+   * nothing, and return nothing that still looks into the store.
    * @throws StoreBusyError where another thread writes for so long that the event loop should have a turn
    */
   read<T>(look: () => T): T {
     return this.#memory.isReader ? this.#reader.read(look) : look();
   }
 
-  /** The same for who cannot wait: `undefined` where another thread writes for too long. */
+  /** The same for who cannot wait for another turn: `undefined` where another thread writes for too long. */
   tryRead<T>(look: () => T): T | undefined {
-    try {
-      return this.read(look);
-    } catch (error) {
-      if (error instanceof StoreBusyError) return undefined;
-      throw error;
-    }
+    return this.#memory.isReader ? this.#reader.tryRead(look) : look();
   }
 
   /**
-   * Lets stores in other threads {@link join}: from now on namespaces, services and endpoints lie in memory that all of them read. Who joins
-   * has to be told of changes, of memory that has moved, and of large objects ({@link StoreObserver}).
+   * Lets stores in other threads {@link join}: from now on all objects lie in memory that all of them read. Who joins has to be told of
+   * changes, of memory that has moved, and of large objects ({@link StoreObserver}).
    *
    * Why no answer that is remembered stays untrue: an answer is read, found whole and remembered in one turn of the event loop. A change is
    * written before it is told. So what was remembered before the change was written is forgotten when it is told, and what is read after that
@@ -209,7 +200,7 @@ export class ClusterStore {
     return { columns, services: services.all, endpoints: endpoints.all };
   }
 
-  /** Reads namespaces, services and endpoints of a store in another thread, in place of those that were here. */
+  /** Reads the objects of a store in another thread, in place of those that were here. */
   join({ columns, services, endpoints }: SharedStore): void {
     const { large } = this.services;
     this.#memory.join(columns);

@@ -191,6 +191,16 @@ export class ColumnMemory {
     for (const [index, each] of this.#chunks.entries()) each.join(chunks[index] ?? []);
   }
 
+  /** One change. Other threads that read meanwhile begin anew. */
+  write<T>(change: () => T): T {
+    this.beginWriting();
+    try {
+      return change();
+    } finally {
+      this.endWriting();
+    }
+  }
+
   /** The writer begins a change, and ends it with {@link endWriting}. Between the two nobody reads what is there. */
   beginWriting(): void {
     if (this.#isReader) throw new TypeError("another thread writes here");
@@ -225,6 +235,19 @@ export class ColumnMemory {
   /** Whether what was read since {@link beginReading} is one state. */
   isWhole(): boolean {
     return this.#guard === undefined || this.#guard.isWhole();
+  }
+
+  /**
+   * A reader sleeps if a change is being made.
+   * @returns false where that is of no use, as columns have moved that are not known here yet
+   */
+  sleep(milliseconds: number): boolean {
+    const control = this.#control;
+    if (control === undefined || Atomics.load(control, LAYOUT) !== this.#layout) return false;
+    const sequence = Atomics.load(control, SEQUENCE);
+    // Nobody wakes it.
+    if ((sequence & 1) !== 0) Atomics.wait(control, SEQUENCE, sequence, milliseconds);
+    return true;
   }
 
   /** Notes that something is about to move. @returns whether it is to be where other threads see it */

@@ -11,6 +11,7 @@ import type {
   Outcome,
   Query,
   Reply,
+  SearchPath,
   SearchPathSource,
   ZoneList,
 } from "../../plugin/index.ts";
@@ -43,6 +44,11 @@ export class SearchWalk {
       return next(query);
     }
     const path = this.source.searchPath(query);
+    if (path instanceof Promise) return path.then((found) => this.#walk(query, next, found));
+    return this.#walk(query, next, path);
+  };
+
+  #walk(query: Query, next: Next, path: SearchPath): Outcome | Promise<Outcome> {
     if (typeof path === "string") {
       query.trace?.note(`passed on untouched: ${path}`);
       return next(query);
@@ -57,7 +63,7 @@ export class SearchWalk {
     if (outcome instanceof Promise)
       return outcome.then((settled) => this.#firstKnown(query, next, path, first, settled));
     return this.#firstKnown(query, next, path, first, outcome);
-  };
+  }
 
   #firstKnown(
     query: Query,

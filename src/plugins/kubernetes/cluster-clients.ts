@@ -18,7 +18,7 @@ export function clusterClients(
     domain: domain === undefined ? "" : domain.toString().toLowerCase().replace(/\.$/, ""),
     keepsPods: store.kinds.has("pods"),
     pod: (namespace, name) =>
-      store.pods.named(namespace, name)?.addresses.map((key) => formatAddressKey(key)),
+      store.tryRead(() => store.pods.named(namespace, name)?.addresses.map((key) => formatAddressKey(key))),
     hasNamespace: (namespace) =>
       store.isKindSynced("namespaces") ? store.tryRead(() => view.hasNamespace(namespace)) : undefined,
     get awaited() {

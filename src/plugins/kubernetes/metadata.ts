@@ -3,6 +3,7 @@
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterName } from "../../kubernetes/answers/name-grammar.ts";
 import { addressKey } from "../../kubernetes/objects/addresses.ts";
+import { copyPod } from "../../kubernetes/store/pod-table.ts";
 import type { Query } from "../../plugin/index.ts";
 
 /** Sets the labels of a query in one of the zones of `answers`. @param cluster where the client is looked for */
@@ -49,9 +50,12 @@ function kindOf({ kind }: ClusterName): string {
 
 /** Pods are known with `pods verified` only. Of pods on their node's network one address says nothing. */
 function provideClient(query: Query, answers: ClusterAnswers): void {
-  const pods = answers.view.store.pods.at(addressKey(query.client.octets));
-  const pod = pods[0];
-  if (pod === undefined || pods.length > 1) return;
+  const { store } = answers.view;
+  const pod = store.tryRead(() => {
+    const [found, other] = store.pods.at(addressKey(query.client.octets));
+    return found !== undefined && other === undefined ? copyPod(found) : undefined;
+  });
+  if (pod === undefined) return;
   query.setMetadata("kubernetes/client-namespace", pod.namespace);
   query.setMetadata("kubernetes/client-pod-name", pod.name);
   for (const [key, value] of pod.labels) query.setMetadata(`kubernetes/client-label/${key}`, value);

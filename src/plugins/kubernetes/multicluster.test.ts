@@ -378,7 +378,7 @@ it("a zone within the other is the longer one's, and all zones may be those of s
 /** A feed in one thread, with the copying that happens between two. */
 class TwoEnds {
   readonly #listeners: ((message: unknown) => void)[] = [];
-  #snapshot: (held: unknown) => Iterable<unknown> = () => [];
+  #snapshot: () => Iterable<unknown> = () => [];
 
   readonly leader: Feed = {
     ...feedToNobody,
@@ -402,7 +402,7 @@ class TwoEnds {
       this.#listeners.push(listener);
       // Its stores are made after the channels.
       queueMicrotask(() => {
-        for (const message of this.#snapshot(undefined)) listener(structuredClone(message));
+        for (const message of this.#snapshot()) listener(structuredClone(message));
       });
     },
   };

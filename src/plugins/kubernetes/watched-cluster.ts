@@ -112,7 +112,7 @@ export class WatchedCluster implements ClusterStores {
     if (limit !== undefined && !isReplica)
       this.#notice = new MemoryNotice({ limit, own: () => residentMemory().own, stores, clock, log });
     if (this.imports !== undefined) mirrorNamespaces(this.store, this.imports);
-    // What came from the other thread came as copies, of which nothing is kept but octets.
+    // Memory of the other thread's that has moved since is held until it is collected here, too.
     if (isReplica) void this.whenSynced().then(async () => (await loadMemoryRelease()).allInTurns());
     this.replicas = isReplica
       ? {

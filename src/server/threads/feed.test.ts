@@ -53,32 +53,6 @@ describe("the hub", () => {
     assert.deepEqual(received, [...Array(2500).keys(), "meanwhile", "later"]);
   });
 
-  test("tells a snapshot what the follower holds of that channel", async () => {
-    const hub = new FeedHub();
-    const told: unknown[] = [];
-    for (const key of ["a", "b"])
-      hub.feed(key).provide((held) => {
-        told.push([key, held]);
-        return [];
-      });
-    const feeds = new ReceivingFeeds(askNobody);
-    feeds.feed("a").receive(
-      () => undefined,
-      () => 7,
-    );
-    feeds.feed("b").receive(
-      () => undefined,
-      () => undefined,
-    );
-    assert.deepEqual(feeds.held, new Map([["a", 7]]));
-    const { sink, received } = collector();
-    await hub.attach(received, sink, feeds.held);
-    assert.deepEqual(told, [
-      ["a", 7],
-      ["b", undefined],
-    ]);
-  });
-
   test("stops a snapshot for whoever is detached", async () => {
     const hub = new FeedHub();
     hub.feed("k").provide(() => Array(5000).keys());

@@ -11,12 +11,8 @@ export type FeedMessage = readonly [key: string, message: unknown];
 /** Where the messages of one follower go: in order, several at a time. */
 export type FeedSink = (messages: readonly FeedMessage[]) => void;
 
-/** What a follower holds already, by the key of the channel that it came by. */
-export type HeldStates = ReadonlyMap<string, unknown>;
-
 /**
- * Messages sent together: the event loop gets its turn between two such portions of a snapshot, here and in the follower. One may be an endpoint set
- * with a hundred addresses.
+ * Messages sent together: the event loop gets its turn between two such portions of a snapshot, here and in the follower.
  */
 const PORTION = 32;
 
@@ -26,7 +22,7 @@ export class FeedError extends Error {
 }
 
 export class FeedHub {
-  readonly #snapshots = new Map<string, (held: unknown) => Iterable<unknown>>();
+  readonly #snapshots = new Map<string, () => Iterable<unknown>>();
   readonly #answerers = new Map<string, (question: unknown) => Promise<unknown>>();
   readonly #subscriptions = new Map<object, Subscription>();
   #pending: FeedMessage[] = [];
@@ -52,18 +48,15 @@ export class FeedHub {
     return answer;
   }
 
-  /**
-   * Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached.
-   * @param held what the follower holds of single channels
-   */
-  async attach(follower: object, sink: FeedSink, held: HeldStates = new Map()): Promise<void> {
+  /** Sends the snapshots of all channels to a follower that is new, and then all that is published, until it is detached. */
+  async attach(follower: object, sink: FeedSink): Promise<void> {
     const subscription = new Subscription(sink);
     // What waits was published before: the snapshot shows it.
     this.flush();
     this.#subscriptions.set(follower, subscription);
     for (const [key, snapshot] of this.#snapshots) {
       let portion: FeedMessage[] = [];
-      for (const message of snapshot(held.get(key))) {
+      for (const message of snapshot()) {
         portion.push([key, message]);
         if (portion.length < PORTION) continue;
         sink(portion);
@@ -128,7 +121,6 @@ class Subscription {
 /** The followers' ends of the channels of one generation. */
 export class ReceivingFeeds {
   readonly #listeners = new Map<string, (message: unknown) => void>();
-  readonly #held = new Map<string, () => unknown>();
   readonly #ask: (key: string, question: unknown) => Promise<unknown>;
 
   /** @param ask takes a question to the leader's end of a channel */
@@ -136,21 +128,12 @@ export class ReceivingFeeds {
     this.#ask = ask;
   }
 
-  /** What the listeners hold already. */
-  get held(): HeldStates {
-    const states = Array.from(this.#held, ([key, held]) => [key, held()] as const);
-    return new Map(states.filter(([, state]) => state !== undefined));
-  }
-
   feed(key: string): Feed {
     return {
       role: "follower",
       publish: () => undefined,
       provide: () => undefined,
-      receive: (listener, held) => {
-        this.#listeners.set(key, listener);
-        if (held !== undefined) this.#held.set(key, held);
-      },
+      receive: (listener) => void this.#listeners.set(key, listener),
       ask: (question) => this.#ask(key, question),
       answer: () => undefined,
     };

@@ -9,7 +9,7 @@ import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { programModule } from "../../lib/program-files.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../listener-pool.ts";
-import { FeedError, type FeedHub, type HeldStates } from "./feed.ts";
+import { FeedError, type FeedHub } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
@@ -147,10 +147,10 @@ export class Fleet {
 
   async #bringUp(thread: FollowerThread, task: FleetTask): Promise<void> {
     const { generation, source, sha512, hub } = task;
-    const held = (await thread.request({ kind: "prepare", generation, source, sha512 })) as HeldStates;
-    // What it holds is what it was told by the configuration in force: the last of that goes first.
+    await thread.request({ kind: "prepare", generation, source, sha512 });
+    // What the configuration in force has told goes first.
     this.#task?.hub.flush();
-    await hub.attach(thread, thread.sink(generation), held);
+    await hub.attach(thread, thread.sink(generation));
   }
 
   async #commit(task: FleetTask, threads: readonly FollowerThread[]): Promise<void> {

@@ -6,7 +6,7 @@ import type { ServerControl } from "../../plugin/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
 import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";
 import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../data-plane.ts";
-import { type HeldStates, ReceivingFeeds } from "./feed.ts";
+import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 
 export interface FollowerOptions extends Omit<DataPlaneOptions, "log" | "metrics" | "control"> {
@@ -130,7 +130,7 @@ class Follower {
     }
   }
 
-  async #prepare(serial: number, source: CorefileSource, sha512: string): Promise<HeldStates> {
+  async #prepare(serial: number, source: CorefileSource, sha512: string): Promise<void> {
     await this.#rollBack();
     const configuration = await this.#plane.read(source);
     if (configuration.sha512 !== sha512) {
@@ -143,7 +143,6 @@ class Follower {
     try {
       const generation = await this.#plane.prepare(configuration, (key) => feeds.feed(key));
       this.#prepared = { serial, generation };
-      return feeds.held;
     } catch (error) {
       this.#feeds.delete(serial);
       throw error;

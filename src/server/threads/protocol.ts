@@ -17,8 +17,7 @@ export interface FollowerSettings {
 }
 
 /**
- * - `prepare`: read the Corefile, make and start its plugins. Refused when it is not what the leader has read. Answered with what the
- *   plugins hold already (`HeldStates`).
+ * - `prepare`: read the Corefile, make and start its plugins. Refused when it is not what the leader has read.
  * - `listen`: open the sockets. What the leader's plugins know is complete by then.
  * - `commit`, `rollBack`: put what was prepared into force, or drop it.
  * - `measure`: say what was counted; answered with a list of {@link MetricSnapshot}.
