@@ -11,7 +11,7 @@ import { HEADER_OCTETS, type Question } from "./message.ts";
 import type { Name } from "./name.ts";
 import { copyOctets, octetAt, passingCopy, readU16, readU32, writeU32 } from "./octets.ts";
 import type { ResourceRecord } from "./record-kind.ts";
-import { readRecord, writeRecord } from "./resource-record.ts";
+import { checkRecordBody, readRecord, writeRecord } from "./resource-record.ts";
 import { RecordType } from "./type-names.ts";
 import { WireError, WireReader } from "./wire-reader.ts";
 import { MAX_MESSAGE_OCTETS, WireWriter } from "./wire-writer.ts";
@@ -242,15 +242,9 @@ export class EncodedSections {
       const length = readU16(bytes, at + 8);
       if (octetAt(bytes, at + 4) > 0x7f) writeU32(bytes, at + 4, 0);
       if ((type === RecordType.A && length === 4) || (type === RecordType.AAAA && length === 16)) continue;
-      if (type !== RecordType.CNAME && type !== RecordType.NS && type !== RecordType.PTR) {
-        this.recordAt(index);
-        continue;
-      }
-      if (length === 0) continue;
       reader ??= new WireReader(bytes, at, this.end);
-      reader.offset = at + 10;
-      reader.checkName();
-      if (reader.offset !== at + 10 + length) throw reader.bad("RDATA is not one name");
+      reader.offset = at;
+      checkRecordBody(reader);
     }
   }
 

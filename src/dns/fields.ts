@@ -144,6 +144,7 @@ const addressField = (
     reader.skip(size);
     return format(reader.bytes, at);
   },
+  check: (reader) => reader.skip(size),
   write(writer, value) {
     const octets = parse(value);
     if (octets === undefined) throw new RangeError(`not ${what}: "${value}"`);
@@ -168,6 +169,7 @@ const nameField = (rules: {
   readonly lowerInCanonical: boolean;
 }): Field<Name> => ({
   read: (reader) => reader.name(),
+  check: (reader) => reader.checkName(),
   write(writer, value) {
     if (writer.canonical && !rules.lowerInCanonical) writer.octets(value.wire);
     else writer.name(value, rules.compressed, true);

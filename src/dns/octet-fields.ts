@@ -17,6 +17,7 @@ import { recordTypeName } from "./type-names.ts";
 /** Octets behind one length octet, in text between quotes. */
 export const characterString: Field<Uint8Array> = {
   read: (reader) => reader.characterString(),
+  check: (reader) => reader.skip(reader.u8()),
   write: (writer, value) => writer.characterString(value),
   print: quoteText,
   parse(scanner) {
@@ -44,6 +45,10 @@ export const characterStrings: Field<readonly Uint8Array[]> = {
     while (reader.remaining > 0);
     return strings;
   },
+  check(reader) {
+    do reader.skip(reader.u8());
+    while (reader.remaining > 0);
+  },
   write(writer, value) {
     for (const string of value) writer.characterString(string);
   },
@@ -68,6 +73,7 @@ export const bareCharacterString: Field<Uint8Array> = {
 /** Octets to the end of the RDATA, in text between quotes (CAA, URI). */
 export const textToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
+  check: (reader) => reader.skip(reader.remaining),
   write: (writer, value) => writer.octets(value),
   print: quoteText,
   parse: (scanner) => scanner.characterString("a text"),
@@ -76,6 +82,7 @@ export const textToEnd: Field<Uint8Array> = {
 /** Octets to the end, in text as base64. None at all must be written as `""`: a forgotten key is no empty key. */
 export const base64ToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
+  check: (reader) => reader.skip(reader.remaining),
   write: (writer, value) => writer.octets(value),
   print: (value) => (value.length === 0 ? '""' : toBase64(value)),
   parse: (scanner) => base64Of(scanner, scanner.restJoined("base64")),
@@ -124,6 +131,7 @@ export const base64WithLength: Field<Uint8Array> = {
 /** Octets to the end, in text as hexadecimal, and as `""` when there are none. */
 export const hexToEnd: Field<Uint8Array> = {
   read: (reader) => reader.rest(),
+  check: (reader) => reader.skip(reader.remaining),
   write: (writer, value) => writer.octets(value),
   print: (value) => (value.length === 0 ? '""' : toHex(value).toUpperCase()),
   parse(scanner) {
@@ -136,6 +144,7 @@ export const hexToEnd: Field<Uint8Array> = {
 /** Octets behind one length octet, in text as hexadecimal, `-` when empty (NSEC3 salt, RFC 5155 section 3.3). */
 export const saltField: Field<Uint8Array> = {
   read: (reader) => reader.characterString(),
+  check: (reader) => reader.skip(reader.u8()),
   write: (writer, value) => writer.characterString(value),
   print: (value) => (value.length === 0 ? "-" : toHex(value).toUpperCase()),
   parse(scanner) {

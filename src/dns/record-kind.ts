@@ -11,6 +11,8 @@ import type { WireWriter } from "./wire-writer.ts";
 /** One field of RDATA: how it looks on the wire and in zone text. */
 export interface Field<T> {
   read(reader: WireReader): T;
+  /** Passes over what `read` would read and refuses what it would refuse, with nothing made of it. Done by `read` where it is missing. */
+  check?(reader: WireReader): void;
   write(writer: WireWriter, value: T): void;
   print(value: T): string;
   parse(scanner: RdataScanner): T;
@@ -38,6 +40,8 @@ export interface RecordKind<D> {
   readonly fieldNames: readonly string[];
   /** Reads RDATA that ends where the reader ends. */
   readData(reader: WireReader): D;
+  /** As `readData`, for who does not want the data: see `Field.check`. */
+  checkData(reader: WireReader): void;
   writeData(writer: WireWriter, data: D): void;
   printData(data: D): string;
   parseData(scanner: RdataScanner): D;
@@ -62,11 +66,15 @@ export function record<F extends FieldTable>(
   fields: F,
 ): RecordKind<DataOfFields<F>> {
   const entries: readonly (readonly [keyof F & string, Field<unknown>])[] = Object.entries(fields);
+  const checks = entries.map(([, field]) => checkOf(field));
   return recordWith<DataOfFields<F>>(name, type, Object.keys(fields), {
     read(reader) {
       const data: Partial<Record<string, unknown>> = {};
       for (const [key, field] of entries) data[key] = field.read(reader);
       return data as DataOfFields<F>;
+    },
+    check(reader) {
+      for (const check of checks) check(reader);
     },
     write(writer, data) {
       for (const [key, field] of entries) field.write(writer, data[key]);
@@ -99,6 +107,7 @@ export function recordWith<D>(
     type,
     fieldNames,
     readData: (reader) => codec.read(reader),
+    checkData: checkOf(codec),
     writeData: (writer, data) => codec.write(writer, data),
     printData: (data) => codec.print(data),
     parseData: (scanner) => codec.parse(scanner),
@@ -111,6 +120,10 @@ export function recordWith<D>(
       data,
     }),
   };
+}
+
+function checkOf(field: Field<unknown>): (reader: WireReader) => void {
+  return field.check ?? ((reader) => void field.read(reader));
 }
 
 /** True for RDATA that is held as octets. No row has a lone field of that name. */

@@ -46,6 +46,29 @@ function readData(reader: WireReader, type: number, length: number): unknown {
 }
 
 /**
+ * Checks type, class, TTL and RDATA of a record, at the reader's place, as {@link readRecordBody} does, and makes no values of them.
+ * @throws WireError
+ */
+export function checkRecordBody(reader: WireReader): void {
+  const type = reader.u16();
+  if (type === RecordType.OPT) throw new WireError("BAD_RDATA", reader.offset, "misplaced OPT record");
+  reader.skip(6);
+  const length = reader.u16();
+  if (length > reader.remaining) throw new WireError("SHORT_INPUT", reader.offset, "RDATA runs past the end");
+  const kind = recordKind(type);
+  if (kind === undefined || length === 0) {
+    reader.skip(length);
+    return;
+  }
+  const messageEnd = reader.end;
+  reader.end = reader.offset + length;
+  kind.checkData(reader);
+  if (reader.offset !== reader.end)
+    throw new WireError("TRAILING_OCTETS", reader.offset, "RDATA longer than its fields");
+  reader.end = messageEnd;
+}
+
+/**
  * @returns where its type stands
  * @throws WireError TOO_LARGE past the writer's limit; RangeError or TypeError for data that the type has no octets for
  */
