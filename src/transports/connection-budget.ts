@@ -3,6 +3,7 @@
  * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: who opens
  * connections and says nothing does not shut out others.
  */
+import { BufferPool } from "../lib/buffer-pool.ts";
 import { LinkedList, type Place } from "../lib/linked-list.ts";
 
 /** A connection as the budget sees it. */
@@ -53,6 +54,8 @@ export function connectionsWithin(descriptors: number, planes: number, own = 0):
 
 export class ConnectionBudget {
   limits: ConnectionLimits;
+  /** For large replies, until their clients have read them. */
+  readonly buffers = new BufferPool();
   /** Those not heard of for the longest time come first. */
   readonly #connections = new LinkedList<BudgetedConnection>();
   /** Connections whose client is behind with reading. */

@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
+import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
 import type { SharedTurns } from "../lib/turn-share.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
@@ -123,19 +124,24 @@ export class FramedConnection implements StreamUser {
     this.#socket.destroy();
   }
 
-  /** `framed` begins with two octets of room for the length. */
-  sendFramed(framed: Uint8Array, length: number): void {
+  /** Large replies are written into these. */
+  get buffers(): BufferPool {
+    return this.#options.budget.buffers;
+  }
+
+  /** `framed` begins with two octets of room for the length; it is `lent`, or the reply's own. */
+  sendFramed(framed: Uint8Array, length: number, lent: PooledBuffer | undefined): void {
     this.#inFlight--;
-    this.#write(framed, length, true);
+    this.#write(framed, length, lent, true);
     if (this.#isTaking) return;
     this.#resume();
     this.#finishIfDone();
   }
 
   /** As {@link sendFramed}, with more for the same query to follow. */
-  sendPart(framed: Uint8Array, length: number): boolean {
+  sendPart(framed: Uint8Array, length: number, lent: PooledBuffer | undefined): boolean {
     this.#sendGathered();
-    return this.#write(framed, length, false);
+    return this.#write(framed, length, lent, false);
   }
 
   drained(): Promise<void> {
@@ -156,8 +162,11 @@ export class FramedConnection implements StreamUser {
    * @param gathers whether it may wait for others that leave in the same turn
    * @returns false where the client is behind with reading
    */
-  #write(framed: Uint8Array, length: number, gathers: boolean): boolean {
-    if (this.#socket.destroyed) return false;
+  #write(framed: Uint8Array, length: number, lent: PooledBuffer | undefined, gathers: boolean): boolean {
+    if (this.#socket.destroyed) {
+      lent?.takeBack();
+      return false;
+    }
     const { budget, onUnread } = this.#options;
     const octets = length + LENGTH_OCTETS;
     const waiting = this.#socket.writableLength - this.#gathered;
@@ -165,11 +174,12 @@ export class FramedConnection implements StreamUser {
     if (waiting > 0 && (waiting > budget.unsentLimit || !budget.hasRoomFor(octets))) {
       onUnread?.();
       this.#socket.destroy();
+      lent?.takeBack();
       return false;
     }
     writeU16(framed, 0, length);
     if (gathers) this.#gather(octets);
-    const flowing = this.#socket.write(framed.subarray(0, octets));
+    const flowing = this.#socket.write(framed.subarray(0, octets), lent?.written);
     if (!flowing || this.#gathered >= MAX_GATHERED) this.#sendGathered();
     this.#noteUnsent(flowing ? 0 : this.#socket.writableLength);
     if (this.#hasTooMuchUnsent) this.#socket.pause();
@@ -325,6 +335,7 @@ function holdsMessage(pending: Buffer): boolean {
 class FramedReplyPort implements ReplyPort, PartPort {
   readonly #connection: FramedConnection;
   #framed: Uint8Array = EMPTY;
+  #lent: PooledBuffer | undefined;
 
   constructor(connection: FramedConnection) {
     this.#connection = connection;
@@ -351,16 +362,30 @@ class FramedReplyPort implements ReplyPort, PartPort {
   }
 
   buffer(size: number): Uint8Array {
-    this.#framed = Buffer.allocUnsafe(size + LENGTH_OCTETS);
+    const octets = size + LENGTH_OCTETS;
+    this.#lent = octets > LEAST_POOLED ? this.#connection.buffers.take(octets) : undefined;
+    this.#framed = this.#lent?.bytes ?? Buffer.allocUnsafe(octets);
     return this.#framed.subarray(LENGTH_OCTETS);
   }
 
   send(length: number): void {
-    this.#connection.sendFramed(this.#framed, length);
+    const framed = this.#framed;
+    const lent = this.#lent;
+    this.#letGo();
+    this.#connection.sendFramed(framed, length, lent);
   }
 
   sendPart(length: number): boolean {
-    return this.#connection.sendPart(this.#framed, length);
+    const framed = this.#framed;
+    const lent = this.#lent;
+    this.#letGo();
+    return this.#connection.sendPart(framed, length, lent);
+  }
+
+  /** The port lives as long as its connection. */
+  #letGo(): void {
+    this.#framed = EMPTY;
+    this.#lent = undefined;
   }
 
   drained(): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { Flag, Rcode } from "../dns/numbers.ts";
 import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
+import type { PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Clock } from "../lib/clock.ts";
 import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../lib/timeout-wheel.ts";
 import type { Random } from "../plugin/site.ts";
@@ -58,8 +59,12 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
   /** End of the question section, which begins at octet 12. */
   abstract get questionEnd(): number;
 
-  /** The octets are the request's own. Header and question are checked, the records are not. */
-  abstract answered(reply: Uint8Array): void;
+  /**
+   * Header and question are checked, the records are not.
+   * @param lent whose octets they are: who has no use for them any more gives it back, and who keeps them does not. They are the request's own
+   *   where it is missing
+   */
+  abstract answered(reply: Uint8Array, lent?: PooledBuffer): void;
   abstract failed(error: ExchangeError): void;
 
   /**

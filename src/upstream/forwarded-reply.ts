@@ -10,6 +10,7 @@ import {
   WireReader,
 } from "../dns/index.ts";
 import { octetAt, readU16 } from "../dns/octets.ts";
+import type { PooledBuffer } from "../lib/buffer-pool.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { Query, Reply } from "../plugin/index.ts";
 import { isBareError } from "./exchange.ts";
@@ -19,6 +20,7 @@ import { isBareError } from "./exchange.ts";
  * @param octets header and question are those of a reply to `query`
  * @param isDatagram it may be cut off
  * @param isPadded queries are padded, for which those without OPT are given one
+ * @param lent whose octets they are, if not the reply's own: it is given back with the reply
  * @param irregular counts replies whose counts and octets do not fit together
  * @throws WireError
  */
@@ -28,6 +30,7 @@ export function replyFrom(
   isDatagram: boolean,
   isPadded: boolean,
   irregular?: CounterSlot,
+  lent?: PooledBuffer,
 ): Reply {
   const flags = readU16(octets, 2);
   if (isBareError(octets, octets.length)) {
@@ -43,6 +46,8 @@ export function replyFrom(
     rcode: (flags & 0xf) | (scanned.extendedRcodeBits << 4),
     encoded: scanned.encoded,
   });
+  // What was encoded anew has octets of its own.
+  if (scanned.encoded.bytes === octets) scanned.encoded.lender = lent;
   reply.flags = flags & PASSED_FLAGS;
   reply.edns = readEdns(octets, scanned, query, isPadded);
   return reply;

@@ -1,4 +1,5 @@
 import { octetAt } from "../dns/octets.ts";
+import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/buffer-pool.ts";
 
 const MESSAGES_A_LOOK = 4;
 const NEVER = (): boolean => false;
@@ -8,16 +9,23 @@ const NEVER = (): boolean => false;
  * message at the most, so 64 KiB.
  */
 export class FrameReader {
-  readonly #received: (message: Uint8Array) => void;
+  readonly #received: (message: Uint8Array, lent?: PooledBuffer) => void;
+  readonly #buffers: BufferPool | undefined;
   /** First octet of a length whose second has not come; -1 when there is none. */
   #firstLengthOctet = -1;
   #message: Uint8Array | undefined;
+  /** What {@link #message} is a part of, where it was lent. */
+  #lent: PooledBuffer | undefined;
   #filled = 0;
   #read = 0;
 
-  /** @param received is given each message, in octets of its own. */
-  constructor(received: (message: Uint8Array) => void) {
+  /**
+   * @param received is given each message, in octets of its own, or in `lent` ones that can be given back once they are of no use any more
+   * @param buffers for large messages
+   */
+  constructor(received: (message: Uint8Array, lent?: PooledBuffer) => void, buffers?: BufferPool) {
     this.#received = received;
+    this.#buffers = buffers;
   }
 
   /**
@@ -45,7 +53,8 @@ export class FrameReader {
     }
     const length = (this.#firstLengthOctet << 8) | octetAt(chunk, at++);
     this.#firstLengthOctet = -1;
-    this.#message = new Uint8Array(length);
+    this.#lent = length > LEAST_POOLED ? this.#buffers?.take(length) : undefined;
+    this.#message = this.#lent?.bytes.subarray(0, length) ?? new Uint8Array(length);
     this.#filled = 0;
     return at;
   }
@@ -57,9 +66,11 @@ export class FrameReader {
     message.set(chunk.subarray(at, at + count), this.#filled);
     this.#filled += count;
     if (this.#filled === message.length) {
+      const lent = this.#lent;
       this.#message = undefined;
+      this.#lent = undefined;
       this.#read++;
-      this.#received(message);
+      this.#received(message, lent);
     }
     return at + count;
   }

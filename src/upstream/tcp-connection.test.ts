@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
+import { BufferPool } from "../lib/buffer-pool.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { SharedTurns } from "../lib/turn-share.ts";
 import { frame, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
@@ -17,6 +18,8 @@ async function serve(): Promise<ScriptedServer> {
   return server;
 }
 
+const memory = () => ({ buffers: new BufferPool(), inbox: new Uint8Array(64 * 1024) });
+
 it("gives no further query to a connection whose peer takes no octets", async () => {
   const server = await serve();
   let connected = (): void => undefined;
@@ -25,6 +28,7 @@ it("gives no further query to a connection whose peer takes no octets", async ()
   });
   const owner = {
     turns: new SharedTurns(new FakeClock(), 2),
+    ...memory(),
     connected,
     received: () => undefined,
     timedOut: () => undefined,
@@ -54,6 +58,7 @@ it("takes answers that come together in portions, all of them before it is told 
   const connection = new TcpConnection(
     {
       turns: new SharedTurns(clock, 2),
+      ...memory(),
       connected: () => connected(),
       received: () => {
         turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;

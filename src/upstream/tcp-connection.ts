@@ -1,5 +1,6 @@
-import { connect, type Socket } from "node:net";
+import { connect, type OnReadOpts, type Socket } from "node:net";
 import { writeU16 } from "../dns/octets.ts";
+import type { BufferPool, PooledBuffer } from "../lib/buffer-pool.ts";
 import type { SharedTurns } from "../lib/turn-share.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { RequestCarrier, UpstreamRequest } from "./exchange.ts";
@@ -8,10 +9,14 @@ import { FrameReader } from "./frame-reader.ts";
 /** Who keeps the connections. */
 export interface ConnectionOwner {
   connected(connection: TcpConnection): void;
-  received(connection: TcpConnection, message: Uint8Array): void;
+  received(connection: TcpConnection, message: Uint8Array, lent: PooledBuffer | undefined): void;
   timedOut(connection: TcpConnection, request: UpstreamRequest): void;
   /** What all connections may do in a turn of the event loop together. */
   readonly turns: SharedTurns;
+  /** For large messages. */
+  readonly buffers: BufferPool;
+  /** What the system writes into, for one connection after the other. */
+  readonly inbox: Uint8Array;
   letGo(connection: TcpConnection, request: UpstreamRequest): void;
   /** Called once, unless the owner itself closed the connection. No error: the peer ended it in good order. */
   lost(connection: TcpConnection, error: Error | undefined): void;
@@ -26,7 +31,8 @@ export interface StreamDialler {
   readonly protocol: string;
   /** What the socket emits once messages may be sent. */
   readonly readyEvent: "connect" | "secureConnect";
-  dial(remote: UpstreamAddress, sourceAddress: string | undefined): Socket;
+  /** @param onread where octets go that are read: a dialler that cannot do so leaves them to the socket's `data` */
+  dial(remote: UpstreamAddress, sourceAddress: string | undefined, onread?: OnReadOpts): Socket;
   /** The whole message for a fault of what stands on TCP; `undefined` for one of the network. */
   describe(error: Error): string | undefined;
   /**
@@ -39,11 +45,12 @@ export interface StreamDialler {
 export const PLAIN_TCP: StreamDialler = {
   protocol: "tcp",
   readyEvent: "connect",
-  dial: (remote, sourceAddress) =>
+  dial: (remote, sourceAddress, onread) =>
     connect({
       host: remote.host,
       port: remote.port,
       noDelay: true,
+      ...(onread !== undefined && { onread }),
       ...(sourceAddress !== undefined && { localAddress: sourceAddress }),
     }),
   describe: () => undefined,
@@ -69,7 +76,9 @@ export class TcpConnection implements RequestCarrier {
   #local = "";
   readonly #reader: FrameReader;
   /** What there was no time for in this turn. Until then nothing more is read. */
-  #unread: Buffer | undefined;
+  #unread: Uint8Array | undefined;
+  /** Whose octets that is, where they were read into the inbox. */
+  #kept: PooledBuffer | undefined;
   /** Octets of queries that leave at the end of this turn: each write is a system call. */
   #gathered = 0;
   /** The upstream has ended the connection; what it sent before is read first. */
@@ -86,13 +95,19 @@ export class TcpConnection implements RequestCarrier {
     this.#dialler = dialler;
     this.openedAt = now;
     this.idleSince = now;
-    this.#reader = new FrameReader((message) => {
-      if (this.state === "open") owner.received(this, message);
+    this.#reader = new FrameReader((message, lent) => {
+      if (this.state === "open") owner.received(this, message, lent);
+    }, owner.buffers);
+    this.#socket = dialler.dial(remote, sourceAddress, {
+      buffer: owner.inbox,
+      callback: (count, inbox) => {
+        this.#read(inbox.subarray(0, count), true);
+        return true;
+      },
     });
-    this.#socket = dialler.dial(remote, sourceAddress);
     this.#socket
       .on(dialler.readyEvent, () => this.#connected())
-      .on("data", (chunk) => this.#read(chunk))
+      .on("data", (chunk) => this.#read(chunk, false))
       .on("drain", () => {
         this.blocked = false;
       })
@@ -105,11 +120,17 @@ export class TcpConnection implements RequestCarrier {
       .on("close", () => this.#ended());
   }
 
-  #read(chunk: Buffer): void {
-    const { turns } = this.#owner;
+  /** @param isLent whether the octets will be others after this */
+  #read(chunk: Uint8Array, isLent: boolean): void {
+    const { turns, buffers } = this.#owner;
     const read = turns.isOver ? 0 : this.#reader.push(chunk, () => turns.isOver);
     if (read === chunk.length) return;
     this.#unread = chunk.subarray(read);
+    if (isLent) {
+      this.#kept = buffers.take(chunk.length - read);
+      this.#kept.bytes.set(this.#unread);
+      this.#unread = this.#kept.bytes.subarray(0, chunk.length - read);
+    }
     this.#socket.pause();
     turns.later(this.#readOn);
   }
@@ -118,8 +139,10 @@ export class TcpConnection implements RequestCarrier {
     const chunk = this.#unread;
     this.#unread = undefined;
     if (this.state === "closed" || chunk === undefined) return;
-    this.#read(chunk);
+    this.#read(chunk, false);
     if (this.#unread !== undefined) return;
+    this.#kept?.takeBack();
+    this.#kept = undefined;
     if (this.#hasEnded) this.#lost(undefined);
     else this.#socket.resume();
   };

@@ -5,6 +5,7 @@
  */
 import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
+import { BufferPool, type PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
 import { SharedTurns } from "../lib/turn-share.ts";
@@ -42,6 +43,9 @@ const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
 /** How often a query is sent anew because its connection broke without fault of the upstream. */
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
+const INBOX_OCTETS = 64 * 1024;
+/** Of buffers for large answers: most are given back before the next one comes. */
+const SPARE_OCTETS = 512 * 1024;
 /** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
 const READ_IN_TURN = 1;
 
@@ -67,10 +71,16 @@ export class TcpExchange implements Exchange {
     this.#dialler = options.dialler ?? PLAIN_TCP;
     this.protocol = this.#dialler.protocol;
     this.#draw = () => options.random.unpredictable();
+    let inbox: Uint8Array | undefined;
     this.#owner = {
       turns: new SharedTurns(options.clock, READ_IN_TURN),
       connected: (connection) => this.#connected(connection),
-      received: (connection, message) => this.#received(connection, message),
+      buffers: new BufferPool(SPARE_OCTETS),
+      get inbox() {
+        inbox ??= Buffer.allocUnsafeSlow(INBOX_OCTETS);
+        return inbox;
+      },
+      received: (connection, message, lent) => this.#received(connection, message, lent),
       timedOut: (connection, request) => this.#timedOut(connection, request),
       letGo: (connection, request) => this.#letGo(connection, request),
       lost: (connection, error) => this.#lost(connection, error),
@@ -185,7 +195,7 @@ export class TcpExchange implements Exchange {
     if (connection.inFlight === 0) this.#becomeIdle(connection);
   }
 
-  #received(connection: TcpConnection, message: Uint8Array): void {
+  #received(connection: TcpConnection, message: Uint8Array, lent: PooledBuffer | undefined): void {
     connection.answers++;
     if (connection.answers === 2) {
       this.#leftEarly = 0;
@@ -203,7 +213,7 @@ export class TcpExchange implements Exchange {
     if (!isReply(request, message, message.length, this.#options.metrics)) return;
     this.#release(request);
     if (--connection.inFlight === 0) this.#becomeIdle(connection);
-    request.answered(message);
+    request.answered(message, lent);
   }
 
   #timedOut(connection: TcpConnection, request: UpstreamRequest): void {

@@ -1,6 +1,7 @@
 /** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
 
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
+import type { PooledBuffer } from "../../lib/buffer-pool.ts";
 import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import {
   type Clock,
@@ -121,10 +122,10 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return this.#late;
   }
 
-  answered(octets: Uint8Array): void {
+  answered(octets: Uint8Array, lent?: PooledBuffer): void {
     if (this.#rules.taps.length > 0) this.#tap(octets, undefined);
     try {
-      this.#read(octets);
+      this.#read(octets, lent);
     } catch (error) {
       if (error instanceof WireError) this.#failed(this.#malformed(error));
       else this.#settle(this.#query.fail(Rcode.SERVFAIL, asError(error)));
@@ -237,11 +238,11 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     return troubles.others[position - 1] ?? 0;
   }
 
-  #read(octets: Uint8Array): void {
+  #read(octets: Uint8Array, lent: PooledBuffer | undefined): void {
     const upstream = this.#upstream;
     const hasOneTransport = upstream?.hasOneTransport === true;
     const isDatagram = !this.#overStream && !hasOneTransport;
-    this.#accept(replyFrom(octets, this.#query, isDatagram, hasOneTransport, upstream?.irregular));
+    this.#accept(replyFrom(octets, this.#query, isDatagram, hasOneTransport, upstream?.irregular, lent));
   }
 
   #accept(reply: Reply): void {
