@@ -44,8 +44,6 @@ const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 const INBOX_OCTETS = 64 * 1024;
-/** Of buffers for large answers: most are given back before the next one comes. */
-const SPARE_OCTETS = 512 * 1024;
 /** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
 const READ_IN_TURN = 1;
 
@@ -75,7 +73,7 @@ export class TcpExchange implements Exchange {
     this.#owner = {
       turns: new SharedTurns(options.clock, READ_IN_TURN),
       connected: (connection) => this.#connected(connection),
-      buffers: new BufferPool(SPARE_OCTETS),
+      buffers: new BufferPool(),
       get inbox() {
         inbox ??= Buffer.allocUnsafeSlow(INBOX_OCTETS);
         return inbox;

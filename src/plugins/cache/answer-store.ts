@@ -125,7 +125,7 @@ export class AnswerStore {
     const hits = predecessor === undefined ? undefined : this.slabOf(predecessor).hitsOf(predecessor);
     const evicted = slab.put(pending, {
       asked,
-      sections: reply.encoded,
+      sections: reply.sections,
       rcode: reply.rcode,
       flags: (reply.flags & (Flag.RA | Flag.AD)) | (reply.edns?.compactOk === true ? KEPT_COMPACT : 0),
       ttl: verdict.ttl,

@@ -85,6 +85,22 @@ test("leaving out sections of one hit leaves the next one whole", async () => {
   assert.deepEqual([whole.answer.length, whole.additional.length], [1, 1]);
 });
 
+test("what an upstream's answer was lent goes back once it is sent, though the cache has kept it", () => {
+  const query = makeTestQuery({ name: "one.example.org." });
+  const { encoded } = query.reply({ answer: records(ONE) });
+  let back = 0;
+  encoded.lender = { takeBack: () => back++ };
+  const running = PluginTest.of(cache, "cache");
+  const outcome = running.outcome({ name: "one.example.org.", next: (asked) => asked.reply({ encoded }) });
+  assert.ok(!(outcome instanceof Promise) && outcome.kind === "reply");
+  assert.equal(back, 0);
+  outcome.release();
+  assert.equal(back, 1);
+  const kept = running.outcome({ name: "one.example.org.", next: () => assert.fail("not kept") });
+  assert.ok(!(kept instanceof Promise) && kept.kind === "reply");
+  assert.notEqual(kept.sections.bytes, encoded.bytes);
+});
+
 test("a pool keeps few frames, and makes larger ones where they are too small", () => {
   const pool = new FramePool();
   const frames = Array.from({ length: 20 }, () => pool.take(100, 1));

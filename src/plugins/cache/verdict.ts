@@ -32,7 +32,7 @@ export interface Verdict {
  * @param wallTime milliseconds since 1970, to judge signatures by
  */
 export function judge(reply: Reply, asked: Query, settings: CacheSettings, wallTime: number): Verdict {
-  const sections = reply.encoded;
+  const { sections } = reply;
   let type = typeOf(reply, wallTime);
   let answers = false;
   let broken = false;

@@ -1,0 +1,86 @@
+/** Buffers of large answers are used again: left to the garbage collector, they took hundreds of megabytes under a flood of them. */
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import type { PooledBuffer } from "../lib/buffer-pool.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { MetricsRegistry } from "../lib/metrics.ts";
+import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import { HONEST, type Script, ScriptedServer } from "./fixtures/scripted-server.ts";
+import { TestRequest, TRUE_RANDOM } from "./fixtures/test-request.ts";
+import { TcpExchange } from "./tcp-exchange.ts";
+import { UpstreamMetrics } from "./upstream-metrics.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+class LendingRequest extends TestRequest {
+  lent: PooledBuffer | undefined;
+
+  override answered(reply: Uint8Array, lent?: PooledBuffer): void {
+    this.lent = lent;
+    super.answered(reply);
+  }
+}
+
+/** As long as a message can be: the query, and behind it the last octet of its id, over and over. */
+const LARGE: Script = (asked) => {
+  const reply = Buffer.alloc(0xffff, asked.bytes[1]);
+  reply.set(asked.bytes);
+  reply[2] = 0x80 | (reply[2] ?? 0);
+  asked.send(reply);
+};
+
+async function exchangeWith(script: Script): Promise<() => Promise<LendingRequest>> {
+  const server = await ScriptedServer.start(script);
+  cleanups.push(() => server.stop());
+  const clock = new FakeClock();
+  const exchange = new TcpExchange({
+    remote: server.address,
+    clock,
+    wheel: new TimeoutWheel(clock, 50),
+    random: TRUE_RANDOM,
+    metrics: new UpstreamMetrics(new MetricsRegistry(), "forward").exchange(server.address.text, "tcp"),
+    expire: 10_000,
+    maxAge: 0,
+    maxIdle: 0,
+  });
+  cleanups.push(() => exchange.close());
+  return async () => {
+    const request = new LendingRequest();
+    exchange.send(request, 2_000, 5_000);
+    assert.equal((await request.result()).kind, "answered");
+    return request;
+  };
+}
+
+function lentOf({ lent }: LendingRequest): PooledBuffer {
+  assert.ok(lent !== undefined);
+  return lent;
+}
+
+function assertWhole({ results }: LendingRequest): void {
+  const [result] = results;
+  assert.ok(result?.kind === "answered" && result.reply.length === 0xffff);
+  const filling = result.reply.subarray(100);
+  assert.ok(filling.every((octet) => octet === filling[0]));
+}
+
+test("a large answer that was given back makes room for the next one, and one that was kept does not", async () => {
+  const ask = await exchangeWith(LARGE);
+  const first = await ask();
+  assertWhole(first);
+  lentOf(first).takeBack();
+  const second = await ask();
+  assert.equal(lentOf(second), lentOf(first));
+  const third = await ask();
+  assert.notEqual(lentOf(third), lentOf(second));
+  assertWhole(second);
+  assertWhole(third);
+});
+
+test("a small answer is the request's own", async () => {
+  const ask = await exchangeWith(HONEST);
+  assert.equal((await ask()).lent, undefined);
+});
