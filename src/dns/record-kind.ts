@@ -123,7 +123,10 @@ export function recordWith<D>(
 }
 
 function checkOf(field: Field<unknown>): (reader: WireReader) => void {
-  return field.check ?? ((reader) => void field.read(reader));
+  return (reader) => {
+    if (field.check === undefined) field.read(reader);
+    else field.check(reader);
+  };
 }
 
 /** True for RDATA that is held as octets. No row has a lone field of that name. */

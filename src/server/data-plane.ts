@@ -27,7 +27,6 @@ import {
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Generation } from "./generation.ts";
 import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
-import { memoryBudget } from "./memory-budget.ts";
 import { MemoryWatch } from "./memory-watch.ts";
 import type { GenerationOptions } from "./plugin-site.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
@@ -98,9 +97,11 @@ export class DataPlane {
         ),
     });
     this.#memory = new MemoryWatch({
-      budget: memoryBudget(options.plane === 0 ? options.machine.memoryLimit : undefined),
+      leads: options.plane === 0,
+      limit: options.machine.memoryLimit,
       resident: () => options.machine.residentOctets?.() ?? 0,
       listeners: this.#listeners,
+      relieve: () => void this.#relieve().catch(onError),
       clock: options.clock,
       metrics: options.metrics,
       log,
@@ -201,7 +202,7 @@ export class DataPlane {
       commit: async () => {
         this.#replace(generation, listeners?.commit() ?? (async () => undefined));
         await http.commit();
-        this.#memory.start();
+        this.#memory.start(generation.planes);
       },
     };
   }
@@ -273,6 +274,15 @@ export class DataPlane {
     await nextTurn();
     await nextTurn();
     memory.unreachable();
+  }
+
+  /** Garbage of sockets and buffers counts for little with V8, and what it frees stays with the C library. */
+  async #relieve(): Promise<void> {
+    this.#listeners.relieve();
+    const memory = await loadMemoryRelease();
+    memory.young();
+    this.#trim ??= loadTrimBeside();
+    await (await this.#trim)?.();
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {

@@ -18,6 +18,7 @@ import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
 import type { ListenerPlace, SchemeServer } from "./serving/scheme-server.ts";
 import { schemeServer } from "./serving/schemes.ts";
+import { WaitingRoom } from "./serving/waiting-queries.ts";
 
 /** Where the first data plane listens, and which of its sockets the others can stand beside. */
 export interface ListenPlace {
@@ -94,6 +95,7 @@ export class ListenerPool {
   readonly #retiring = new Map<string, Promise<void>>();
   readonly #unshared = new Set<string>();
   readonly #budget = new ConnectionBudget();
+  readonly #room = new WaitingRoom(() => this.#listeners());
   #maxWaiting: number | undefined;
   #isCrowded = false;
   readonly #options: ListenerPoolOptions;
@@ -108,9 +110,7 @@ export class ListenerPool {
 
   /** Queries that wait. */
   get waiting(): number {
-    let waiting = 0;
-    for (const { listener } of this.#open.values()) waiting += listener.waiting;
-    return waiting;
+    return this.#room.size;
   }
 
   /** Octets of replies that clients of stream connections have left unread. */
@@ -119,10 +119,16 @@ export class ListenerPool {
   }
 
   /** How much may wait from now on. */
-  bound({ waiting, unsent }: MemoryBudget): void {
+  bound({ waiting, waitingOfAll, unsent }: MemoryBudget): void {
     this.#maxWaiting = waiting;
+    this.#room.limit = waitingOfAll;
     this.#budget.limits = { ...this.#budget.limits, maxUnsentOfAll: unsent };
     for (const { listener } of this.#open.values()) listener.maxWaiting = waiting;
+  }
+
+  /** Lets go of buffers that are of no use at the moment. */
+  relieve(): void {
+    this.#budget.buffers.clear();
   }
 
   get labels(): readonly string[] {
@@ -273,6 +279,7 @@ export class ListenerPool {
       service: point.service,
       clock: this.#options.clock,
       counters: listenerCounters(this.#options.metrics, label),
+      room: this.#room,
       onError: this.#options.onError,
     });
     if (this.#maxWaiting !== undefined) listener.maxWaiting = this.#maxWaiting;
@@ -304,6 +311,10 @@ export class ListenerPool {
       metrics,
       onError,
     };
+  }
+
+  *#listeners(): Generator<DnsListener> {
+    for (const { listener } of this.#open.values()) yield listener;
   }
 
   #noteCrowd(): void {

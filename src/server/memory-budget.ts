@@ -1,13 +1,17 @@
 /** How the memory that the process may have is shared out. */
 
 export interface MemoryBudget {
-  /** Octets; `undefined` where nobody set a limit. */
+  /** Octets that the process may have; `undefined` where nobody set a limit. */
   readonly limit: number | undefined;
-  /** Queries of a listener that may wait at one time. */
+  /** Threads that answer, each of which has the shares below for itself. */
+  readonly threads: number;
+  /** Queries of one listener that may wait at one time. */
   readonly waiting: number;
-  /** Octets that all clients of stream connections together may leave unread. */
+  /** Queries of all listeners together. */
+  readonly waitingOfAll: number;
+  /** Octets that all clients of stream connections together may leave unread, or send in messages that are not whole. */
   readonly unsent: number;
-  /** Octets of resident memory from which on the server sheds. */
+  /** Octets of resident memory of the process from which on the server sheds. */
   readonly tight: number;
 }
 
@@ -23,24 +27,27 @@ const LEAST_UNSENT = 1024 * 1024;
  * An eighth of the limit for queries that wait, and one for replies that nobody reads; the program itself, the cluster and the cache need the
  * rest.
  * @param limit octets
+ * @param threads how many share it
  */
-export function memoryBudget(limit: number | undefined): MemoryBudget {
-  if (limit === undefined)
-    return { limit, waiting: MOST_WAITING, unsent: MOST_UNSENT, tight: Number.POSITIVE_INFINITY };
-  const share = limit / 8;
+export function memoryBudget(limit: number | undefined, threads = 1): MemoryBudget {
+  const share = limit === undefined ? Number.POSITIVE_INFINITY : limit / 8 / threads;
+  const waitingOfAll = Math.floor(Math.max(share / WAITING_OCTETS, LEAST_WAITING));
   return {
     limit,
-    waiting: clamp(share / WAITING_OCTETS, LEAST_WAITING, MOST_WAITING),
-    unsent: clamp(share, LEAST_UNSENT, MOST_UNSENT),
-    tight: Math.floor(limit * 0.9),
+    threads,
+    waiting: Math.min(waitingOfAll, MOST_WAITING),
+    waitingOfAll,
+    unsent: Math.floor(Math.max(Math.min(share, MOST_UNSENT / threads), LEAST_UNSENT)),
+    tight: limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(limit * 0.9),
   };
 }
 
 /** The same with a quarter of what may wait, for as long as memory is tight. */
 export function tightened(budget: MemoryBudget): MemoryBudget {
-  return { ...budget, waiting: Math.ceil(budget.waiting / 4), unsent: Math.ceil(budget.unsent / 4) };
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.floor(Math.min(Math.max(value, least), most));
+  return {
+    ...budget,
+    waiting: Math.ceil(budget.waiting / 4),
+    waitingOfAll: Math.ceil(budget.waitingOfAll / 4),
+    unsent: Math.ceil(budget.unsent / 4),
+  };
 }

@@ -7,21 +7,23 @@ import { MemoryWatch } from "./memory-watch.ts";
 
 const MIB = 1024 * 1024;
 
-function watch(limit: number | undefined, resident = 80 * MIB) {
+function watch(limit: number | undefined, resident = 80 * MIB, threads = 1, leads = true) {
   const clock = new FakeClock();
   const metrics = new MetricsRegistry();
   const warnings: string[] = [];
   const bounds: MemoryBudget[] = [];
-  const machine = { resident };
+  const machine = { resident, relieved: 0 };
   const memory = new MemoryWatch({
-    budget: memoryBudget(limit),
+    leads,
+    limit,
     resident: () => machine.resident,
     listeners: { waiting: 3, unsent: 4711, bound: (budget) => bounds.push(budget) },
+    relieve: () => machine.relieved++,
     clock,
     metrics,
     log: { warning: (text) => warnings.push(text) },
   });
-  memory.start();
+  memory.start(threads);
   return { clock, metrics, warnings, bounds, machine, memory };
 }
 
@@ -35,6 +37,18 @@ for (const [limit, waiting, unsent] of [
   test(`of ${limit ?? "any"} octets ${waiting} queries and ${unsent} octets may wait`, () => {
     const budget = memoryBudget(limit);
     assert.deepEqual([budget.waiting, budget.unsent], [waiting, unsent]);
+  });
+
+for (const [limit, threads, waiting, waitingOfAll, unsent] of [
+  [undefined, 2, 10_000, Number.POSITIVE_INFINITY, 16 * MIB],
+  [1024 * MIB, 4, 10_000, 26_214, 8 * MIB],
+  [170 * MIB, 1, 10_000, 17_408, (170 * MIB) / 8],
+  [170 * MIB, 2, 8_704, 8_704, (170 * MIB) / 16],
+  [170 * MIB, 64, 500, 500, MIB],
+] as const)
+  test(`${threads} threads share ${limit ?? "any"} octets: ${waitingOfAll} queries and ${unsent} octets for each`, () => {
+    const budget = memoryBudget(limit, threads);
+    assert.deepEqual([budget.waiting, budget.waitingOfAll, budget.unsent], [waiting, waitingOfAll, unsent]);
   });
 
 test("tight memory quarters what may wait until it has eased, and is told once and counted each time", async () => {
@@ -53,8 +67,10 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   machine.resident = 160 * MIB;
   clock.advance(1_000);
   assert.deepEqual(seen(), [waiting, waiting / 4, waiting]);
+  assert.equal(machine.relieved, 1);
   machine.resident = 190 * MIB;
   clock.advance(1_000);
+  assert.equal(machine.relieved, 2);
   assert.deepEqual(warnings, [
     "memory is low: 181 MiB of 200 MiB are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)",
   ]);
@@ -72,6 +88,34 @@ test("a limit below what the server needs is warned of, with both figures", () =
     "the memory limit of 64 MiB is below the 96 MiB that the server needs with this Corefile: raise the limit, or the server may be killed",
   ]);
   assert.deepEqual(watch(96 * MIB).warnings, []);
+});
+
+test("each thread needs memory to work with", () => {
+  assert.match(watch(170 * MIB, 120 * MIB, 4).warnings.join(), /170 MiB is below the 184 MiB/);
+  assert.deepEqual(watch(170 * MIB, 120 * MIB, 3).warnings, []);
+});
+
+test("a thread that does not lead sheds as all do, and leaves it to the leader to tell of it", async () => {
+  const { clock, metrics, warnings, bounds, machine } = watch(200 * MIB, 190 * MIB, 2, false);
+  clock.advance(1_000);
+  assert.deepEqual(
+    bounds.map(({ unsent }) => unsent),
+    [(200 * MIB) / 16, (200 * MIB) / 64],
+  );
+  assert.equal(machine.relieved, 1);
+  assert.deepEqual(warnings, []);
+  const { body } = await metrics.expose();
+  assert.doesNotMatch(body, /portolan_memory_(pressure|limit)/);
+  assert.match(body, /^portolan_memory_connections_bytes 4711$/m);
+});
+
+test("a reload to another number of threads shares anew, tight or not", () => {
+  const { clock, bounds, machine, memory } = watch(160 * MIB);
+  machine.resident = 150 * MIB;
+  clock.advance(250);
+  memory.start(2);
+  const unsent = bounds.map((budget) => budget.unsent / MIB);
+  assert.deepEqual(unsent, [20, 5, 2.5]);
 });
 
 test("without a limit nobody looks", () => {

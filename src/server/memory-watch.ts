@@ -2,9 +2,9 @@
 import type { Clock, Timer } from "../lib/clock.ts";
 import type { CounterSlot, GaugeSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
-import { type MemoryBudget, tightened, WAITING_OCTETS } from "./memory-budget.ts";
+import { type MemoryBudget, memoryBudget, tightened, WAITING_OCTETS } from "./memory-budget.ts";
 
-/** What is bounded by the budget. */
+/** What is bounded by the budget: the listeners of a thread. */
 export interface BoundedListeners {
   /** Queries that wait. */
   readonly waiting: number;
@@ -14,10 +14,15 @@ export interface BoundedListeners {
 }
 
 export interface MemoryWatchOptions {
-  readonly budget: MemoryBudget;
+  /** Whether it is the one that logs and counts: each thread has a watch of its own, and all look at the same process. */
+  readonly leads: boolean;
+  /** Octets that the process may have; `undefined` where nobody set a limit. */
+  readonly limit: number | undefined;
   /** Octets of memory that the process has. */
   readonly resident: () => number;
   readonly listeners: BoundedListeners;
+  /** Gives back what can be had at once, when memory has become tight. */
+  readonly relieve: () => void;
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
   readonly log: { warning(text: string): void };
@@ -30,45 +35,55 @@ const EASED = 0.95;
 
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
-  readonly #pressure: CounterSlot;
+  readonly #pressure: CounterSlot | undefined;
   readonly #gauges: readonly [waiting: GaugeSlot, connections: GaugeSlot];
   readonly #forgetCollector: () => void;
+  #budget: MemoryBudget;
   #timer: Timer | undefined;
   #isTight = false;
   #isTold = false;
 
   constructor(options: MemoryWatchOptions) {
-    const { metrics, budget } = options;
+    const { metrics, limit, leads } = options;
     this.#options = options;
+    this.#budget = memoryBudget(limit);
+    const gauge = (name: string, help: string): GaugeSlot =>
+      metrics.gauge({ name: `portolan_memory_${name}_bytes`, help, acrossThreads: "sum" }).slot();
+    this.#gauges = [
+      gauge("waiting", "Memory of queries that wait, estimated by their number."),
+      gauge(
+        "connections",
+        "Replies that clients of stream connections have left unread, and messages that are not whole.",
+      ),
+    ];
+    this.#forgetCollector = metrics.onCollect(() => this.#collect());
+    if (!leads) return;
     this.#pressure = metrics
       .counter({
         name: "portolan_memory_pressure_total",
         help: "Times that memory became tight, so that fewer queries could wait and less could be left unread.",
       })
       .slot();
-    const gauge = (name: string, help: string): GaugeSlot =>
-      metrics.gauge({ name: `portolan_memory_${name}_bytes`, help, acrossThreads: "sum" }).slot();
-    this.#gauges = [
-      gauge("waiting", "Memory of queries that wait, estimated by their number."),
-      gauge("connections", "Replies that clients of stream connections have left unread."),
-    ];
-    if (budget.limit !== undefined)
-      metrics
-        .gauge({
-          name: "portolan_memory_limit_bytes",
-          help: "Memory that the control group of the process allows.",
-        })
-        .slot()
-        .set(budget.limit);
-    this.#forgetCollector = metrics.onCollect(() => this.#collect());
+    if (limit === undefined) return;
+    metrics
+      .gauge({
+        name: "portolan_memory_limit_bytes",
+        help: "Memory that the control group of the process allows.",
+      })
+      .slot()
+      .set(limit);
   }
 
-  /** To be called when the server has what it needs at rest. */
-  start(): void {
-    const { budget, clock, listeners } = this.#options;
-    listeners.bound(this.#isTight ? tightened(budget) : budget);
-    if (budget.limit === undefined || this.#timer !== undefined) return;
-    this.#warnOfTooLittle(budget.limit);
+  /**
+   * To be called when the server has what it needs at rest.
+   * @param threads that answer from now on
+   */
+  start(threads: number): void {
+    const { limit, leads, clock } = this.#options;
+    this.#budget = memoryBudget(limit, threads);
+    this.#bound();
+    if (limit === undefined || this.#timer !== undefined) return;
+    if (leads) this.#warnOfTooLittle(limit);
     this.#timer = clock.every(INTERVAL, () => this.#look());
   }
 
@@ -78,8 +93,12 @@ export class MemoryWatch {
     this.#forgetCollector();
   }
 
+  #bound(): void {
+    this.#options.listeners.bound(this.#isTight ? tightened(this.#budget) : this.#budget);
+  }
+
   #warnOfTooLittle(limit: number): void {
-    const needed = this.#options.resident() + WORKING_OCTETS;
+    const needed = this.#options.resident() + WORKING_OCTETS * this.#budget.threads;
     if (limit >= needed) return;
     this.#options.log.warning(
       `the memory limit of ${inMebibytes(limit)} is below the ${inMebibytes(needed)} that the server needs with this Corefile: raise the limit, or the server may be killed`,
@@ -87,17 +106,18 @@ export class MemoryWatch {
   }
 
   #look(): void {
-    const { budget, resident, listeners, log } = this.#options;
-    const octets = resident();
-    if (this.#isTight ? octets >= budget.tight * EASED : octets < budget.tight) return;
+    const { tight } = this.#budget;
+    const octets = this.#options.resident();
+    if (this.#isTight ? octets >= tight * EASED : octets < tight) return;
     this.#isTight = !this.#isTight;
-    listeners.bound(this.#isTight ? tightened(budget) : budget);
+    this.#bound();
     if (!this.#isTight) return;
-    this.#pressure.increment();
-    if (this.#isTold) return;
+    this.#options.relieve();
+    this.#pressure?.increment();
+    if (this.#isTold || !this.#options.leads) return;
     this.#isTold = true;
-    log.warning(
-      `memory is low: ${inMebibytes(octets)} of ${inMebibytes(budget.limit ?? 0)} are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)`,
+    this.#options.log.warning(
+      `memory is low: ${inMebibytes(octets)} of ${inMebibytes(this.#budget.limit ?? 0)} are in use, so fewer queries may wait (portolan_memory_pressure_total counts how often)`,
     );
   }
 
@@ -108,7 +128,7 @@ export class MemoryWatch {
   }
 }
 
-/** What answering takes beside what lies at rest: young garbage, queries that wait, buffers. */
+/** What answering takes beside what lies at rest, in each thread: young garbage, queries that wait, buffers. */
 const WORKING_OCTETS = 16 * 1024 * 1024;
 
 function inMebibytes(octets: number): string {

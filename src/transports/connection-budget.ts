@@ -55,15 +55,20 @@ export function connectionsWithin(descriptors: number, planes: number, own = 0):
 export class ConnectionBudget {
   limits: ConnectionLimits;
   /** For large replies, until their clients have read them. */
-  readonly buffers = new BufferPool();
+  readonly buffers: BufferPool;
+  /** What counts the octets of all. */
+  readonly #whole: ConnectionBudget | undefined;
   /** Those not heard of for the longest time come first. */
   readonly #connections = new LinkedList<BudgetedConnection>();
   /** Connections whose client is behind with reading. */
   #behind = 0;
   #unsent = 0;
 
-  constructor(limits: Partial<ConnectionLimits> = {}) {
+  /** @param whole a budget that this one has a part of: connections are bounded apart, and octets are those of the whole */
+  constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget) {
     this.limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
+    this.#whole = whole;
+    this.buffers = whole?.buffers ?? new BufferPool();
   }
 
   get connections(): number {
@@ -72,7 +77,7 @@ export class ConnectionBudget {
 
   /** Octets of replies that clients have left unread, as far as is known: each connection tells when it writes. */
   get unsent(): number {
-    return this.#unsent;
+    return this.#whole?.unsent ?? this.#unsent;
   }
 
   /**
@@ -103,16 +108,22 @@ export class ConnectionBudget {
 
   /** Octets of replies that a connection may leave unread before it is read no further: less where very many are behind. */
   get unsentLimit(): number {
+    if (this.#whole !== undefined) return this.#whole.unsentLimit;
     return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#behind));
   }
 
   /** Whether so many octets more are within the bound of the process. */
   hasRoomFor(octets: number): boolean {
+    if (this.#whole !== undefined) return this.#whole.hasRoomFor(octets);
     return this.#unsent + octets <= this.limits.maxUnsentOfAll;
   }
 
   /** A connection has so many octets unread in place of so many before. */
   noteUnsent(before: number, now: number): void {
+    if (this.#whole !== undefined) {
+      this.#whole.noteUnsent(before, now);
+      return;
+    }
     this.#unsent += now - before;
     if (before === 0 && now > 0) this.#behind++;
     else if (before > 0 && now === 0) this.#behind--;

@@ -1,6 +1,7 @@
 /**
  * DNS on a byte stream (RFC 7766, RFC 7858): messages behind two octets of length, pipelined, answered in whatever order the answers
- * come. A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read.
+ * come. A client can neither hold more queries under way than allowed, nor let replies pile up that it does not read, or messages that it does
+ * not end.
  */
 import type { Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
@@ -42,6 +43,8 @@ const MESSAGES_A_LOOK = 4;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
 const LENGTH_OCTETS = 2;
+/** Octets of a message that is not whole that every connection may have: most queries are shorter. */
+const LITTLE = 512;
 
 export class FramedConnection implements StreamUser {
   readonly client: Endpoint;
@@ -58,8 +61,10 @@ export class FramedConnection implements StreamUser {
   #hasEnded = false;
   /** Messages that have arrived are taken in the next turn. Until then nothing more is read. */
   #takesLater = false;
-  /** Octets that the budget knows to be unread. */
+  /** Octets of replies that the client has left unread. */
   #unsent = 0;
+  /** Octets that the budget knows of. */
+  #noted = 0;
   /** The client was behind when the time was up last, and has taken nothing since. */
   #isStuck = false;
   #timer: Timer | undefined;
@@ -100,6 +105,7 @@ export class FramedConnection implements StreamUser {
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       this.#timer?.cancel();
+      this.#pending = EMPTY;
       this.#noteUnsent(0);
       this.#settleDrained();
     });
@@ -197,6 +203,16 @@ export class FramedConnection implements StreamUser {
   #onData(data: Buffer): void {
     this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     if (!this.#takesLater) this.#takeMessages();
+    this.#note();
+    // Many that begin a long message and do not end it are as many that do not read: what they sent must not fill the memory.
+    const { budget, onUnread } = this.#options;
+    const { length } = this.#pending;
+    if (length <= LITTLE || holdsMessage(this.#pending)) return;
+    if (length <= budget.unsentLimit && budget.hasRoomFor(0)) return;
+    onUnread?.();
+    this.#socket.destroy();
+    this.#pending = EMPTY;
+    this.#note();
   }
 
   #takeMessages(): void {
@@ -226,6 +242,7 @@ export class FramedConnection implements StreamUser {
     }
     // What is left is copied, so that a few octets do not hold on to a large chunk.
     this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
+    this.#note();
     if (this.#isBusy) this.#socket.pause();
     else this.#goOn();
     this.#finishIfDone();
@@ -262,9 +279,16 @@ export class FramedConnection implements StreamUser {
   }
 
   #noteUnsent(octets: number): void {
-    if (octets === this.#unsent) return;
-    this.#options.budget.noteUnsent(this.#unsent, octets);
     this.#unsent = octets;
+    this.#note();
+  }
+
+  #note(): void {
+    const received = this.#pending.length;
+    const all = this.#unsent + (received > LITTLE ? received : 0);
+    if (all === this.#noted) return;
+    this.#options.budget.noteUnsent(this.#noted, all);
+    this.#noted = all;
   }
 
   #settleDrained(): void {

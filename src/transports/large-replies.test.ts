@@ -1,4 +1,4 @@
-/** Buffers of large replies are used again. */
+/** Large messages in both directions: buffers of replies are used again, and what is not whole is bounded. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -9,6 +9,7 @@ import { listenTcp } from "./tcp.ts";
 import type { MessageReceiver } from "./transport.ts";
 
 const QUERIES = 200;
+const LIMITS = () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 });
 const REPLY_OCTETS = 60_000;
 
 test("a connection that reads what it asks for has all of its large replies out of few buffers", async () => {
@@ -25,7 +26,7 @@ test("a connection that reads what it asks for has all of its large replies out 
   };
   const transport = await listenTcp({ host: "127.0.0.1", port: 0 }, receiver, {
     clock: new FakeClock(),
-    limits: () => ({ readTimeout: 1_000, idleTimeout: 1_000, maxQueries: -1 }),
+    limits: LIMITS,
     budget,
   });
   const socket = connect(transport.port, "127.0.0.1");
@@ -45,6 +46,42 @@ test("a connection that reads what it asks for has all of its large replies out 
     assert.ok(budget.buffers.freeOctets >= REPLY_OCTETS);
   } finally {
     socket.destroy();
+    await transport.close();
+  }
+});
+
+test("connections that do not end their long messages are closed where there is no room for more", async () => {
+  const budget = new ConnectionBudget({ maxUnsentOfAll: 200_000 });
+  let closed = 0;
+  const transport = await listenTcp(
+    { host: "127.0.0.1", port: 0 },
+    {
+      receive(bytes, length, port) {
+        port.buffer(length).set(bytes);
+        port.send(length);
+      },
+    },
+    { clock: new FakeClock(), limits: LIMITS, budget, onUnread: () => closed++ },
+  );
+  const sockets = Array.from({ length: 20 }, () => connect(transport.port, "127.0.0.1"));
+  try {
+    const begun = Buffer.alloc(60_000, 255);
+    for (const socket of sockets) {
+      socket.on("error", () => undefined);
+      socket.write(begun);
+    }
+    // At first each has room for its message, then for its share alone.
+    while (closed < 17) await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(budget.unsent <= 200_000, `${budget.unsent}`);
+    const quick = connect(transport.port, "127.0.0.1");
+    sockets.push(quick);
+    quick.write(Uint8Array.of(0, 1, 7));
+    assert.deepEqual(await once(quick, "data"), [Buffer.of(0, 1, 7)]);
+    for (const socket of sockets) socket.destroy();
+    while (budget.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(budget.unsent, 0);
+  } finally {
+    for (const socket of sockets) socket.destroy();
     await transport.close();
   }
 });

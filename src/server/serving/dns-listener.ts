@@ -20,7 +20,13 @@ import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 import { StreamTurns } from "./stream-turns.ts";
-import { type WaitingEnds, WaitingOrigin, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+import {
+  type WaitingEnds,
+  WaitingOrigin,
+  WaitingQueries,
+  type WaitingQuery,
+  type WaitingRoom,
+} from "./waiting-queries.ts";
 
 /** What a listener serves, put in place as a whole at start and reload. */
 export interface ListenerService {
@@ -78,6 +84,8 @@ export class DnsListener implements Listener, LateFaults {
     counters: ListenerCounters;
     onError: (error: unknown) => void;
     maxWaiting?: number;
+    /** What it shares with other listeners. */
+    room?: WaitingRoom | undefined;
     /** Where finished queries are written while somebody listens. */
     stream?: Pick<QueryStream, "ring"> | undefined;
   }) {
@@ -88,12 +96,17 @@ export class DnsListener implements Listener, LateFaults {
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
-    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING);
+    this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, options.room);
   }
 
   /** Queries that wait. */
   get waiting(): number {
     return this.#waiting.size;
+  }
+
+  /** The one that has waited for the longest goes without an answer. */
+  giveUpOldest(): void {
+    this.#waiting.giveUpOldest();
   }
 
   set maxWaiting(limit: number) {

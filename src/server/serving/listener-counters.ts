@@ -56,7 +56,7 @@ function ignored(metrics: MetricsRegistry, label: string): CounterSlot {
 function shed(metrics: MetricsRegistry, label: string, reason: string): CounterSlot {
   const family = metrics.counter({
     name: "portolan_dns_shed_total",
-    help: "What was turned away or given up to stay within bounds: queries (reason waiting), connections because too many were open (connection) or because their clients did not read (unread).",
+    help: "What was turned away or given up to stay within bounds: queries (reason waiting), connections because too many were open (connection) or because their clients did not read, or did not end a long message, when there was no room for more (unread).",
     labels: ["server", "reason"],
   });
   return family.slot(label, reason);

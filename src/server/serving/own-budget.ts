@@ -6,12 +6,13 @@ import type { ListenerPlace } from "./scheme-server.ts";
 export class OwnBudget {
   readonly #place: ListenerPlace;
   readonly #most: () => number;
-  readonly #budget = new ConnectionBudget();
+  readonly #budget: ConnectionBudget;
 
   /** @param most connections; 0 for no bound of its own */
   constructor(place: ListenerPlace, most: () => number) {
     this.#place = place;
     this.#most = most;
+    this.#budget = new ConnectionBudget({}, place.budget);
   }
 
   /** Within the settings in force: to be called now and then, as a reload may change them. */

@@ -5,7 +5,7 @@ import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import { InFlight } from "./in-flight.ts";
-import { WaitingOrigin, WaitingQueries, type WaitingQuery } from "./waiting-queries.ts";
+import { WaitingOrigin, WaitingQueries, type WaitingQuery, WaitingRoom } from "./waiting-queries.ts";
 
 const query = makeTestQuery({ name: "a." });
 const endpoint = new FixedEndpoint("192.0.2.1", 5, Uint8Array.of(192, 0, 2, 1));
@@ -42,6 +42,32 @@ test("past the bound the oldest goes", () => {
   assert.equal(given.length, 1);
   queries.add(query, port(), origin);
   assert.deepEqual(given, [first, second]);
+});
+
+test("listeners share a bound: where it is reached, the one with the most queries makes room", () => {
+  const given: WaitingQuery[] = [];
+  const origin = endsInto(given);
+  const lists: WaitingQueries[] = [];
+  const room = new WaitingRoom(() =>
+    lists.map((list) => ({ waiting: list.size, giveUpOldest: () => list.giveUpOldest() })),
+  );
+  room.limit = 6;
+  const flooded = new WaitingQueries(100, room);
+  const quiet = new WaitingQueries(100, room);
+  lists.push(flooded, quiet);
+  const first = quiet.add(query, port(), origin);
+  const flood = Array.from({ length: 20 }, () => flooded.add(query, port(), origin));
+  assert.deepEqual([flooded.size, quiet.size, room.size], [5, 1, 6]);
+  assert.deepEqual(given, flood.slice(0, 15));
+  for (let count = 0; count < 20; count++) quiet.add(query, port(), origin);
+  assert.equal(flooded.size + quiet.size, 6);
+  assert.ok(flooded.size >= 2);
+  room.limit = 3;
+  const last = quiet.add(query, port(), origin);
+  assert.equal(room.size, 3);
+  assert.ok(last.waits && !first.waits);
+  assert.equal(quiet.remove(last), true);
+  assert.equal(room.size, 2);
 });
 
 test("any order of adding and removing leaves the bound and the order whole", () => {

@@ -93,15 +93,47 @@ export class WaitingQuery implements LateFollower, Arrival {
   }
 }
 
+/** A listener with queries that wait. */
+export interface RoomUser {
+  /** How many. */
+  readonly waiting: number;
+  giveUpOldest(): void;
+}
+
+/** What the listeners of a thread share: the queries that wait at all of them. */
+export class WaitingRoom {
+  /** May change at any time, as that of {@link WaitingQueries}. */
+  limit = Number.POSITIVE_INFINITY;
+  size = 0;
+  readonly #listeners: () => Iterable<RoomUser>;
+
+  /** @param listeners those that are open */
+  constructor(listeners: () => Iterable<RoomUser>) {
+    this.#listeners = listeners;
+  }
+
+  /** Where it is full, the oldest queries go of the listener that has the most: a flood of one does not cost another one's. */
+  makeRoom(): void {
+    while (this.size >= this.limit) {
+      let most: RoomUser | undefined;
+      for (const listener of this.#listeners()) if (listener.waiting > (most?.waiting ?? 0)) most = listener;
+      if (most === undefined) return;
+      most.giveUpOldest();
+    }
+  }
+}
+
 export class WaitingQueries {
   /** May change at any time: the next query that comes makes room then. */
   limit: number;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
   #size = 0;
+  readonly #room: WaitingRoom | undefined;
 
-  constructor(limit: number) {
+  constructor(limit: number, room?: WaitingRoom) {
     this.limit = limit;
+    this.#room = room;
   }
 
   get size(): number {
@@ -109,10 +141,11 @@ export class WaitingQueries {
   }
 
   add(query: Query, port: ReplyPort, origin: WaitingOrigin): WaitingQuery {
-    while (this.#size >= this.limit && this.#oldest !== undefined) {
-      const given = this.#oldest;
-      this.remove(given);
-      given.origin.ends.givenUp(given);
+    while (this.#size >= this.limit && this.#oldest !== undefined) this.giveUpOldest();
+    const room = this.#room;
+    if (room !== undefined) {
+      room.makeRoom();
+      room.size++;
     }
     const waiting = new WaitingQuery(query, port, origin);
     waiting.older = this.#newest;
@@ -121,6 +154,13 @@ export class WaitingQueries {
     this.#newest = waiting;
     this.#size++;
     return waiting;
+  }
+
+  giveUpOldest(): void {
+    const given = this.#oldest;
+    if (given === undefined) return;
+    this.remove(given);
+    given.origin.ends.givenUp(given);
   }
 
   /** @returns false when it was removed already */
@@ -135,6 +175,7 @@ export class WaitingQueries {
     waiting.older = undefined;
     waiting.newer = undefined;
     this.#size--;
+    if (this.#room !== undefined) this.#room.size--;
     return true;
   }
 }
