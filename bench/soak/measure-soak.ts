@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { ClusterSize } from "../cluster/cluster-shape.ts";
 import { LiveServer, startApi } from "../cluster/live-server.ts";
 import { forgetPeak, processMemory } from "../cluster/process-memory.ts";
+import type { ControlGroup } from "../memory/control-group.ts";
 import { externalName } from "../names.ts";
 import { encodeQuery } from "../run/ask.ts";
 import type { FloodCounts, FloodOrder } from "./flood.ts";
@@ -21,6 +22,8 @@ export interface SoakOptions {
   readonly seconds: number;
   readonly size: ClusterSize;
   readonly folder: string;
+  /** What the server may have, if not all of the memory. */
+  readonly group?: ControlGroup | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -31,7 +34,7 @@ const REST = 30;
 
 /** @throws Error where the server ends */
 export async function measureSoak(options: SoakOptions): Promise<SoakRun> {
-  const { threads, minutes, seconds, size, folder, say } = options;
+  const { threads, minutes, seconds, size, folder, group, say } = options;
   await using upstream = await FloodUpstream.start();
   await using liveApi = await startApi(size, true);
   const live = await LiveServer.prepare(join(folder, `soak-${threads}`), liveApi, {
@@ -39,6 +42,7 @@ export async function measureSoak(options: SoakOptions): Promise<SoakRun> {
     cache: true,
     pods: false,
     directives: [`multisocket ${threads}`],
+    group,
   });
   const listed = liveApi.api.listed(KINDS);
   await using server = live.start();
@@ -71,7 +75,7 @@ export async function measureSoak(options: SoakOptions): Promise<SoakRun> {
       );
       say(
         `    round ${round} of ${rounds}, ${flood}: ${counts.sent} sent, ${counts.answered} answered, ` +
-          `${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; of ${asked} for names in use ${lost} lost, ${forwarded} forwarded`,
+          `${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; of ${asked} for names in use ${lost} lost, ${forwarded} forwarded${group === undefined ? "" : `; limit reached ${group.events.reclaims} times, ${group.events.kills} killed`}`,
       );
     }
   await delay(REST * 1000);
