@@ -12,6 +12,8 @@ import type { UpstreamAddress } from "./address.ts";
 import type { ExchangeError } from "./exchange-error.ts";
 import type { ExchangeMetrics } from "./upstream-metrics.ts";
 
+export type { PooledBuffer };
+
 export interface Exchange {
   /** The `proto` label of metrics: `udp`, `tcp`. */
   readonly protocol: string;

@@ -1,7 +1,6 @@
 /** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
 
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
-import type { PooledBuffer } from "../../lib/buffer-pool.ts";
 import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import {
   type Clock,
@@ -16,7 +15,7 @@ import {
   type Waiter,
 } from "../../plugin/index.ts";
 import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
-import { type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
+import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError, type ExchangeFault } from "../../upstream/exchange-error.ts";
 import { replyFrom } from "../../upstream/forwarded-reply.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
