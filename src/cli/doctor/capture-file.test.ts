@@ -1,10 +1,13 @@
 /** Captures that somebody has changed: each is refused with its line, or judged. */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { diagnose } from "../../console/doctor/diagnose.ts";
 import { FlagError } from "../flag-table.ts";
-import { CaptureBuilder, readCapture } from "./capture-file.ts";
+import { CaptureBuilder, CaptureRecorder, readCapture } from "./capture-file.ts";
 import { reportText } from "./report.ts";
 
 const FACTS = {
@@ -134,4 +137,26 @@ test("whatever is changed in it, it is judged, or refused with its line", async 
     }),
     { numRuns: 150 },
   );
+});
+
+test("a byte order mark is passed over", async () => {
+  let facts = 0;
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`\ufeff${JSON.stringify({ facts: FACTS })}\r\n`);
+  }
+  await readCapture(chunks(), "capture", () => facts++);
+  assert.equal(facts, 1);
+});
+
+test("a file is written anew once there is something to write, and not before", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-capture-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "capture");
+  writeFileSync(file, "of yesterday\n");
+  new CaptureRecorder(file).close();
+  assert.equal(readFileSync(file, "utf8"), "of yesterday\n");
+  const recorder = new CaptureRecorder(file);
+  recorder.add({ facts: FACTS });
+  recorder.close();
+  assert.equal(readFileSync(file, "utf8"), `${JSON.stringify({ facts: FACTS })}\n`);
 });

@@ -1,5 +1,5 @@
 /** Captures as text: JSON, a line each, as `portolan tail -json` writes queries; lines with facts about the server among them. */
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
 import type { QueryRow } from "../../console/api-types.ts";
 import type { Capture, ImpossibleName, PodTemplate, ServerFacts } from "../../console/doctor/capture.ts";
@@ -59,6 +59,7 @@ export class CaptureRecorder {
   readonly #file: string;
   readonly #descriptor: number;
   #text = "";
+  #hasBegun = false;
   #writing: NodeJS.Immediate | undefined;
   #fault: unknown;
 
@@ -66,7 +67,8 @@ export class CaptureRecorder {
   constructor(file: string) {
     this.#file = file;
     try {
-      this.#descriptor = openSync(file, "w");
+      // What a file held stays until there is something else to write: a server may not be there.
+      this.#descriptor = openSync(file, "a");
     } catch (error) {
       throw this.#told(error);
     }
@@ -90,7 +92,10 @@ export class CaptureRecorder {
 
   #write(): void {
     this.#writing = undefined;
+    if (this.#text === "") return;
     try {
+      if (!this.#hasBegun && fstatSync(this.#descriptor).isFile()) ftruncateSync(this.#descriptor);
+      this.#hasBegun = true;
       writeAllSync(this.#descriptor, this.#text);
     } catch (error) {
       this.#fault ??= error;
@@ -125,7 +130,8 @@ export async function readCapture(
 
 function readLine({ text, number, isWhole }: Line, file: string, add: (line: CaptureLine) => void): void {
   if (text.trim() === "") return;
-  const value = parsed(text);
+  // Editors and shells of Windows begin a text with a byte order mark.
+  const value = parsed(number === 1 ? text.replace(/^\ufeff/, "") : text);
   // Who writes may have been stopped in the middle of the last line.
   if (value === undefined && number > 1 && !isWhole) return;
   const facts = member(value, "facts");

@@ -260,7 +260,7 @@ export class Dnstap implements PluginInstance, QueryTap {
   }
 
   #complain(reason: string): void {
-    this.#site.log.error(`No connection to dnstap endpoint: ${reason}`);
+    this.#site.log.error(`No connection to dnstap endpoint ${this.#config.target.text}: ${reason}`);
   }
 
   #adopt(socket: Socket): void {

@@ -15,6 +15,8 @@ export class TapTarget {
   readonly writeBuffer: number;
   /** Messages that may wait. */
   readonly queue: number;
+  /** As it was written, for messages. */
+  readonly text: string;
 
   private constructor(parts: Omit<TapTarget, never>) {
     this.listens = parts.listens;
@@ -25,6 +27,7 @@ export class TapTarget {
     this.isTls = parts.isTls;
     this.writeBuffer = parts.writeBuffer;
     this.queue = parts.queue;
+    this.text = parts.text;
   }
 
   /** @returns what is wrong, in words, where something is */
@@ -45,6 +48,7 @@ export class TapTarget {
       ...place,
       writeBuffer: writeBuffer * MIB,
       queue: queue * MESSAGES,
+      text: socket,
     });
   }
 }
