@@ -38,7 +38,8 @@ export class ClusterZone {
    * another cluster is two: `db-0.east`.
    */
   endpointName(label: string, entry: NamedService): Name | undefined {
-    return joinLabels([...label.split("."), entry.name, entry.namespaceName], this.#services);
+    const known = entry instanceof ServiceEntry ? entry.nameBelow(this.#services, label) : undefined;
+    return known ?? joinLabels([...label.split("."), entry.name, entry.namespaceName], this.#services);
   }
 }
 

@@ -105,10 +105,10 @@ export class EntryTable {
   }
 
   /** Writes the names of a service and its namespace as two labels. @returns where they end, -1 where they are none */
-  writeLabels(slot: Slot, to: Uint8Array): number {
+  writeLabels(slot: Slot, to: Uint8Array, from: number): number {
     const block = this.#blocks.buffer(slot);
     const start = this.#blocks.start(slot);
-    const at = writeLabel(block, start + NAME_HEAD, nameLength(block, start), to, 0);
+    const at = writeLabel(block, start + NAME_HEAD, nameLength(block, start), to, from);
     return at < 0 ? at : this.#namespaces.writeLabel(this.namespaceOf(slot), to, at);
   }
 

@@ -8,6 +8,7 @@ import type { EndpointTable } from "./endpoint-table.ts";
 import type { EntryTable } from "./entry-table.ts";
 import type { NamespaceTable } from "./namespace-table.ts";
 import { ServiceEndpoints, visibleCount } from "./service-endpoints.ts";
+import { writeTextLabel } from "./short-text.ts";
 
 /** What the views of one index look into. */
 export interface EntryTables {
@@ -100,9 +101,13 @@ export class ServiceEntry implements NamedService {
     return this.#namespaceName;
   }
 
-  /** `<name>.<namespace>.<suffix>`, without a text; undefined where they are no labels of ASCII, or too long. */
-  nameBelow(suffix: Name): Name | undefined {
-    const end = this.#tables.entries.writeLabels(this.slot, LABELS);
+  /**
+   * `<name>.<namespace>.<suffix>`, without a text; undefined where they are no labels of ASCII, or too long.
+   * @param label stands in front of them
+   */
+  nameBelow(suffix: Name, label?: string): Name | undefined {
+    const from = label === undefined ? 0 : writeTextLabel(label, LABELS);
+    const end = from < 0 ? from : this.#tables.entries.writeLabels(this.slot, LABELS, from);
     return end < 0 ? undefined : suffix.withLabels(LABELS, end);
   }
 
@@ -171,7 +176,8 @@ export class ServiceEntry implements NamedService {
   }
 }
 
-const LABELS = new Uint8Array(2 + 2 * MAX_LABEL_OCTETS);
+/** Serves one name after the other. */
+const LABELS = new Uint8Array(3 * (1 + MAX_LABEL_OCTETS));
 
 /** A set that is there: to be read at once, as it holds until the set changes. */
 export class StoredSet implements EndpointSet {

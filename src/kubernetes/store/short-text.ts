@@ -67,6 +67,21 @@ export function writeLabel(
   return at + 1 + length;
 }
 
+/** The same with a text, as the first label. Two labels in one text are none. */
+export function writeTextLabel(text: string, to: Uint8Array): number {
+  const { length } = text;
+  if (length === 0 || length > MAX_LABEL_OCTETS) return -1;
+  to[0] = length;
+  for (let at = 0; at < length; at++) {
+    const code = text.charCodeAt(at);
+    if (code >= 0x80 || code === DOT) return -1;
+    to[at + 1] = code;
+  }
+  return length + 1;
+}
+
+const DOT = 0x2e;
+
 /** Whether the text in UTF-8 from `start` to `end` is this one. */
 export function isText(octets: Buffer, start: number, end: number, text: string): boolean {
   if (end - start < text.length) return false;
