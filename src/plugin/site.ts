@@ -177,6 +177,7 @@ export interface Feed {
    * Leader: has `snapshot` called for each follower that is new, in place of all that was published before. The follower serves once it
    * has received everything. What is published while the snapshot is being read is sent behind it, so the snapshot may show it already.
    * What this end published in the configuration before has reached the follower by then.
+   * @param snapshot gives the messages, and `undefined` wherever the event loop is to have a turn before it goes on
    */
   provide(snapshot: () => Iterable<unknown>): void;
   /** Follower: takes the messages. To be called in `create` or `start`. */

@@ -16,7 +16,8 @@ export function feedChannels<Name extends string>(
   if (feed.role === "leader") {
     feed.provide(function* () {
       for (const [channel, snapshot] of snapshots)
-        for (const message of snapshot()) yield { channel, message } satisfies ChannelMessage;
+        for (const message of snapshot())
+          yield message === undefined ? undefined : ({ channel, message } satisfies ChannelMessage);
     });
   } else {
     feed.receive((received) => {

@@ -43,7 +43,7 @@ class LocalFeed {
       publish: () => undefined,
       provide: () => undefined,
       receive: (listener) => {
-        for (const message of this.#snapshot()) listener(structuredClone(message));
+        for (const message of this.#snapshot()) if (message !== undefined) listener(structuredClone(message));
         this.#listeners.add(listener);
       },
     });
@@ -83,6 +83,7 @@ class HeldFeed {
     this.#held = [];
     this.snapshotMessages = 0;
     for (const message of this.#snapshot()) {
+      if (message === undefined) continue;
       this.snapshotMessages++;
       this.#listener?.(structuredClone(message));
     }

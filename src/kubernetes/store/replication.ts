@@ -51,7 +51,10 @@ export function publishStore(store: ClusterStore, feed: Feed): () => void {
     }),
     ...serials(),
   });
-  feed.provide(() => [memory()]);
+  feed.provide(function* () {
+    yield* store.prepareToShare();
+    yield memory();
+  });
   let untold: (Serials & { readonly kind: Kind; readonly sequence: number }) | undefined;
   const tellUntold = (): void => {
     if (untold !== undefined) feed.publish({ action: "changed", change: EVERYTHING, ...untold });

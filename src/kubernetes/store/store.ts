@@ -200,6 +200,11 @@ export class ClusterStore {
     return { columns, services: services.all, endpoints: endpoints.all };
   }
 
+  /** Does most of {@link share} in portions, for a store with much in it. */
+  prepareToShare(): Generator<undefined> {
+    return this.#memory.prepareToShare();
+  }
+
   /** Reads the objects of a store in another thread, in place of those that were here. */
   join({ columns, services, endpoints }: SharedStore): void {
     const { large } = this.services;

@@ -16,7 +16,7 @@ class Parts {
 }
 
 const step = fc.record({
-  kind: fc.constantFrom("cell", "cell", "entry", "entry", "remove", "share", "join"),
+  kind: fc.constantFrom("cell", "cell", "entry", "entry", "remove", "prepare", "prepare", "share", "join"),
   index: fc.integer({ min: 0, max: 40_000 }),
   value: fc.integer({ min: 0, max: 200 }),
 });
@@ -29,9 +29,13 @@ test("columns and what is made of them are those of a map, alone, shared, and se
       const entries = new Map<number, number>();
       const texts = new Map<number, number>();
       let moves = 0;
+      let preparing: Generator<undefined> | undefined;
       for (const { kind, index, value } of steps) {
         const { memory } = writer;
-        if (kind === "share") memory.share(() => moves++);
+        if (kind === "prepare") {
+          preparing ??= memory.prepareToShare();
+          if (preparing.next().done === true) preparing = undefined;
+        } else if (kind === "share") memory.share(() => moves++);
         else if (kind === "join") reader.memory.join(memory.share());
         else {
           memory.beginWriting();

@@ -26,6 +26,8 @@ const CONTROL_WORDS = 32;
 /** Cells of the smallest column that threads share: a page of numbers, and the kernel gives no memory for cells that nobody writes to. */
 const LEAST_SHARED = 1 << 14;
 const LEAST = 16;
+/** So many are copied in less than a tenth of a millisecond. */
+const PORTION_OCTETS = 1 << 16;
 
 /** A column. Whoever loops over it takes `cells` anew each time: they move as it grows. */
 export class Column<T extends Cells> {
@@ -98,14 +100,19 @@ export class Chunks {
   }
 
   share(): SharedArrayBuffer[] {
-    const list = this.#list.map((chunk) => {
-      if (chunk.buffer instanceof SharedArrayBuffer) return chunk;
+    for (const _ of this.shareInPortions());
+    return this.#list.flatMap(({ buffer }) => (buffer instanceof SharedArrayBuffer ? buffer : []));
+  }
+
+  /** Moves one after the other to where other threads see it. */
+  *shareInPortions(): Generator<undefined> {
+    for (const [index, chunk] of this.#list.entries()) {
+      if (chunk.buffer instanceof SharedArrayBuffer) continue;
       const shared = Buffer.from(new SharedArrayBuffer(this.#octets));
       shared.set(chunk);
-      return shared;
-    });
-    this.#list = list;
-    return list.flatMap(({ buffer }) => (buffer instanceof SharedArrayBuffer ? buffer : []));
+      this.#list[index] = shared;
+      yield;
+    }
   }
 
   join(buffers: readonly SharedArrayBuffer[]): void {
@@ -158,6 +165,19 @@ export class ColumnMemory {
   /** Whether it is written by another thread. */
   get isReader(): boolean {
     return this.#isReader;
+  }
+
+  /**
+   * Moves what there is to where other threads will see it, in portions: then {@link share} has little to move. Between two of them it may be written to as
+   * before, and there is no counter yet.
+   */
+  *prepareToShare(): Generator<undefined> {
+    for (const column of this.#columns) {
+      const { byteLength } = column.cells;
+      column.share();
+      if (byteLength > PORTION_OCTETS) yield;
+    }
+    for (const chunks of this.#chunks) yield* chunks.shareInPortions();
   }
 
   /**

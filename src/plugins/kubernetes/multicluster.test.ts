@@ -402,7 +402,7 @@ class TwoEnds {
       this.#listeners.push(listener);
       // Its stores are made after the channels.
       queueMicrotask(() => {
-        for (const message of this.#snapshot()) listener(structuredClone(message));
+        for (const message of this.#snapshot()) if (message !== undefined) listener(structuredClone(message));
       });
     },
   };

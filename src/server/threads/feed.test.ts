@@ -53,6 +53,24 @@ describe("the hub", () => {
     assert.deepEqual(received, [...Array(2500).keys(), "meanwhile", "later"]);
   });
 
+  test("has the event loop take its turn where a snapshot says so", async () => {
+    const hub = new FeedHub();
+    const turns: number[] = [];
+    let turn = 0;
+    hub.feed("k").provide(function* () {
+      for (let at = 0; at < 6; at++) {
+        turns.push(turn);
+        yield at % 2 === 0 ? undefined : at;
+      }
+    });
+    const { sink, received } = collector();
+    const attached = hub.attach(received, sink);
+    for (; turn < 10; turn++) await nextTurn();
+    await attached;
+    assert.deepEqual(received, [1, 3, 5]);
+    assert.ok(new Set(turns).size >= 3, `${turns}`);
+  });
+
   test("stops a snapshot for whoever is detached", async () => {
     const hub = new FeedHub();
     hub.feed("k").provide(() => Array(5000).keys());

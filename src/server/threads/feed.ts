@@ -57,9 +57,9 @@ export class FeedHub {
     for (const [key, snapshot] of this.#snapshots) {
       let portion: FeedMessage[] = [];
       for (const message of snapshot()) {
-        portion.push([key, message]);
-        if (portion.length < PORTION) continue;
-        sink(portion);
+        if (message !== undefined) portion.push([key, message]);
+        if (message !== undefined && portion.length < PORTION) continue;
+        if (portion.length > 0) sink(portion);
         portion = [];
         await nextTurn();
         if (this.#subscriptions.get(follower) !== subscription) return;
