@@ -11,6 +11,8 @@ for (const [text, code, message] of [
   ],
   ["console 10.0.0.1:8184", "CONSOLE_WITHOUT_TOKEN", /reachable on 10\.0\.0\.1 without a password/],
   ["console 8184", "PLUGIN_BAD_VALUE", /'8184' is not an address with a port/],
+  ["console {\n fleet a:99999\n}", "PLUGIN_BAD_VALUE", /'a:99999' is not a host with a port/],
+  ["console {\n fleet a:0\n}", "PLUGIN_BAD_VALUE", /'a:0' is not a host with a port/],
   ["console {\n fleet a\n}", "PLUGIN_BAD_VALUE", /'a' is not a host with a port/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {

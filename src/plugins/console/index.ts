@@ -17,10 +17,12 @@ import { ConsolePlugin } from "./console-plugin.ts";
 /** `HOST:PORT` of consoles elsewhere. */
 const replica: Value<string> = {
   expected: "a host with a port, such as dns-consoles.kube-system.svc.cluster.local:8184",
-  parse: (word) =>
-    /^(\[[0-9a-fA-F:.]+\]|[^:[\]/]+):\d{1,5}$/.test(word)
+  parse: (word) => {
+    const [, port] = /^(?:\[[0-9a-fA-F:.]+\]|[^:[\]/]+):(\d{1,5})$/.exec(word) ?? [];
+    return Number(port) >= 1 && Number(port) <= 65_535
       ? word
-      : new ValueProblem(`'${word}' is not a host with a port`),
+      : new ValueProblem(`'${word}' is not a host with a port`);
+  },
 };
 
 export default definePlugin({
