@@ -49,4 +49,6 @@ export interface PageLoad {
   readonly loaded: number;
   /** The first frame with what the page shows. */
   readonly shown: number;
+  /** The page follows its server, and takes clicks. Absent for the empty one, and for measurements from before it was taken. */
+  readonly live?: number;
 }

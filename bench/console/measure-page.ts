@@ -23,18 +23,28 @@ const EMPTY_PAGE = `<!doctype html>
 </html>
 `;
 
-/** Takes the time of the frame that shows the tiles with the figures: what is behind the callback of a frame runs when it is done. */
+/**
+ * Takes the time of the frame that shows the tiles with the figures (what is behind the callback of a frame runs when it is done), and of the
+ * frame that says that the page follows its server.
+ */
 const PROBE = `
   const observer = new MutationObserver(() => {
-    if (document.querySelector(".tiles") === null) return;
-    observer.disconnect();
+    const times = document.documentElement?.dataset;
+    if (times === undefined) return;
+    take(times, "shown", ".tiles");
+    take(times, "live", ".connection.live");
+    if (times.live !== undefined) observer.disconnect();
+  });
+  function take(times, name, what) {
+    if (times[name] !== undefined || document.querySelector(what) === null) return;
+    times[name] = "";
     requestAnimationFrame(() => {
       const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => { document.documentElement.dataset.shown = performance.now(); };
+      port1.onmessage = () => { times[name] = performance.now(); };
       port2.postMessage(0);
     });
-  });
-  observer.observe(document, { childList: true, subtree: true });
+  }
+  observer.observe(document, { childList: true, subtree: true, attributeFilter: ["class"] });
 `;
 
 export async function measurePage({ url, pairs }: PageOptions): Promise<PageSample> {
@@ -77,11 +87,14 @@ async function load(browser: Browser, url: string): Promise<PageLoad> {
     for (;;) {
       // To look into the page takes it some milliseconds: not before it is done, on any machine that is fit to measure.
       await delay(PAUSE);
-      const { loaded, shown }: PageLoad = await page.evaluate(`({
-        loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
-        shown: Number(document.documentElement.dataset.shown),
-      })`);
-      if (shown > 0) return { loaded, shown };
+      const { loaded, shown, live, goesLive }: Required<PageLoad> & { goesLive: boolean } =
+        await page.evaluate(`({
+          loaded: performance.getEntriesByType("navigation")[0].loadEventEnd,
+          shown: Number(document.documentElement.dataset.shown),
+          live: Number(document.documentElement.dataset.live),
+          goesLive: document.querySelector(".connection") !== null,
+        })`);
+      if (shown > 0 && (live > 0 || !goesLive)) return goesLive ? { loaded, shown, live } : { loaded, shown };
     }
   } finally {
     await context.close();

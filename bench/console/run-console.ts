@@ -1,5 +1,5 @@
 /** The benchmark of the console: `--console`. */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { capture } from "../../scripts/lib/captured-process.ts";
@@ -70,8 +70,11 @@ const SHOWN = 12;
 
 async function loadPage(place: Place, workload: Workload, pairs: number): Promise<PageSample> {
   const address = `127.0.0.1:${await freePort()}`;
+  const manifests = join(place.folder, "page-manifests");
+  writeLargeCluster(manifests);
   await using server = RunningServer.start(PORTOLAN, {
     ...place,
+    cluster: { ...place.cluster, manifests },
     folder: join(place.folder, "page-server"),
     port: await freePort(),
     metricsPort: await freePort(),
@@ -88,9 +91,56 @@ async function loadPage(place: Place, workload: Workload, pairs: number): Promis
   return sample;
 }
 
+/** Of the cluster that the page tells of: 10,000 services in all, each with five endpoints. */
+const NAMESPACES = 100;
+const SERVICES_A_NAMESPACE = 100;
+const ENDPOINTS = [1, 2, 3, 4, 5];
+
+function writeLargeCluster(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (let namespace = 0; namespace < NAMESPACES; namespace++) {
+    const objects = Array.from({ length: SERVICES_A_NAMESPACE }, (_, index) =>
+      serviceWithEndpoints(`large-${namespace}`, `service-${index}`, `${namespace}.${index}`),
+    );
+    writeFileSync(join(folder, `large-${namespace}.yaml`), objects.join("---\n"));
+  }
+}
+
+/** @param place two octets of its addresses */
+function serviceWithEndpoints(namespace: string, name: string, place: string): string {
+  return `apiVersion: v1
+kind: Service
+metadata:
+  name: ${name}
+  namespace: ${namespace}
+spec:
+  clusterIP: 10.100.${place}
+  ports:
+    - name: http
+      port: 80
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+addressType: IPv4
+metadata:
+  name: ${name}-1
+  namespace: ${namespace}
+  labels:
+    kubernetes.io/service-name: ${name}
+ports:
+  - name: http
+    port: 80
+endpoints:
+${ENDPOINTS.map((number) => `  - addresses: [10.${100 + number}.${place}]\n`).join("")}`;
+}
+
 function describePage({ page, empty }: PageSample): string {
-  const [shown, nothing] = [median(page.map((each) => each.shown)), median(empty.map((each) => each.shown))];
-  return `page: shown after ${shown.toFixed(0)} ms, an empty one after ${nothing.toFixed(0)} ms (medians of ${page.length})`;
+  const of = (time: "shown" | "loaded" | "live"): string => {
+    const taken = median(page.map((each) => each[time] ?? Number.NaN));
+    const more = page.map((each, pair) => (each[time] ?? Number.NaN) - (empty[pair]?.[time] ?? Number.NaN));
+    return `${taken.toFixed(0)} ms${time === "live" ? "" : ` (${median(more).toFixed(0)} more than an empty one)`}`;
+  };
+  return `page: shown after ${of("shown")}, loaded after ${of("loaded")}, live after ${of("live")}; medians of ${page.length}`;
 }
 
 function describeStream(sample: StreamSample): string {

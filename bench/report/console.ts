@@ -41,12 +41,12 @@ function streamRow(sample: StreamSample): string {
 
 function pageTable({ chromium, page, empty }: PageSample): string {
   const row = (name: string, loads: readonly PageLoad[]): string =>
-    `| ${name} | ${cell(loads.map(({ shown }) => shown))} | ${cell(loads.map(({ loaded }) => loaded))} |`;
+    `| ${name} | ${cell(loads.map(({ shown }) => shown))} | ${cell(loads.map(({ loaded }) => loaded))} | ${cell(loads.flatMap(({ live }) => live ?? []))} |`;
   return `Its page in Chromium ${chromium} over the loopback interface, ${page.length} times beside an empty page, each in a browser without
 a cache. Milliseconds from the start of the navigation.
 
-| | first frame with figures | event \`load\` |
-|---|---:|---:|
+| | first frame with figures | event \`load\` | follows the server |
+|---|---:|---:|---:|
 ${row("the console", page)}
 ${row("an empty page", empty)}
 `;

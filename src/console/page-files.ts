@@ -42,6 +42,22 @@ export class PageFiles {
   #document: Promise<DocumentParts> | undefined;
 
   /**
+   * Gets everything ready, so that the first who asks need not wait for it: the disk, the compressor, and code that never ran. Does nothing where
+   * the program runs from its sources, and who asks has it made.
+   * @param view to draw once
+   */
+  async prepare(view: FirstView): Promise<void> {
+    try {
+      await readPart("app.js");
+    } catch {
+      return;
+    }
+    const { draw } = await this.#parts();
+    draw(view);
+    for (const file of FILES) await this.#make(file);
+  }
+
+  /**
    * Answers with the document itself.
    * @param view what the page shows first: the document has it in it as it is drawn, and as data for the script. Absent for who may not read it
    */
@@ -50,12 +66,7 @@ export class PageFiles {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    this.#document ??= readDocument();
-    // The next who asks tries again.
-    this.#document.catch(() => {
-      this.#document = undefined;
-    });
-    const { text, draw } = await this.#document;
+    const { text, draw } = await this.#parts();
     const plain = Buffer.from(
       view === undefined
         ? text
@@ -100,6 +111,15 @@ export class PageFiles {
       ...(zips && { "content-encoding": "gzip" }),
     });
     response.end(request.method === "HEAD" ? undefined : body);
+  }
+
+  #parts(): Promise<DocumentParts> {
+    this.#document ??= readDocument();
+    // The next who asks tries again.
+    this.#document.catch(() => {
+      this.#document = undefined;
+    });
+    return this.#document;
   }
 
   #make(file: PageFile): Promise<MadeFile> {

@@ -6,6 +6,7 @@ import { Access } from "../../console/http/access.ts";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
+import type { Timer } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
 import type { SettableLevel } from "../../lib/log.ts";
 import {
@@ -33,6 +34,9 @@ interface LevelMessage {
   readonly level: SettableLevel;
 }
 
+/** Milliseconds after the start, when there is more time for it, that the page is made ready. */
+const PREPARE_AFTER = 3_000;
+
 /** A shorter one could be guessed. */
 const SHORTEST_TOKEN = 16;
 
@@ -47,6 +51,8 @@ export class ConsolePlugin implements PluginInstance {
   /** Who knows who is signed in. */
   #accessBefore: Access | undefined;
   #stopWriting: (() => void) | undefined;
+  readonly #page = new PageFiles();
+  #preparing: Timer | undefined;
 
   constructor(settings: ConsoleSettings, site: Site) {
     this.#settings = settings;
@@ -106,7 +112,7 @@ export class ConsolePlugin implements PluginInstance {
       access,
       control,
       fleet,
-      page: new PageFiles(),
+      page: this.#page,
       log,
       clock,
       setLevel: (level) => {
@@ -123,10 +129,19 @@ export class ConsolePlugin implements PluginInstance {
   }
 
   started(): void {
-    if (this.#serves && this.#site.feed.role === "leader") this.#console.start();
+    const { feed, clock, log } = this.#site;
+    if (!this.#serves || feed.role !== "leader") return;
+    this.#console.start();
+    this.#preparing = clock.after(PREPARE_AFTER, () => {
+      const session = { readNeedsToken: false, hasToken: false, signedIn: false, csrf: "" };
+      this.#page.prepare({ session, now: this.#console.now() }).catch((error: unknown) => {
+        log.error(`the page: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    });
   }
 
   stop(): void {
+    this.#preparing?.cancel();
     this.#stopWriting?.();
     this.#console.stop();
   }
