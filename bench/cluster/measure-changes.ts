@@ -56,9 +56,8 @@ export async function measureChanges(
   await using live = await Live.start(`changes-${name}`, size, true, options);
   const { rest, quick, steady } = options.durations;
   await delay(rest * 1000);
-  const idleShare = await live.idleShare();
-  const load = (rate: number, changes: number, together: number): Promise<ChangeLoad> =>
-    live.changes({ rate, changes, together }, idleShare);
+  const load = (rate: number, changes: number, together: number): Promise<ChangeUsage> =>
+    live.changes({ rate, changes, together });
   const loads = [
     await load(STEADY_RATE, FIRST_CHANGES, 1),
     await load(QUICK_RATE, QUICK_RATE * quick, 1),
@@ -66,8 +65,17 @@ export async function measureChanges(
     // Once more: code that runs often has been compiled by now.
     await load(STEADY_RATE, STEADY_RATE * steady, 1),
   ];
+  // At the end, because a process that has just started goes on with that for a while.
+  await delay(rest * 1000);
+  const idleShare = await live.idleShare();
   live.server.assertRunning();
-  return { name, services: size.services, endpoints: size.endpoints, idleShare, loads };
+  return {
+    name,
+    services: size.services,
+    endpoints: size.endpoints,
+    idleShare,
+    loads: loads.map((usage) => withoutIdle(usage, idleShare)),
+  };
 }
 
 /** Cluster names without cache at a fixed rate, in turns in peace and amid changes. */
@@ -82,11 +90,8 @@ export async function measureQueriesAmidChanges(
   // Half of the changing names are there at any time, and all code has run.
   await live.api.change({ rate: QUICK_RATE, changes: FIRST_CHANGES, together: 1 });
   await live.ask(queries);
-  const idleShare = await live.idleShare();
-  const alone = await live.changes(
-    { rate: STEADY_RATE, changes: STEADY_RATE * steady, together: 1 },
-    idleShare,
-  );
+  const usage = await live.changes({ rate: STEADY_RATE, changes: STEADY_RATE * steady, together: 1 });
+  const alone = withoutIdle(usage, await live.idleShare());
   const peace: QueryTurn[] = [];
   const amid: QueryTurn[] = [];
   for (let turn = 0; turn < turns; turn++) {
@@ -105,6 +110,24 @@ function* names(size: ClusterSize): Iterable<string> {
   yield* serviceNames(size);
   for (const { name, namespace } of changingServices(size.namespaces, size.services))
     yield `${name}.${namespace}.svc.${CLUSTER_ZONE} A`;
+}
+
+interface ChangeUsage {
+  readonly rate: number;
+  readonly together: number;
+  readonly changes: number;
+  /** Of the clock, and of the processor. */
+  readonly seconds: number;
+  readonly cpu: number;
+}
+
+function withoutIdle({ cpu, ...usage }: ChangeUsage, idleShare: number): ChangeLoad {
+  const { changes, seconds } = usage;
+  return {
+    ...usage,
+    allMicroseconds: (cpu / changes) * 1e6,
+    microseconds: ((cpu - idleShare * seconds) / changes) * 1e6,
+  };
 }
 
 class Live implements AsyncDisposable {
@@ -153,25 +176,14 @@ class Live implements AsyncDisposable {
     return cpu / seconds;
   }
 
-  async changes(
-    options: { readonly rate: number; readonly changes: number; readonly together: number },
-    idleShare: number,
-  ): Promise<ChangeLoad> {
+  async changes(options: Omit<ChangeUsage, "cpu" | "seconds">): Promise<ChangeUsage> {
     const { result, seconds, cpu } = await this.#watch(async () => {
       const { changes } = await this.api.change(options);
       // What is still on its way.
       await delay(100);
       return changes;
     });
-    const { rate, together } = options;
-    return {
-      rate,
-      together,
-      changes: result,
-      seconds,
-      allMicroseconds: (cpu / result) * 1e6,
-      microseconds: ((cpu - idleShare * seconds) / result) * 1e6,
-    };
+    return { ...options, changes: result, seconds, cpu };
   }
 
   async ask(queries: string): Promise<QueryTurn> {

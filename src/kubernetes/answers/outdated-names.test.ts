@@ -30,10 +30,10 @@ for (const [spent, pause] of [
       },
       complete: () => undefined,
     });
-    outdated.addBelow(ZONE, ["web", "shop", "svc"]);
+    outdated.addBelow(ZONE, "web.shop.svc");
     outdated.schedule();
     assert.deepEqual(told, [["web.shop.svc.cluster.local."]]);
-    outdated.addBelow(ZONE, ["api", "shop", "svc"]);
+    outdated.addBelow(ZONE, "api.shop.svc");
     outdated.schedule();
     clock.advance(pause - 0.5);
     assert.equal(told.length, 1);

@@ -63,13 +63,13 @@ export class OutdatedNames {
     this.#names.clear();
   }
 
-  /** Adds labels in front of a zone. */
-  addBelow(zone: Name, labels: readonly string[]): void {
+  /** Adds labels, with dots between them, in front of a zone. */
+  addBelow(zone: Name, labels: string): void {
     if (this.#all) return;
-    const key = `${labels.join(".")}.${zone}`;
+    const key = `${labels}.${zone}`;
     if (this.#names.has(key)) return;
     // What is longer than a name can be was never asked for.
-    const name = joinLabels(labels, zone);
+    const name = joinLabels(labels.split("."), zone);
     if (name !== undefined) this.#names.set(key, name);
     this.#limit();
   }

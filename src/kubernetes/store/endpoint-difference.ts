@@ -1,6 +1,6 @@
 /** Which addresses a change of an endpoint set concerns. */
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
-import type { EndpointSet } from "../objects/objects.ts";
+import type { EndpointGroup, EndpointSet } from "../objects/objects.ts";
 import type { ChangeRecorder } from "./store-change.ts";
 
 /** Each address of a set, ready or not. */
@@ -21,10 +21,61 @@ export function recordEndpointDifference(
     for (const one of [old, set]) if (one !== undefined) forEachAddress(one, (key) => change.address(key));
     return;
   }
+  if (recordPlainDifference(old.groups, set.groups, change)) return;
   const before = describeAddresses(old);
   const after = describeAddresses(set);
   for (const [key, description] of before) if (after.get(key) !== description) change.address(key);
   for (const key of after.keys()) if (!before.has(key)) change.address(key);
+}
+
+/**
+ * The same for nearly all slices: one group of IPv4 addresses without names. What stands in both at the front or at the end is passed over,
+ * and little is left where one pod was replaced.
+ * @returns whether it could be done
+ */
+function recordPlainDifference(
+  before: readonly EndpointGroup[],
+  after: readonly EndpointGroup[],
+  change: ChangeRecorder,
+): boolean {
+  const [old] = before;
+  const [set] = after;
+  if (old === undefined || set === undefined || before.length + after.length > 2) return false;
+  if (!isPlain(old) || !isPlain(set)) return false;
+  const least = Math.min(old.count, set.count);
+  let front = 0;
+  while (front < least && isSame(old, front, set, front)) front++;
+  let end = 0;
+  while (end < least - front && isSame(old, old.count - 1 - end, set, set.count - 1 - end)) end++;
+  if (old.count + set.count - 2 * (front + end) > MOST_COMPARED) return false;
+  for (const group of [old, set])
+    for (let at = front; at < group.count - end; at++)
+      if (timesIn(old, front, end, group, at) !== timesIn(set, front, end, group, at))
+        change.address(addressKey(group.addresses, at * 4, 4));
+  return true;
+}
+
+/** With more endpoints than this it is quicker to look addresses up. */
+const MOST_COMPARED = 16;
+
+function isPlain({ addressLength, labels }: EndpointGroup): boolean {
+  return addressLength === 4 && labels === undefined;
+}
+
+/** How often an endpoint of `other` is among those of a group, but for so many at its front and its end. */
+function timesIn(group: EndpointGroup, front: number, end: number, other: EndpointGroup, at: number): number {
+  let times = 0;
+  for (let index = front; index < group.count - end; index++) if (isSame(group, index, other, at)) times++;
+  return times;
+}
+
+/** Whether two endpoints have the same address of IPv4, and both or none are ready. */
+function isSame(one: EndpointGroup, at: number, other: EndpointGroup, index: number): boolean {
+  if (at < one.readyCount !== index < other.readyCount) return false;
+  const [left, right] = [at * 4, index * 4];
+  for (let octet = 0; octet < 4; octet++)
+    if (one.addresses[left + octet] !== other.addresses[right + octet]) return false;
+  return true;
 }
 
 /** Under each address how its endpoints are named, and whether they are ready. */

@@ -269,6 +269,11 @@ export class ServiceIndex {
     });
   }
 
+  /** Whether {@link aliases} names any. */
+  get hasAliases(): boolean {
+    return !this.#aliases.isEmpty;
+  }
+
   /** The services that are other names for something. */
   *aliases(): Generator<Service> {
     for (const slot of this.#aliases.values()) {

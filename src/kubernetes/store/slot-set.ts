@@ -17,6 +17,11 @@ export class SlotSet {
     return this.#list.octets;
   }
 
+  /** Whether there is none, which may be out of date where another thread writes. */
+  get isEmpty(): boolean {
+    return this.#size.cells[0] === 0;
+  }
+
   add(slot: Slot): void {
     if (this.#places.has(slot)) return;
     const place = this.#places.size;

@@ -35,10 +35,10 @@ export class TouchedExternalNames {
     }
     for (const zone of zones) {
       if (zone.isReverse) continue;
-      for (const key of change.externalServices) this.#outdated.addBelow(zone.name, key.split("."));
+      for (const key of change.externalServices) this.#outdated.addBelow(zone.name, key);
       // Headless services answer with their endpoints.
-      if (headless) for (const key of change.services) this.#outdated.addBelow(zone.name, key.split("."));
-      for (const namespace of change.namespaces) this.#outdated.addBelow(zone.name, [namespace]);
+      if (headless) for (const key of change.services) this.#outdated.addBelow(zone.name, key);
+      for (const namespace of change.namespaces) this.#outdated.addBelow(zone.name, namespace);
     }
     for (const key of change.externalAddresses) {
       const name = reverseName(key);
@@ -69,7 +69,7 @@ export class TouchedExternalNames {
       for (const text of externalAddresses) {
         const target = hostName(text);
         if (target === undefined || !zones.some((zone) => target.isAtOrBelow(zone.name))) continue;
-        for (const zone of zones) this.#outdated.addBelow(zone.name, [name, namespace]);
+        for (const zone of zones) this.#outdated.addBelow(zone.name, `${name}.${namespace}`);
       }
     }
   }

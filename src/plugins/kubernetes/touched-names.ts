@@ -42,12 +42,12 @@ export class TouchedNames {
       return;
     }
     for (const zone of this.#forward) {
-      for (const key of change.services) outdated.addBelow(zone, [...serviceLabels(key), "svc"]);
+      for (const key of change.services) outdated.addBelow(zone, `${key}.svc`);
       for (const namespace of change.namespaces) {
-        outdated.addBelow(zone, [namespace, "svc"]);
-        outdated.addBelow(zone, [namespace, "pod"]);
+        outdated.addBelow(zone, `${namespace}.svc`);
+        outdated.addBelow(zone, `${namespace}.pod`);
       }
-      if (change.podAddresses.length > 0) outdated.addBelow(zone, ["pod"]);
+      if (change.podAddresses.length > 0) outdated.addBelow(zone, "pod");
     }
     if (this.#reverse.length > 0) {
       for (const key of change.addresses) {
@@ -67,16 +67,12 @@ export class TouchedNames {
   /** The answer to an alias within the cluster holds the addresses of its target. */
   #addAliases(): void {
     const store = this.#store;
+    if (!store.services.hasAliases) return;
     const aliases = store.tryRead(() =>
-      Array.from(store.services.aliases(), ({ name, namespace }) => [name, namespace, "svc"]),
+      Array.from(store.services.aliases(), ({ name, namespace }) => `${name}.${namespace}.svc`),
     );
     if (aliases === undefined) this.#outdated.addAll();
     else
       for (const labels of aliases) for (const zone of this.#forward) this.#outdated.addBelow(zone, labels);
   }
-}
-
-/** `web.shop` -> `web`, `shop`. Neither has a dot in it. */
-function serviceLabels(key: string): string[] {
-  return key.split(".");
 }
