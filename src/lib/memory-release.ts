@@ -11,14 +11,10 @@ import { residentMemory } from "./resident-memory.ts";
 export interface MemoryRelease {
   /**
    * Frees what was made lately and is of no use any more: about a millisecond. Octets from sockets lie outside of V8's heap and are freed
-   * with the small objects that stand for them, so V8 by itself does so far too late.
+   * with the small objects that stand for them, so V8 by itself does so far too late. Does nothing while all of the heap is collected: V8 would end that
+   * at once, which takes 10 to 20 ms.
    */
   young(): void;
-  /**
-   * Frees what nobody holds any more, and gives it back. V8 does not count the octets that threads may share, so it does not come to
-   * that by itself. Halts the thread that calls: 10 to 20 ms for a heap of 20 MB.
-   */
-  unreachable(): void;
   /** Gives back what is free of the C library's heap: a millisecond or two. */
   trim(): void;
   /** Octets in memory now that are not a part of a file. */
@@ -39,15 +35,14 @@ type CollectGarbage = (options: {
 export async function loadMemoryRelease(): Promise<MemoryRelease> {
   const trim = await loadTrim();
   const collect = findCollector();
+  const marking = new MarkingWatch();
   const all = (): void => {
     collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
     trim?.(0);
   };
   return {
-    young: () => collect?.({ type: "minor", execution: "sync" }),
-    unreachable: () => {
-      collect?.({ type: "major", execution: "sync" });
-      trim?.(0);
+    young: () => {
+      if (!marking.isUnderWay) collect?.({ type: "minor", execution: "sync" });
     },
     trim: () => void trim?.(0),
     resident: () => residentMemory().own,
@@ -59,6 +54,37 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
     },
     all,
   };
+}
+
+/** Collections that are watched after somebody has asked. */
+const WATCHED_FOR = 100;
+
+/** Whether a collection of the whole heap goes on, as of a turn or two ago. It looks at collections for as long as somebody asks. */
+class MarkingWatch {
+  #isUnderWay = false;
+  #seen = 0;
+  #isWatching = false;
+  readonly #observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      this.#seen++;
+      const kind = kindOf(entry);
+      if (kind === constants.NODE_PERFORMANCE_GC_INCREMENTAL) this.#isUnderWay = true;
+      else if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) this.#isUnderWay = false;
+    }
+    if (!this.#isUnderWay && this.#seen > WATCHED_FOR) this.#end();
+  });
+
+  get isUnderWay(): boolean {
+    this.#seen = 0;
+    if (!this.#isWatching) this.#observer.observe({ entryTypes: ["gc"] });
+    this.#isWatching = true;
+    return this.#isUnderWay;
+  }
+
+  #end(): void {
+    this.#observer.disconnect();
+    this.#isWatching = false;
+  }
 }
 
 /** What weak references held is free after the second one, and a collection that went on already was none that saves memory. */
@@ -92,7 +118,7 @@ async function loadCollectionInTurns(): Promise<(() => void) | undefined> {
 async function collectionAfter(begin: () => void): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const observer = new PerformanceObserver((list) => {
-    if (list.getEntries().some(isWhole)) resolve();
+    if (list.getEntries().some((entry) => kindOf(entry) === constants.NODE_PERFORMANCE_GC_MAJOR)) resolve();
   });
   observer.observe({ entryTypes: ["gc"] });
   begin();
@@ -100,11 +126,10 @@ async function collectionAfter(begin: () => void): Promise<void> {
   observer.disconnect();
 }
 
-function isWhole(entry: object): boolean {
+/** Of an entry for a collection. */
+function kindOf(entry: object): unknown {
   const detail: unknown = "detail" in entry ? entry.detail : undefined;
-  const kind: unknown =
-    typeof detail === "object" && detail !== null && "kind" in detail ? detail.kind : undefined;
-  return kind === constants.NODE_PERFORMANCE_GC_MAJOR;
+  return typeof detail === "object" && detail !== null && "kind" in detail ? detail.kind : undefined;
 }
 
 /** Only contexts that are made under this flag have the function, so one is made for it. */

@@ -273,7 +273,7 @@ export class DataPlane {
     // What the reload awaited is held until its turn is over.
     await nextTurn();
     await nextTurn();
-    memory.unreachable();
+    await memory.allInTurns();
   }
 
   /** Garbage of sockets and buffers counts for little with V8, and what it frees stays with the C library. */

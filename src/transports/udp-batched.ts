@@ -39,12 +39,11 @@ const DATAGRAMS_A_TURN = 16 * BATCH;
 /** Datagrams that come together where queries are many. */
 const BUSY_BATCH = 2;
 /**
- * Datagrams of a batch between two looks at the clock. Most take a hundredth of a turn's share or less, but one that has to be signed takes a tenth of a
- * millisecond, and while code is not compiled yet, several times that. A power of two.
+ * Datagrams of a batch between two looks at the clock, at most. Most take a hundredth of a turn's share or less, but one that has to be signed takes a tenth of a
+ * millisecond, and while code is not compiled yet, ten times that: the first look is behind the first datagram, and each time there was time left twice as many
+ * go by until the next one.
  */
 const DATAGRAMS_A_LOOK = 16;
-/** The same, where a turn was over before its batch was lately. */
-const SLOW_DATAGRAMS_A_LOOK = 4;
 /** Datagrams taken from a socket that is about to close. */
 const LAST_DATAGRAMS = 64 * BATCH;
 
@@ -96,7 +95,6 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Slots of the last batch, and the first of them that was not looked at. */
   #filled = 0;
   #nextSlot = 0;
-  #datagramsALook = SLOW_DATAGRAMS_A_LOOK;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
@@ -295,25 +293,27 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     const first = this.#nextSlot;
     if (first >= this.#filled) return;
     this.#draining = true;
+    let toLook = 1;
+    let nextLook = first;
     try {
       do {
         const slot = this.#nextSlot++;
         this.#take(slot, slot > first);
-        if (endsWithTurn && ((slot + 1) & (this.#datagramsALook - 1)) === 0 && this.#isInterrupted()) break;
+        if (slot < nextLook) continue;
+        if (endsWithTurn && this.#isInterrupted()) break;
+        toLook = Math.min(2 * toLook, DATAGRAMS_A_LOOK);
+        nextLook = slot + toLook;
       } while (this.#nextSlot < this.#filled);
       this.#flush();
     } finally {
       this.#draining = false;
     }
-    if (this.#nextSlot >= this.#filled && this.#filled - first === BATCH)
-      this.#datagramsALook = DATAGRAMS_A_LOOK;
   }
 
   /** Whether the rest of a batch has to wait for the next turn. The system says nothing of what has been taken from it already. */
   #isInterrupted(): boolean {
     if (this.#nextSlot >= this.#filled || !this.#sockets.loop.isTurnOver) return false;
     this.#sockets.loop.goOnLater(this);
-    this.#datagramsALook = SLOW_DATAGRAMS_A_LOOK;
     return true;
   }
 
