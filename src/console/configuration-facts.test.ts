@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { maskSecrets } from "./configuration-facts.ts";
+import { maskReason, maskSecrets } from "./configuration-facts.ts";
 
 for (const [line, shown] of [
   ["    secret NoTQJBP5WyHBaDBZWQ==", "    secret ********"],
@@ -50,3 +50,30 @@ test("leaves everything else as it is", () => {
     '.:53 {\n    header {\n        response set ra\n    }\n    forward . tls://9.9.9.9 {\n        tls_servername dns.example\n    }\n    rewrite name suffix .a@b. .c?d=e.\n    token_file /etc/token\n    # a "quote\n}\n';
   assert.equal(maskSecrets(text), text);
 });
+
+for (const [message, line, shown] of [
+  [
+    "Wrong argument count or unexpected line ending after 'pw'",
+    "aws_access_key id key pw",
+    "Wrong argument count or unexpected line ending after '********'",
+  ],
+  [
+    'not an IP address: "u:pw@1.2.3.4"',
+    "forward . https://u:pw@1.2.3.4/",
+    'not an IP address: "********@1.2.3.4"',
+  ],
+  [
+    "'http://h:1/?key=pw' is no URL",
+    "trace zipkin http://h:1/?key=pw",
+    "'http://h:1/?key=********' is no URL",
+  ],
+  ["'credentials' needs 'pw'", "credentials pw", "'credentials' needs '********'"],
+  ["unknown property 'reload'", "reload a@b", "unknown property 'reload'"],
+] as const)
+  test(`says of '${line}': ${shown}`, () => {
+    const reason = maskReason(
+      `Corefile:3:5: error: ${message}\n  3 |     ${line}\n    |     ^^^\n  help: expected more`,
+    );
+    assert.equal(reason.split("\n")[0], `Corefile:3:5: error: ${shown}`);
+    assert.ok(!reason.includes("pw"), reason);
+  });

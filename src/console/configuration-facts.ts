@@ -6,6 +6,7 @@ import type { ConfigurationAnswer } from "./api-types.ts";
 export function configurationAnswer({ view }: ServerControl): ConfigurationAnswer {
   const configuration = view?.configuration();
   const { refused } = configuration ?? {};
+  const masked = maskedMessages(refused?.reason ?? "");
   return {
     file: configuration?.file ?? "",
     text: maskSecrets(configuration?.text ?? ""),
@@ -17,8 +18,10 @@ export function configurationAnswer({ view }: ServerControl): ConfigurationAnswe
         ? null
         : {
             at: refused.at,
-            reason: maskSecrets(refused.reason),
-            diagnostics: refused.diagnostics.map(withoutSecrets),
+            reason: maskReason(refused.reason),
+            diagnostics: refused.diagnostics.map((each) =>
+              withoutSecrets({ ...each, message: masked.get(each.message) ?? each.message }),
+            ),
           },
     blocks: (view?.blocks() ?? []).map(({ keys, place, listeners, chain }) => ({
       keys,
@@ -32,6 +35,40 @@ export function configurationAnswer({ view }: ServerControl): ConfigurationAnswe
 
 function withoutSecrets<T extends { readonly message: string }>(diagnostic: T): T {
   return { ...diagnostic, message: maskSecrets(diagnostic.message) };
+}
+
+/** A message with its place, and the line of the Corefile that stands below it. */
+const MESSAGE_WITH_LINE = /^(.*?:\d+:\d+: \w+: )(.*)\n(\s*\d+ \| (.*))$/gm;
+const QUOTED = /(['"])((?:(?!\1).)+)\1/g;
+
+/** What a reload was refused for, without secrets: messages may name the very word that is one. */
+export function maskReason(reason: string): string {
+  const messages = maskedMessages(reason);
+  return maskSecrets(
+    reason.replaceAll(
+      MESSAGE_WITH_LINE,
+      (_whole, place: string, message: string, line: string) =>
+        `${place}${messages.get(message) ?? message}\n${line}`,
+    ),
+  );
+}
+
+/** Messages about lines with secrets -> what can be shown of them. */
+function maskedMessages(reason: string): Map<string, string> {
+  const messages = new Map<string, string>();
+  for (const [, , message = "", , line = ""] of reason.matchAll(MESSAGE_WITH_LINE)) {
+    const [directive] = line.trim().split(/\s+/, 1);
+    const isSecret = line.search(SECRET_LINE) >= 0;
+    const hasUser = line.search(USER_INFO) >= 0;
+    if (!isSecret && !hasUser) continue;
+    const masked = message.replaceAll(QUOTED, (whole: string, quote: string, word: string) => {
+      if (word === directive) return whole;
+      if (isSecret) return `${quote}${MASK}${quote}`;
+      return word.includes("@") ? `${quote}${MASK}${word.slice(word.lastIndexOf("@"))}${quote}` : whole;
+    });
+    messages.set(message, masked);
+  }
+  return messages;
 }
 
 /** Words behind which secrets stand in Corefiles: those of `tsig`, `etcd`, `route53`, `azure` and the like. */
@@ -49,7 +86,7 @@ const SECRET_LINE = new RegExp(
 /** `http://user:password@host`, `https://key@host`. */
 const USER_INFO = /(\/\/)[^/@\s"]+(?=@)/g;
 /** `http://host/path?api-key=...`. */
-const KEY_IN_URL = /([?&][^=&#\s"]*(?:key|token|secret|pass|auth|sig)[^=&#\s"]*=)[^&#\s"]+/gi;
+const KEY_IN_URL = /([?&][^=&#\s"]*(?:key|token|secret|pass|auth|sig)[^=&#\s"]*=)[^&#\s"']+/gi;
 
 /** Takes out what stands behind such a word up to the end of the line, and what a quoted word goes on with after it. */
 export function maskSecrets(text: string): string {
