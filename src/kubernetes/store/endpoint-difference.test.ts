@@ -9,7 +9,7 @@ function difference(old: EndpointSet, set: EndpointSet): unknown[] {
   const change = new ChangeRecorder();
   change.listening = true;
   recordEndpointDifference(old, set, change);
-  return [...new Set(change.addresses)].sort();
+  return [...new Set(change.addresses)].toSorted((one, other) => (String(one) < String(other) ? -1 : 1));
 }
 
 function setOf(group: Partial<EndpointGroup>, addresses: readonly number[], readyCount: number): EndpointSet {

@@ -34,10 +34,10 @@ test("who cannot come back does not wait for columns that have moved: a message 
   const { writer, written, memory, reader, look } = pair();
   writer.write(() => written.reserve(1_000_000));
   let naps = 0;
-  const { sleep } = memory;
+  const sleep = memory.sleep.bind(memory);
   memory.sleep = (milliseconds) => {
     naps++;
-    return sleep.call(memory, milliseconds);
+    return sleep(milliseconds);
   };
   assert.equal(reader.tryRead(look), undefined);
   assert.equal(naps, 1);
