@@ -153,4 +153,24 @@ describe("texts", () => {
       }),
     );
   });
+
+  test("are kept once they came twice, and what comes once does not drive them out", () => {
+    const pool = new TextPool();
+    let made = 0;
+    const read = (text: string): string => {
+      const octets = Buffer.from(text);
+      const toText = octets.toString.bind(octets);
+      octets.toString = (...words) => {
+        made++;
+        return toText(...words);
+      };
+      return pool.read(octets, 0, octets.length);
+    };
+    for (let time = 0; time < 3; time++) assert.equal(read("production"), "production");
+    assert.equal(made, 2);
+    for (let address = 0; address < 10_000; address++) read(`10.1.${address >> 8}.${address & 255}`);
+    assert.equal(made, 10_002);
+    read("production");
+    assert.equal(made, 10_002);
+  });
 });

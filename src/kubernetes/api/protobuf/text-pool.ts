@@ -1,9 +1,12 @@
 /**
- * Octets -> texts, of which those that were made lately are handed out again: names of zones and labels, kinds and protocols come a
- * hundred thousand times. Which is kept is a matter of chance; nothing but memory and time depends on it.
+ * Octets -> texts, of which those that came twice lately are handed out again: names of zones and labels, kinds and protocols come a
+ * hundred thousand times. Which is kept is a matter of chance; nothing but memory and time depends on it. What came once is not kept: addresses
+ * come once each, and would go to V8's old generation from here.
  */
 export class TextPool {
   readonly #kept: string[] = new Array<string>(SIZE).fill("");
+  /** The hash of what came last, for each place. */
+  readonly #last = new Int32Array(SIZE);
 
   /** @param octets UTF-8 */
   read(octets: Buffer, start: number, end: number): string {
@@ -23,7 +26,8 @@ export class TextPool {
     const kept = this.#kept[place] ?? "";
     if (kept.length === length && isText(kept, octets, start)) return kept;
     const text = octets.toString("latin1", start, end);
-    this.#kept[place] = text;
+    if (this.#last[place] === hash) this.#kept[place] = text;
+    else this.#last[place] = hash;
     return text;
   }
 }
