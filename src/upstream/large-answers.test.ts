@@ -80,6 +80,21 @@ test("a large answer that was given back makes room for the next one, and one th
   assertWhole(third);
 });
 
+test("a large answer that nobody waits for makes room for the next one at once", async () => {
+  const ask = await exchangeWith((asked) => {
+    LARGE(asked);
+    LARGE(asked);
+  });
+  const seen = new Set<PooledBuffer>();
+  for (let count = 0; count < 10; count++) {
+    const request = await ask();
+    assertWhole(request);
+    seen.add(lentOf(request));
+    lentOf(request).takeBack();
+  }
+  assert.ok(seen.size <= 3, `${seen.size}`);
+});
+
 test("a small answer is the request's own", async () => {
   const ask = await exchangeWith(HONEST);
   assert.equal((await ask()).lent, undefined);

@@ -200,15 +200,21 @@ export class TcpExchange implements Exchange {
       this.#pipelineDepth = PIPELINE_DEPTH;
     }
     if (message.length < SHORTEST_MESSAGE) {
+      lent?.takeBack();
       this.#options.metrics.short.increment();
       return;
     }
     const request = this.#pending.get(readU16(message, 0));
     if (request === undefined || request.carrier !== connection) {
+      // Too late: where an upstream is slow, most come so.
+      lent?.takeBack();
       this.#options.metrics.unknownId.increment();
       return;
     }
-    if (!isReply(request, message, message.length, this.#options.metrics)) return;
+    if (!isReply(request, message, message.length, this.#options.metrics)) {
+      lent?.takeBack();
+      return;
+    }
     this.#release(request);
     if (--connection.inFlight === 0) this.#becomeIdle(connection);
     request.answered(message, lent);

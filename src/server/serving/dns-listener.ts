@@ -255,6 +255,7 @@ export class DnsListener implements Listener, LateFaults {
         if (waits) this.#stream(waiting.query, outcome, waiting.port);
         else void endStream(outcome);
       } else if (waits) this.#send(waiting.query, outcome, waiting.port, true);
+      else if (outcome.kind === "reply") outcome.release();
     } catch (error) {
       // Who brought the outcome has others to bring.
       this.#onError(error);
