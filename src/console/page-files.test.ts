@@ -79,7 +79,7 @@ test("the document has in it what the page shows first, whatever stands there", 
 
 test("the document shows the figures without its script", async () => {
   const { text } = await documentWith(makeView("a <host>", [POINT, { ...POINT, queries: 100 }, POINT]));
-  const [, shown = ""] = /<div id="app">(.*)<\/div>\s*<noscript>/s.exec(text) ?? [];
+  const [, shown = ""] = /<div id="app" hidden>(.*)<\/div>\s*<noscript>/s.exec(text) ?? [];
   for (const part of [
     '<p class="brand">Portolan <span>a &lt;host></span></p>',
     '<a href="#/now" aria-current="page">Now</a><',
@@ -107,5 +107,5 @@ test("a long one is compressed", async () => {
 test("for who may not read it there is nothing in the document", async () => {
   const { text } = await documentWith(undefined);
   assert.equal(viewIn(text), "");
-  assert.match(text, /<div id="app"><\/div>/);
+  assert.match(text, /<div id="app" hidden><\/div>/);
 });

@@ -31,7 +31,7 @@ const FILES: readonly PageFile[] = [
 const EARLY = "<app.css>; rel=preload; as=style, <app.js>; rel=modulepreload";
 
 /** In the document: the place for what is drawn, and that for the data. An attribute, as an element of data makes the parser pause. */
-const DRAWN = '<div id="app">';
+const DRAWN = '<div id="app" hidden>';
 const DATA = 'data-view=""';
 /** Octets from which on a document is compressed for each who asks. */
 const WORTH_COMPRESSING = 16 * 1024;

@@ -129,6 +129,7 @@ if (root !== null) {
 
 function draw(root: Element): void {
   takeFirstView();
+  root.removeAttribute("hidden");
   if (hasFirstView && shown.value === "now") hydrate(<App />, root);
   else {
     root.replaceChildren();
