@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import dnstap from "./index.ts";
-import { protocolNumber, TapType, TapWriter } from "./tap-message.ts";
+import { protocolNumber, TapType, TapWriter, withId } from "./tap-message.ts";
 import { TapTarget } from "./target.ts";
 
 for (const [words, expected] of [
@@ -56,6 +56,12 @@ test("writes fields as protobuf has them", () => {
     hex,
     `0a026964${"120176"}${"1a0178"}720e${"0805"}${"1801"}${"4001"}${"4d0065cd1d"}${"5201ab"}7801`,
   );
+});
+
+test("shows a reply with another id, and leaves the reply as it is", () => {
+  const reply = Buffer.from("123484000001", "hex");
+  assert.deepEqual(Uint8Array.from(withId(reply, 0xabcd)), Uint8Array.of(0xab, 0xcd, 0x84, 0, 0, 1));
+  assert.equal(reply.toString("hex"), "123484000001");
 });
 
 test("takes no more than fits", () => {

@@ -1,5 +1,4 @@
 import { connect, type Socket } from "node:net";
-import { writeU16 } from "../../dns/octets.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import type {
@@ -17,7 +16,7 @@ import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/q
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";
 import { identityOf, type TapFiles, TapListener } from "./tap-listener.ts";
-import { protocolNumber, TapType, TapWriter, transportNumber } from "./tap-message.ts";
+import { protocolNumber, TapType, TapWriter, transportNumber, withId } from "./tap-message.ts";
 import type { TapTarget } from "./target.ts";
 
 export interface DnstapConfig {
@@ -317,13 +316,6 @@ export class Dnstap implements PluginInstance, QueryTap {
     const [cert, key] = [this.#path(tls.cert), this.#path(tls.key)];
     return { cert, key, ca: tls.ca === undefined ? undefined : this.#path(tls.ca) };
   }
-}
-
-/** Queries to upstreams are shown with the id of the client, so their replies are, too: that is how readers pair them. */
-function withId(reply: Uint8Array, id: number): Uint8Array {
-  const copy = reply.slice();
-  writeU16(copy, 0, id);
-  return copy;
 }
 
 /** Looks at what the client is sent. */

@@ -1,4 +1,5 @@
 /** dnstap's protobuf (dnstap.pb) written by hand: no object for a message. */
+import { copyOctets, writeU16 } from "../../dns/octets.ts";
 import type { Endpoint, TransportName } from "../../plugin/index.ts";
 
 /** `Message.Type`. */
@@ -120,4 +121,14 @@ export class TapWriter {
     }
     this.#out[this.#at++] = rest;
   }
+}
+
+/**
+ * Queries to upstreams are shown with the id of the client, so their replies are, too: that is how readers pair them. The octets may be a
+ * `Buffer`, whose `slice` copies nothing.
+ */
+export function withId(reply: Uint8Array, id: number): Uint8Array {
+  const copy = copyOctets(reply, 0, reply.length);
+  writeU16(copy, 0, id);
+  return copy;
 }

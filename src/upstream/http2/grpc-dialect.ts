@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { Flag, Rcode } from "../../dns/numbers.ts";
-import { writeU16 } from "../../dns/octets.ts";
+import { copyOctets, writeU16 } from "../../dns/octets.ts";
 import {
   GrpcProblem,
   GrpcStatus,
@@ -128,7 +128,7 @@ class CallReader implements ResponseReader {
 
 /** What the status NotFound stands for: a name that does not exist, and nothing more said of it. */
 function nameError({ bytes, questionEnd }: UpstreamRequest): Uint8Array {
-  const reply = bytes.slice(0, questionEnd);
+  const reply = copyOctets(bytes, 0, questionEnd);
   writeU16(reply, 2, Flag.QR | Rcode.NXDOMAIN | (((bytes[2] as number) & 0x79) << 8));
   writeU16(reply, 6, 0);
   writeU16(reply, 8, 0);
