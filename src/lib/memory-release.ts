@@ -3,6 +3,7 @@
  * again: that is right for a server under load, and wrong after something that is done once, such as the first list of a large cluster.
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
+import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { ProcessLibrary } from "./linux/libc.ts";
@@ -19,7 +20,7 @@ export interface MemoryRelease {
   trim(): void;
   /** Octets in memory now that are not a part of a file. */
   resident(): number;
-  /** As {@link all}, in portions: some milliseconds at a time, for a fifth of a second or more. Resolves when it is done. */
+  /** As {@link all}, in portions: some milliseconds at a time, for more than a second. Resolves when it is done. */
   allInTurns(): Promise<void>;
   /** Frees all that can be, and gives it back. Halts the thread that calls: 50 to 150 ms for a heap of 35 MB. */
   all(): void;
@@ -49,7 +50,10 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
     allInTurns: async () => {
       const begin = await loadCollectionInTurns();
       if (begin === undefined) return all();
-      for (let time = 0; time < COLLECTIONS; time++) await collectionAfter(begin);
+      for (let time = 0; time < COLLECTIONS; time++) {
+        if (time > 0) await delay(SWEEPING, undefined, { ref: false });
+        await collectionAfter(begin);
+      }
       await (await loadTrimBeside())?.();
     },
     all,
@@ -89,6 +93,11 @@ class MarkingWatch {
 
 /** What weak references held is free after the second one, and a collection that went on already was none that saves memory. */
 const COLLECTIONS = 2;
+/**
+ * Milliseconds in which V8's helpers sweep what a collection left, also where they get little of a processor. Whoever begins the next one before they are done
+ * has to do the rest itself, at once: 40 to 80 ms under load.
+ */
+const SWEEPING = 1_000;
 /** `MemoryPressureLevel::kModerate` of V8. */
 const MODERATE = 1;
 
