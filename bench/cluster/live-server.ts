@@ -140,7 +140,7 @@ function liveCorefile(options: LiveOptions, kubeconfig: string, ports: LivePorts
     errors${further}
     ready 127.0.0.1:${ports.readyPort}
     kubernetes ${CLUSTER_ZONE} in-addr.arpa ip6.arpa {
-        kubeconfig ${kubeconfig}
+        kubeconfig "${kubeconfig}"
         pods ${options.pods ? "verified" : "insecure"}
         fallthrough in-addr.arpa ip6.arpa
         startup_timeout 60s

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { onlyAddress } from "./answer-watch.ts";
+import { THOUSAND_SERVICES } from "./cluster-shape.ts";
+import { startApi } from "./live-server.ts";
 import { latencyOf } from "./measure-scenario.ts";
 import { monotonicMilliseconds } from "./monotonic-time.ts";
 import { forgetPeak, parseMemory, processMemory } from "./process-memory.ts";
@@ -75,6 +78,15 @@ test("a peak can be forgotten", { skip: process.platform !== "linux" }, async ()
     child.kill();
     await once(child, "close");
   }
+});
+
+test("an API that ends before its lists were asked for fails only who waits for them", async () => {
+  const live = await startApi(THOUSAND_SERVICES, true);
+  const unawaited = live.api.listed(1);
+  await live[Symbol.asyncDispose]();
+  // Rejections that nobody has taken by now fail the test.
+  await setImmediate();
+  await assert.rejects(unawaited, /the API of the benchmark ended/);
 });
 
 test("time goes on", () => {

@@ -25,8 +25,8 @@ export class RunningApi implements AsyncDisposable {
   }
 
   /** Resolves when so many kinds have been listed and are watched, from the start or since the last {@link forget}. */
-  async listed(kinds: number): Promise<About<"listed">> {
-    return await this.#ask({ to: "awaitLists", kinds }, "listed");
+  listed(kinds: number): Promise<About<"listed">> {
+    return this.#ask({ to: "awaitLists", kinds }, "listed");
   }
 
   /** Ends every watch with 410: everything has to be listed again. */
@@ -34,13 +34,13 @@ export class RunningApi implements AsyncDisposable {
     this.#send({ to: "forget" });
   }
 
-  async churn(options: Omit<Extract<ApiCommand, { to: "churn" }>, "to">): Promise<About<"churned">> {
-    return await this.#ask({ to: "churn", ...options }, "churned");
+  churn(options: Omit<Extract<ApiCommand, { to: "churn" }>, "to">): Promise<About<"churned">> {
+    return this.#ask({ to: "churn", ...options }, "churned");
   }
 
   /** Has Services and slices come, change and go. */
-  async change(options: ChangeOptions): Promise<About<"changed">> {
-    return await this.#ask({ to: "change", ...options }, "changed");
+  change(options: ChangeOptions): Promise<About<"changed">> {
+    return this.#ask({ to: "change", ...options }, "changed");
   }
 
   stopChanges(): void {
@@ -54,10 +54,12 @@ export class RunningApi implements AsyncDisposable {
     await ended;
   }
 
-  async #ask<T extends ApiReport["about"]>(command: ApiCommand, about: T): Promise<About<T>> {
+  #ask<T extends ApiReport["about"]>(command: ApiCommand, about: T): Promise<About<T>> {
     const answer = reported(this.#child, about);
+    // Who fails before waiting for it ends the API, and reports that failure: not that there is no answer any more.
+    answer.catch(() => undefined);
     this.#send(command);
-    return await answer;
+    return answer;
   }
 
   #send(command: ApiCommand): void {
