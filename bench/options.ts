@@ -72,9 +72,10 @@ export const HELP = `npm run bench -- [options]
                         loads of --memory, each in turns with a server without a limit
   --soak MINUTES        only floods, for so long with one thread and then with two: random names, names of 255 octets, names that
                         collide, fuzzed messages and answers of 64 KiB, with the resident memory of each round
-  --console             only the console (some four minutes): how long its page takes to load in Chromium beside an empty
-                        one, and its stream under as many queries as the server answers. --seconds (default 60) is the
-                        length of that load, --rounds (default 20) how often the page is loaded
+  --console             only the console (some five minutes): how long its page takes to load in Chromium beside an empty
+                        one, from a tab with another page and from an empty tab, and its stream under as many queries as the
+                        server answers. --seconds (default 60) is the length of that load, --rounds (default 20) how often the
+                        page is loaded from each
   --turns DIR           with --memory or --mixed: what ran in the ten longest turns of each load, as files in DIR. The server is
                         sampled meanwhile, so its other figures are not to be compared
   --no-build            run what is in dist/, or the sources where they are newer

@@ -37,9 +37,15 @@ export interface FollowedRows {
   readonly leftOut: number;
 }
 
-/** The page of the console in Chromium beside an empty page, in turns. Milliseconds from the start of the navigation. */
-export interface PageSample {
+/** The page of the console in Chromium, from two starts, in turns. */
+export interface PageSample extends PageLoads {
   readonly chromium: string;
+  /** From a tab that shows a page of another site; the others are from an empty tab. Absent in measurements from before it was taken. */
+  readonly fromOtherSite?: PageLoads;
+}
+
+/** Beside an empty page, in turns. Milliseconds from the start of the navigation. */
+export interface PageLoads {
   readonly page: readonly PageLoad[];
   readonly empty: readonly PageLoad[];
 }

@@ -1,10 +1,13 @@
-/** How long the page of the console takes to load in Chromium, beside an empty page: in turns, each in a browser that has nothing of it yet. */
+/**
+ * How long the page of the console takes to load in Chromium, beside an empty page: in turns, each in a browser that has nothing of it yet, and
+ * each from a tab that shows a page of another site, as that of a person does, and from an empty tab.
+ */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Browser, chromium } from "playwright-core";
-import type { PageLoad, PageSample } from "./console-results.ts";
+import type { PageLoad, PageLoads, PageSample } from "./console-results.ts";
 
 export interface PageOptions {
   /** Of the page. */
@@ -14,12 +17,23 @@ export interface PageOptions {
 
 /** Milliseconds. */
 const PAUSE = 500;
+/** The same, between what the tab shows before and the navigation that is measured: the browser is done with the former. */
+const REST = 300;
 
 /** Shows what {@link PROBE} waits for, and nothing else. */
 const EMPTY_PAGE = `<!doctype html>
 <html lang="en">
   <head><meta charset="utf-8"><title>Empty</title><link rel="icon" href="data:,"></head>
   <body><dl class="tiles"></dl></body>
+</html>
+`;
+
+/** What the tab shows before. */
+const OTHER_PATH = "/other";
+const OTHER_PAGE = `<!doctype html>
+<html lang="en">
+  <head><meta charset="utf-8"><title>Other</title><link rel="icon" href="data:,"></head>
+  <body><p>Another site</p></body>
 </html>
 `;
 
@@ -48,41 +62,82 @@ const PROBE = `
 `;
 
 export async function measurePage({ url, pairs }: PageOptions): Promise<PageSample> {
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(EMPTY_PAGE);
+  const server = createServer(({ url: path }, response) => {
+    const page = path === OTHER_PATH ? OTHER_PAGE : EMPTY_PAGE;
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = Object(server.address()) as AddressInfo;
   const emptyUrl = `http://127.0.0.1:${port}/`;
+  // A site is a name: by its address the same server is another one.
+  const otherUrl = `http://localhost:${port}${OTHER_PATH}`;
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
   });
   try {
     // The first ones start parts of the browser.
-    for (const first of [emptyUrl, url]) await load(browser, first);
-    const page: PageLoad[] = [];
-    const empty: PageLoad[] = [];
+    for (const first of [emptyUrl, url]) await load(browser, first, otherUrl);
+    const fromOtherSite = new Pairs(browser, { url, emptyUrl, before: otherUrl });
+    const fromEmptyTab = new Pairs(browser, { url, emptyUrl, before: undefined });
     for (let pair = 0; pair < pairs; pair++) {
-      const both = [
-        async () => page.push(await load(browser, url)),
-        async () => empty.push(await load(browser, emptyUrl)),
-      ];
+      const both = [fromOtherSite, fromEmptyTab];
       // Who is first changes: what gets slower or faster meanwhile is nobody's.
-      for (const take of pair % 2 === 0 ? both : both.reverse()) await take();
+      for (const each of inTurns(both, pair)) await each.take(pair);
     }
-    return { chromium: browser.version(), page, empty };
+    return { chromium: browser.version(), fromOtherSite: fromOtherSite.loads, ...fromEmptyTab.loads };
   } finally {
     await browser.close();
     server.close();
   }
 }
 
-async function load(browser: Browser, url: string): Promise<PageLoad> {
+interface Navigation {
+  readonly url: string;
+  readonly emptyUrl: string;
+  /** What the tab shows before; it is empty without. */
+  readonly before: string | undefined;
+}
+
+/** The page and the empty one from the same start. */
+class Pairs {
+  readonly #page: PageLoad[] = [];
+  readonly #empty: PageLoad[] = [];
+  readonly #browser: Browser;
+  readonly #navigation: Navigation;
+
+  constructor(browser: Browser, navigation: Navigation) {
+    this.#browser = browser;
+    this.#navigation = navigation;
+  }
+
+  get loads(): PageLoads {
+    return { page: this.#page, empty: this.#empty };
+  }
+
+  async take(pair: number): Promise<void> {
+    const { url, emptyUrl, before } = this.#navigation;
+    const both = [
+      async () => this.#page.push(await load(this.#browser, url, before)),
+      async () => this.#empty.push(await load(this.#browser, emptyUrl, before)),
+    ];
+    for (const take of inTurns(both, pair)) await take();
+  }
+}
+
+function inTurns<T>(both: readonly T[], pair: number): readonly T[] {
+  return pair % 2 === 0 ? both : both.toReversed();
+}
+
+async function load(browser: Browser, url: string, before: string | undefined): Promise<PageLoad> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   try {
     const page = await context.newPage();
     await page.addInitScript(PROBE);
+    if (before !== undefined) {
+      await page.goto(before, { waitUntil: "load" });
+      await delay(REST);
+    }
     await page.goto(url, { waitUntil: "load" });
     for (;;) {
       // To look into the page takes it some milliseconds: not before it is done, on any machine that is fit to measure.

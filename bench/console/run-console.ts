@@ -13,7 +13,7 @@ import { RunningServer } from "../run/running-server.ts";
 import { answers, startUpstream } from "../run/upstream.ts";
 import { PORTOLAN } from "../servers/portolan.ts";
 import { WORKLOADS, type Workload } from "../workloads.ts";
-import type { ConsoleResults, PageSample, StreamSample } from "./console-results.ts";
+import type { ConsoleResults, PageLoads, PageSample, StreamSample } from "./console-results.ts";
 import { measurePage } from "./measure-page.ts";
 import { measureStream } from "./measure-stream.ts";
 
@@ -43,7 +43,7 @@ export async function runConsoleBenchmark(
   const cluster = writeClusterFiles(folder);
   const queries = writeQueryFiles(folder, workload, { warmUp: WARM_UP, measured: seconds });
   await using upstream = await startUpstream(folder);
-  // A browser has all cores, as that of an operator has.
+  // Before anything is bound to a core: a browser has all of them, as that of an operator has.
   const place = { folder, cluster, upstreamPort: upstream.port };
   const page = existsSync(CHROMIUM) ? await loadPage(place, workload, rounds) : undefined;
   say(page === undefined ? `Without the page: there is no ${CHROMIUM}` : describePage(page));
@@ -134,13 +134,20 @@ endpoints:
 ${ENDPOINTS.map((number) => `  - addresses: [10.${100 + number}.${place}]\n`).join("")}`;
 }
 
-function describePage({ page, empty }: PageSample): string {
+function describePage({ fromOtherSite, page, empty }: PageSample): string {
+  const other =
+    fromOtherSite &&
+    `page from a tab with another page: ${describeLoads(fromOtherSite)}; goal 100 ms for load\n`;
+  return `${other ?? ""}page from an empty tab: ${describeLoads({ page, empty })}`;
+}
+
+function describeLoads({ page, empty }: PageLoads): string {
   const of = (time: "shown" | "loaded" | "live"): string => {
     const taken = median(page.map((each) => each[time] ?? Number.NaN));
     const more = page.map((each, pair) => (each[time] ?? Number.NaN) - (empty[pair]?.[time] ?? Number.NaN));
     return `${taken.toFixed(0)} ms${time === "live" ? "" : ` (${median(more).toFixed(0)} more than an empty one)`}`;
   };
-  return `page: shown after ${of("shown")}, loaded after ${of("loaded")}, live after ${of("live")}; medians of ${page.length}`;
+  return `loaded after ${of("loaded")}, shown after ${of("shown")}, live after ${of("live")}; medians of ${page.length}`;
 }
 
 function describeStream(sample: StreamSample): string {

@@ -1,5 +1,11 @@
 /** The console's part of the page. */
-import type { ConsoleResults, PageLoad, PageSample, StreamSample } from "../console/console-results.ts";
+import type {
+  ConsoleResults,
+  PageLoad,
+  PageLoads,
+  PageSample,
+  StreamSample,
+} from "../console/console-results.ts";
 import { spreadOf } from "../numbers/statistics.ts";
 
 /** @returns empty where it was never measured */
@@ -39,17 +45,23 @@ function streamRow(sample: StreamSample): string {
   return `| ${[...figures, at(0), at(0.5), at(1), ...counts.map(whole)].join(" | ")} |`;
 }
 
-function pageTable({ chromium, page, empty }: PageSample): string {
-  const row = (name: string, loads: readonly PageLoad[]): string =>
-    `| ${name} | ${cell(loads.map(({ shown }) => shown))} | ${cell(loads.map(({ loaded }) => loaded))} | ${cell(loads.flatMap(({ live }) => live ?? []))} |`;
-  return `Its page in Chromium ${chromium} over the loopback interface, ${page.length} times beside an empty page, each in a browser without
-a cache. Milliseconds from the start of the navigation.
+function pageTable({ chromium, page, empty, fromOtherSite }: PageSample): string {
+  const other = fromOtherSite && rows("from a tab with another page", fromOtherSite);
+  return `Its page in Chromium ${chromium} over the loopback interface, ${page.length} times beside an empty page, each in a profile without
+a cache. Milliseconds from the start of the navigation. The goal is for a tab that shows a page of another site, as a person's tab does. In an
+empty tab (\`about:blank\`) Chromium keeps the process that it has for an empty page, and takes another one for the console, because of
+\`cross-origin-opener-policy\`: the time for it counts there for the console only.
 
-| | first frame with figures | event \`load\` | follows the server |
+| | event \`load\` | first frame with figures | follows the server |
 |---|---:|---:|---:|
-${row("the console", page)}
-${row("an empty page", empty)}
+${[...(other ?? []), ...rows("from an empty tab", { page, empty })].join("\n")}
 `;
+}
+
+function rows(from: string, { page, empty }: PageLoads): readonly string[] {
+  const row = (name: string, loads: readonly PageLoad[]): string =>
+    `| ${name}, ${from} | ${cell(loads.map(({ loaded }) => loaded))} | ${cell(loads.map(({ shown }) => shown))} | ${cell(loads.flatMap(({ live }) => live ?? []))} |`;
+  return [row("the console", page), row("an empty page", empty)];
 }
 
 function cell(values: readonly number[]): string {

@@ -102,6 +102,14 @@ const TARGETS: readonly Target[] = [
   },
   ...CLUSTER_TARGETS,
   ...ZONE_TARGETS,
+  {
+    about: "The console's page, from a tab with another page, to the end of the event load",
+    limit: 100,
+    isLowest: false,
+    unit: "ms",
+    reached: ({ console: ofConsole }) =>
+      spreadOf(ofConsole?.page?.fromOtherSite?.page.map(({ loaded }) => loaded) ?? []),
+  },
 ];
 
 export function judge(results: Results): TargetResult[] {
