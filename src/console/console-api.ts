@@ -76,7 +76,9 @@ export class ConsoleApi {
       ],
       [
         "/api/v1/events",
-        reads((_request, { searchParams }, response) => this.#follow(searchParams, response)),
+        this.#handler(["GET"], (request, { searchParams }, response) =>
+          this.#follow(searchParams, response, access.checkRead(request)),
+        ),
       ],
       [
         "/api/v1/names",
@@ -170,7 +172,8 @@ export class ConsoleApi {
     return { session: access.view(request), now: console.now() };
   }
 
-  #follow(parameters: URLSearchParams, response: ServerResponse): undefined {
+  /** @param mayRead whether it still may, who follows */
+  #follow(parameters: URLSearchParams, response: ServerResponse, mayRead: () => boolean): undefined {
     const { console } = this.#options;
     const wants = (parameters.get("streams") ?? STREAMS.join(",")).split(",");
     const unknown = wants.find((word) => !STREAMS.includes(word));
@@ -178,7 +181,12 @@ export class ConsoleApi {
       throw new RequestError(400, `streams: ${unknown.slice(0, 40)} is none of ${STREAMS.join(", ")}`);
     const filter = wants.includes("queries") ? console.filter(parameters) : undefined;
     const since = timeIn(parameters, "since");
-    console.follow(() => new EventStream(response), filter, wants.includes("now"), since);
+    console.follow(() => new EventStream(response), {
+      filter,
+      wantsNow: wants.includes("now"),
+      since,
+      mayRead,
+    });
     return undefined;
   }
 

@@ -39,12 +39,19 @@ const MAX_STREAMS = 24;
 /** Rows that one client is sent in a tick; more than anybody can read. */
 const ROWS_OF_TICK = 100;
 
-interface Viewer {
-  readonly events: EventStream;
+export interface Wish {
   /** Absent for who wants no single queries. */
   readonly filter: QueryFilter | undefined;
   /** Whether it wants the numbers of each second. */
   readonly wantsNow: boolean;
+  /** Time of the newest point of the history that the client has: 0 for none. */
+  readonly since: number;
+  /** Whether it still may: the session of who follows can end. */
+  readonly mayRead: () => boolean;
+}
+
+interface Viewer extends Wish {
+  readonly events: EventStream;
   rows: QueryRow[];
   leftOut: number;
 }
@@ -147,17 +154,16 @@ export class Console {
 
   /**
    * Sends what happens from now on.
-   * @param since time of the newest point of the history that the client has: 0 for none
    * @throws RequestError before anything is sent
    */
-  follow(open: () => EventStream, filter: QueryFilter | undefined, wantsNow: boolean, since: number): void {
+  follow(open: () => EventStream, wish: Wish): void {
     if (this.#viewers.size >= MAX_STREAMS)
       throw new RequestError(503, `${MAX_STREAMS} streams are open already: close one`);
     const events = open();
-    const viewer: Viewer = { events, filter, wantsNow, rows: [], leftOut: 0 };
+    const viewer: Viewer = { ...wish, events, rows: [], leftOut: 0 };
     this.#viewers.add(viewer);
     events.onEnd(() => this.#viewers.delete(viewer));
-    if (wantsNow) events.send("now", this.#with(this.#history.points(since)));
+    if (wish.wantsNow) events.send("now", this.#with(this.#history.points(wish.since)));
   }
 
   /** The newest queries that are wanted, newest first. */
@@ -262,6 +268,7 @@ export class Console {
       this.#missed = sources.missed;
     }
     if (this.#ticks % (60 * TICKS_OF_SECOND) === 0) this.#process.advance();
+    if (this.#ticks % TICKS_OF_SECOND === 0) this.#sendAway();
     this.#tell(this.#ticks % TICKS_OF_SECOND === 0);
     if (this.#ticks % (SECONDS_OF_BEAT * TICKS_OF_SECOND) === 0)
       for (const { events } of this.#viewers) events.beat();
@@ -284,6 +291,15 @@ export class Console {
   #isWatched(): boolean {
     for (const { filter } of this.#viewers) if (filter !== undefined) return true;
     return false;
+  }
+
+  /** Those who may not read any more. */
+  #sendAway(): void {
+    for (const viewer of this.#viewers) {
+      if (viewer.mayRead()) continue;
+      this.#viewers.delete(viewer);
+      viewer.events.end();
+    }
   }
 
   #tell(withNow: boolean): void {

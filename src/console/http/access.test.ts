@@ -48,6 +48,22 @@ describe("a session", () => {
     refuses(401, () => access.checkAction(request(headers)));
   });
 
+  test("who reads on and on with it may do so no longer than it lasts", () => {
+    const { access, pass } = makeAccess({ isLoopback: false });
+    const mayRead = access.checkRead(request(signedIn(access)));
+    const byToken = access.checkRead(request({ authorization: `Bearer ${TOKEN}` }));
+    pass(12 * HOUR - 1);
+    assert.deepEqual([mayRead(), byToken()], [true, true]);
+    pass(1);
+    assert.deepEqual([mayRead(), byToken()], [false, true]);
+    const headers = signedIn(access);
+    const beforeSignOut = access.checkRead(request(headers));
+    access.signOut(request(headers));
+    assert.equal(beforeSignOut(), false);
+    const { access: free } = makeAccess();
+    assert.equal(free.checkRead(request())(), true);
+  });
+
   test("ends with signing out", () => {
     const { access } = makeAccess();
     const headers = signedIn(access);

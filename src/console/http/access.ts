@@ -50,16 +50,17 @@ export class Access {
 
   /**
    * Lets a request pass that only reads.
+   * @returns whether it would still pass, for who reads on and on: a session ends
    * @throws RequestError
    */
-  checkRead(request: IncomingMessage): void {
+  checkRead(request: IncomingMessage): () => boolean {
     this.#checkOrigin(request);
-    if (this.#options.isLoopback) return;
-    if (!this.#hasToken(request) && this.#session(request) === undefined)
-      throw new RequestError(
-        401,
-        "reading needs the token: sign in, or send it as 'authorization: Bearer TOKEN'",
-      );
+    if (this.#options.isLoopback || this.#hasToken(request)) return () => true;
+    if (this.#session(request) !== undefined) return () => this.#session(request) !== undefined;
+    throw new RequestError(
+      401,
+      "reading needs the token: sign in, or send it as 'authorization: Bearer TOKEN'",
+    );
   }
 
   /**

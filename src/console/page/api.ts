@@ -47,7 +47,10 @@ export async function post<T>(path: string, body: object): Promise<T> {
 }
 
 export async function loadSession(): Promise<void> {
-  session.value = await get<SessionView>("session");
+  const before = session.value;
+  const view = await get<SessionView>("session");
+  // Who has signed in or out meanwhile knows better.
+  if (session.value === before) session.value = view;
 }
 
 export async function signIn(token: string): Promise<void> {
@@ -57,6 +60,11 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   session.value = await read<SessionView>(await send("session", { method: "DELETE" }));
+  if (!mayRead()) leave();
+}
+
+export function mayRead(): boolean {
+  return !session.value.readNeedsToken || session.value.signedIn;
 }
 
 /** @throws ApiError in words of the console: those of browsers differ, and help nobody */
@@ -71,6 +79,8 @@ async function send(path: string, init?: RequestInit): Promise<Response> {
 async function read<T>(response: Response): Promise<T> {
   const body: unknown = await response.json().catch(() => undefined);
   if (response.ok) return body as T;
+  // A session that has ended: the page offers to sign in again.
+  if (response.status === 401) loadSession().catch(() => undefined);
   const told = typeof body === "object" && body !== null && "error" in body ? String(body.error) : "";
   throw new ApiError(
     response.status,
@@ -110,6 +120,12 @@ function follow(
 
 let stopFollowing: (() => void) | undefined;
 
+/** Waits for somebody to sign in. */
+export function leave(): void {
+  stopFollowing?.();
+  connection.value = "out";
+}
+
 /** Points of an hour; older ones go. */
 const MOST_POINTS = 720;
 
@@ -127,7 +143,12 @@ export function followNow(): void {
     error: () => {
       connection.value = "lost";
       // It may be there again by now, and not let this browser in before it signs in.
-      loadSession().catch(() => undefined);
+      loadSession().then(
+        () => {
+          if (!mayRead()) leave();
+        },
+        () => undefined,
+      );
     },
     now: (event) => {
       const view: NowView = JSON.parse(event.data);

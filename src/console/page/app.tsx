@@ -5,7 +5,9 @@ import {
   connection,
   followNow,
   hasFirstView,
+  leave,
   loadSession,
+  mayRead,
   now,
   PAUSE,
   session,
@@ -45,8 +47,8 @@ function currentPage(): PageName {
 }
 
 function App() {
-  const { readNeedsToken, hasToken, signedIn } = session.value;
-  const needsToken = readNeedsToken && !signedIn;
+  const { hasToken, signedIn } = session.value;
+  const needsToken = !mayRead();
   const Page = PAGES[shown.value];
   return (
     <>
@@ -141,7 +143,8 @@ function draw(root: Element): void {
 function begin(): void {
   loadSession().then(
     () => {
-      if (!session.value.readNeedsToken || session.value.signedIn) followNow();
+      if (mayRead()) followNow();
+      else leave();
     },
     () => {
       connection.value = "lost";

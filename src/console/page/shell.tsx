@@ -22,6 +22,7 @@ const CONNECTION = {
   connecting: "connecting …",
   live: "live",
   lost: "connection lost, trying again",
+  out: "signed out",
 } as const;
 
 export type Connection = keyof typeof CONNECTION;
