@@ -14,7 +14,7 @@ test("replies that take long end a turn of the event loop within a batch, and re
   skip,
 }, async () => {
   const own = await ownLoop();
-  const open = batchedDatagramPorts(own);
+  const open = batchedDatagramPorts(own, () => own.clock.now);
   const total = 500;
   const turns = [0];
   // The two share the memory for what they receive.

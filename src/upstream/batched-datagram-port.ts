@@ -4,11 +4,13 @@
  */
 import { release } from "node:os";
 import { getSystemErrorName } from "node:util";
+import { readU16 } from "../dns/octets.ts";
 import { BATCH, ReceiveBatch, SendBatch, type SendFailures } from "../lib/linux/datagram-batch.ts";
 import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { type Libc, NoForeignFunctions, setSocketNumber } from "../lib/linux/libc.ts";
 import { type LinuxSockets, linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { SegmentTrial } from "../lib/linux/segment-trial.ts";
 import { cutsSegments, SegmentedBatch } from "../lib/linux/segmented-batch.ts";
 import {
   parseHost,
@@ -18,6 +20,7 @@ import {
   SOCKET_ADDRESS_OCTETS,
   writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
+import type { UpstreamAddress } from "./address.ts";
 import {
   type DatagramListener,
   type DatagramPort,
@@ -41,11 +44,14 @@ export async function fastestDatagramPorts(
 ): Promise<OpenDatagramPort> {
   if (environment.PORTOLAN_UDP === "dgram") return openDgramPort;
   const sockets = await linuxSockets();
-  return sockets instanceof NoForeignFunctions ? openDgramPort : batchedDatagramPorts(sockets);
+  return sockets instanceof NoForeignFunctions
+    ? openDgramPort
+    : batchedDatagramPorts(sockets, () => performance.now());
 }
 
-export function batchedDatagramPorts(sockets: LinuxSockets): OpenDatagramPort {
-  const shared = new SharedBatches(sockets);
+/** @param now milliseconds, from any origin */
+export function batchedDatagramPorts(sockets: LinuxSockets, now: () => number): OpenDatagramPort {
+  const shared = new SharedBatches(sockets, now);
   return (options, listener) => new BatchedPort(shared, options, listener);
 }
 
@@ -55,12 +61,24 @@ class SharedBatches {
   readonly received: ReceiveBatch;
   /** Whose replies are in {@link received} still, as there was no time for them in the last turn. */
   waiting: BatchedPort | undefined;
+  readonly #now: () => number;
+  readonly #trials = new WeakMap<UpstreamAddress, SegmentTrial>();
   #unsent: BatchedPort[] = [];
   #flushing: BatchedPort[] = [];
 
-  constructor(sockets: LinuxSockets) {
+  constructor(sockets: LinuxSockets, now: () => number) {
     this.sockets = sockets;
+    this.#now = now;
     this.received = new ReceiveBatch(sockets.libc, { slotOctets: RECEIVE_SLOT, named: false });
+  }
+
+  /** The one of all ports to an upstream. */
+  trialOf(remote: UpstreamAddress): SegmentTrial {
+    const known = this.#trials.get(remote);
+    if (known !== undefined) return known;
+    const trial = new SegmentTrial(this.#now);
+    this.#trials.set(remote, trial);
+    return trial;
   }
 
   /** The port's queries leave at the end of this turn of the event loop. */
@@ -83,6 +101,7 @@ class BatchedPort implements DatagramPort, Reader {
   readonly #listener: DatagramListener;
   readonly #fd: number;
   readonly #sending: SegmentedBatch | undefined;
+  readonly #trial: SegmentTrial | undefined;
   #closed = false;
   /** Replies of the batch received last, and the first of them that was not passed on. */
   #received = 0;
@@ -104,7 +123,8 @@ class BatchedPort implements DatagramPort, Reader {
       return;
     }
     this.#fd = opened;
-    this.#sending = new SegmentedBatch(libc, opened, cutsSegments(libc, opened, release()), this.#failures);
+    if (cutsSegments(libc, opened, release())) this.#trial = shared.trialOf(options.remote);
+    this.#sending = new SegmentedBatch(libc, opened, this.#trial, this.#failures);
   }
 
   send(bytes: Uint8Array, length: number, id: number): void {
@@ -173,7 +193,9 @@ class BatchedPort implements DatagramPort, Reader {
     const { received, sockets } = this.#shared;
     while (this.#next < this.#received && !this.#closed) {
       const slot = this.#next++;
-      this.#listener.received(received.slots[slot] as Uint8Array, received.length(slot));
+      const octets = received.slots[slot] as Uint8Array;
+      this.#trial?.arrived(readU16(octets, 0));
+      this.#listener.received(octets, received.length(slot));
       if (this.#next % REPLIES_A_LOOK !== 0 || this.#next >= this.#received) continue;
       if (!sockets.loop.isTurnOver) continue;
       this.#shared.waiting = this;

@@ -14,7 +14,12 @@ import { SOCKET_COUNT } from "./udp-exchange.ts";
 const sockets = await linuxSockets();
 const ways = [
   ["dgram", openDgramPort],
-  ["batches", sockets instanceof NoForeignFunctions ? undefined : batchedDatagramPorts(sockets)],
+  [
+    "batches",
+    sockets instanceof NoForeignFunctions
+      ? undefined
+      : batchedDatagramPorts(sockets, () => performance.now()),
+  ],
 ] as const;
 
 for (const [way, openPort] of ways) {

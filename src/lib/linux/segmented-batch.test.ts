@@ -10,6 +10,7 @@ import { ownLoop } from "./fixtures/own-loop.ts";
 import { Linux, MessageHeader } from "./layouts.ts";
 import { type Libc, NoForeignFunctions } from "./libc.ts";
 import { linuxSockets } from "./linux-sockets.ts";
+import { SegmentTrial } from "./segment-trial.ts";
 import { cutsSegments, SegmentedBatch } from "./segmented-batch.ts";
 import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "./socket-address.ts";
 
@@ -45,6 +46,14 @@ function gather(socket: Socket, count: number): Promise<string[]> {
   });
 }
 
+/** Of a peer that has replied to what was cut. */
+function provenTrial(): SegmentTrial {
+  const trial = new SegmentTrial(() => 0);
+  trial.sent(1, 2);
+  trial.arrived(1);
+  return trial;
+}
+
 /** The octets of a datagram tell which one it is. */
 function give(batch: SegmentedBatch, lengths: readonly number[]): string[] {
   return lengths
@@ -76,7 +85,7 @@ describe("datagrams in segments", { skip }, () => {
       },
     };
     assert.ok(cutsSegments(libc, fd, release()), "this kernel has no UDP_SEGMENT");
-    const batch = new SegmentedBatch(counting, fd, true, noFailures);
+    const batch = new SegmentedBatch(counting, fd, provenTrial(), noFailures);
     const lengths = fc.array(fc.oneof(fc.integer({ min: 12, max: 60 }), fc.integer({ min: 1, max: 512 })), {
       maxLength: BATCH + 10,
     });
@@ -100,6 +109,40 @@ describe("datagrams in segments", { skip }, () => {
     libc.close(fd);
   });
 
+  test("until the peer has replied to what was cut, one message has two segments", async () => {
+    const { libc } = await ownLoop();
+    const { socket, port } = await receiver();
+    const fd = connectedSocket(libc, port);
+    let segments: number[] = [];
+    const looking: Libc = {
+      ...libc,
+      sendmmsg: (to, headers, count, flags) => {
+        const view = new DataView(headers.buffer, headers.byteOffset);
+        for (let message = 0; message < count; message++)
+          segments.push(view.getUint32(message * MessageHeader.OCTETS + MessageHeader.VECTOR_COUNT, true));
+        return libc.sendmmsg(to, headers, count, flags);
+      },
+    };
+    const trial = new SegmentTrial(() => 0);
+    const batch = new SegmentedBatch(looking, fd, trial, noFailures);
+    const send = async (lengths: readonly number[]): Promise<number[]> => {
+      segments = [];
+      const received = gather(socket, lengths.length);
+      const given = give(batch, lengths);
+      batch.flush();
+      assert.deepEqual(await received, given);
+      return segments;
+    };
+    assert.deepEqual(await send([45]), [1]);
+    assert.deepEqual(await send([40, 60, 60, 60, 50, 45]), [2, 1, 1, 1, 1]);
+    assert.deepEqual(await send([60, 60, 60]), [1, 1, 1]);
+    // The first octets of the second and the third datagram, which were the longest: see `give`.
+    trial.arrived((31 << 8) | 32);
+    assert.deepEqual(await send([40, 60, 60, 60, 50, 45]), [4, 2]);
+    socket.close();
+    libc.close(fd);
+  });
+
   for (const errno of [Linux.EIO, Linux.EINVAL, Linux.EMSGSIZE, Linux.EOPNOTSUPP])
     test(`error ${errno}: the same datagrams leave one by one, and so do all later ones`, async () => {
       const { libc } = await ownLoop();
@@ -119,7 +162,7 @@ describe("datagrams in segments", { skip }, () => {
         },
         errno: () => errno,
       };
-      const batch = new SegmentedBatch(withoutSegments, fd, true, noFailures);
+      const batch = new SegmentedBatch(withoutSegments, fd, provenTrial(), noFailures);
       // The longest leave first: two alone, and one message that ends with the last.
       const lengths = [100, 45, 45, 45, 45, 45, 45, 30];
       for (let flush = 0; flush < 2; flush++) {
@@ -141,7 +184,7 @@ describe("datagrams in segments", { skip }, () => {
     const fd = connectedSocket(libc, gone.port);
     const refused: number[] = [];
     const failures = { ...noFailures, refused: (errno: number) => void refused.push(errno) };
-    const batch = new SegmentedBatch(libc, fd, true, failures);
+    const batch = new SegmentedBatch(libc, fd, provenTrial(), failures);
     give(batch, [20]);
     batch.flush();
     assert.deepEqual(refused, []);
@@ -170,7 +213,7 @@ describe("datagrams in segments", { skip }, () => {
       errno: () => Linux.EAGAIN,
     };
     const failures = { ...noFailures, full: (count: number) => void full.push(count) };
-    const batch = new SegmentedBatch(stuck, -1, true, failures);
+    const batch = new SegmentedBatch(stuck, -1, provenTrial(), failures);
     give(batch, [45, 45, 45, 30, 20, 20]);
     batch.flush();
     assert.deepEqual(full, [2]);

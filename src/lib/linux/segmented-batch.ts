@@ -7,6 +7,7 @@
 import { BATCH, MAX_RETRIES, type SendFailures } from "./datagram-batch.ts";
 import { ControlHeader, IoVector, Linux, MessageHeader, SegmentLength } from "./layouts.ts";
 import { type Libc, setSocketNumber } from "./libc.ts";
+import type { SegmentTrial } from "./segment-trial.ts";
 
 const HEADER = MessageHeader.OCTETS;
 const HEADER_WORDS = HEADER / 4;
@@ -49,14 +50,15 @@ export class SegmentedBatch {
   readonly #next = new Uint8Array(BATCH);
   /** The first vector of each message, and behind the last message the number of vectors. */
   readonly #firstVector = new Uint8Array(BATCH + 1);
+  /** Absent where the kernel does not cut. */
+  readonly #trial: SegmentTrial | undefined;
   #count = 0;
-  #isSegmenting: boolean;
 
-  /** @param isSegmenting {@link cutsSegments} of the socket */
-  constructor(libc: Libc, fd: number, isSegmenting: boolean, failures: SendFailures) {
+  /** @param trial of the peer; absent where the kernel does not cut: {@link cutsSegments} */
+  constructor(libc: Libc, fd: number, trial: SegmentTrial | undefined, failures: SendFailures) {
     this.#libc = libc;
     this.#fd = fd;
-    this.#isSegmenting = isSegmenting;
+    this.#trial = trial;
     this.#failures = failures;
     const data = new Uint8Array(new ArrayBuffer(SLOT * BATCH));
     this.#slots = Array.from({ length: BATCH }, (_, slot) => data.subarray(slot * SLOT, (slot + 1) * SLOT));
@@ -122,7 +124,7 @@ export class SegmentedBatch {
         continue;
       }
       // Either segments cannot be had on this way, or it is an error that came back for an earlier datagram. In no case are all of these given up for it.
-      if (NO_SEGMENTS.has(errno)) this.#isSegmenting = false;
+      if (NO_SEGMENTS.has(errno)) this.#trial?.refused();
       else this.#failures.refused(errno);
       messages = this.#separate(first, count);
       done = 0;
@@ -131,7 +133,7 @@ export class SegmentedBatch {
 
   /** Makes messages of the slots, the longest first: those of the same length in one, and a shorter one at its end. @returns how many messages */
   #arrange(count: number): number {
-    const segmenting = this.#isSegmenting && count > 1;
+    let allowance = count > 1 && this.#trial !== undefined ? this.#trial.allowance : 0;
     let [longest, shortest] = [0, SLOT];
     for (let slot = count - 1; slot >= 0; slot--) {
       const length = this.#lengths[slot] as number;
@@ -143,14 +145,20 @@ export class SegmentedBatch {
     let messages = 0;
     let vectors = 0;
     let segment = 0;
+    let first = 0;
     for (let length = longest; length >= shortest; length--) {
       for (let slot = this.#slotsOf[length] as number; slot !== 0; slot = this.#next[slot - 1] as number) {
         if (segment === 0) {
           this.#firstVector[messages++] = vectors;
           segment = length;
+          first = slot - 1;
         }
         this.#setVector(vectors++, slot - 1, length);
-        if (length < segment || !segmenting) segment = 0;
+        const segments = vectors - (this.#firstVector[messages - 1] as number);
+        if (segments === 2) this.#trial?.sent(this.#startOf(first), this.#startOf(slot - 1));
+        if (length === segment && segments < allowance) continue;
+        if (segments > 1) allowance -= segments;
+        segment = 0;
       }
       this.#slotsOf[length] = 0;
     }
@@ -165,6 +173,11 @@ export class SegmentedBatch {
     for (let message = 0; message <= messages; message++) this.#firstVector[message] = first + message;
     for (let message = 0; message < messages; message++) this.#setHeader(message);
     return messages;
+  }
+
+  #startOf(slot: number): number {
+    const octets = this.#slots[slot] as Uint8Array;
+    return ((octets[0] as number) << 8) | (octets[1] as number);
   }
 
   #setVector(vector: number, slot: number, length: number): void {
