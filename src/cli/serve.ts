@@ -9,6 +9,7 @@ import { holdBackHelpers } from "../lib/helper-threads.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease, mapLargeBuffers } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
+import { takeSmallPages } from "../lib/small-pages.ts";
 import { loadSpareMemory, watchSpareMemory } from "../lib/spare-memory.ts";
 import { version } from "../lib/version.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
@@ -60,6 +61,7 @@ export async function serve(
   const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
+  await takeSmallPages();
   await mapLargeBuffers();
   let heapAtStart = 0;
   const server = new Server({
