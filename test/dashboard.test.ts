@@ -16,6 +16,7 @@ import { run } from "./support/program.ts";
 
 interface Target {
   readonly expr: string;
+  readonly legendFormat?: string;
 }
 
 interface Panel {
@@ -157,12 +158,27 @@ describe("dashboard and alerts", () => {
     assert.equal(code, 0, output + errors);
   });
 
+  test("queries by transport are told apart by the version of IP: the label family is 1 for IPv4, 2 for IPv6", () => {
+    const [{ expr, legendFormat } = { expr: "", legendFormat: "" }] =
+      dashboard.panels.find(({ title }) => title === "Queries by transport")?.targets ?? [];
+    assert.equal(legendFormat, "{{proto}} over {{ip}}");
+    const made = [...expr.matchAll(/"ip", "(IPv\d)", "family", "(\d)"/g)].map(([, ip, family]) => [
+      family,
+      ip,
+    ]);
+    assert.deepEqual(made, [
+      ["1", "IPv4"],
+      ["2", "IPv6"],
+    ]);
+  });
+
   test("legends name labels that are left", () => {
     for (const { title, targets = [] } of dashboard.panels) {
-      for (const { expr, legendFormat = "" } of targets as (Target & { readonly legendFormat?: string })[]) {
+      for (const { expr, legendFormat = "" } of targets) {
         const left = new Set(
           [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(", ")),
         );
+        for (const [, made = ""] of expr.matchAll(/, "(\w+)", "[^"]*", "\w+", "[^"]*"\)/g)) left.add(made);
         for (const [, label = ""] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
           assert.ok(left.has(label), `${title}: ${label}`);
       }
