@@ -43,6 +43,7 @@ interface Changes {
   readonly machine?: Partial<ServerFacts["machine"]>;
   readonly caches?: ServerFacts["caches"];
   readonly text?: string;
+  readonly pauses?: ServerFacts["now"]["pauses"];
 }
 
 function facts({
@@ -51,6 +52,7 @@ function facts({
   machine,
   caches = [],
   text,
+  pauses = { p99: 0, longest: 0 },
 }: Changes = {}): ServerFacts {
   const mebibytes = (count: number): number => count * 2 ** 20;
   const cluster = { domain: "cluster.local", awaited: [], services: 2, families, age: 1, state: [] };
@@ -59,7 +61,7 @@ function facts({
       ...{ time: 0, version: "0.1.0", hostname: "coredns-0", startedAt: 0, threads: 1, rate: 10 },
       minute: { queries: 0, rcodes: {}, types: {}, hitRatio: null, p50: null, p90: null, p99: null },
       ...{ upstreams, clusters: [cluster], memory: { resident: mebibytes(60), heap: 0, limit: null } },
-      ...{ pauses: { p99: 0, longest: 0 }, shed: 0, sampling: { interval: 1, missed: 0 } },
+      ...{ pauses, shed: 0, sampling: { interval: 1, missed: 0 } },
     },
     machine: {
       finished: 10_000,
@@ -241,6 +243,46 @@ test("an upstream far slower than its neighbour", () => {
   const upstreams = [UPSTREAM, { ...UPSTREAM, address: "10.0.0.54:53", mean: 30 }];
   const finding = onlyFinding({ first: undefined, last: facts({ upstreams }) });
   assert.deepEqual([finding.code, finding.causes[0]?.who], ["slow-upstream", "forward to 10.0.0.54:53"]);
+});
+
+describe("an upstream of a server that is late itself", () => {
+  const seen = (exchanges: number, mean: number, pauses: ServerFacts["now"]["pauses"], isFirst = false) => {
+    const before = facts({
+      upstreams: [{ ...UPSTREAM, exchanges: 0, mean: null }],
+      ...(isFirst && { pauses }),
+    });
+    const after = facts({ upstreams: [{ ...UPSTREAM, exchanges, mean }], ...(!isFirst && { pauses }) });
+    return diagnose(capture({ first: before, last: after }));
+  };
+
+  // The first as measured in a control group with a quarter of a core and eight programs that never rest; the upstream was at hand.
+  for (const [title, exchanges, mean, pauses] of [
+    ["all the time", 37, 127, { p99: 443, longest: 780 }],
+    ["once, amid few exchanges", 10, 120, { p99: 13, longest: 310 }],
+  ] as const)
+    for (const isFirst of [true, false])
+      test(`is not judged: ${title}, known ${isFirst ? "before" : "after"}`, () => {
+        const { findings, notExamined } = seen(exchanges, mean, pauses, isFirst);
+        assert.deepEqual(findings, []);
+        const { reason = "" } = notExamined.find(({ code }) => code === "slow-upstream") ?? {};
+        assert.match(reason, new RegExp(`by ${pauses.p99} ms and once by ${pauses.longest} ms`));
+      });
+
+  for (const [title, exchanges, mean, pauses] of [
+    ["than the server is late", 37, 1_200, { p99: 443, longest: 780 }],
+    ["with many exchanges beside one pause", 100, 120, { p99: 13, longest: 310 }],
+  ] as const)
+    test(`is found where it is slower: ${title}`, () => {
+      assert.deepEqual(
+        seen(exchanges, mean, pauses).findings.map(({ code }) => code),
+        ["slow-upstream"],
+      );
+    });
+
+  test("is nothing to speak of where it is fast all the same", () => {
+    const { findings, notExamined } = seen(37, 60, { p99: 443, longest: 780 });
+    assert.deepEqual([findings, notExamined.filter(({ code }) => code === "slow-upstream")], [[], []]);
+  });
 });
 
 test("an answer for what cannot exist", () => {

@@ -11,6 +11,8 @@ const SLOW = 100;
 const SLOWER = 5;
 const LEAST_SLOWER = 20;
 const LEAST_EXCHANGES = 10;
+/** Exchanges that one pause of the server may hold up together: A and AAAA of two clients. */
+const HELD_UP = 4;
 const FAILING = 0.05;
 const LEAST_ERRORS = 3;
 const DISCARDED = 5;
@@ -53,14 +55,16 @@ function rowBefore(facts: ServerFacts | undefined, row: UpstreamRow): UpstreamRo
 export const slowUpstreams: Rule = (capture, traffic) => {
   if (capture.last === undefined) return slowAnswers(traffic);
   const all = measured(capture);
-  const slow = all.filter(({ row, mean = 0, exchanges }) => {
+  const seemSlow = all.filter(({ row, mean = 0, exchanges }) => {
     if (exchanges < LEAST_EXCHANGES) return false;
     const best = Math.min(
       ...all.filter((each) => each.row.plugin === row.plugin).map((each) => each.mean ?? mean),
     );
     return mean >= SLOW || (mean >= LEAST_SLOWER && mean >= SLOWER * best);
   });
-  if (slow.length === 0) return [];
+  const late = lateness(capture);
+  const slow = seemSlow.filter((each) => !isOwn(late, each));
+  if (slow.length === 0) return seemSlow.length === 0 ? [] : [tooLate(late)];
   const exchanges = slow.reduce((sum, each) => sum + each.exchanges, 0);
   return [
     {
@@ -85,6 +89,31 @@ export const slowUpstreams: Rule = (capture, traffic) => {
     },
   ];
 };
+
+type Pauses = ServerFacts["now"]["pauses"];
+
+/** How late the server itself was, when it looked for what had come: the time of an exchange ends only then. */
+function lateness({ first, last }: Capture): Pauses {
+  const pauses = [first, last].flatMap((facts) => facts?.now.pauses ?? []);
+  return {
+    p99: Math.max(0, ...pauses.map(({ p99 }) => p99)),
+    longest: Math.max(0, ...pauses.map(({ longest }) => longest)),
+  };
+}
+
+/** Whether the server's own pauses may be all that takes so long: many of them, or a long one amid few exchanges. */
+function isOwn({ p99, longest }: Pauses, { mean = 0, exchanges }: Measured): boolean {
+  return mean < p99 || mean * exchanges < HELD_UP * longest;
+}
+
+function tooLate({ p99, longest }: Pauses): NotExamined {
+  return {
+    code: "slow-upstream",
+    reason:
+      `the server itself is late, one time in a hundred by ${Math.round(p99)} ms and once by ${Math.round(longest)} ms, ` +
+      "so how long its upstreams take cannot be told: give it more CPU, or look when its machine has less to do",
+  };
+}
 
 /** Without facts: answers of those plugins that ask others. */
 function slowAnswers(traffic: Traffic): (Finding | NotExamined)[] {
