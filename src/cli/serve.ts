@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
 import { fileFault } from "../lib/file-fault.ts";
-import { boundHeap, heapBounds } from "../lib/heap-bounds.ts";
+import { boundHeap, heapBounds, processorTime } from "../lib/heap-bounds.ts";
 import { holdBackHelpers } from "../lib/helper-threads.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease, mapLargeBuffers } from "../lib/memory-release.ts";
@@ -122,7 +122,7 @@ export async function serve(
     }
   }
   // The launcher held the young generation small while modules were loaded; under load it may grow.
-  boundHeap(heapBounds(machine.memoryLimit), clock);
+  boundHeap(heapBounds(machine.memoryLimit), clock, processorTime);
   holdBackHelpers();
   // What was read since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();

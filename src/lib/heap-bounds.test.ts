@@ -25,7 +25,7 @@ test("the young generation grows to its bound and no further, whatever passes by
         return { cancel: () => undefined };
       },
     };
-    boundHeap({ young: 4 * before, growth: 50 }, clock);
+    boundHeap({ young: 4 * before, growth: 50 }, clock, () => 0);
     const held = [];
     const work = async () => {
       for (let turn = 0; turn < 200; turn++) {
@@ -49,4 +49,45 @@ test("the young generation grows to its bound and no further, whatever passes by
   // Two halves, and one step more: what may happen before the watch hears of the first.
   assert.ok(Math.max(grown, again) <= 16 * before, sizes);
   assert.ok(small <= 2 * before, sizes);
+});
+
+test("objects are moved together where there was next to nothing to do for five seconds, and left where they are under load", () => {
+  const url = new URL("./heap-bounds.ts", import.meta.url).href;
+  const release = new URL("./memory-release.ts", import.meta.url).href;
+  const script = `
+    import { getHeapSpaceStatistics } from "node:v8";
+    const { boundHeap } = await import(${JSON.stringify(url)});
+    const { loadMemoryRelease } = await import(${JSON.stringify(release)});
+    const memory = await loadMemoryRelease();
+    const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space").space_size;
+    let look;
+    const clock = {
+      every(_, callback) {
+        look = callback;
+        return { cancel: () => undefined };
+      },
+    };
+    let taken = 0;
+    boundHeap({ young: 1 << 20, growth: 50 }, clock, () => taken);
+    // One object of eight stays.
+    let held = Array.from({ length: 400_000 }, (_, each) => ({ each, text: [each] }));
+    memory.all();
+    const full = size();
+    held = held.filter((_, each) => each % 8 === 0);
+    const collect = (milliseconds, looks) => {
+      for (let each = 0; each < looks; each++) {
+        taken += milliseconds;
+        look();
+      }
+      memory.all();
+      return size() / full;
+    };
+    console.log(JSON.stringify([collect(0, 0), collect(11, 9), collect(9, 4), collect(9, 1), held.length]));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    encoding: "utf8",
+  });
+  const shares: readonly number[] = JSON.parse(stdout || `"${stderr}"`);
+  const [atFirst = 0, underLoad = 0, notYet = 0, atRest = 1] = shares;
+  assert.ok(Math.min(atFirst, underLoad, notYet) > 0.6, `${shares}`);
+  assert.ok(atRest < 0.5, `${shares}`);
 });

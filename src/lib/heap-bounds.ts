@@ -26,18 +26,27 @@ const YOUNG = 2 * MEBIBYTE;
 
 /** Milliseconds. */
 const LOOK_EVERY = 1_000;
+/** Milliseconds of a processor between two looks that a process takes which answers next to nothing: a few hundred queries a second. */
+const LITTLE_WORK = 10;
+/** Looks in a row that found little work, until there is time to move objects together. */
+const LOOKS_AT_REST = 5;
 
 /**
  * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8
  * was told to save memory, or has had little to do. V8 has no bound for it that could be set by then, only a factor, which it reads at each
  * collection: so the factor is one that leads there in a step, and 1 for as long as it is there. Collections are watched until then alone, because to hear of one
  * takes 50 µs or more.
+ * @param processorTime milliseconds that all threads of the process had a processor for
  * @returns ends the watch
  */
-export function boundHeap({ young, growth }: HeapBounds, clock: Pick<Clock, "every">): () => void {
+export function boundHeap(
+  { young, growth }: HeapBounds,
+  clock: Pick<Clock, "every">,
+  processorTime: () => number,
+): () => void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
   freeCompilationsAtOnce();
-  leaveObjectsWhereTheyAre();
+  const compaction = new CompactionAtRest(processorTime);
   let factor = 0;
   let isWatched = false;
   const look = (): void => {
@@ -52,7 +61,10 @@ export function boundHeap({ young, growth }: HeapBounds, clock: Pick<Clock, "eve
   };
   const observer = new PerformanceObserver(look);
   look();
-  const timer = clock.every(LOOK_EVERY, look);
+  const timer = clock.every(LOOK_EVERY, () => {
+    look();
+    compaction.look();
+  });
   return () => {
     timer.cancel();
     observer.disconnect();
@@ -69,11 +81,37 @@ function freeCompilationsAtOnce(): void {
 }
 
 /**
- * Has V8 move objects of the old generation together only where it collects to save memory (`memory-release.ts`, or after seconds without work). Under load it would do so
- * in the pause at the end of a collection, for up to 4 MiB of pages: up to 8 ms of some 11. What lies between them is filled with new objects instead.
+ * Has V8 move objects of the old generation together only where it collects to save memory, and only in a process that has nothing to do. V8 does so in the
+ * pause at the end of a collection, for up to 4 MiB of pages (up to 8 ms of some 11), and up to 12 MiB where it saves memory, for which it takes anybody who
+ * makes less than 1 MB of garbage a second: that is a server of 2,000 queries a second as well. What lies between the objects is filled with new ones instead.
  */
-function leaveObjectsWhereTheyAre(): void {
-  setFlagsFromString("--gc-experiment-less-compaction");
+class CompactionAtRest {
+  readonly #processorTime: () => number;
+  #taken: number;
+  /** Looks in a row. */
+  #atRest = 0;
+
+  constructor(processorTime: () => number) {
+    this.#processorTime = processorTime;
+    this.#taken = processorTime();
+    setFlagsFromString("--gc-experiment-less-compaction");
+    setFlagsFromString("--no-compact");
+  }
+
+  look(): void {
+    const taken = this.#processorTime();
+    const rests = taken - this.#taken < LITTLE_WORK;
+    this.#taken = taken;
+    if (!rests && this.#atRest >= LOOKS_AT_REST) setFlagsFromString("--no-compact");
+    this.#atRest = rests ? this.#atRest + 1 : 0;
+    if (this.#atRest === LOOKS_AT_REST) setFlagsFromString("--compact");
+  }
+}
+
+/** For {@link boundHeap}. */
+export function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 /** Octets, in whole MiB: what is used and what is free of the half that is in use, which has some of each page for itself. */
