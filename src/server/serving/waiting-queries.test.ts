@@ -97,3 +97,27 @@ test("any order of adding and removing leaves the bound and the order whole", ()
     }),
   );
 });
+
+test("a long query takes the places of many, and there is always room for one", () => {
+  const long = makeTestQuery({ name: "a.", edns: { options: [{ code: 12, data: new Uint8Array(60_000) }] } });
+  assert.ok(long.length > 60_000);
+  const given: WaitingQuery[] = [];
+  const origin = endsInto(given);
+  const lists: WaitingQueries[] = [];
+  const room = new WaitingRoom(() =>
+    lists.map((list) => ({ waiting: list.size, giveUpOldest: () => list.giveUpOldest() })),
+  );
+  room.limit = 300;
+  const queries = new WaitingQueries(1_000, room);
+  lists.push(queries);
+  const short = queries.add(query, port(), origin);
+  const [first, second, third] = Array.from({ length: 3 }, () => queries.add(long, port(), origin));
+  assert.ok(first && second && third);
+  assert.deepEqual(given, [short, first]);
+  assert.deepEqual([queries.size, room.size], [2 * 118, 2 * 118]);
+  room.limit = 10;
+  const last = queries.add(long, port(), origin);
+  assert.deepEqual(given, [short, first, second, third]);
+  assert.equal(queries.remove(last), true);
+  assert.deepEqual([queries.size, room.size], [0, 0]);
+});

@@ -61,6 +61,11 @@ export class WaitingQuery implements LateFollower, Arrival {
   /** False once it was answered or given up. */
   waits = true;
 
+  /** Places that it takes: {@link placesOf}. */
+  get places(): number {
+    return placesOf(this.query.length);
+  }
+
   constructor(query: Query, port: ReplyPort, origin: WaitingOrigin) {
     this.query = query;
     this.port = port;
@@ -93,17 +98,26 @@ export class WaitingQuery implements LateFollower, Arrival {
   }
 }
 
+/** Octets of a message that one place is meant for: most queries have a tenth of that. */
+const OCTETS_A_PLACE = 512;
+
+/** Places of a query of so many octets. A long one is kept as it came, and once more as it is passed on: a few thousand of them would fill the memory. */
+export function placesOf(octets: number): number {
+  return 1 + Math.floor(octets / OCTETS_A_PLACE);
+}
+
 /** A listener with queries that wait. */
 export interface RoomUser {
-  /** How many. */
+  /** Places that they take. */
   readonly waiting: number;
   giveUpOldest(): void;
 }
 
 /** What the listeners of a thread share: the queries that wait at all of them. */
 export class WaitingRoom {
-  /** May change at any time, as that of {@link WaitingQueries}. */
+  /** Places. May change at any time, as that of {@link WaitingQueries}. */
   limit = Number.POSITIVE_INFINITY;
+  /** Places that are taken. */
   size = 0;
   readonly #listeners: () => Iterable<RoomUser>;
 
@@ -113,8 +127,8 @@ export class WaitingRoom {
   }
 
   /** Where it is full, the oldest queries go of the listener that has the most: a flood of one does not cost another one's. */
-  makeRoom(): void {
-    while (this.size >= this.limit) {
+  makeRoom(places: number): void {
+    while (this.size > 0 && this.size + places > this.limit) {
       let most: RoomUser | undefined;
       for (const listener of this.#listeners()) if (listener.waiting > (most?.waiting ?? 0)) most = listener;
       if (most === undefined) return;
@@ -124,7 +138,7 @@ export class WaitingRoom {
 }
 
 export class WaitingQueries {
-  /** May change at any time: the next query that comes makes room then. */
+  /** Places. May change at any time: the next query that comes makes room then. */
   limit: number;
   #oldest: WaitingQuery | undefined;
   #newest: WaitingQuery | undefined;
@@ -136,23 +150,26 @@ export class WaitingQueries {
     this.#room = room;
   }
 
+  /** Places that are taken. */
   get size(): number {
     return this.#size;
   }
 
+  /** There is always room for one, however long. */
   add(query: Query, port: ReplyPort, origin: WaitingOrigin): WaitingQuery {
-    while (this.#size >= this.limit && this.#oldest !== undefined) this.giveUpOldest();
+    const places = placesOf(query.length);
+    while (this.#size + places > this.limit && this.#oldest !== undefined) this.giveUpOldest();
     const room = this.#room;
     if (room !== undefined) {
-      room.makeRoom();
-      room.size++;
+      room.makeRoom(places);
+      room.size += places;
     }
     const waiting = new WaitingQuery(query, port, origin);
     waiting.older = this.#newest;
     if (this.#newest === undefined) this.#oldest = waiting;
     else this.#newest.newer = waiting;
     this.#newest = waiting;
-    this.#size++;
+    this.#size += places;
     return waiting;
   }
 
@@ -174,8 +191,9 @@ export class WaitingQueries {
     else newer.older = older;
     waiting.older = undefined;
     waiting.newer = undefined;
-    this.#size--;
-    if (this.#room !== undefined) this.#room.size--;
+    const { places } = waiting;
+    this.#size -= places;
+    if (this.#room !== undefined) this.#room.size -= places;
     return true;
   }
 }
