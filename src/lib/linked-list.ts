@@ -28,12 +28,13 @@ export class LinkedList<T> {
     return place;
   }
 
-  /** Does nothing for what was removed before. */
-  remove(place: Place<T>): void {
-    if (place.value === undefined) return;
+  /** Does nothing for what was removed before. @returns whether it was there */
+  remove(place: Place<T>): boolean {
+    if (place.value === undefined) return false;
     place.value = undefined;
     place.unlink();
     this.#size--;
+    return true;
   }
 
   /** Makes an entry the last one. Does nothing for what was removed before. */

@@ -67,6 +67,7 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
+  #memoryRelease: ReturnType<typeof loadMemoryRelease> | undefined;
   #trim: ReturnType<typeof loadTrimBeside> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
   #residentBefore = 0;
@@ -87,9 +88,12 @@ export class DataPlane {
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
       onError,
-      onCrowded: (connections) =>
+      onGarbage: () => void this.#freeYoung().catch(onError),
+      onCrowded: (connections, octets) =>
         log.warning(
-          `more than ${connections} connections: closing those idle for longest (the process may have ${options.machine.descriptors} files open)`,
+          octets === undefined
+            ? `more than ${connections} connections: closing those idle for longest (the process may have ${options.machine.descriptors} files open)`
+            : `more connections than the memory limit has room for (${Math.round(octets / 2 ** 20)} MiB): closing those idle for longest`,
         ),
       onUnshared: (label, transport) =>
         log.warning(
@@ -279,10 +283,14 @@ export class DataPlane {
   /** Garbage of sockets and buffers counts for little with V8, and what it frees stays with the C library. */
   async #relieve(): Promise<void> {
     this.#listeners.relieve();
-    const memory = await loadMemoryRelease();
-    memory.young();
+    await this.#freeYoung();
     this.#trim ??= loadTrimBeside();
     await (await this.#trim)?.();
+  }
+
+  async #freeYoung(): Promise<void> {
+    this.#memoryRelease ??= loadMemoryRelease();
+    (await this.#memoryRelease).young();
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {

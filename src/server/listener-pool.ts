@@ -39,8 +39,13 @@ export interface ListenerPoolOptions {
   readonly listenUdp: () => Promise<UdpListen>;
   /** How listening TCP sockets are made. */
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
-  /** Hears once that connections are closed because there are more than so many. */
-  onCrowded?(connections: number): void;
+  /** Hears that much of what connections received is garbage by now. */
+  onGarbage?(): void;
+  /**
+   * Hears once that connections are closed because there are more than so many.
+   * @param octets that they take, where there is no room in memory for more of them
+   */
+  onCrowded?(connections: number, octets?: number): void;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;
@@ -94,7 +99,7 @@ export class ListenerPool {
   /** Listeners that no configuration wants, until their last answers are out. */
   readonly #retiring = new Map<string, Promise<void>>();
   readonly #unshared = new Set<string>();
-  readonly #budget = new ConnectionBudget();
+  readonly #budget: ConnectionBudget;
   readonly #room = new WaitingRoom(() => this.#listeners());
   #maxWaiting: number | undefined;
   #isCrowded = false;
@@ -102,6 +107,7 @@ export class ListenerPool {
 
   constructor(options: ListenerPoolOptions) {
     this.#options = options;
+    this.#budget = new ConnectionBudget({}, undefined, options.onGarbage);
   }
 
   listener(label: string): DnsListener | undefined {
@@ -119,11 +125,16 @@ export class ListenerPool {
   }
 
   /** How much may wait from now on. */
-  bound({ waiting, waitingOfAll, unsent }: MemoryBudget): void {
+  bound({ waiting, waitingOfAll, connections, unsent }: MemoryBudget): void {
     this.#maxWaiting = waiting;
     this.#room.limit = waitingOfAll;
-    this.#budget.limits = { ...this.#budget.limits, maxUnsentOfAll: unsent };
+    this.#budget.limits = { ...this.#budget.limits, maxOctets: connections, maxUnsentOfAll: unsent };
     for (const { listener } of this.#open.values()) listener.maxWaiting = waiting;
+  }
+
+  /** Octets that stream connections take themselves. */
+  get connections(): number {
+    return this.#budget.octets;
   }
 
   /** Lets go of buffers that are of no use at the moment. */
@@ -320,7 +331,9 @@ export class ListenerPool {
   #noteCrowd(): void {
     if (this.#isCrowded) return;
     this.#isCrowded = true;
-    this.#options.onCrowded?.(this.#budget.limits.maxConnections);
+    const { limits, octets } = this.#budget;
+    if (octets > limits.maxOctets / 2) this.#options.onCrowded?.(this.#budget.connections, octets);
+    else this.#options.onCrowded?.(limits.maxConnections);
   }
 
   /** Lets the followers in on the sockets that are open. What cannot be shared any more stays with this data plane. */

@@ -9,6 +9,8 @@ export interface MemoryBudget {
   readonly waiting: number;
   /** Queries of all listeners together. */
   readonly waitingOfAll: number;
+  /** Octets that stream connections may take, whether their clients say something or not. */
+  readonly connections: number;
   /** Octets that all clients of stream connections together may leave unread, or send in messages that are not whole. */
   readonly unsent: number;
   /** Octets of resident memory of the process from which on the server sheds. */
@@ -22,9 +24,10 @@ const MOST_WAITING = 10_000;
 const LEAST_WAITING = 500;
 const MOST_UNSENT = 32 * 1024 * 1024;
 const LEAST_UNSENT = 1024 * 1024;
+const LEAST_CONNECTIONS = 2 * 1024 * 1024;
 
 /**
- * An eighth of the limit for queries that wait, and one for replies that nobody reads; the program itself, the cluster and the cache need the
+ * An eighth of the limit for queries that wait, one for replies that nobody reads, and a quarter for connections; the program itself, the cluster and the cache need the
  * rest.
  * @param limit octets
  * @param threads how many share it
@@ -37,6 +40,7 @@ export function memoryBudget(limit: number | undefined, threads = 1): MemoryBudg
     threads,
     waiting: Math.min(waitingOfAll, MOST_WAITING),
     waitingOfAll,
+    connections: Math.max(2 * share, LEAST_CONNECTIONS),
     unsent: Math.floor(Math.max(Math.min(share, MOST_UNSENT / threads), LEAST_UNSENT)),
     tight: limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(limit * 0.9),
   };
@@ -48,6 +52,7 @@ export function tightened(budget: MemoryBudget): MemoryBudget {
     ...budget,
     waiting: Math.ceil(budget.waiting / 4),
     waitingOfAll: Math.ceil(budget.waitingOfAll / 4),
+    connections: budget.connections / 4,
     unsent: Math.ceil(budget.unsent / 4),
   };
 }

@@ -17,7 +17,7 @@ function watch(limit: number | undefined, resident = 80 * MIB, threads = 1, lead
     leads,
     limit,
     resident: () => machine.resident,
-    listeners: { waiting: 3, unsent: 4711, bound: (budget) => bounds.push(budget) },
+    listeners: { waiting: 3, unsent: 4711, connections: 1000, bound: (budget) => bounds.push(budget) },
     relieve: () => machine.relieved++,
     clock,
     metrics,
@@ -27,16 +27,16 @@ function watch(limit: number | undefined, resident = 80 * MIB, threads = 1, lead
   return { clock, metrics, warnings, bounds, machine, memory };
 }
 
-for (const [limit, waiting, unsent] of [
-  [undefined, 10_000, 32 * MIB],
-  [1024 * MIB, 10_000, 32 * MIB],
-  [170 * MIB, 10_000, (170 * MIB) / 8],
-  [40 * MIB, 4_096, 5 * MIB],
-  [4 * MIB, 500, MIB],
+for (const [limit, waiting, unsent, connections] of [
+  [undefined, 10_000, 32 * MIB, Number.POSITIVE_INFINITY],
+  [1024 * MIB, 10_000, 32 * MIB, 256 * MIB],
+  [170 * MIB, 10_000, (170 * MIB) / 8, (170 * MIB) / 4],
+  [40 * MIB, 4_096, 5 * MIB, 10 * MIB],
+  [4 * MIB, 500, MIB, 2 * MIB],
 ] as const)
-  test(`of ${limit ?? "any"} octets ${waiting} queries and ${unsent} octets may wait`, () => {
+  test(`of ${limit ?? "any"} octets ${waiting} queries and ${unsent} octets may wait, connections have ${connections}`, () => {
     const budget = memoryBudget(limit);
-    assert.deepEqual([budget.waiting, budget.unsent], [waiting, unsent]);
+    assert.deepEqual([budget.waiting, budget.unsent, budget.connections], [waiting, unsent, connections]);
   });
 
 for (const [limit, threads, waiting, waitingOfAll, unsent] of [
@@ -78,7 +78,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   assert.match(text, /^portolan_memory_pressure_total 2$/m);
   assert.match(text, /^portolan_memory_limit_bytes 209715200$/m);
   assert.match(text, /^portolan_memory_waiting_bytes 3840$/m);
-  assert.match(text, /^portolan_memory_connections_bytes 4711$/m);
+  assert.match(text, /^portolan_memory_connections_bytes 5711$/m);
   memory.stop();
   assert.equal(clock.pendingTimers, 0);
 });
@@ -106,7 +106,7 @@ test("a thread that does not lead sheds as all do, and leaves it to the leader t
   assert.deepEqual(warnings, []);
   const { body } = await metrics.expose();
   assert.doesNotMatch(body, /portolan_memory_(pressure|limit)/);
-  assert.match(body, /^portolan_memory_connections_bytes 4711$/m);
+  assert.match(body, /^portolan_memory_connections_bytes 5711$/m);
 });
 
 test("a reload to another number of threads shares anew, tight or not", () => {

@@ -10,6 +10,8 @@ export interface BoundedListeners {
   readonly waiting: number;
   /** Octets that clients have left unread. */
   readonly unsent: number;
+  /** Octets that stream connections take themselves. */
+  readonly connections: number;
   bound(budget: MemoryBudget): void;
 }
 
@@ -53,7 +55,7 @@ export class MemoryWatch {
       gauge("waiting", "Memory of queries that wait, estimated by their number."),
       gauge(
         "connections",
-        "Replies that clients of stream connections have left unread, and messages that are not whole.",
+        "Stream connections, estimated by their number, with replies that clients have left unread, and messages that are not whole.",
       ),
     ];
     this.#forgetCollector = metrics.onCollect(() => this.#collect());
@@ -124,7 +126,7 @@ export class MemoryWatch {
   #collect(): void {
     const { listeners } = this.#options;
     this.#gauges[0].set(listeners.waiting * WAITING_OCTETS);
-    this.#gauges[1].set(listeners.unsent);
+    this.#gauges[1].set(listeners.unsent + listeners.connections);
   }
 }
 

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer } from "../lib/clock.ts";
 import { LinkedList, type Place } from "../lib/linked-list.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
-import type { BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
+import { type BudgetedConnection, type ConnectionBudget, TCP_OCTETS } from "./connection-budget.ts";
 import { ReportedEndpoint } from "./endpoint.ts";
 import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "./tcp-socket.ts";
 import {
@@ -51,6 +51,8 @@ export interface ByteStreamServerOptions {
   readonly budget: ConnectionBudget;
   /** Lowest first; asked anew for each connection, so that a reload changes them for open sockets too. */
   readonly layers?: (() => readonly StreamLayer[]) | undefined;
+  /** Memory that a connection takes as long as it is open; asked anew for each. {@link TCP_OCTETS} unless given. */
+  readonly connectionOctets?: (() => number) | undefined;
   /** Milliseconds from the connection until its layers are passed; asked anew for each connection. */
   handshakeTimeout(): number;
   /** Begins the protocol. `heardFrom` has to be called for each whole message. */
@@ -193,6 +195,7 @@ export async function untilAccepted(): Promise<void> {
 
 class OpenConnection implements BudgetedConnection {
   budgetPlace: Place<BudgetedConnection> | undefined;
+  readonly octets: number;
   /** Where it stands in the server's list. */
   place: Place<OpenConnection> | undefined;
   readonly #socket: Socket;
@@ -203,6 +206,7 @@ class OpenConnection implements BudgetedConnection {
   constructor(socket: Socket, server: ByteStreamServer) {
     this.#socket = socket;
     this.#server = server;
+    this.octets = server.options.connectionOctets?.() ?? TCP_OCTETS;
     // A broken connection closes itself; without a listener the process would end.
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {

@@ -12,12 +12,16 @@ export interface BudgetedConnection {
   budgetPlace: Place<BudgetedConnection> | undefined;
   /** Whether a query of it is under way: such a connection is not closed for another one. */
   readonly awaitsAnswers: boolean;
+  /** Memory that it takes as long as it is open, whether it says something or not. */
+  readonly octets: number;
   destroy(): void;
 }
 
 export interface ConnectionLimits {
   /** Connections at one time. */
   readonly maxConnections: number;
+  /** Octets that the connections themselves may take, all of them together. */
+  readonly maxOctets: number;
   /** Octets that one client may leave unread. */
   readonly maxUnsent: number;
   /** Octets that all clients together may leave unread. */
@@ -26,12 +30,23 @@ export interface ConnectionLimits {
 
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   maxConnections: 16_384,
+  maxOctets: Number.POSITIVE_INFINITY,
   maxUnsent: 512 * 1024,
   maxUnsentOfAll: 32 * 1024 * 1024,
 };
 
+/** What a connection takes with all that stands for it, in the kernel as well: a TCP connection, and one with TLS (measured with 10,000 that are idle). */
+export const TCP_OCTETS = 8 * 1024;
+export const TLS_OCTETS = 28 * 1024;
+
 /** Connections looked at to find one that waits for no answer. */
 const MAX_LOOKED_AT = 64;
+/** Connections closed for a new one, where less may be open than before. */
+const MAX_CLOSED = 16;
+/** Octets of long messages that may be garbage. Each is there two or three times: as it was read, put together, and kept. */
+const MAX_GARBAGE = 8 * 1024 * 1024;
+/** Chunks below this are parts of short messages, which V8 collects in time. */
+const LONG_CHUNK = 4096;
 
 /** Connections of a listener with a bound of its own where nobody says otherwise (CoreDNS facts 1.9). */
 const USUAL_OWN = 200;
@@ -63,16 +78,29 @@ export class ConnectionBudget {
   /** Connections whose client is behind with reading. */
   #behind = 0;
   #unsent = 0;
+  /** Of the connections themselves. */
+  #octets = 0;
+  #received = 0;
+  readonly #onGarbage: (() => void) | undefined;
 
-  /** @param whole a budget that this one has a part of: connections are bounded apart, and octets are those of the whole */
-  constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget) {
+  /**
+   * @param whole a budget that this one has a part of: connections are bounded apart, and octets are those of the whole
+   * @param onGarbage called when much of what was received is garbage by now
+   */
+  constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget, onGarbage?: () => void) {
     this.limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
     this.#whole = whole;
+    this.#onGarbage = onGarbage;
     this.buffers = whole?.buffers ?? new BufferPool();
   }
 
   get connections(): number {
     return this.#connections.size;
+  }
+
+  /** Octets that the connections themselves take. */
+  get octets(): number {
+    return this.#whole?.octets ?? this.#octets;
   }
 
   /** Octets of replies that clients have left unread, as far as is known: each connection tells when it writes. */
@@ -86,19 +114,36 @@ export class ConnectionBudget {
    * @returns false where the new one has to go
    */
   admit(connection: BudgetedConnection, onTurnedAway?: () => void): boolean {
+    const { octets } = connection;
     while (this.#connections.size >= this.limits.maxConnections) {
       onTurnedAway?.();
-      const silent = this.#longestSilent();
-      if (silent === undefined) return false;
-      this.forget(silent);
-      silent.destroy();
+      if (!this.#closeLongestSilent()) return false;
+    }
+    for (let closed = 0; this.#isOverWith(octets) && closed < MAX_CLOSED; closed++) {
+      onTurnedAway?.();
+      // Those of others go as well: who fills the memory on one port must not shut out the clients of another one.
+      const isClosed = this.#closeLongestSilent() || (this.#whole ?? this).#closeLongestSilent();
+      if (!isClosed) return false;
     }
     connection.budgetPlace = this.#connections.append(connection);
+    this.#noteOctets(octets);
     return true;
   }
 
   forget(connection: BudgetedConnection): void {
-    if (connection.budgetPlace !== undefined) this.#connections.remove(connection.budgetPlace);
+    if (connection.budgetPlace !== undefined && this.#connections.remove(connection.budgetPlace))
+      this.#noteOctets(-connection.octets);
+  }
+
+  /** A chunk was read from a connection. */
+  noteReceived(octets: number): void {
+    if (this.#whole !== undefined) this.#whole.noteReceived(octets);
+    else if (octets >= LONG_CHUNK) {
+      this.#received += octets;
+      if (this.#received < MAX_GARBAGE) return;
+      this.#received = 0;
+      this.#onGarbage?.();
+    }
   }
 
   /** A whole message has come. */
@@ -127,6 +172,26 @@ export class ConnectionBudget {
     this.#unsent += now - before;
     if (before === 0 && now > 0) this.#behind++;
     else if (before > 0 && now === 0) this.#behind--;
+  }
+
+  /** Whether more than they may take would be taken with so many octets more. One connection may be there in any case. */
+  #isOverWith(octets: number): boolean {
+    const { limits } = this.#whole ?? this;
+    return this.octets > 0 && this.octets + octets > limits.maxOctets;
+  }
+
+  #noteOctets(octets: number): void {
+    if (this.#whole === undefined) this.#octets += octets;
+    else this.#whole.#noteOctets(octets);
+  }
+
+  /** @returns false where there is none */
+  #closeLongestSilent(): boolean {
+    const silent = this.#longestSilent();
+    if (silent === undefined) return false;
+    this.forget(silent);
+    silent.destroy();
+    return true;
   }
 
   #longestSilent(): BudgetedConnection | undefined {

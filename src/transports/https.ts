@@ -12,6 +12,7 @@ import {
   listenForStreams,
   type StreamUser,
 } from "./byte-stream-server.ts";
+import type { ConnectionBudget } from "./connection-budget.ts";
 import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
 import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
 import { DohRequests, DohStream } from "./http2/doh-stream.ts";
@@ -64,7 +65,11 @@ export async function listenHttps(
   });
 }
 
-type Http1Options = HttpObserver & { readonly clock: Clock; readonly timeouts: () => HttpTimeouts };
+type Http1Options = HttpObserver & {
+  readonly clock: Clock;
+  readonly budget: ConnectionBudget;
+  readonly timeouts: () => HttpTimeouts;
+};
 
 const BAD_REQUEST = "400 Bad Request";
 const TOO_LARGE = "431 Request Header Fields Too Large";
@@ -104,6 +109,8 @@ class Http1Connection implements StreamUser {
   readonly #options: Http1Options;
   /** Requests that have no response yet: a client need not wait for one before it sends the next. */
   #waiting = 0;
+  /** Octets of responses that the client has not taken, and of requests that are not whole. */
+  #held = 0;
   #isEnding = false;
   #timer: Timer | undefined;
 
@@ -127,6 +134,7 @@ class Http1Connection implements StreamUser {
   take(request: IncomingMessage, response: ServerResponse, queries: HttpQueries): void {
     const { local } = this.#stream;
     const client = withTraceHeaders(this.#stream.client, request.headers);
+    let unsent = 0;
     if (++this.#waiting > MAX_PIPELINED) {
       this.#stream.socket.destroy();
       return;
@@ -138,12 +146,22 @@ class Http1Connection implements StreamUser {
       },
       write: (status, headers, body) => {
         this.#within(this.#options.timeouts().write, "response");
+        if (this.#stream.socket.destroyed) return;
+        if (!this.#mayHold(body.length)) {
+          this.#options.onUnread?.();
+          this.#stream.socket.destroy();
+          return;
+        }
         if (this.#isEnding) response.setHeader("connection", "close");
         response.writeHead(status, { ...headers });
+        this.#hold(body.length);
+        unsent = body.length;
         response.end(body);
       },
     };
+    // It is there in any case, also where the connection breaks.
     response.on("close", () => {
+      this.#hold(-unsent);
       if (--this.#waiting > 0 || this.#stream.socket.destroyed) return;
       if (this.#isEnding) this.#stream.socket.end();
       else this.#within(this.#options.timeouts().idle);
@@ -151,7 +169,14 @@ class Http1Connection implements StreamUser {
     // Servers take whole URLs as well (RFC 9112 section 3.2.2).
     const wanted = readTarget(request.method, request.url?.replace(/^https?:\/\/[^/?]*/i, ""));
     if (wanted.kind === "body") {
-      readBody(request, (body) => {
+      const holder: BodyHolder = {
+        mayHold: (octets) => this.#mayHold(octets),
+        hold: (octets) => {
+          if (octets > 0) this.#options.budget.noteReceived(octets);
+          this.#hold(octets);
+        },
+      };
+      readBody(request, holder, (body) => {
         this.#isWhole();
         if (body === undefined) queries.refuse(400, answer);
         else queries.ask(body, client, local, answer);
@@ -162,6 +187,18 @@ class Http1Connection implements StreamUser {
     request.resume();
     if (wanted.kind === "refused") queries.refuse(wanted.status, answer);
     else queries.ask(wanted.message, client, local, answer);
+  }
+
+  /** Whether there is room in memory for so many octets more: a client that takes nothing is no reason to keep more for it. */
+  #mayHold(octets: number): boolean {
+    const { budget } = this.#options;
+    return this.#held === 0 || (this.#held + octets <= budget.unsentLimit && budget.hasRoomFor(octets));
+  }
+
+  #hold(octets: number): void {
+    const before = this.#held;
+    this.#held += octets;
+    this.#options.budget.noteUnsent(before, this.#held);
   }
 
   /** The query may take its time. */
@@ -190,22 +227,48 @@ class Http1Connection implements StreamUser {
   }
 }
 
-/** @param done gets the body, or nothing where it is longer than any message; not called where the client gives up */
-function readBody(request: IncomingMessage, done: (body: Uint8Array | undefined) => void): void {
-  const chunks: Buffer[] = [];
+/** Who answers for the memory of bodies that are not whole. */
+interface BodyHolder {
+  mayHold(octets: number): boolean;
+  /** So many octets more, or fewer. */
+  hold(octets: number): void;
+}
+
+/**
+ * @param done gets the body, or nothing where it is longer than any message or than there is room for; not called where the client
+ * gives up
+ */
+function readBody(
+  request: IncomingMessage,
+  holder: BodyHolder,
+  done: (body: Uint8Array | undefined) => void,
+): void {
+  let chunks: Buffer[] = [];
   let octets = 0;
+  let held = 0;
   let isDone = false;
+  const finish = (body: Uint8Array | undefined): void => {
+    isDone = true;
+    chunks = [];
+    letGo();
+    done(body);
+  };
+  const letGo = (): void => {
+    holder.hold(-held);
+    held = 0;
+  };
   request.on("data", (chunk: Buffer) => {
+    if (isDone) return;
     octets += chunk.length;
-    if (octets <= MAX_BODY) chunks.push(chunk);
-    else if (!isDone) {
-      isDone = true;
-      done(undefined);
+    if (octets > MAX_BODY || !holder.mayHold(chunk.length)) finish(undefined);
+    else {
+      chunks.push(chunk);
+      held += chunk.length;
+      holder.hold(chunk.length);
     }
   });
   request.on("end", () => {
-    if (isDone) return;
-    isDone = true;
-    done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    if (!isDone) finish(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
   });
+  request.on("close", letGo);
 }

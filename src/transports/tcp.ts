@@ -14,6 +14,8 @@ export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
   limits(): StreamLimits;
   /** What lies between TCP and the messages: nothing unless given. */
   readonly layers?: (() => readonly StreamLayer[]) | undefined;
+  /** As of `ByteStreamServerOptions`. */
+  readonly connectionOctets?: (() => number) | undefined;
   /** As of `UdpOptions`. */
   readonly reusePort?: boolean;
   readonly openSocket?: OpenTcpSocket;
@@ -39,6 +41,7 @@ export async function listenTcp(
     clock: options.clock,
     budget: options.budget,
     layers: options.layers,
+    connectionOctets: options.connectionOctets,
     handshakeTimeout: () => options.limits().readTimeout,
     serve: (stream, heardFrom) => new FramedConnection(stream, framed, heardFrom),
     reusePort: options.reusePort,

@@ -3,7 +3,7 @@ import { listenGrpc } from "../../transports/grpc.ts";
 import { httpCounters } from "./http-counters.ts";
 import { OwnBudget } from "./own-budget.ts";
 import type { SchemeServer } from "./scheme-server.ts";
-import { layersBelow, tlsLayer } from "./tls-scheme.ts";
+import { connectionOctets, layersBelow, tlsLayer } from "./tls-scheme.ts";
 
 export const grpcScheme: SchemeServer = {
   transports: ["grpc"],
@@ -19,6 +19,7 @@ export const grpcScheme: SchemeServer = {
         budget.refreshed();
         return layersBelow(place, tls);
       },
+      connectionOctets: connectionOctets(place),
       maxStreams: () => settings().maxGrpcStreams,
       timeouts: () => ({ read: settings().readTimeout, write: settings().writeTimeout }),
       reusePort,

@@ -318,6 +318,8 @@ class HttpSocket {
 
 class HttpConnection implements BudgetedConnection {
   budgetPlace: Place<BudgetedConnection> | undefined;
+  /** Their number is their bound. */
+  readonly octets = 0;
   awaitsAnswers = false;
   readonly #socket: Socket;
 

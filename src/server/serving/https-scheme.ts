@@ -3,7 +3,7 @@ import { listenHttps } from "../../transports/https.ts";
 import { httpCounters } from "./http-counters.ts";
 import { OwnBudget } from "./own-budget.ts";
 import type { SchemeServer } from "./scheme-server.ts";
-import { layersBelow, tlsLayer } from "./tls-scheme.ts";
+import { connectionOctets, layersBelow, tlsLayer } from "./tls-scheme.ts";
 
 export const httpsScheme: SchemeServer = {
   transports: ["https"],
@@ -25,6 +25,7 @@ export const httpsScheme: SchemeServer = {
         budget.refreshed();
         return layersBelow(place, tls);
       },
+      connectionOctets: connectionOctets(place),
       timeouts: () => {
         const { readTimeout, writeTimeout, idleTimeout } = settings();
         return { read: readTimeout, write: writeTimeout, idle: idleTimeout };

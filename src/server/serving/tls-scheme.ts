@@ -1,6 +1,7 @@
 /** `tls://`: DNS over TLS (RFC 7858). Without a certificate (`tls`) it is plain TCP, as CoreDNS has it. */
 
 import type { StreamLayer } from "../../transports/byte-stream-server.ts";
+import { TCP_OCTETS, TLS_OCTETS } from "../../transports/connection-budget.ts";
 import { listenTcp } from "../../transports/tcp.ts";
 import { TlsLayer } from "../../transports/tls-layer.ts";
 import { greetingLayers, streamOptions } from "./dns-scheme.ts";
@@ -14,6 +15,7 @@ export const tlsScheme: SchemeServer = {
       ...streamOptions(place),
       name,
       layers: () => layersBelow(place, tls),
+      connectionOctets: connectionOctets(place),
       reusePort,
       openSocket: await place.tcpSockets(),
     });
@@ -24,6 +26,11 @@ export const tlsScheme: SchemeServer = {
 export function layersBelow(place: ListenerPlace, tls: StreamLayer): readonly StreamLayer[] {
   const greeting = greetingLayers(place);
   return place.settings().identity === undefined ? greeting : [...greeting, tls];
+}
+
+/** What a connection of an encrypted listener takes. */
+export function connectionOctets({ settings }: ListenerPlace): () => number {
+  return () => (settings().identity === undefined ? TCP_OCTETS : TLS_OCTETS);
 }
 
 /** @param protocols that clients may choose from */

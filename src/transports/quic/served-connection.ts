@@ -47,6 +47,8 @@ export interface ServedStream extends QuicStreamUser {
 
 export abstract class ServedConnection implements QuicConnectionUser, BudgetedConnection {
   budgetPlace: Place<BudgetedConnection> | undefined;
+  /** Their number is their bound. */
+  readonly octets = 0;
   readonly number: number;
   readonly connection: QuicConnection;
   readonly since: number;
