@@ -26,10 +26,10 @@ export class WireError extends Error {
 }
 
 /** Names begin behind the header: no pointer leads to before it. */
-const FIRST_NAME_OFFSET = 12;
+export const FIRST_NAME_OFFSET = 12;
 
 /** More pointers than labels are possible in one name serve nothing but to keep a reader busy. */
-const MAX_POINTERS = 127;
+export const MAX_POINTERS = 127;
 
 export class WireReader {
   /** The whole message, since compression pointers count from its start. */

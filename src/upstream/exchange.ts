@@ -3,7 +3,7 @@
  * implementation of {@link Exchange}.
  */
 import { Flag, Rcode } from "../dns/numbers.ts";
-import { FOLD, octetAt, readU16 } from "../dns/octets.ts";
+import { FOLD, octetAt, passingCopy, readU16 } from "../dns/octets.ts";
 import type { PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Clock } from "../lib/clock.ts";
 import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../lib/timeout-wheel.ts";
@@ -68,6 +68,11 @@ export abstract class UpstreamRequest extends TimeoutHandle implements TimeoutTa
    */
   abstract answered(reply: Uint8Array, lent?: PooledBuffer): void;
   abstract failed(error: ExchangeError): void;
+
+  /** As {@link answered}, with the first octets of a buffer that is used again as soon as this returns. */
+  answeredInPassing(buffer: Uint8Array, length: number): void {
+    this.answered(passingCopy(buffer, 0, length));
+  }
 
   /**
    * A message with the request's id was thrown away as it answers something else. The request waits on. The octets are lent.

@@ -2,7 +2,7 @@
  * Asking an upstream over UDP. Few sockets carry many queries each, which costs a fraction of a socket for each query;
  * unpredictable ids and ports that change keep answers hard to forge (RFC 5452). The README of `forward` has the numbers.
  */
-import { passingCopy, readU16 } from "../dns/octets.ts";
+import { readU16 } from "../dns/octets.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { DatagramListener, DatagramPort, OpenDatagramPort } from "./datagram-port.ts";
 import { openDgramPort } from "./datagram-port.ts";
@@ -124,9 +124,8 @@ export class UdpExchange implements Exchange {
       return;
     }
     if (!isReply(request, bytes, length, this.#options.metrics)) return;
-    const reply = passingCopy(bytes, 0, length);
     this.#release(request, channel);
-    request.answered(reply);
+    request.answeredInPassing(bytes, length);
   }
 
   #timedOut(channel: UdpChannel, request: UpstreamRequest): void {

@@ -14,10 +14,11 @@ import {
   type Trace,
   type Waiter,
 } from "../../plugin/index.ts";
+import type { FramePool } from "../../plugin/packed/frames.ts";
 import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
 import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
 import { ExchangeError, type ExchangeFault } from "../../upstream/exchange-error.ts";
-import { replyFrom } from "../../upstream/forwarded-reply.ts";
+import { lentReply, replyFrom } from "../../upstream/forwarded-reply.ts";
 import { hexdump } from "../../upstream/hexdump.ts";
 import type { Policy } from "../../upstream/policy.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
@@ -48,6 +49,8 @@ export interface ForwardRules {
   countBroken(): void;
   /** Who wants copies of what is exchanged; usually nobody. */
   readonly taps: readonly QueryTap[];
+  /** Replies that came as datagrams, on their way out. */
+  readonly frames: FramePool;
   /** The query has its outcome. */
   finished(): void;
 }
@@ -126,9 +129,28 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     try {
       this.#read(octets, lent);
     } catch (error) {
-      if (error instanceof WireError) this.#failed(this.#malformed(error));
-      else this.#settle(this.#query.fail(Rcode.SERVFAIL, asError(error)));
+      this.#faulted(error);
     }
+  }
+
+  override answeredInPassing(buffer: Uint8Array, length: number): void {
+    const { frames, taps } = this.#rules;
+    const isPadded = this.#upstream?.hasOneTransport === true;
+    const reply = taps.length > 0 ? undefined : lentReply(buffer, length, this.#query, isPadded, frames);
+    if (reply === undefined) {
+      super.answeredInPassing(buffer, length);
+      return;
+    }
+    try {
+      this.#accept(reply);
+    } catch (error) {
+      this.#faulted(error);
+    }
+  }
+
+  #faulted(error: unknown): void {
+    if (error instanceof WireError) this.#failed(this.#malformed(error));
+    else this.#settle(this.#query.fail(Rcode.SERVFAIL, asError(error)));
   }
 
   override mismatched(message: Uint8Array, length: number): void {

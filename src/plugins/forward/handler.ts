@@ -2,6 +2,7 @@ import { Name, Rcode } from "../../dns/index.ts";
 import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
+import { FramePool } from "../../plugin/packed/frames.ts";
 import { QUERY_TAP } from "../../plugin/query-tap.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../../quic/availability.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
@@ -127,6 +128,7 @@ export class Forwarder implements PluginInstance {
       preferUdp: config.prefer_udp,
       readTimeout: config.read_timeout,
       maxFails: config.max_fails,
+      frames: new FramePool(),
       taps: QUERY_TAP.among(this.#site.block.plugins()),
       maxConnectAttempts: config.max_connect_attempts ?? 2 * upstreams.length,
       failfast: config.failfast_all_unhealthy_upstreams,
