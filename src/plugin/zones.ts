@@ -1,5 +1,6 @@
 /** Zones that a plugin serves, and names that may fall through: services that no plugin writes again. */
 import { Name } from "../dns/name.ts";
+import { FOLD, octetAt } from "../dns/octets.ts";
 import type { Query } from "./query.ts";
 
 /** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (CoreDNS facts 1.11). */
@@ -20,11 +21,14 @@ export class ZoneList {
     return undefined;
   }
 
-  /** As {@link match}, without making a `Name` where the list says only "everything", or nothing. */
-  matchQuery(query: Query): Name | undefined {
-    if (this.zones.length === 0) return undefined;
+  /** As {@link match}, by the octets of the query: most queries that pass a plugin by need no `Name` for it. */
+  matchQuery({ bytes, nameEnd }: Pick<Query, "bytes" | "nameEnd">): Name | undefined {
     if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
-    return this.match(query.name);
+    for (let at = 12; at < nameEnd; at += octetAt(bytes, at) + 1) {
+      for (const zone of this.#longestFirst)
+        if (zone.folded.length === nameEnd - at && isNameAt(zone.folded, bytes, at)) return zone;
+    }
+    return undefined;
   }
 
   contains(name: Name): boolean {
@@ -34,6 +38,13 @@ export class ZoneList {
   toString(): string {
     return this.zones.join(",");
   }
+}
+
+/** Whether an uncompressed name stands there, in any case. @param folded the name in lower case */
+export function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  for (let index = 0; index < folded.length; index++)
+    if (octetAt(FOLD, octetAt(bytes, start + index)) !== octetAt(folded, index)) return false;
+  return true;
 }
 
 /** The `fallthrough [ZONES...]` option: which names a plugin passes on when it does not know them. */

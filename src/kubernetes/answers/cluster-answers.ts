@@ -67,6 +67,10 @@ export class ClusterAnswers {
     return this.#zones.filter((zone) => !zone.isReverse);
   }
 
+  get zoneNames(): readonly Name[] {
+    return this.#zones.map(({ name }) => name);
+  }
+
   /** The zone that a name belongs to. */
   zoneOf(name: Name): ClusterZone | undefined {
     for (const zone of this.#zones) if (name.isAtOrBelow(zone.name)) return zone;

@@ -11,7 +11,7 @@ import type { Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
-import type { Fallthrough } from "../../plugin/zones.ts";
+import { type Fallthrough, ZoneList } from "../../plugin/zones.ts";
 import type { ClusterStore } from "../store/store.ts";
 import { answerWhole } from "./busy-store.ts";
 
@@ -21,6 +21,7 @@ export const BEING_CHANGED = "the cluster is being changed";
 /** The zones that a handler answers for. */
 export interface AnsweredZones<Zone> {
   zoneOf(name: Name): Zone | undefined;
+  readonly names: readonly Name[];
   /** The SOA record of answers without others. */
   authority(zone: Zone): ResourceRecord;
   /** Whether everything has been listed: what is missing then does not exist. */
@@ -31,10 +32,12 @@ export interface AnsweredZones<Zone> {
 export abstract class ZoneHandler<Zone, Found> {
   protected readonly memo: AnswerMemo = new AnswerMemo();
   readonly #zones: AnsweredZones<Zone>;
+  readonly #names: ZoneList;
   readonly #fallthrough: Fallthrough;
 
   constructor(zones: AnsweredZones<Zone>, fallthrough: Fallthrough) {
     this.#zones = zones;
+    this.#names = new ZoneList(zones.names);
     this.#fallthrough = fallthrough;
   }
 
@@ -50,6 +53,8 @@ export abstract class ZoneHandler<Zone, Found> {
 
   handle(query: Query, next: Next): Outcome | Promise<Outcome> {
     if (query.trace === undefined) {
+      // Most names of a cluster's clients are in other zones: those are not looked up, and no `Name` is made for them.
+      if (this.#names.matchQuery(query) === undefined) return next(query);
       const known = this.memo.find(query, this.serial);
       if (known !== undefined) return known;
     }

@@ -47,6 +47,10 @@ export class ExternalAnswers {
     this.#longestFirst = [...zones].sort((one, other) => other.name.wire.length - one.name.wire.length);
   }
 
+  get zoneNames(): readonly Name[] {
+    return this.#longestFirst.map(({ name }) => name);
+  }
+
   /** The zone that a name belongs to. */
   zoneOf(name: Name): ExternalZone | undefined {
     for (const zone of this.#longestFirst) if (name.isAtOrBelow(zone.name)) return zone;

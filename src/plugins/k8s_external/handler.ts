@@ -32,6 +32,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   constructor(answers: ExternalAnswers, fallthrough: Fallthrough) {
     const zones: AnsweredZones<ExternalZone> = {
       zoneOf: (name) => answers.zoneOf(name),
+      names: answers.zoneNames,
       authority: (zone) => answers.authority(zone),
       get isSynced() {
         return answers.view.cluster.store.isSynced;

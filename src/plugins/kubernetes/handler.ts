@@ -37,6 +37,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
   ) {
     const zones: AnsweredZones<ClusterZone> = {
       zoneOf: (name) => answers.zoneOf(name),
+      names: answers.zoneNames,
       authority: (zone) => answers.authority(zone),
       get isSynced() {
         return answers.view.store.isSynced;

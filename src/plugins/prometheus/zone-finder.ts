@@ -1,6 +1,7 @@
 import type { Name } from "../../dns/index.ts";
-import { FOLD, octetAt } from "../../dns/octets.ts";
+import { octetAt } from "../../dns/octets.ts";
 import type { Query } from "../../plugin/index.ts";
+import { isNameAt } from "../../plugin/zones.ts";
 
 interface ZoneLabel {
   readonly folded: Uint8Array;
@@ -29,11 +30,4 @@ export class ZoneFinder {
     }
     return ".";
   }
-}
-
-function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
-  for (let index = 0; index < folded.length; index++) {
-    if (octetAt(FOLD, octetAt(bytes, start + index)) !== octetAt(folded, index)) return false;
-  }
-  return true;
 }
