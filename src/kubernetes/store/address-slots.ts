@@ -10,7 +10,7 @@ export type AddressEntry = number;
 
 export class AddressSlots {
   readonly #index: GrowingIndex;
-  /** Of each entry: its slot; of a free one the next free one, as a negative number. */
+  /** Of each entry: twice its slot, and one more for an address of IPv6; of a free one the next free one, as a negative number. */
   readonly #slots: Column<Int32Array>;
   #end = 0;
   #firstFree = NO_ENTRY;
@@ -43,19 +43,19 @@ export class AddressSlots {
   }
 
   /**
-   * The slots of an address, in the order in which they came, and with them those of others with the same hash: IPv6 addresses have to be
+   * The slots of an address, in the order in which they came. For one of IPv6 those of others come with them that have the same hash: they have to be
    * looked at.
    */
   first(key: AddressKey): AddressEntry {
-    return this.#index.first(hashKey(key));
+    return this.#from(this.#index.first(hashKey(key)), familyOf(key));
   }
 
   after(entry: AddressEntry): AddressEntry {
-    return this.#index.after(entry);
+    return this.#from(this.#index.after(entry), (this.#slots.cells[entry] ?? 0) & 1);
   }
 
   slot(entry: AddressEntry): Slot {
-    return this.#slots.cells[entry] ?? 0;
+    return (this.#slots.cells[entry] ?? 0) >> 1;
   }
 
   /** The pair must not be there yet. */
@@ -65,7 +65,7 @@ export class AddressSlots {
       entry = this.#end++;
       this.#slots.reserve(entry);
     } else this.#firstFree = markedFree(this.#slots.cells[entry] ?? 0);
-    this.#slots.cells[entry] = slot;
+    this.#slots.cells[entry] = 2 * slot + familyOf(key);
     this.#index.add(entry, hashKey(key));
     this.#size++;
     if (typeof key === "number") this.#ipv4++;
@@ -73,9 +73,10 @@ export class AddressSlots {
 
   delete(key: AddressKey, slot: Slot): void {
     const index = this.#index;
+    const cell = 2 * slot + familyOf(key);
     let entry = index.first(hashKey(key));
-    // Of two addresses with one hash either entry will do: both lead to this slot.
-    while (entry !== NO_ENTRY && this.#slots.cells[entry] !== slot) entry = index.after(entry);
+    // Of two addresses of IPv6 with one hash either entry will do: both lead to this slot.
+    while (entry !== NO_ENTRY && this.#slots.cells[entry] !== cell) entry = index.after(entry);
     if (entry === NO_ENTRY) return;
     index.remove(entry);
     this.#slots.cells[entry] = freeMark(this.#firstFree);
@@ -83,6 +84,21 @@ export class AddressSlots {
     this.#size--;
     if (typeof key === "number") this.#ipv4--;
   }
+
+  /** Passes over what has the same hash and is of the other family: an address of IPv6 can be found for the hash of any of IPv4. */
+  #from(start: AddressEntry, family: number): AddressEntry {
+    const slots = this.#slots.cells;
+    let entry = start;
+    // Who reads while another thread writes may be led round a circle.
+    let left = slots.length;
+    while (entry !== NO_ENTRY && ((slots[entry] ?? 0) & 1) !== family && left-- > 0)
+      entry = this.#index.after(entry);
+    return left < 0 ? NO_ENTRY : entry;
+  }
+}
+
+function familyOf(key: AddressKey): 0 | 1 {
+  return typeof key === "number" ? 0 : 1;
 }
 
 /** Different for different addresses of IPv4. */

@@ -126,17 +126,15 @@ export class EndpointTable {
   at(key: AddressKey): Slot[] {
     const index = this.#byAddress;
     const slots: Slot[] = [];
-    let last: Slot = NO_ENTRY;
     // Who reads while another thread writes may be led round a circle.
     let left = index.places;
     for (let entry = index.first(key); entry !== NO_ENTRY && left-- > 0; entry = index.after(entry)) {
       const slot = index.slot(entry);
-      if (slot === last) continue;
-      last = slot;
-      // A hash is as good as an address of IPv4.
+      // The hash of an address of IPv4 is as good as the address.
       if (typeof key === "number" || addressesOf(this.#setAt(slot)).has(key)) slots.push(slot);
     }
-    return slots;
+    // Two addresses of IPv6 in one set may have the same hash.
+    return typeof key === "number" ? slots : [...new Set(slots)];
   }
 
   /** All of them. They may come and go meanwhile. */

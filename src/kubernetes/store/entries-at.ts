@@ -21,10 +21,13 @@ export function entriesAt(
   // Who reads while another thread writes may be led round a circle.
   for (let left = index.places; entry !== NO_ENTRY && left > 0; left--) {
     const service = new ServiceEntry(tables, index.slot(entry));
-    // A hash is as good as an address of IPv4.
+    // The hash of an address of IPv4 is as good as the address.
     if (typeof key === "number" || new Set(keysOf(service.service)).has(key)) found.push(service);
     entry = index.after(entry);
   }
+  // Two addresses of IPv6 of one service may have the same hash.
+  if (typeof key !== "number" && found.length > 1)
+    return [...new Map(found.map((each) => [each.slot, each])).values()];
   return found;
 }
 
