@@ -84,13 +84,13 @@ test("all queries of a client are traced for a while, on every thread", async ()
   const lines = `trace otlp ${collector.url} {\n client 192.0.2.0/24\n }`;
   const server = await start(stack, { lines, sockets: 2 });
   await ask(server, "before.example.");
-  const { status, body } = await send(server, "/trace", { client: "127.0.0.0/8", minutes: 5 });
+  const { status, body } = await send(server, "/trace", { client: "127.0.0.0/8", minutes: 1 });
   assert.equal(status, 200, JSON.stringify(body));
   assert.equal(body.tracers, 1);
   assert.equal(body.traced?.client, "127.0.0.0/8");
   const remaining = (body.traced?.until ?? 0) - Date.now();
-  assert.ok(remaining > 4 * 60_000 && remaining <= 5 * 60_000, `${remaining}`);
-  await server.waitForLog(/all queries of 127\.0\.0\.0\/8 are traced for 5 minutes, as 127\.0\.0\.1 asked/);
+  assert.ok(remaining > 0 && remaining <= 60_000, `${remaining}`);
+  await server.waitForLog(/all queries of 127\.0\.0\.0\/8 are traced for 1 minute, as 127\.0\.0\.1 asked/);
   // Both threads answer sooner or later.
   for (let n = 0; n < 30; n++) await ask(server, `n${n}.example.`);
   const traced = () => new Set(collector.spans.map(({ traceId }) => traceId)).size;

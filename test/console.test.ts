@@ -447,7 +447,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.fill("input[name=name]", "kept.example.org");
     await page.click("text=Look");
     await page.getByRole("button", { name: "Forget kept.example.org. A" }).click();
-    await page.waitForSelector("text=1 answers forgotten");
+    await page.waitForSelector("text=1 answer forgotten");
     await ask(server, "a.below.example.org.");
     await ask(server, "b.below.example.org.");
     await page.fill("input[name=name]", "below.example.org");

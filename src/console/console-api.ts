@@ -209,7 +209,9 @@ export class ConsoleApi {
     const wanted = readForget(await readBody(request));
     const forgotten = forgetIn(control, wanted);
     const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
-    log.info(`${forgotten} answers forgotten for ${what}, as ${whoAsked(request)} asked`);
+    log.info(
+      `${forgotten} ${forgotten === 1 ? "answer" : "answers"} forgotten for ${what}, as ${whoAsked(request)} asked`,
+    );
     return { forgotten };
   }
 
@@ -232,7 +234,7 @@ export class ConsoleApi {
     const what =
       rule.client === ""
         ? "traces are made by the rules of the Corefile alone"
-        : `all queries of ${rule.client} are traced for ${rule.minutes} minutes`;
+        : `all queries of ${rule.client} are traced for ${rule.minutes} ${rule.minutes === 1 ? "minute" : "minutes"}`;
     log.info(`${what}, as ${whoAsked(request)} asked`);
     return settingsView(control);
   }

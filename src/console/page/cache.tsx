@@ -21,7 +21,7 @@ export function CachePage() {
   const forget = (body: { name: string; below?: boolean; type?: string }): void => {
     post<{ forgotten: number }>("cache/forget", body).then(
       ({ forgotten }) => {
-        result.value = `${forgotten} answers forgotten.`;
+        result.value = `${forgotten} ${forgotten === 1 ? "answer" : "answers"} forgotten.`;
         reload();
       },
       (error: unknown) => {

@@ -1,5 +1,6 @@
 /** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
 import { decodeMessage, type Message, type Name, Rcode, RecordType } from "../../dns/index.ts";
+import { copyOctets } from "../../dns/octets.ts";
 import {
   type BlockSite,
   type CounterFamily,
@@ -147,7 +148,8 @@ export class ZoneUpdates {
       return query.reply({ rcode: Rcode.REFUSED });
     }
     const message: Message = query.decode();
-    const rcodes = zone.dynamic?.update(message) ?? this.#ask(zone.served, query.packet.slice());
+    const rcodes =
+      zone.dynamic?.update(message) ?? this.#ask(zone.served, copyOctets(query.packet, 0, query.length));
     return rcodes.then((rcode) => {
       this.#count(zone.served, rcode);
       return query.reply({ rcode });

@@ -106,8 +106,11 @@ async function openSnapshot(
   try {
     if (!isToBeLoaded) return snapshot;
     const { objects, unusable, written } = await snapshot.load();
-    log.info(`answering from the snapshot of ${written} until the API is listed: ${objects} objects`);
-    if (unusable > 0) log.warning(`snapshot ${file}: ${unusable} lines cannot be used`);
+    log.info(
+      `answering from the snapshot of ${written} until the API is listed: ${objects} ${objects === 1 ? "object" : "objects"}`,
+    );
+    if (unusable > 0)
+      log.warning(`snapshot ${file}: ${unusable} ${unusable === 1 ? "line" : "lines"} cannot be used`);
   } catch (error) {
     // At the very first start there is none.
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
