@@ -13,6 +13,7 @@ import type {
 } from "../../plugin/index.ts";
 import { LineFormat } from "../../plugin/line-format.ts";
 import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
+import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";
 import { identityOf, type TapFiles, TapListener } from "./tap-listener.ts";
@@ -249,7 +250,8 @@ export class Dnstap implements PluginInstance, QueryTap {
     socket.once("close", () => {
       if (this.#connecting !== socket) return;
       this.#connecting = undefined;
-      if (this.#isRunning) this.#complain(failed?.message ?? "it was closed");
+      if (!this.#isRunning) return;
+      this.#complain(failed === undefined ? "it was closed" : (describeTlsError(failed) ?? failed.message));
     });
     socket.once(isTls ? "secureConnect" : "connect", () => {
       this.#connecting = undefined;
@@ -269,7 +271,7 @@ export class Dnstap implements PluginInstance, QueryTap {
       clock: this.#site.clock,
       onEnd: () => {
         this.#collectors.delete(stream);
-        if (this.#isRunning && !(stream.age >= 0)) this.#complain(stream.failure);
+        if (this.#isRunning && stream.failure !== undefined) this.#complain(stream.failure);
         // One that was there is there again at once, as a rule; else the next tick tries.
         if (this.#isRunning && stream.age >= FLUSH_INTERVAL) this.#connect();
       },

@@ -66,6 +66,43 @@ for (const [title, said, failure] of [
   });
 }
 
+for (const [title, frame] of [
+  ["takes data again and again", ACCEPT],
+  ["offers data itself", "00000000 00000004 00000004"],
+  ["says what nobody knows", "00000000 00000004 00000063"],
+] as const)
+  test(`a peer that ${title} is let go: it could keep the process busy`, async () => {
+    await using stack = new AsyncDisposableStack();
+    const [socket, peer] = await pair(stack);
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const stream = new FrameStream(socket, {
+      writeBuffer: () => 100,
+      clock: new FakeClock(),
+      onEnd: () => resolve(),
+    });
+    peer.resume();
+    peer.write(octets(ACCEPT));
+    peer.write(octets(frame));
+    await ended;
+    assert.match(stream.failure ?? "", /^it sends a control frame of type \d+, which is not its turn$/);
+  });
+
+test("a peer that took data and says that it has finished went in order", async () => {
+  await using stack = new AsyncDisposableStack();
+  const [socket, peer] = await pair(stack);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stream = new FrameStream(socket, {
+    writeBuffer: () => 100,
+    clock: new FakeClock(),
+    onEnd: () => resolve(),
+  });
+  peer.resume();
+  peer.write(octets(ACCEPT));
+  peer.write(octets("00000000 00000004 00000005"));
+  await ended;
+  assert.equal(stream.failure, undefined);
+});
+
 test("a peer that says nothing is let go", async () => {
   await using stack = new AsyncDisposableStack();
   const clock = new FakeClock();

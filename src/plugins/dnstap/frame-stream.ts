@@ -24,7 +24,7 @@ export class FrameStream {
   #isOpen = false;
   #openedAt = Number.POSITIVE_INFINITY;
   #isEnding = false;
-  #failure = "it closed the connection before it took data";
+  #failure: string | undefined = "it closed the connection before it took data";
 
   /** @param socket connected */
   constructor(socket: Socket, options: FrameStreamOptions) {
@@ -56,8 +56,8 @@ export class FrameStream {
     return this.#isOpen;
   }
 
-  /** Why the other side was never sent data, once the connection is no more. */
-  get failure(): string {
+  /** Why the other side was never sent data, or was let go, once the connection is no more; `undefined` where it went in order. */
+  get failure(): string | undefined {
     return this.#failure;
   }
 
@@ -110,7 +110,13 @@ export class FrameStream {
         this.#socket.write(control(Kind.START));
         this.#isOpen = true;
         this.#openedAt = this.#options.clock.now();
+        this.#failure = undefined;
       } else if (kind === Kind.FINISH) this.#socket.end();
+      else {
+        // It has nothing else to say, and could say it all day.
+        this.#fail(`it sends a control frame of type ${kind}, which is not its turn`);
+        return;
+      }
     }
   }
 }
