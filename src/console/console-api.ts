@@ -1,6 +1,8 @@
 /** The paths of the console: its page, and the API that the page and the command line read. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../lib/clock.ts";
+import { countOf } from "../lib/count-of.ts";
 import type { Logger, SettableLevel } from "../lib/log.ts";
 import { ExplainError } from "../plugin/explanation.ts";
 import type { HttpHandler, ServerControl } from "../plugin/site.ts";
@@ -209,9 +211,7 @@ export class ConsoleApi {
     const wanted = readForget(await readBody(request));
     const forgotten = forgetIn(control, wanted);
     const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
-    log.info(
-      `${forgotten} ${forgotten === 1 ? "answer" : "answers"} forgotten for ${what}, as ${whoAsked(request)} asked`,
-    );
+    log.info(`${countOf(forgotten, "answer")} forgotten for ${what}, as ${whoAsked(request)} asked`);
     return { forgotten };
   }
 
@@ -234,7 +234,7 @@ export class ConsoleApi {
     const what =
       rule.client === ""
         ? "traces are made by the rules of the Corefile alone"
-        : `all queries of ${rule.client} are traced for ${rule.minutes} ${rule.minutes === 1 ? "minute" : "minutes"}`;
+        : `all queries of ${rule.client} are traced for ${countOf(rule.minutes, "minute")}`;
     log.info(`${what}, as ${whoAsked(request)} asked`);
     return settingsView(control);
   }

@@ -1,4 +1,5 @@
 import { type Diagnostic, formatDiagnostic } from "../../corefile/diagnostic.ts";
+import { countOf } from "../../lib/count-of.ts";
 import { type Colour, paint } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
 
@@ -23,7 +24,7 @@ function summary(diagnostics: readonly Diagnostic[]): string {
 }
 
 function counted(count: number, noun: string): string {
-  return count === 0 ? "" : `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return count === 0 ? "" : countOf(count, noun);
 }
 
 function coloured(text: string, { severity }: Diagnostic): string {

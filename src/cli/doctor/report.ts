@@ -1,13 +1,15 @@
 /** What the doctor found, for people. */
+
 import type { Diagnosis } from "../../console/doctor/diagnose.ts";
 import type { Finding } from "../../console/doctor/finding.ts";
+import { countOf } from "../../lib/count-of.ts";
 import { escapeControls } from "../../lib/log.ts";
 import { type Colour, paint } from "../terminal.ts";
 
 export function reportText({ findings, notExamined, observed }: Diagnosis, colour: boolean): string {
   const shade = (text: string, name: Colour): string => (colour ? paint(text, name) : text);
   const server = observed.server === "" ? "" : ` of ${observed.server}`;
-  const lines = [`${observed.queries} queries${server} in ${observed.seconds} s`, ""];
+  const lines = [`${countOf(observed.queries, "query", "queries")}${server} in ${observed.seconds} s`, ""];
   for (const [at, finding] of findings.entries()) lines.push(...findingLines(finding, at + 1, shade), "");
   if (notExamined.length > 0) {
     lines.push(shade("not examined", "bold"));
@@ -17,7 +19,7 @@ export function reportText({ findings, notExamined, observed }: Diagnosis, colou
   lines.push(
     findings.length === 0
       ? "nothing is wrong with what was examined"
-      : shade(`${findings.length} ${findings.length === 1 ? "finding" : "findings"}`, "bold"),
+      : shade(countOf(findings.length, "finding"), "bold"),
   );
   return `${lines.map((line) => (colour ? line : escapeControls(line))).join("\n")}\n`;
 }

@@ -1,6 +1,8 @@
 /** `portolan top`: rates, and the most frequent names and clients, anew each second. */
+
 import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
 import { isObject } from "../../kubernetes/objects/json.ts";
+import { countOf } from "../../lib/count-of.ts";
 import { escapeControls } from "../../lib/log.ts";
 import { FlagError } from "../flag-table.ts";
 import { ConsoleClient, unlessLost } from "./console-client.ts";
@@ -48,7 +50,7 @@ export function topText(now: NowView, who: WhoView): string {
   );
   return [
     `${now.hostname}  Portolan-${now.version}  ${now.rate.toFixed(0)} queries/s  ${Math.round(memory.resident / 2 ** 20)} MiB`,
-    `last minute: ${minute.queries} queries, ${minute.hitRatio === null ? "-" : percent(minute.hitRatio)} from the cache, ` +
+    `last minute: ${countOf(minute.queries, "query", "queries")}, ${minute.hitRatio === null ? "-" : percent(minute.hitRatio)} from the cache, ` +
       `half within ${time(minute.p50)}, 99 % within ${time(minute.p99)}`,
     `             ${rcodes.join(", ") || "no queries"}${sampling.interval > 1 ? ` (one of ${sampling.interval} looked at)` : ""}`,
     "",

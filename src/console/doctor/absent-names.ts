@@ -1,7 +1,7 @@
 /** Names that somebody means, and that exist nowhere. */
 import { nearestWord } from "../../lib/nearest-word.ts";
 import { nameWord } from "./command-words.ts";
-import { type Cause, ofQueries, type Remedy, type Rule } from "./finding.ts";
+import { type Cause, ofQueries, queryCount, type Remedy, type Rule } from "./finding.ts";
 import { isOfSearchPath } from "./search-path.ts";
 import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 
@@ -41,7 +41,7 @@ export const absentNames: Rule = (_capture, traffic) => {
             .get(name)
             ?.top(3)
             .map(([each]) => each) ?? [];
-        return { who: name, figure: `${Math.round(queries)} queries, by ${who.join(", ")}` };
+        return { who: name, figure: `${queryCount(queries)}, by ${who.join(", ")}` };
       }),
       remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), found)),
     },

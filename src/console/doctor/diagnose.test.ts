@@ -285,6 +285,22 @@ describe("an upstream of a server that is late itself", () => {
   });
 });
 
+test("one of a kind is told as one", () => {
+  const machine = facts().machine;
+  const lostOne = {
+    ...machine.udp,
+    received: 10_000,
+    receiveBufferErrors: 1,
+    sendBufferErrors: 0,
+    socketDrops: 1,
+  };
+  const { title, causes } = onlyFinding({ first: facts(), last: facts({ machine: { udp: lostOne } }) });
+  assert.equal(title, "1 query was lost in full UDP buffers while this ran");
+  assert.match(causes[0]?.figure ?? "", /^1 datagram since/);
+  const { notExamined } = diagnose(capture({ rows: rows(1, { name: "web.shop.svc.cluster.local." }) }));
+  assert.match(notExamined.find(({ code }) => code === "aaaa")?.reason ?? "", /^1 query is too few: /);
+});
+
 test("an answer for what cannot exist", () => {
   const impossible = {
     name: "x.invalid.",

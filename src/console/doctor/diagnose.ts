@@ -8,6 +8,7 @@ import {
   type FindingCode,
   isFinding,
   type NotExamined,
+  queryCount,
   type Rule,
 } from "./finding.ts";
 import { conntrack, udpDrops } from "./kernel.ts";
@@ -75,7 +76,7 @@ export function diagnose(capture: Capture): Diagnosis {
       return [
         {
           code,
-          reason: `${traffic.total} queries are too few: look for longer (-for), or when there is more to see`,
+          reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: look for longer (-for), or when there is more to see`,
         },
       ];
     return RULES[code](capture, traffic);

@@ -1,4 +1,5 @@
 /** What the doctor finds, in words and figures. */
+import { countOf } from "../../lib/count-of.ts";
 import type { Capture } from "./capture.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -63,9 +64,19 @@ export function percent(share: number): string {
   return `${percentage > 0 && percentage < 10 ? percentage.toFixed(1) : percentage.toFixed(0)} %`;
 }
 
+/** How many queries, with what they are. */
+export function queryCount(count: number): string {
+  return countOf(Math.round(count), "query", "queries");
+}
+
+/** The same of anything. */
+export function ofAll(count: number, total: number, noun: string, nouns?: string): string {
+  return `${Math.round(count)} of ${countOf(Math.round(total), noun, nouns)} (${percent(total === 0 ? 0 : count / total)})`;
+}
+
 /** `8 of 10 queries (80 %)`. */
 export function ofQueries(count: number, total: number): string {
-  return `${Math.round(count)} of ${Math.round(total)} queries (${percent(total === 0 ? 0 : count / total)})`;
+  return ofAll(count, total, "query", "queries");
 }
 
 export function mebibytes(octets: number): string {

@@ -1,4 +1,5 @@
 /** What the kernel lost before or after the server saw it: UDP buffers that were full, connections that could not be tracked. */
+import { countOf } from "../../lib/count-of.ts";
 import type { MachineView } from "../api-types.ts";
 import type { Capture } from "./capture.ts";
 import { type NotExamined, percent, type Rule } from "./finding.ts";
@@ -33,8 +34,8 @@ export const udpDrops: Rule = (capture) => {
     {
       code: "udp-drops",
       title: isLosing
-        ? `${lost} queries were lost in full UDP buffers while this ran`
-        : `${hasLost ? udp.socketDrops : unsent} datagrams were lost in full UDP buffers since the start`,
+        ? `${countOf(lost, "query was", "queries were")} lost in full UDP buffers while this ran`
+        : `${countOf(hasLost ? udp.socketDrops : unsent, "datagram was", "datagrams were")} lost in full UDP buffers since the start`,
       explanation:
         "The server was kept from reading for too long, by too little CPU most of the time; the clients wait 5 seconds and ask again.",
       share: undefined,
@@ -42,11 +43,11 @@ export const udpDrops: Rule = (capture) => {
       causes: [
         {
           who: "the server's own sockets",
-          figure: `${udp.socketDrops} datagrams since they are open (/proc/net/udp)`,
+          figure: `${countOf(udp.socketDrops, "datagram")} since they are open (/proc/net/udp)`,
         },
         {
           who: "its network namespace",
-          figure: `${udp.receiveBufferErrors} of ${udp.received} datagrams received (${percent(udp.receiveBufferErrors / Math.max(1, udp.received))}), ${udp.sendBufferErrors} to be sent (/proc/net/snmp)`,
+          figure: `${udp.receiveBufferErrors} of ${countOf(udp.received, "datagram")} received (${percent(udp.receiveBufferErrors / Math.max(1, udp.received))}), ${udp.sendBufferErrors} to be sent (/proc/net/snmp)`,
         },
       ],
       remedies: [
@@ -81,7 +82,7 @@ export const conntrack: Rule = (capture) => {
       code: "conntrack",
       title: isFull
         ? `the table of tracked connections is ${percent(filled)} full`
-        : `${lost} packets were lost because their connection could not be tracked`,
+        : `${countOf(lost, "packet was", "packets were")} lost because ${lost === 1 ? "its" : "their"} connection could not be tracked`,
       explanation: isRace
         ? "Two queries from one socket at once (A and AAAA) race for one entry, and the loser is dropped: the cause of delays of 5 seconds."
         : "Each UDP query through a Service takes an entry for 30 seconds or more; without a free one packets are dropped.",

@@ -1,5 +1,5 @@
 /** Names that the search path of `resolv.conf` makes: `ndots:5` has each short name tried in every domain first. */
-import { type Cause, ofQueries, percent, type Remedy, type Rule } from "./finding.ts";
+import { type Cause, ofQueries, percent, queryCount, type Remedy, type Rule } from "./finding.ts";
 import type { QueryGroup } from "./query-groups.ts";
 import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 import { dnsConfigPatch, type WorkloadName } from "./workload-names.ts";
@@ -121,7 +121,7 @@ function causesOf(namespace: string, { wasted, queries, denied, workloads }: Nam
     },
     ...heaviest(workloads).map(([who, each]) => ({
       who,
-      figure: `${Math.round(each.wasted)} queries wasted`,
+      figure: `${queryCount(each.wasted)} wasted`,
     })),
   ];
 }

@@ -1,4 +1,5 @@
 /** Answers of upstreams that may not be kept for long enough to be asked for twice. */
+import { countOf } from "../../lib/count-of.ts";
 import { ofQueries, type Remedy, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS, SHORT_TTL } from "./query-groups.ts";
 import { Tally } from "./traffic.ts";
@@ -36,7 +37,7 @@ export const shortTtls: Rule = ({ last }, traffic) => {
       figures: { queries: count, names: guilty.length },
       causes: guilty.slice(0, 5).map(([key, queries]) => ({
         who: key,
-        figure: `TTL ${ttls.get(key)} s, ${Math.round(queries)} times to the upstream, for ${callers
+        figure: `TTL ${ttls.get(key)} s, ${countOf(Math.round(queries), "time")} to the upstream, for ${callers
           .get(key)
           ?.top(2)
           .map(([who]) => who)

@@ -1,7 +1,9 @@
 /** Upstreams that are slow, fail, or say what is not so. */
+
+import { countOf } from "../../lib/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
 import type { Capture, ServerFacts } from "./capture.ts";
-import { type Finding, type NotExamined, ofQueries, type Rule } from "./finding.ts";
+import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS } from "./query-groups.ts";
 import { Tally, type Traffic } from "./traffic.ts";
 
@@ -77,7 +79,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
       figures: { exchanges, mean: Math.max(...slow.map(({ mean = 0 }) => mean)) },
       causes: slow.map(({ row, mean = 0, exchanges }) => ({
         who: `${row.plugin} to ${row.address}`,
-        figure: `${Math.round(mean)} ms over ${exchanges} exchanges; 99 % within ${row.p99 ?? "-"} ms since the start`,
+        figure: `${Math.round(mean)} ms over ${countOf(exchanges, "exchange")}; 99 % within ${row.p99 ?? "-"} ms since the start`,
       })),
       remedies: [
         {
@@ -157,7 +159,7 @@ export const failingUpstreams: Rule = (capture, traffic) => {
     if (rcode !== "SERVFAIL" || !ASKING_PLUGINS.has(plugin)) continue;
     callers.add(who, weight);
   }
-  const hit = callers.top(3).map(([who, count]) => ({ who, figure: `${Math.round(count)} queries failed` }));
+  const hit = callers.top(3).map(([who, count]) => ({ who, figure: `${queryCount(count)} failed` }));
   return [
     {
       code: "failing-upstream",
@@ -172,7 +174,7 @@ export const failingUpstreams: Rule = (capture, traffic) => {
       causes: [
         ...failing.map(({ row, exchanges, errors, failedChecks }) => ({
           who: `${row.plugin} to ${row.address}`,
-          figure: `${ofExchanges(errors, exchanges)} failed, and ${failedChecks} health checks`,
+          figure: `${ofExchanges(errors, exchanges)} failed, and ${countOf(failedChecks, "health check")}`,
         })),
         ...hit,
       ],
@@ -207,7 +209,7 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
       code: "lying-upstream",
       title: isProved
         ? `an upstream has an address for ${impossible.name}, which cannot exist`
-        : `an upstream has addresses for ${wild.size} names that cannot exist`,
+        : `an upstream has addresses for ${countOf(wild.size, "name")} that cannot exist`,
       explanation:
         "A resolver that sells advertisements, a captive portal or a wildcard in a search domain of the nodes answers what does not exist: " +
         "clients end their search there and connect to the wrong place.",
@@ -215,8 +217,8 @@ export const lyingUpstreams: Rule = (capture, traffic) => {
       figures: { answered: count, names: wild.size, proved: isProved ? 1 : 0 },
       causes: [
         ...(isProved ? [{ who: impossible.plugin, figure: impossible.answer.slice(0, 3).join("; ") }] : []),
-        ...wild.top(3).map(([who, queries]) => ({ who, figure: `${Math.round(queries)} queries answered` })),
-        ...callers.top(3).map(([who, queries]) => ({ who, figure: `${Math.round(queries)} queries` })),
+        ...wild.top(3).map(([who, queries]) => ({ who, figure: `${queryCount(queries)} answered` })),
+        ...callers.top(3).map(([who, queries]) => ({ who, figure: queryCount(queries) })),
       ],
       remedies: [
         {
@@ -240,7 +242,7 @@ function discardedFinding(strange: readonly Measured[]): Finding {
     figures: { discarded: count },
     causes: strange.map(({ row, discarded, exchanges }) => ({
       who: `${row.plugin} to ${row.address}`,
-      figure: `${discarded} messages beside ${exchanges} exchanges`,
+      figure: `${countOf(discarded, "message")} beside ${countOf(exchanges, "exchange")}`,
     })),
     remedies: [
       {
@@ -276,7 +278,5 @@ function addresses(rows: readonly Measured[]): string {
 }
 
 function ofExchanges(count: number, exchanges: number): string {
-  return exchanges === 0
-    ? "no exchange came to an end, none"
-    : ofQueries(count, exchanges).replace("queries", "exchanges");
+  return exchanges === 0 ? "no exchange came to an end, none" : ofAll(count, exchanges, "exchange");
 }

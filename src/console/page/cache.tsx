@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { countOf } from "../../lib/count-of.ts";
 import type { CacheAnswer } from "../api-types.ts";
 import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";
@@ -21,7 +22,7 @@ export function CachePage() {
   const forget = (body: { name: string; below?: boolean; type?: string }): void => {
     post<{ forgotten: number }>("cache/forget", body).then(
       ({ forgotten }) => {
-        result.value = `${forgotten} ${forgotten === 1 ? "answer" : "answers"} forgotten.`;
+        result.value = `${countOf(forgotten, "answer")} forgotten.`;
         reload();
       },
       (error: unknown) => {

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { countOf } from "../../lib/count-of.ts";
 import type { NamesView, ServiceRow } from "../api-types.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";
@@ -135,7 +136,7 @@ function Service({ service }: { readonly service: ServiceRow }) {
       </p>
       {type !== "externalName" && (
         <p class={isEmpty ? "bad" : ""}>
-          {ready} {ready === 1 ? "endpoint" : "endpoints"} ready, {notReady} not.
+          {countOf(ready, "endpoint")} ready, {notReady} not.
           {isEmpty ? " The name has no addresses: NODATA." : ""}
           {publishNotReady ? " Those that are not ready are published as well." : ""}
         </p>

@@ -1,4 +1,5 @@
 /** Rates, times and shares of the last hour. Draws what it is given, so that the server can draw it as well. */
+import { countOf } from "../../lib/count-of.ts";
 import type { HistoryPoint, NowView, UpstreamRow } from "../api-types.ts";
 import { Chart } from "./chart.tsx";
 import { count, milliseconds, octets, share, span } from "./format.ts";
@@ -180,7 +181,7 @@ function Clusters({ view }: { readonly view: NowView }) {
         <section key={cluster.domain}>
           <h3>{cluster.domain}</h3>
           <p>
-            {cluster.services} services.{" "}
+            {countOf(cluster.services, "service")}.{" "}
             {cluster.awaited.length > 0
               ? `Still waits for ${cluster.awaited.join(", ")}.`
               : cluster.age === null

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { countOf } from "../../lib/count-of.ts";
 import type { QueryRow } from "../api-types.ts";
 import { connection, followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";
@@ -84,7 +85,7 @@ export function QueriesPage() {
       )}
       <p class="note">
         <span role="status">{stopped ? "Paused." : isLost ? "Waiting for the server." : "Live."}</span>{" "}
-        {rows.value.length} queries
+        {countOf(rows.value.length, "query", "queries")}
         {leftOut.value > 0 ? `, and ${leftOut.value} more than can be shown` : ""}.
         {interval > 1 ? ` One of ${interval} stands for all, and none that failed is left out.` : ""}
       </p>

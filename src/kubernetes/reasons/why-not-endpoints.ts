@@ -1,11 +1,12 @@
 /** Why endpoints are not shown. */
 
+import { countOf } from "../../lib/count-of.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import { parseDashedAddress } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
 import { endpointLabel } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
-import { countOf, listOf } from "./why-not-words.ts";
+import { listOf } from "./why-not-words.ts";
 
 /** The option is for clusters that have no use for them. */
 const NOT_WATCHED = "'noendpoints' is in force, so its endpoints are not known";

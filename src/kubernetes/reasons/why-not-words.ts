@@ -10,8 +10,3 @@ export function listOf(words: readonly string[]): string {
   const last = shown.pop() ?? "";
   return shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;
 }
-
-/** `1 endpoint`, `3 endpoints`. */
-export function countOf(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}

@@ -4,6 +4,7 @@
  */
 import type { Name } from "../../dns/name.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
+import { countOf } from "../../lib/count-of.ts";
 import { nearestWord } from "../../lib/nearest-word.ts";
 import type { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
@@ -16,7 +17,7 @@ import type { ServiceEntry } from "../store/service-entry.ts";
 import { whyNoPod, whyNoReverse } from "./why-not-addresses.ts";
 import { whyNoEndpoint, whyNoEndpoints } from "./why-not-endpoints.ts";
 import { inWordsOf, whyNotImported } from "./why-not-imports.ts";
-import { countOf, listOf } from "./why-not-words.ts";
+import { listOf } from "./why-not-words.ts";
 
 /** A question that {@link ClusterAnswers.resolve} had no records for, and what it said. */
 export interface Unanswered {

@@ -1,6 +1,7 @@
 /** What an answer of the cluster rests on, in words for the people who run it. For questions that somebody follows, as why-not.ts. */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import { countOf } from "../../lib/count-of.ts";
 import { formatIpAddress } from "../../lib/ip-address.ts";
 import type { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
@@ -13,7 +14,7 @@ import { addressOfReverseName } from "../store/reverse-names.ts";
 import { endpointLabel } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
 import { inWordsOf } from "./why-not-imports.ts";
-import { countOf, listOf } from "./why-not-words.ts";
+import { listOf } from "./why-not-words.ts";
 
 /** A question that the cluster has records for. */
 export interface Answered {
