@@ -53,6 +53,8 @@ export interface ForwardRules {
   readonly frames: FramePool;
   /** The query has its outcome. */
   finished(): void;
+  /** Those that are done with theirs: see {@link ForwardedQuery.take}. */
+  readonly spare: ForwardedQuery[];
 }
 
 /** Milliseconds in which a query may begin another attempt (CoreDNS facts 2.53). */
@@ -63,56 +65,66 @@ export const PAUSE = 100;
 /** Milliseconds: less would not do for servers far away, however short the time-out of an answer. */
 const LEAST_CONNECT_TIME = 1_000;
 
+/** Objects that wait for a query. They are as many as are under way at most times; a flood makes some of its own. */
+const MOST_SPARE = 256;
+
 export class ForwardedQuery extends UpstreamRequest implements Waiter {
   readonly #rules: ForwardRules;
-  readonly #next: Next;
+  #next: Next = NOWHERE;
   /** What those in front wait for. */
-  readonly #late: LateOutcome;
+  #late: LateOutcome | undefined;
   #deadline = 0;
   #upstream: Upstream | undefined;
-  #overStream: boolean;
+  #overStream = false;
   /** Microseconds, modulo 2^30: one more number with a fraction would be one more object. */
   #sentAt = 0;
-  readonly #first: number;
+  #first = 0;
   #position = 0;
   /** What has not gone well so far; seldom anything. */
   #troubles: Troubles | undefined;
 
-  constructor(rules: ForwardRules, query: Query, next: Next) {
+  private constructor(rules: ForwardRules) {
     super();
     this.#rules = rules;
-    this.#late = new LateOutcome(query);
-    this.#next = next;
-    this.#overStream = rules.forceTcp || (query.overStream && !rules.preferUdp);
-    this.#first = rules.policy.first(rules.upstreams.length);
   }
 
-  get #query(): Query {
-    return this.#late.query;
+  /** Sends a query; there is no promise where nobody can be asked. */
+  static begin(rules: ForwardRules, query: Query, next: Next): Outcome | Promise<Outcome> {
+    const forwarded = rules.spare.pop() ?? new ForwardedQuery(rules);
+    forwarded.#late = new LateOutcome(query);
+    forwarded.#next = next;
+    forwarded.#overStream = rules.forceTcp || (query.overStream && !rules.preferUdp);
+    forwarded.#first = rules.policy.first(rules.upstreams.length);
+    forwarded.#position = 0;
+    return forwarded.#begin(forwarded.#late);
+  }
+
+  /** No private accessor: each use of one is a call into the engine. */
+  get query(): Query {
+    return (this.#late as LateOutcome).query;
   }
 
   get bytes(): Uint8Array {
-    return this.#query.bytes;
+    return this.query.bytes;
   }
 
   get length(): number {
-    return this.#query.length;
+    return this.query.length;
   }
 
   get questionEnd(): number {
-    return this.#query.questionEnd;
+    return this.query.questionEnd;
   }
 
-  /** Sends the query; there is no promise where nobody can be asked. */
-  begin(): Outcome | Promise<Outcome> {
-    const { root } = this.#query;
+  #begin(late: LateOutcome): Outcome | Promise<Outcome> {
+    const { root } = this.query;
     if (root.isAbandoned) {
       this.#rules.finished();
       return DROPPED;
     }
     const now = this.#rules.clock.turnTime();
     // Whole milliseconds are no object of their own.
-    this.#deadline = Math.ceil(Math.min(now + TOTAL_TIME, this.#query.deadline));
+    this.#deadline = Math.ceil(Math.min(now + TOTAL_TIME, this.query.deadline));
     const upstream = now < this.#deadline ? this.#choose() : undefined;
     if (upstream === undefined) {
       this.#rules.finished();
@@ -120,8 +132,8 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     }
     root.waiter = this;
     this.#ask(upstream, now);
-    this.#query.shrink();
-    return this.#late;
+    this.query.shrink();
+    return late;
   }
 
   answered(octets: Uint8Array, lent?: PooledBuffer): void {
@@ -136,13 +148,13 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   override answeredInPassing(buffer: Uint8Array, length: number): void {
     const { frames, taps } = this.#rules;
     const isPadded = this.#upstream?.hasOneTransport === true;
-    const reply = taps.length > 0 ? undefined : lentReply(buffer, length, this.#query, isPadded, frames);
+    const reply = taps.length > 0 ? undefined : lentReply(buffer, length, this.query, isPadded, frames);
     if (reply === undefined) {
       super.answeredInPassing(buffer, length);
       return;
     }
     try {
-      this.#accept(reply);
+      if (this.#accept(reply)) this.#rest();
     } catch (error) {
       this.#faulted(error);
     }
@@ -150,23 +162,23 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   #faulted(error: unknown): void {
     if (error instanceof WireError) this.#failed(this.#malformed(error));
-    else this.#settle(this.#query.fail(Rcode.SERVFAIL, asError(error)));
+    else this.#settle(this.query.fail(Rcode.SERVFAIL, asError(error)));
   }
 
   override mismatched(message: Uint8Array, length: number): void {
     const { log } = this.#rules;
     if (log.debugEnabled) {
-      const { name, type } = this.#query;
+      const { name, type } = this.query;
       log.debug(`Wrong reply from ${this.#upstream?.address.text} for id: ${this.id}, ${name} ${type}`);
       for (const line of hexdump(message.subarray(0, length))) log.debug(`debug: ${line}`);
     }
-    this.#query.trace?.note("passes over a reply to another question");
+    this.query.trace?.note("passes over a reply to another question");
   }
 
   failed(error: ExchangeError): void {
     if (this.#rules.taps.length > 0) this.#tap(undefined, error);
     // An exchange that has no room says so later than it was asked.
-    if (!this.#query.root.isAbandoned) this.#failed(error);
+    if (!this.query.root.isAbandoned) this.#failed(error);
   }
 
   abandon(): void {
@@ -179,7 +191,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     if (upstream === undefined) return;
     let exchange: ForwardedExchange | undefined;
     for (const tap of this.#rules.taps) {
-      if (tap.wants?.(this.#query) === false) continue;
+      if (tap.wants?.(this.query) === false) continue;
       exchange ??= this.#exchange(upstream, reply, failure);
       tap.forwarded(exchange);
     }
@@ -192,7 +204,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   ): ForwardedExchange {
     const endedAt = this.#rules.clock.turnTime();
     return {
-      query: this.#query,
+      query: this.query,
       upstream: upstream.address.host,
       port: upstream.address.port,
       protocol: (this.#overStream ? upstream.stream : upstream.datagram).protocol,
@@ -206,14 +218,14 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   #ask(upstream: Upstream, now: number): void {
     const { readTimeout } = this.#rules;
-    if (this.#query.trace !== undefined) this.#noteAsking(upstream, this.#query.trace);
+    if (this.query.trace !== undefined) this.#noteAsking(upstream, this.query.trace);
     const exchange = this.#overStream ? upstream.stream : upstream.datagram;
     this.#upstream = upstream;
     this.#sentAt = microseconds(now);
-    this.#query.setMetadata("forward/upstream", upstream.address.text);
+    this.query.setMetadata("forward/upstream", upstream.address.text);
     // A connection in the making is not waited for longer than an answer would be: there may be others to ask.
     const connectTimeout = Math.min(Math.max(readTimeout, LEAST_CONNECT_TIME), this.#deadline - now);
-    exchange.send(this, Math.min(readTimeout, this.#query.deadline - now), connectTimeout);
+    exchange.send(this, Math.min(readTimeout, this.query.deadline - now), connectTimeout);
   }
 
   /** Which upstream, and how the others fare. */
@@ -263,10 +275,11 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     const upstream = this.#upstream;
     const hasOneTransport = upstream?.hasOneTransport === true;
     const isDatagram = !this.#overStream && !hasOneTransport;
-    this.#accept(replyFrom(octets, this.#query, isDatagram, hasOneTransport, upstream?.irregular, lent));
+    this.#accept(replyFrom(octets, this.query, isDatagram, hasOneTransport, upstream?.irregular, lent));
   }
 
-  #accept(reply: Reply): void {
+  /** @returns whether that is the answer: then it is settled */
+  #accept(reply: Reply): boolean {
     const { rcode } = reply;
     const { failover, nextRcodes, nextOnNodata, preferUdp, upstreams } = this.#rules;
     this.#observe(rcode);
@@ -274,25 +287,26 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     if (preferUdp && reply.truncated && !this.#overStream && upstream?.hasOneTransport === false) {
       this.#overStream = true;
       this.#ask(upstream, this.#rules.clock.turnTime());
-      return;
+      return false;
     }
     if (failover.has(rcode) && ++this.#trouble().failoverReplies < upstreams.length) {
       this.#trouble().failoverReply = reply;
       this.#proceed();
-      return;
+      return false;
     }
     if (nextRcodes.has(rcode) || (nextOnNodata && isNodata(reply))) {
-      this.#query.trace?.note("the next forward is asked");
-      this.#settle(this.#next(this.#query));
-      return;
+      this.query.trace?.note("the next forward is asked");
+      this.#settle(this.#next(this.query));
+      return false;
     }
     this.#settle(reply);
+    return true;
   }
 
   #failed(error: Error): void {
     const troubles = this.#trouble();
     troubles.lastError = error;
-    this.#query.trace?.note(
+    this.query.trace?.note(
       `${error.message}, after ${this.#elapsed(this.#rules.clock.turnTime()).toFixed(2)} ms`,
       { error: error.message },
     );
@@ -326,7 +340,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
 
   #giveUp(): Outcome {
     const { failoverReply, lastError } = this.#troubles ?? NO_TROUBLES;
-    return failoverReply ?? this.#query.fail(Rcode.SERVFAIL, lastError ?? new NoHealthyUpstreamError());
+    return failoverReply ?? this.query.fail(Rcode.SERVFAIL, lastError ?? new NoHealthyUpstreamError());
   }
 
   /** Milliseconds since it was sent. An attempt takes less than a quarter of an hour. */
@@ -342,9 +356,21 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
   #settle(outcome: Outcome | Promise<Outcome>): void {
     this.#rules.finished();
     // It may wait for the next `forward` by now.
-    const { root } = this.#query;
+    const { root } = this.query;
     if (root.waiter === this) root.waiter = undefined;
-    this.#late.settleWith(outcome);
+    this.#late?.settleWith(outcome);
+  }
+
+  /**
+   * Waits for another query, as most do: nobody knows of it any more, since its exchange has let go of it before the answer, and the client's query
+   * when that was settled. Of one that met trouble this is not so plain, and it is left alone.
+   */
+  #rest(): void {
+    const { spare } = this.#rules;
+    if (this.#troubles !== undefined || spare.length >= MOST_SPARE) return;
+    this.#late = undefined;
+    this.#next = NOWHERE;
+    spare.push(this);
   }
 
   #observe(rcode: number): void {
@@ -353,7 +379,7 @@ export class ForwardedQuery extends UpstreamRequest implements Waiter {
     const milliseconds = this.#elapsed(this.#rules.clock.turnTime());
     upstream.durations.observe(rcode, milliseconds);
     const address = upstream.address.text;
-    this.#query.trace?.note(`${address} answers ${rcodeName(rcode)} after ${milliseconds.toFixed(2)} ms`, {
+    this.query.trace?.note(`${address} answers ${rcodeName(rcode)} after ${milliseconds.toFixed(2)} ms`, {
       upstream: address,
       rcode: rcodeName(rcode),
       milliseconds,
@@ -399,6 +425,8 @@ export class NoHealthyUpstreamError extends Error {
     super("no healthy proxies");
   }
 }
+
+const NOWHERE: Next = (query) => query.fail();
 
 const PAUSING: RequestCarrier = {
   timedOut(request) {

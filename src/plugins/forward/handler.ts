@@ -73,7 +73,7 @@ export class Forwarder implements PluginInstance {
       return query.fail(Rcode.REFUSED, this.#tooMany);
     }
     this.#concurrent++;
-    return new ForwardedQuery(rules, query, next).begin();
+    return ForwardedQuery.begin(rules, query, next);
   };
 
   /** The upstreams in the order of the configuration, once started. */
@@ -129,6 +129,7 @@ export class Forwarder implements PluginInstance {
       readTimeout: config.read_timeout,
       maxFails: config.max_fails,
       frames: new FramePool(),
+      spare: [],
       taps: QUERY_TAP.among(this.#site.block.plugins()),
       maxConnectAttempts: config.max_connect_attempts ?? 2 * upstreams.length,
       failfast: config.failfast_all_unhealthy_upstreams,
