@@ -1,4 +1,6 @@
 /** Small helpers over octets that several codecs share. */
+// The global of that name is a function of Node's at each use.
+import { Buffer } from "node:buffer";
 
 /**
  * The octet at a place that the caller knows to lie inside. Element access on a typed array is typed as possibly

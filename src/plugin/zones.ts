@@ -24,9 +24,9 @@ export class ZoneList {
   /** As {@link match}, by the octets of the query: most queries that pass a plugin by need no `Name` for it. */
   matchQuery({ bytes, nameEnd }: Pick<Query, "bytes" | "nameEnd">): Name | undefined {
     if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
-    for (let at = 12; at < nameEnd; at += octetAt(bytes, at) + 1) {
-      for (const zone of this.#longestFirst)
-        if (zone.folded.length === nameEnd - at && isNameAt(zone.folded, bytes, at)) return zone;
+    for (const zone of this.#longestFirst) {
+      const place = nameEnd - zone.folded.length;
+      if (place >= 12 && isNameAt(zone.folded, bytes, place) && isLabelAt(bytes, place)) return zone;
     }
     return undefined;
   }
@@ -38,6 +38,13 @@ export class ZoneList {
   toString(): string {
     return this.zones.join(",");
   }
+}
+
+/** Whether a label of the question's name begins there, or its root. */
+function isLabelAt(bytes: Uint8Array, place: number): boolean {
+  let at = 12;
+  while (at < place) at += octetAt(bytes, at) + 1;
+  return at === place;
 }
 
 /** Whether an uncompressed name stands there, in any case. @param folded the name in lower case */

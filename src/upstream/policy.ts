@@ -16,7 +16,7 @@ export function makePolicy(name: PolicyName, random: Pick<Random, "fraction">): 
   switch (name) {
     case "random":
       return {
-        first: (count) => Math.floor(random.fraction() * count),
+        first: (count) => (count === 1 ? 0 : Math.floor(random.fraction() * count)),
         others: (first, count) => shuffle(othersInOrder(first, count), random),
       };
     case "round_robin": {
