@@ -14,8 +14,10 @@ export interface MemoryRelease {
    * Frees what was made lately and is of no use any more: about a millisecond. Octets from sockets lie outside of V8's heap and are freed
    * with the small objects that stand for them, so V8 by itself does so far too late. Does nothing while all of the heap is collected: V8 would end that
    * at once, which takes 10 to 20 ms.
+   * @param isUrgent whether to do it all the same
+   * @returns whether it was done
    */
-  young(): void;
+  young(isUrgent?: boolean): boolean;
   /** Gives back what is free of the C library's heap: a millisecond or two. */
   trim(): void;
   /** Octets in memory now that are not a part of a file. */
@@ -42,8 +44,10 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
     trim?.(0);
   };
   return {
-    young: () => {
-      if (!marking.isUnderWay) collect?.({ type: "minor", execution: "sync" });
+    young: (isUrgent = false) => {
+      const isDone = !marking.isUnderWay || isUrgent;
+      if (isDone) collect?.({ type: "minor", execution: "sync" });
+      return isDone;
     },
     trim: () => void trim?.(0),
     resident: () => residentMemory().own,

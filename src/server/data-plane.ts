@@ -57,6 +57,9 @@ export const GRACE = 5_000;
 /** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
 const MUCH_GROWTH = 1.15;
 
+/** How often garbage may be left to a collection that goes on. */
+const MOST_NOT_FREED = 1;
+
 /** Milliseconds of a turn of the event loop that go into a reload. */
 const RELOADED_IN_TURN = 1;
 
@@ -67,6 +70,8 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
+  /** How often long messages became garbage and were not collected. */
+  #notFreed = 0;
   #memoryRelease: ReturnType<typeof loadMemoryRelease> | undefined;
   #trim: ReturnType<typeof loadTrimBeside> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
@@ -88,7 +93,11 @@ export class DataPlane {
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
       onError,
-      onGarbage: () => void this.#freeYoung().catch(onError),
+      onGarbage: () => {
+        void this.#freeReceived().catch(onError);
+        // Between two looks a flood of long messages brings more than is left.
+        this.#memory.look();
+      },
       onCrowded: (connections, octets) =>
         log.warning(
           octets === undefined
@@ -288,9 +297,15 @@ export class DataPlane {
     await (await this.#trim)?.();
   }
 
-  async #freeYoung(): Promise<void> {
+  async #freeYoung(isUrgent = false): Promise<boolean> {
     this.#memoryRelease ??= loadMemoryRelease();
-    (await this.#memoryRelease).young();
+    return (await this.#memoryRelease).young(isUrgent);
+  }
+
+  /** A pause of some milliseconds is better than the end of the process: long messages may come sooner than a collection of the whole heap is done. */
+  async #freeReceived(): Promise<void> {
+    const isDone = await this.#freeYoung(this.#notFreed >= MOST_NOT_FREED);
+    this.#notFreed = isDone ? 0 : this.#notFreed + 1;
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {

@@ -125,10 +125,16 @@ export class ListenerPool {
   }
 
   /** How much may wait from now on. */
-  bound({ waiting, waitingOfAll, connections, unsent }: MemoryBudget): void {
+  bound({ waiting, waitingOfAll, connections, unsent, garbage, takesLong }: MemoryBudget): void {
     this.#maxWaiting = waiting;
     this.#room.limit = waitingOfAll;
-    this.#budget.limits = { ...this.#budget.limits, maxOctets: connections, maxUnsentOfAll: unsent };
+    this.#budget.limits = {
+      ...this.#budget.limits,
+      maxOctets: connections,
+      maxUnsentOfAll: unsent,
+      maxGarbage: garbage,
+      takesLong,
+    };
     for (const { listener } of this.#open.values()) listener.maxWaiting = waiting;
   }
 

@@ -13,6 +13,10 @@ export interface MemoryBudget {
   readonly connections: number;
   /** Octets that all clients of stream connections together may leave unread, or send in messages that are not whole. */
   readonly unsent: number;
+  /** Octets of long messages from clients that may become garbage before it is collected. */
+  readonly garbage: number;
+  /** Whether messages of clients may be longer than most: those are not worth the end of the process. */
+  readonly takesLong: boolean;
   /** Octets of resident memory of the process from which on the server sheds. */
   readonly tight: number;
 }
@@ -25,6 +29,8 @@ const LEAST_WAITING = 500;
 const MOST_UNSENT = 32 * 1024 * 1024;
 const LEAST_UNSENT = 1024 * 1024;
 const LEAST_CONNECTIONS = 2 * 1024 * 1024;
+const MOST_GARBAGE = 8 * 1024 * 1024;
+const LEAST_GARBAGE = 1024 * 1024;
 
 /**
  * An eighth of the limit for queries that wait, one for replies that nobody reads, and a quarter for connections; the program itself, the cluster and the cache need the
@@ -42,17 +48,20 @@ export function memoryBudget(limit: number | undefined, threads = 1): MemoryBudg
     waitingOfAll,
     connections: Math.max(2 * share, LEAST_CONNECTIONS),
     unsent: Math.floor(Math.max(Math.min(share, MOST_UNSENT / threads), LEAST_UNSENT)),
+    garbage: Math.floor(Math.max(Math.min(share / 8, MOST_GARBAGE), LEAST_GARBAGE)),
+    takesLong: true,
     tight: limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(limit * 0.9),
   };
 }
 
-/** The same with a quarter of what may wait, for as long as memory is tight. */
+/** The same with a quarter of what may wait and without long messages, for as long as memory is tight. */
 export function tightened(budget: MemoryBudget): MemoryBudget {
   return {
     ...budget,
     waiting: Math.ceil(budget.waiting / 4),
     waitingOfAll: Math.ceil(budget.waitingOfAll / 4),
     connections: budget.connections / 4,
+    takesLong: false,
     unsent: Math.ceil(budget.unsent / 4),
   };
 }

@@ -55,6 +55,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   const { clock, metrics, warnings, bounds, machine, memory } = watch(200 * MIB);
   const { waiting } = memoryBudget(200 * MIB);
   const seen = () => bounds.map((budget) => budget.waiting);
+  const takesLong = () => bounds.map((budget) => budget.takesLong);
   clock.advance(1_000);
   assert.deepEqual(seen(), [waiting]);
   machine.resident = 181 * MIB;
@@ -67,6 +68,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   machine.resident = 160 * MIB;
   clock.advance(1_000);
   assert.deepEqual(seen(), [waiting, waiting / 4, waiting]);
+  assert.deepEqual(takesLong(), [true, false, true]);
   assert.equal(machine.relieved, 1);
   machine.resident = 190 * MIB;
   clock.advance(1_000);
@@ -123,4 +125,14 @@ test("without a limit nobody looks", () => {
   assert.equal(clock.pendingTimers, 0);
   assert.equal(bounds.length, 1);
   assert.deepEqual(warnings, []);
+});
+
+test("who knows that much has come has it looked at once", () => {
+  const { bounds, machine, memory } = watch(200 * MIB);
+  machine.resident = 190 * MIB;
+  memory.look();
+  assert.deepEqual(
+    bounds.map(({ takesLong }) => takesLong),
+    [true, false],
+  );
 });

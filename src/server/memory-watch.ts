@@ -86,7 +86,7 @@ export class MemoryWatch {
     this.#bound();
     if (limit === undefined || this.#timer !== undefined) return;
     if (leads) this.#warnOfTooLittle(limit);
-    this.#timer = clock.every(INTERVAL, () => this.#look());
+    this.#timer = clock.every(INTERVAL, () => this.look());
   }
 
   stop(): void {
@@ -107,7 +107,8 @@ export class MemoryWatch {
     );
   }
 
-  #look(): void {
+  /** Looks at once: for who knows that much has come. */
+  look(): void {
     const { tight } = this.#budget;
     const octets = this.#options.resident();
     if (this.#isTight ? octets >= tight * EASED : octets < tight) return;

@@ -85,3 +85,11 @@ test("long chunks that were received are told of as garbage, short ones are not"
   for (let chunk = 0; chunk < 1_024; chunk++) part.noteReceived(64 * 1024);
   assert.equal(told, 8);
 });
+
+test("where memory is tight, long messages are not taken", () => {
+  const whole = new ConnectionBudget({ takesLong: false });
+  const part = new ConnectionBudget({}, whole);
+  assert.deepEqual([part.takes(4_095), part.takes(4_096)], [true, false]);
+  whole.limits = { ...whole.limits, takesLong: true };
+  assert.equal(part.takes(65_535), true);
+});

@@ -26,6 +26,10 @@ export interface ConnectionLimits {
   readonly maxUnsent: number;
   /** Octets that all clients together may leave unread. */
   readonly maxUnsentOfAll: number;
+  /** Octets of long messages that may have become garbage. Each is there two or three times: as it was read, put together, and kept. */
+  readonly maxGarbage: number;
+  /** Whether messages may be longer than 4 KiB. */
+  readonly takesLong: boolean;
 }
 
 export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
@@ -33,6 +37,8 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   maxOctets: Number.POSITIVE_INFINITY,
   maxUnsent: 512 * 1024,
   maxUnsentOfAll: 32 * 1024 * 1024,
+  maxGarbage: 8 * 1024 * 1024,
+  takesLong: true,
 };
 
 /** What a connection takes with all that stands for it, in the kernel as well: a TCP connection, and one with TLS (measured with 10,000 that are idle). */
@@ -43,10 +49,8 @@ export const TLS_OCTETS = 28 * 1024;
 const MAX_LOOKED_AT = 64;
 /** Connections closed for a new one, where less may be open than before. */
 const MAX_CLOSED = 16;
-/** Octets of long messages that may be garbage. Each is there two or three times: as it was read, put together, and kept. */
-const MAX_GARBAGE = 8 * 1024 * 1024;
-/** Chunks below this are parts of short messages, which V8 collects in time. */
-const LONG_CHUNK = 4096;
+/** Chunks and messages below this are short: V8 collects them in time. */
+const LONG = 4096;
 
 /** Connections of a listener with a bound of its own where nobody says otherwise (CoreDNS facts 1.9). */
 const USUAL_OWN = 200;
@@ -138,9 +142,9 @@ export class ConnectionBudget {
   /** A chunk was read from a connection. */
   noteReceived(octets: number): void {
     if (this.#whole !== undefined) this.#whole.noteReceived(octets);
-    else if (octets >= LONG_CHUNK) {
+    else if (octets >= LONG) {
       this.#received += octets;
-      if (this.#received < MAX_GARBAGE) return;
+      if (this.#received < this.limits.maxGarbage) return;
       this.#received = 0;
       this.#onGarbage?.();
     }
@@ -155,6 +159,12 @@ export class ConnectionBudget {
   get unsentLimit(): number {
     if (this.#whole !== undefined) return this.#whole.unsentLimit;
     return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#behind));
+  }
+
+  /** Whether a message of so many octets is taken. */
+  takes(octets: number): boolean {
+    if (this.#whole !== undefined) return this.#whole.takes(octets);
+    return octets < LONG || this.limits.takesLong;
   }
 
   /** Whether so many octets more are within the bound of the process. */

@@ -211,6 +211,10 @@ export class FramedConnection implements StreamUser {
     if (length <= LITTLE || holdsMessage(this.#pending)) return;
     if (length <= budget.unsentLimit && budget.hasRoomFor(0)) return;
     onUnread?.();
+    this.#hangUp();
+  }
+
+  #hangUp(): void {
     this.#socket.destroy();
     this.#pending = EMPTY;
     this.#note();
@@ -222,11 +226,13 @@ export class FramedConnection implements StreamUser {
     let taken = 0;
     const pending = this.#pending;
     this.#isTaking = true;
-    const { turns } = this.#options;
+    const { turns, budget, onUnread } = this.#options;
+    let isRefused = false;
     while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
       if (taken % MESSAGES_A_LOOK === 0 && turns.isOver) break;
       const length = readU16(pending, at);
-      if (pending.length - at - LENGTH_OCTETS < length) break;
+      isRefused = !budget.takes(length);
+      if (isRefused || pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
       at += LENGTH_OCTETS + length;
       taken++;
@@ -237,6 +243,11 @@ export class FramedConnection implements StreamUser {
     }
     this.#isTaking = false;
     this.#sendGathered();
+    if (isRefused) {
+      onUnread?.();
+      this.#hangUp();
+      return;
+    }
     if (at > 0) {
       this.#expectMessage(limits.idleTimeout);
       this.#heardFrom();

@@ -93,6 +93,21 @@ test("one that reads has all of its answers, and nothing is held for it", async 
   });
 });
 
+test("where memory is tight a long body is refused, and a short one is not", async () => {
+  await scene({ takesLong: false }, async (seen) => {
+    for (const [octets, status] of [
+      [5_000, 400],
+      [100, 200],
+    ] as const) {
+      const socket = await seen.connect();
+      socket.write(`POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: ${octets}\r\n\r\n`);
+      socket.write(Buffer.alloc(octets));
+      const [reply] = await once(socket, "data");
+      assert.match(String(reply), new RegExp(`^HTTP/1\\.1 ${status} `));
+    }
+  });
+});
+
 test("bodies that are not whole are held within what all may hold, and others are refused", async () => {
   await scene({ maxUnsentOfAll: 100_000 }, async (seen) => {
     const head = "POST /dns-query HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n";

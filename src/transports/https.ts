@@ -170,7 +170,7 @@ class Http1Connection implements StreamUser {
     const wanted = readTarget(request.method, request.url?.replace(/^https?:\/\/[^/?]*/i, ""));
     if (wanted.kind === "body") {
       const holder: BodyHolder = {
-        mayHold: (octets) => this.#mayHold(octets),
+        mayHold: (octets) => this.#options.budget.takes(octets) && this.#mayHold(octets),
         hold: (octets) => {
           if (octets > 0) this.#options.budget.noteReceived(octets);
           this.#hold(octets);

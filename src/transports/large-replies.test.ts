@@ -85,3 +85,36 @@ test("connections that do not end their long messages are closed where there is 
     await transport.close();
   }
 });
+
+test("where memory is tight, who sends a long message is hung up on once that is known", async () => {
+  const budget = new ConnectionBudget();
+  let received = 0;
+  let refused = 0;
+  const transport = await listenTcp(
+    { host: "127.0.0.1", port: 0 },
+    {
+      receive(_bytes, _length, port) {
+        received++;
+        port.drop();
+        // From now on it is.
+        budget.limits = { ...budget.limits, takesLong: false };
+      },
+    },
+    { clock: new FakeClock(), limits: LIMITS, budget, onUnread: () => refused++ },
+  );
+  const socket = connect(transport.port, "127.0.0.1").on("error", () => undefined);
+  try {
+    await once(socket, "connect");
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const long = Buffer.alloc(2 + REPLY_OCTETS);
+    long.writeUInt16BE(REPLY_OCTETS);
+    // The third one is there whole, with the first; nobody waits for the rest of the fourth.
+    socket.write(Buffer.concat([long, Uint8Array.of(0, 1, 7), long, long.subarray(0, 10)]));
+    socket.resume();
+    await closed;
+    assert.deepEqual([received, refused, budget.unsent], [2, 1, 0]);
+  } finally {
+    socket.destroy();
+    await transport.close();
+  }
+});

@@ -175,7 +175,7 @@ export class FrameSender<Stream extends SendingStream> {
    * @returns false where there is no room for them
    */
   keep(octets: number): boolean {
-    if (octets > 0 && !this.#mayKeep(octets)) return false;
+    if (octets > 0 && !(this.#mayKeep(octets) && this.#budget.takes(octets))) return false;
     this.#kept += octets;
     this.#note();
     return true;
@@ -279,7 +279,8 @@ export class FrameSender<Stream extends SendingStream> {
   }
 
   #mayKeep(octets: number): boolean {
-    return this.#waiting + this.#kept + octets <= this.#budget.unsentLimit && this.#budget.hasRoomFor(octets);
+    const budget = this.#budget;
+    return this.#waiting + this.#kept + octets <= budget.unsentLimit && budget.hasRoomFor(octets);
   }
 
   #note(): void {
