@@ -135,7 +135,10 @@ export class ListenerPool {
       maxGarbage: garbage,
       takesLong,
     };
-    for (const { listener } of this.#open.values()) listener.maxWaiting = waiting;
+    for (const { listener, transports } of this.#open.values()) {
+      listener.maxWaiting = waiting;
+      for (const transport of transports) transport.settingsChanged?.();
+    }
   }
 
   /** Octets that stream connections take themselves. */

@@ -1,6 +1,6 @@
 /** `https3://`: DNS over HTTP/3, by the OpenSSL inside Node, in a thread of its own. */
 import { listenDoh3 } from "../../transports/quic/doh3.ts";
-import { followingSettings, quicOptions } from "./quic-scheme.ts";
+import { followingSettings, octetLimits, quicOptions } from "./quic-scheme.ts";
 import type { SchemeServer } from "./scheme-server.ts";
 
 /** Where the configuration names no bound: OpenSSL takes some 100 KB for each connection. */
@@ -30,6 +30,7 @@ export const https3Scheme: SchemeServer = {
           maxConnections: maxHttps3Connections || MAX_CONNECTIONS,
           maxStreams: maxHttps3Streams || MAX_STREAMS,
           maxRequests: MAX_REQUESTS,
+          ...octetLimits(place),
           readTimeout,
           idleTimeout,
         };

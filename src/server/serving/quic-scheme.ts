@@ -3,6 +3,7 @@ import type { ServerIdentity } from "../../lib/server-identity.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
 import { listenDoq } from "../../transports/quic/doq.ts";
 import type { QuicListenOptions, QuicTransport } from "../../transports/quic/quic-transport.ts";
+import type { QuicLimits } from "../../transports/quic/thread-protocol.ts";
 import type { Transport } from "../../transports/transport.ts";
 import type { ListenerPlace, SchemeServer } from "./scheme-server.ts";
 
@@ -27,6 +28,7 @@ export const quicScheme: SchemeServer = {
           maxConnections: MAX_CONNECTIONS,
           maxStreams: maxQuicStreams,
           maxRequests: maxQuicQueries,
+          ...octetLimits(place),
           readTimeout,
           idleTimeout,
         };
@@ -36,6 +38,12 @@ export const quicScheme: SchemeServer = {
     return followingSettings(transport, place);
   },
 };
+
+/** A listener has a thread of its own, which takes no part in the budget of the others: it has half of that for itself. */
+export function octetLimits({ budget }: ListenerPlace): Pick<QuicLimits, "maxHeld" | "maxUnsent"> {
+  const half = Math.floor(budget.limits.maxUnsentOfAll / 2);
+  return { maxHeld: half, maxUnsent: half };
+}
 
 /** What listeners of all protocols over QUIC have in common. */
 export function quicOptions(place: ListenerPlace): QuicOptions {

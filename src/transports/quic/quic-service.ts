@@ -6,7 +6,7 @@ import { QuicServer } from "../../quic/openssl/server.ts";
 import { ServerContext } from "../../quic/openssl/server-context.ts";
 import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/quic.ts";
 import { NO_PAYLOAD, RecordWriter, readCode, readRecords } from "../../quic/records.ts";
-import { ConnectionBudget, DEFAULT_CONNECTION_LIMITS } from "../connection-budget.ts";
+import { ConnectionBudget } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
 import { H3Connection } from "./h3-connection.ts";
 import { Order, Report } from "./record-kinds.ts";
@@ -23,10 +23,6 @@ import type {
 const MAX_HANDSHAKES = 256;
 /** Each costs some 0.7 ms of CPU. */
 const HANDSHAKES_PER_SECOND = 1_000;
-/** Octets of requests that are not whole. */
-const MAX_HELD = 32 * 1024 * 1024;
-/** Octets of answers that clients have not taken. */
-const MAX_UNSENT = DEFAULT_CONNECTION_LIMITS.maxUnsentOfAll;
 /** Milliseconds. */
 const SWEEP_INTERVAL = 500;
 /** Milliseconds that clients have to take the last answers, and to hear that there will be no more. */
@@ -144,7 +140,7 @@ export class QuicService implements ConnectionHome {
   }
 
   hold(octets: number): boolean {
-    if (this.#held + octets > MAX_HELD) {
+    if (this.#held + octets > this.#limits.maxHeld) {
       this.#report(Report.TURNED_AWAY, 0, 0, NO_PAYLOAD);
       return false;
     }
@@ -212,7 +208,7 @@ export class QuicService implements ConnectionHome {
     const stream = connection.settle(streamNumber);
     if (stream === undefined) return;
     if (kind === Order.RESET) stream.reset(readCode(payload));
-    else if (this.#server.unsent + payload.length > MAX_UNSENT) {
+    else if (this.#server.unsent + payload.length > this.#limits.maxUnsent) {
       this.#report(Report.UNREAD, 0, 0, NO_PAYLOAD);
       stream.reset(connection.codes.excessiveLoad);
     } else stream.write(payload, true);

@@ -11,6 +11,10 @@ export interface QuicLimits {
   readonly maxStreams: number;
   /** Requests that wait for their answers at one time. */
   readonly maxRequests: number;
+  /** Octets of requests that are not whole, of all connections. */
+  readonly maxHeld: number;
+  /** Octets of answers that clients have not taken, likewise. */
+  readonly maxUnsent: number;
   /** Milliseconds for a handshake, and for all of a request. */
   readonly readTimeout: number;
   /** Milliseconds after which a connection without requests is closed. */
