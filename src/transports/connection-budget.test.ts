@@ -76,13 +76,13 @@ test("a bound that has become less is reached in portions", () => {
   assert.equal(budget.octets, 10);
 });
 
-test("long chunks that were received are told of as garbage, short ones are not", () => {
+test("long chunks that pass are told of as garbage, short ones are not", () => {
   let told = 0;
   const whole = new ConnectionBudget({}, undefined, () => told++);
   const part = new ConnectionBudget({}, whole);
-  for (let chunk = 0; chunk < 100_000; chunk++) part.noteReceived(1_000);
+  for (let chunk = 0; chunk < 100_000; chunk++) part.notePassed(1_000);
   assert.equal(told, 0);
-  for (let chunk = 0; chunk < 1_024; chunk++) part.noteReceived(64 * 1024);
+  for (let chunk = 0; chunk < 1_024; chunk++) part.notePassed(64 * 1024);
   assert.equal(told, 8);
 });
 

@@ -84,12 +84,12 @@ export class ConnectionBudget {
   #unsent = 0;
   /** Of the connections themselves. */
   #octets = 0;
-  #received = 0;
+  #passed = 0;
   readonly #onGarbage: (() => void) | undefined;
 
   /**
    * @param whole a budget that this one has a part of: connections are bounded apart, and octets are those of the whole
-   * @param onGarbage called when much of what was received is garbage by now
+   * @param onGarbage called when much of what passed is garbage by now
    */
   constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget, onGarbage?: () => void) {
     this.limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
@@ -139,13 +139,13 @@ export class ConnectionBudget {
       this.#noteOctets(-connection.octets);
   }
 
-  /** A chunk was read from a connection. */
-  noteReceived(octets: number): void {
-    if (this.#whole !== undefined) this.#whole.noteReceived(octets);
+  /** A chunk was read from a connection, or written to it. */
+  notePassed(octets: number): void {
+    if (this.#whole !== undefined) this.#whole.notePassed(octets);
     else if (octets >= LONG) {
-      this.#received += octets;
-      if (this.#received < this.limits.maxGarbage) return;
-      this.#received = 0;
+      this.#passed += octets;
+      if (this.#passed < this.limits.maxGarbage) return;
+      this.#passed = 0;
       this.#onGarbage?.();
     }
   }

@@ -201,7 +201,7 @@ export class FramedConnection implements StreamUser {
   }
 
   #onData(data: Buffer): void {
-    this.#options.budget.noteReceived(data.length);
+    this.#options.budget.notePassed(data.length);
     this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     if (!this.#takesLater) this.#takeMessages();
     this.#note();

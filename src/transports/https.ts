@@ -155,6 +155,7 @@ class Http1Connection implements StreamUser {
         if (this.#isEnding) response.setHeader("connection", "close");
         response.writeHead(status, { ...headers });
         this.#hold(body.length);
+        this.#options.budget.notePassed(body.length);
         unsent = body.length;
         response.end(body);
       },
@@ -172,7 +173,7 @@ class Http1Connection implements StreamUser {
       const holder: BodyHolder = {
         mayHold: (octets) => this.#options.budget.takes(octets) && this.#mayHold(octets),
         hold: (octets) => {
-          if (octets > 0) this.#options.budget.noteReceived(octets);
+          if (octets > 0) this.#options.budget.notePassed(octets);
           this.#hold(octets);
         },
       };

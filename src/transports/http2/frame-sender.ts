@@ -274,6 +274,7 @@ export class FrameSender<Stream extends SendingStream> {
       this.#user.unread();
       return;
     }
+    this.#budget.notePassed(octets.length);
     if (!socket.write(octets)) this.#isBehind = true;
     this.#note();
   }

@@ -260,7 +260,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   #take(data: Uint8Array): void {
     if (this.#isOver) return;
-    this.#options.budget.noteReceived(data.length);
+    this.#options.budget.notePassed(data.length);
     const wasToTakeLater = this.#takesLater;
     this.sender.hold();
     this.#intake.take(data);
