@@ -85,7 +85,7 @@ describe("datagrams in segments", { skip }, () => {
       },
     };
     assert.ok(cutsSegments(libc, fd, release()), "this kernel has no UDP_SEGMENT");
-    const batch = new SegmentedBatch(counting, fd, provenTrial(), noFailures);
+    const batch = new SegmentedBatch(counting).for(fd, provenTrial(), noFailures);
     const lengths = fc.array(fc.oneof(fc.integer({ min: 12, max: 60 }), fc.integer({ min: 1, max: 512 })), {
       maxLength: BATCH + 10,
     });
@@ -124,7 +124,7 @@ describe("datagrams in segments", { skip }, () => {
       },
     };
     const trial = new SegmentTrial(() => 0);
-    const batch = new SegmentedBatch(looking, fd, trial, noFailures);
+    const batch = new SegmentedBatch(looking).for(fd, trial, noFailures);
     const send = async (lengths: readonly number[]): Promise<number[]> => {
       segments = [];
       const received = gather(socket, lengths.length);
@@ -162,7 +162,7 @@ describe("datagrams in segments", { skip }, () => {
         },
         errno: () => errno,
       };
-      const batch = new SegmentedBatch(withoutSegments, fd, provenTrial(), noFailures);
+      const batch = new SegmentedBatch(withoutSegments).for(fd, provenTrial(), noFailures);
       // The longest leave first: two alone, and one message that ends with the last.
       const lengths = [100, 45, 45, 45, 45, 45, 45, 30];
       for (let flush = 0; flush < 2; flush++) {
@@ -184,7 +184,7 @@ describe("datagrams in segments", { skip }, () => {
     const fd = connectedSocket(libc, gone.port);
     const refused: number[] = [];
     const failures = { ...noFailures, refused: (errno: number) => void refused.push(errno) };
-    const batch = new SegmentedBatch(libc, fd, provenTrial(), failures);
+    const batch = new SegmentedBatch(libc).for(fd, provenTrial(), failures);
     give(batch, [20]);
     batch.flush();
     assert.deepEqual(refused, []);
@@ -213,10 +213,27 @@ describe("datagrams in segments", { skip }, () => {
       errno: () => Linux.EAGAIN,
     };
     const failures = { ...noFailures, full: (count: number) => void full.push(count) };
-    const batch = new SegmentedBatch(stuck, -1, provenTrial(), failures);
+    const batch = new SegmentedBatch(stuck).for(-1, provenTrial(), failures);
     give(batch, [45, 45, 45, 30, 20, 20]);
     batch.flush();
     assert.deepEqual(full, [2]);
+  });
+
+  test("serves one socket after the other", async () => {
+    const { libc } = await ownLoop();
+    const receivers = [await receiver(), await receiver()];
+    const fds = receivers.map(({ port }) => connectedSocket(libc, port));
+    const batch = new SegmentedBatch(libc);
+    for (const lengths of [[45, 45, 45, 30], [60], [45, 45]]) {
+      for (const [index, { socket }] of receivers.entries()) {
+        const received = gather(socket, lengths.length);
+        const given = give(batch.for(fds[index] ?? -1, provenTrial(), noFailures), lengths);
+        batch.flush();
+        assert.deepEqual(await received, given);
+      }
+    }
+    for (const { socket } of receivers) socket.close();
+    for (const fd of fds) libc.close(fd);
   });
 });
 

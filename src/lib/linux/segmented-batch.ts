@@ -34,8 +34,8 @@ export function cutsSegments(libc: Libc, fd: number, release: string): boolean {
 export class SegmentedBatch {
   static readonly slotOctets = SLOT;
   readonly #libc: Libc;
-  readonly #fd: number;
-  readonly #failures: SendFailures;
+  #fd = -1;
+  #failures: SendFailures = NOBODY;
   readonly #slots: readonly Uint8Array[];
   readonly #headers = new Uint8Array(new ArrayBuffer(HEADER * BATCH));
   readonly #headerWords = new Uint32Array(this.#headers.buffer);
@@ -51,15 +51,12 @@ export class SegmentedBatch {
   /** The first vector of each message, and behind the last message the number of vectors. */
   readonly #firstVector = new Uint8Array(BATCH + 1);
   /** Absent where the kernel does not cut. */
-  readonly #trial: SegmentTrial | undefined;
+  #trial: SegmentTrial | undefined;
   #count = 0;
 
-  /** @param trial of the peer; absent where the kernel does not cut: {@link cutsSegments} */
-  constructor(libc: Libc, fd: number, trial: SegmentTrial | undefined, failures: SendFailures) {
+  /** It takes 40 KB, and no system call: sockets that come and go can use the same one, each {@link for} its datagrams of one moment. */
+  constructor(libc: Libc) {
     this.#libc = libc;
-    this.#fd = fd;
-    this.#trial = trial;
-    this.#failures = failures;
     const data = new Uint8Array(new ArrayBuffer(SLOT * BATCH));
     this.#slots = Array.from({ length: BATCH }, (_, slot) => data.subarray(slot * SLOT, (slot + 1) * SLOT));
     this.#slotAddresses = addresses(libc.addressOf(data), SLOT);
@@ -82,6 +79,17 @@ export class SegmentedBatch {
 
   get isEmpty(): boolean {
     return this.#count === 0;
+  }
+
+  /**
+   * The datagrams that it takes from now on are for this socket. It has to be empty.
+   * @param trial of the peer; absent where the kernel does not cut: {@link cutsSegments}
+   */
+  for(fd: number, trial: SegmentTrial | undefined, failures: SendFailures): this {
+    this.#fd = fd;
+    this.#trial = trial;
+    this.#failures = failures;
+    return this;
   }
 
   /** Where the next datagram is to be written, at most {@link SegmentedBatch.slotOctets} of it. Flushes first when all slots are taken. */
@@ -200,6 +208,8 @@ export class SegmentedBatch {
     ] as number;
   }
 }
+
+const NOBODY: SendFailures = Object.freeze({ full: () => undefined, refused: () => undefined });
 
 /** Why the kernel does not cut: a device that leaves checksums to it, or IPsec; a packet that is too small; an address family or a device that cannot. */
 const NO_SEGMENTS: ReadonlySet<number> = new Set([Linux.EIO, Linux.EINVAL, Linux.EMSGSIZE, Linux.EOPNOTSUPP]);
