@@ -115,6 +115,12 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.getByLabel("Token").fill(TOKEN);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await hasFocus(page, "MAIN");
+  }
+
+  /** The form and the button that were used are gone, and nobody who goes by keys is sent to the top for it. */
+  async function hasFocus(page: Page, tag: string): Promise<void> {
+    await page.waitForFunction(`document.activeElement?.tagName === ${JSON.stringify(tag)}`);
   }
 
   /** Of the session of the page. */
@@ -138,6 +144,7 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
     await page.waitForSelector(".connection.live");
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("signed out").waitFor();
+    await hasFocus(page, "MAIN");
     assert.equal(await page.locator(".tiles").count(), 0);
     await page.context().close();
   });

@@ -57,7 +57,7 @@ function App() {
         hostname={now.value?.hostname ?? ""}
         connection={connection.value}
         session={session.value}
-        onSignOut={() => void signOut()}
+        onSignOut={() => void signOut().then(focusContent)}
       >
         {needsToken ? <SignIn /> : <Page />}
         {!needsToken && hasToken && !signedIn && (
@@ -72,6 +72,11 @@ function App() {
   );
 }
 
+/** What had the focus may be gone: who goes by keys is not to begin at the top again. */
+function focusContent(): void {
+  document.querySelector<HTMLElement>("main")?.focus();
+}
+
 function SignIn() {
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -80,6 +85,7 @@ function SignIn() {
     signIn(token).then(
       () => {
         signInProblem.value = "";
+        focusContent();
       },
       (error: unknown) => {
         signInProblem.value = error instanceof Error ? error.message : String(error);
@@ -106,7 +112,7 @@ function SignIn() {
 
 addEventListener("hashchange", () => {
   if (location.hash === "#main") {
-    document.querySelector<HTMLElement>("main")?.focus();
+    focusContent();
     return;
   }
   shown.value = currentPage();

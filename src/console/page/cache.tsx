@@ -42,7 +42,7 @@ export function CachePage() {
             <dd>
               <strong>{count(entries)}</strong>{" "}
               <span>
-                answers, {octets(taken)} of {octets(maxOctets)}
+                {entries === 1 ? "answer" : "answers"}, {octets(taken)} of {octets(maxOctets)}
               </span>
             </dd>
           </div>

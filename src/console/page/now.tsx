@@ -64,7 +64,7 @@ function Tiles({ view }: { readonly view: NowView }) {
       memory.limit === null ? `${octets(memory.heap)} of it heap` : `of ${octets(memory.limit)} allowed`,
     ],
     ["Longest pause", milliseconds(pauses.longest), "of the event loop, last minutes"],
-    ["Given up", count(view.shed), "queries, because too many waited"],
+    ["Given up", count(view.shed), `${view.shed === 1 ? "query" : "queries"}, because too many waited`],
   ];
   return (
     <>
