@@ -107,7 +107,7 @@ export class ListenerPool {
 
   constructor(options: ListenerPoolOptions) {
     this.#options = options;
-    this.#budget = new ConnectionBudget({}, undefined, options.onGarbage);
+    this.#budget = new ConnectionBudget({}, undefined, () => options.onGarbage?.());
   }
 
   listener(label: string): DnsListener | undefined {
