@@ -1,5 +1,6 @@
 /** Runs the server until a signal ends it. */
 import { writeFile } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
@@ -78,8 +79,11 @@ export async function serve(
     defaultPort: flags.port,
     sharesPorts: hooks.sharesPorts ?? false,
     beforeListening: async () => {
+      // The collections take 15 to 20 ms: what they do not belong to has turns of its own.
+      await nextTurn();
       if (hasMuch(MUCH_AT_START)) (await loadMemoryRelease()).all();
       heapAtStart = process.memoryUsage().heapTotal;
+      await nextTurn();
     },
     // The plain way, to compare with or to fall back to.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),

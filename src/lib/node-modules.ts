@@ -24,3 +24,7 @@ export function nodeTls(): typeof import("node:tls") {
 export function nodeHttp2(): typeof import("node:http2") {
   return process.getBuiltinModule("node:http2");
 }
+
+export function nodeChildProcess(): typeof import("node:child_process") {
+  return process.getBuiltinModule("node:child_process");
+}

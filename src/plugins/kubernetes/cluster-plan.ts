@@ -1,4 +1,5 @@
 /** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
@@ -6,6 +7,7 @@ import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import { fileFault } from "../../lib/file-fault.ts";
+import { nodeChildProcess, nodeHttp2, nodeTls } from "../../lib/node-modules.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
 import type { config } from "./config.ts";
 import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
@@ -76,9 +78,17 @@ export async function planCluster(
     };
   }
   // Loaded here, for it is of no use to whoever has no cluster.
-  const { LiveCluster, originOf } = await import("./live-cluster.ts");
   const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+  await nextTurn();
   const access = await findCluster(values, lasting);
+  for (const load of [nodeChildProcess, nodeTls, nodeHttp2]) {
+    await nextTurn();
+    load();
+  }
+  await nextTurn();
+  const { LiveCluster, loadClientInTurns, originOf } = await import("./live-cluster.ts");
+  await nextTurn();
+  await loadClientInTurns();
   const snapshot = values.snapshot === undefined ? undefined : site.resolvePath(values.snapshot);
   const options = { access, limits: limitsOf(values), snapshot, zone: nameOfCluster(values) };
   const origin = originOf(options);

@@ -6,6 +6,7 @@ import { describe, it, type TestContext } from "node:test";
 import { memoryHost } from "../../corefile/host.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { version } from "../../lib/version.ts";
+import { bareDirective, definePlugin } from "../../plugin/index.ts";
 import { readConfiguration } from "./configuration.ts";
 import { thisMachine } from "./machine.ts";
 import { type PluginEntry, PluginLoadError, PluginRegistry, parsePluginList } from "./plugin-registry.ts";
@@ -212,4 +213,23 @@ describe("parsePluginList", () => {
       assert.throws(() => parsePluginList(text, "plugin.cfg"), { name: "PluginListError", message });
     });
   }
+});
+
+describe("plugins that come with the program", () => {
+  it("are loaded in a turn each, once", async () => {
+    const entries = ["one", "two", "three"].map((name): PluginEntry => ({ name, module: name }));
+    const load = async ({ name }: PluginEntry) =>
+      definePlugin({ name, summary: "one of three", config: bareDirective() });
+    const registry = new PluginRegistry(entries, { load });
+    let turns = 0;
+    const count = (): void => {
+      if (turns++ < 100) setImmediate(count);
+    };
+    setImmediate(count);
+    for (const name of registry.names) await registry.definition(name);
+    assert.ok(turns >= 3, `${turns}`);
+    const before = turns;
+    for (const name of registry.names) await registry.definition(name);
+    assert.equal(turns, before);
+  });
 });

@@ -1,5 +1,6 @@
 /** The plugins that exist, in the order of the chain; each is loaded when a Corefile names it. */
 import { readFile } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { type Clock, SystemClock } from "../../lib/clock.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
@@ -165,6 +166,8 @@ export class PluginRegistry {
     if (known !== undefined) return known.definition;
     const loaded = await this.#import(entry);
     definitions.set(keyOf(entry), loaded);
+    // A plugin takes 1 to 20 ms to load, and a reload may bring several while queries are answered.
+    await nextTurn();
     return loaded.definition;
   }
 
