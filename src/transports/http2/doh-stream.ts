@@ -52,6 +52,8 @@ const OK_BEGINNING = Uint8Array.from([
 /** The name of `cache-control`; then come the length of the value, and the value. */
 const CACHE_CONTROL = encodeFields([["cache-control", ""]]).subarray(0, 2);
 const MAX_AGE = Buffer.from("max-age=", "latin1");
+/** Digits of the length and the age that come in addition to those of the numbers that are known at first: five, and those of 32 bits. */
+const MORE_DIGITS = 5 + 10;
 /** Octets of a header with numbers of no digits. */
 const OK_OCTETS = OK_BEGINNING.length + 1 + CACHE_CONTROL.length + 1 + MAX_AGE.length;
 
@@ -105,8 +107,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
     const { output, beginning } = this.home.sender;
     this.#header = beginning + OK_OCTETS + digitsOf(size) + digitsOf(this.#maxAge);
     const heads = FRAME_HEAD + this.#header + FRAME_HEAD;
-    // Room for one digit more, should the reply be longer than was said.
-    this.#at = output.room(heads + size + 1);
+    this.#at = output.room(heads + size + MORE_DIGITS);
     this.#octets = output.octets.subarray(this.#at + heads, this.#at + heads + size);
     return this.#octets;
   }

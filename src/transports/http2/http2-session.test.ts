@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { makeTestQuery, records } from "../../plugin/testing.ts";
 import {
   data,
   fieldsOf,
@@ -21,6 +22,27 @@ import { ErrorCode, FrameFlag, FrameType, PREFACE, Setting } from "./http2-frame
 const { END_STREAM, END_HEADERS, PADDED, PRIORITY } = FrameFlag;
 
 describe("a request is answered", () => {
+  // The longest age has three digits more than none; a response takes more room than is taken at a time.
+  for (const ttl of [0, 9, 10, 99, 100, 999, 1000, 86_400])
+    test(`whole, however large, where it may be used for ${ttl} seconds`, async () => {
+      await scene(async ({ connect, receiver }) => {
+        const answer = records(`www.example.org. ${ttl} IN A 192.0.2.1`);
+        receiver.reply = makeTestQuery({ name: "www.example.org." }).reply({ answer });
+        receiver.answers = false;
+        const client = (await connect()).greet([Setting.INITIAL_WINDOW_SIZE, 0x10_0000]);
+        let id = -1;
+        for (const length of [40, 1990, 2000, 3989, 16_000, 16_384]) {
+          receiver.replyLength = length;
+          id += 2;
+          client.send(get(id));
+          while (receiver.waiting.length === 0) await nextTurn();
+          for (const port of receiver.waiting.splice(0)) receiver.answer(port);
+          await client.ping();
+          assert.deepEqual(client.body(id), Buffer.alloc(length, 7), `${length} octets`);
+        }
+      });
+    });
+
   for (const [title, ...octets] of [
     ["by GET", get(1)],
     ["by POST", post(1), data(1, MESSAGE)],
