@@ -5,6 +5,7 @@ import { fileFault } from "../../lib/file-fault.ts";
 import type { SharedTurns } from "../../lib/turn-share.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 import { ApiConnectionError, CredentialError } from "./api-error.ts";
+import { type AnswerHead, ApiExchange } from "./api-exchange.ts";
 import type { ApiMetrics } from "./api-metrics.ts";
 import { decodeFailure } from "./codec.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
@@ -114,22 +115,30 @@ export class ApiClient {
       const host = new URL(server).host;
       metrics.waited(host, waited);
       const start = clock.now();
-      let response: Dispatcher.ResponseData;
+      const exchange = new ApiExchange({
+        signal,
+        brokeOff: (error) => this.#connectionFailed(server, error),
+        read: this.#count,
+      });
+      let head: AnswerHead;
       try {
-        response = await dispatcher.request({
-          origin: new URL(server).origin,
-          path: new URL(server).pathname.replace(/\/$/, "") + path,
-          method: "GET",
-          headers: this.#headers(accept, credential),
-          signal,
-        });
+        dispatcher.dispatch(
+          {
+            origin: new URL(server).origin,
+            path: new URL(server).pathname.replace(/\/$/, "") + path,
+            method: "GET",
+            headers: this.#headers(accept, credential),
+          },
+          exchange,
+        );
+        head = await exchange.head;
       } catch (error) {
         metrics.failed(host, clock.now() - start);
         if (signal.aborted) throw signal.reason;
         throw this.#connectionFailed(server, error);
       }
-      metrics.answered(host, response.statusCode, clock.now() - start);
-      return await this.#open(response, server, signal);
+      metrics.answered(host, head.statusCode, clock.now() - start);
+      return await this.#open(head, exchange, server);
     } finally {
       this.#limiter.release();
     }
@@ -154,39 +163,28 @@ export class ApiClient {
     await Promise.allSettled(all.map((dispatcher) => dispatcher.destroy(new Error("the client is stopped"))));
   }
 
-  async #open(response: Dispatcher.ResponseData, server: string, signal: AbortSignal): Promise<ApiResponse> {
-    const contentType = headerText(response.headers["content-type"]);
-    const body = this.#guarded(response.body, server, signal);
-    if (response.statusCode === 200) {
+  async #open(
+    { statusCode, contentType, retryAfter }: AnswerHead,
+    body: AsyncIterable<Uint8Array>,
+    server: string,
+  ): Promise<ApiResponse> {
+    if (statusCode === 200) {
       const { origin } = new URL(server);
       return { contentType, body, connectionHeardAt: () => this.#connections.heardAt(origin) };
     }
-    if (response.statusCode === 401) this.#credentials.refused();
+    if (statusCode === 401) this.#credentials.refused();
     const octets = await readWhole(body, MAX_FAILURE_SIZE).catch(() => new Uint8Array());
-    const retryAfter = headerText(response.headers["retry-after"]);
     // What is wrong with one server need not be wrong with the next.
-    if (response.statusCode >= 500) this.#nextServer();
-    throw decodeFailure(octets, contentType, response.statusCode, retryAfter || undefined);
+    if (statusCode >= 500) this.#nextServer();
+    throw decodeFailure(octets, contentType, statusCode, retryAfter || undefined);
   }
 
-  async *#guarded(
-    body: AsyncIterable<Uint8Array>,
-    server: string,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      for await (const chunk of body) {
-        yield chunk;
-        this.#octets += chunk.length;
-        if (this.#octets < FREE_EVERY) continue;
-        this.#octets = 0;
-        this.#options.freeOctets?.();
-      }
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw this.#connectionFailed(server, error);
-    }
-  }
+  readonly #count = (octets: number): void => {
+    this.#octets += octets;
+    if (this.#octets < FREE_EVERY) return;
+    this.#octets = 0;
+    this.#options.freeOctets?.();
+  };
 
   #headers(accept: string, { authorization }: Credential): string[] {
     const { access, userAgent } = this.#options;
@@ -289,8 +287,4 @@ function sameIdentity(left: TlsIdentity, right: TlsIdentity): boolean {
   return (
     left.authority === right.authority && left.certificate === right.certificate && left.key === right.key
   );
-}
-
-function headerText(header: string | string[] | undefined): string {
-  return typeof header === "string" ? header : (header?.[0] ?? "");
 }

@@ -12,9 +12,9 @@ export type UndiciParts = Pick<typeof Undici, "Agent" | "buildConnector" | "Prox
 export function loadUndiciParts(): UndiciParts {
   const require = createRequire(import.meta.url);
   const dispatcher: typeof Undici.Dispatcher = require("undici/lib/dispatcher/dispatcher.js");
-  const methods: Pick<Undici.Dispatcher, "connect" | "request"> = require("undici/lib/api/index.js");
-  // As the package's main file does.
-  Object.assign(dispatcher.prototype, methods);
+  // As the package's main file does, with the one method that a proxy needs.
+  const connect: Undici.Dispatcher["connect"] = require("undici/lib/api/api-connect.js");
+  Object.assign(dispatcher.prototype, { connect });
   return {
     Agent: require("undici/lib/dispatcher/agent.js"),
     buildConnector: require("undici/lib/core/connect.js"),
