@@ -37,6 +37,8 @@ export class FrameSender<Stream extends SendingStream> {
   readonly #budget: ConnectionBudget;
   readonly #user: SenderUser<Stream>;
   readonly #isSeparate: boolean;
+  /** What waits in a socket of TLS is there twice: as it was written, and encrypted. */
+  readonly #copies: 1 | 2;
   /** What the client takes on the connection. */
   #window = DEFAULT_WINDOW;
   #hasSaidNoTable = false;
@@ -69,6 +71,7 @@ export class FrameSender<Stream extends SendingStream> {
     this.#budget = budget;
     this.#user = user;
     this.#isSeparate = isSeparate;
+    this.#copies = "encrypted" in socket ? 2 : 1;
     // Node joins what waits for a write that is under way.
     if (isSeparate) Object.defineProperty(socket, "_writev", { value: undefined });
     this.output = new GatheredOutput(slab, (octets) => this.#write(octets));
@@ -285,7 +288,8 @@ export class FrameSender<Stream extends SendingStream> {
   }
 
   #note(): void {
-    const unread = this.#waiting + this.#kept + (this.#isBehind ? this.#socket.writableLength : 0);
+    const written = this.#isBehind ? this.#copies * this.#socket.writableLength : 0;
+    const unread = this.#waiting + this.#kept + written;
     if (unread === this.#noted) return;
     this.#budget.noteUnsent(this.#noted, unread);
     this.#noted = unread;

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { Socket } from "node:net";
+import { test } from "node:test";
+import { ConnectionBudget } from "../connection-budget.ts";
+import { FrameSender } from "./frame-sender.ts";
+import { OutputSlab } from "./gathered-output.ts";
+import { FrameType } from "./http2-frames.ts";
+
+/** A socket whose client takes nothing. */
+class FullSocket extends Socket {
+  override writableLength = 0;
+
+  override write(octets: Uint8Array | string): boolean {
+    this.writableLength += octets.length;
+    return false;
+  }
+}
+
+for (const [title, socket, copies] of [
+  ["counts once in the clear", new FullSocket(), 1],
+  [
+    "counts twice over TLS, which has it encrypted as well",
+    Object.assign(new FullSocket(), { encrypted: true }),
+    2,
+  ],
+] as const)
+  test(`what a client leaves unread ${title}`, () => {
+    const budget = new ConnectionBudget();
+    const user = { finished: () => undefined, unread: () => undefined };
+    const sender = new FrameSender(socket, budget, new OutputSlab(), user, false);
+    sender.writeFrame(FrameType.DATA, 0, 1, new Uint8Array(991));
+    sender.output.flush();
+    assert.equal(budget.unsent, copies * 1_000);
+    sender.closed();
+    assert.equal(budget.unsent, 0);
+  });
