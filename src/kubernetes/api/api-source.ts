@@ -4,7 +4,6 @@ import type { Logger } from "../../lib/log.ts";
 import type { MemoryRelease } from "../../lib/memory-release.ts";
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
-import type { OptimizerPause } from "../../lib/optimizer-pause.ts";
 import { SharedTurns } from "../../lib/turn-share.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
@@ -49,8 +48,6 @@ export interface ApiSourceOptions {
   readonly timings?: Partial<ListWatchTimings>;
   /** Used while lists come in, and once after the first ones. */
   readonly memory?: MemoryRelease;
-  /** Used while lists come in. */
-  readonly optimizer?: Pick<OptimizerPause, "begin">;
 }
 
 /** Objects that cannot be used are named once, and no more of them than this. */
@@ -192,7 +189,7 @@ export class ApiSource {
     { resources, store, labelSelector }: WatchOptions<K>,
     watchLog: WatchLog,
   ): ListWatch<K> {
-    const { clock, optimizer, random, reduce, timings } = this.#options;
+    const { clock, random, reduce, timings } = this.#options;
     const { kind, plural } = resources[0];
     return new ListWatch<K>({
       resources: asWanted(resources, reduce),
@@ -204,7 +201,6 @@ export class ApiSource {
       labelSelector,
       ...(timings !== undefined && { timings }),
       turns: this.#turns,
-      ...(optimizer !== undefined && { listing: () => optimizer.begin() }),
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => {

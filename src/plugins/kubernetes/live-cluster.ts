@@ -6,7 +6,6 @@ import { loadUndiciInTurns } from "../../kubernetes/api/undici-parts.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
-import { OptimizerPause } from "../../lib/optimizer-pause.ts";
 import type { Site } from "../../plugin/index.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
@@ -66,7 +65,6 @@ export class LiveCluster implements ClusterSource {
       environment: machine.environment,
       userAgent: `Portolan/${version} (${process.platform}/${process.arch})`,
       memory: await loadMemoryRelease(),
-      optimizer: new OptimizerPause(clock),
     });
     if (snapshot !== undefined)
       this.#snapshot = await openSnapshot(snapshot, isFresh, this.#cluster, this.#site);
