@@ -48,7 +48,7 @@ function isLabelAt(bytes: Uint8Array, place: number): boolean {
 }
 
 /** Whether an uncompressed name stands there, in any case. @param folded the name in lower case */
-export function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
+function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
   for (let index = 0; index < folded.length; index++)
     if (octetAt(FOLD, octetAt(bytes, start + index)) !== octetAt(folded, index)) return false;
   return true;

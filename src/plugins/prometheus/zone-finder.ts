@@ -1,33 +1,23 @@
 import type { Name } from "../../dns/index.ts";
-import { octetAt } from "../../dns/octets.ts";
-import type { Query } from "../../plugin/index.ts";
-import { isNameAt } from "../../plugin/zones.ts";
-
-interface ZoneLabel {
-  readonly folded: Uint8Array;
-  readonly text: string;
-}
+import { type Query, ZoneList } from "../../plugin/index.ts";
 
 /** Finds the zone of a server block that a query belongs to, on the octets of the query. */
 export class ZoneFinder {
-  readonly #zones: readonly ZoneLabel[];
+  readonly #zones: ZoneList;
+  readonly #texts: ReadonlyMap<Name, string>;
   /** Of a block with one zone: every query of the block belongs to it. */
   readonly #only: string | undefined;
 
   constructor(zones: readonly Name[]) {
-    this.#zones = zones.map((zone) => ({ folded: zone.folded, text: zone.toLowerCase().toString() }));
-    this.#only = this.#zones.length === 1 ? this.#zones[0]?.text : undefined;
+    this.#zones = new ZoneList(zones);
+    this.#texts = new Map(zones.map((zone) => [zone, zone.toLowerCase().toString()]));
+    this.#only = zones.length === 1 ? [...this.#texts.values()][0] : undefined;
   }
 
   /** The longest zone as text, `.` when there is none. */
   labelOf(query: Query): string {
     if (this.#only !== undefined) return this.#only;
-    const { bytes, nameEnd } = query;
-    for (let at = 12; at < nameEnd; at += octetAt(bytes, at) + 1) {
-      for (const zone of this.#zones) {
-        if (zone.folded.length === nameEnd - at && isNameAt(zone.folded, bytes, at)) return zone.text;
-      }
-    }
-    return ".";
+    const zone = this.#zones.matchQuery(query);
+    return (zone === undefined ? undefined : this.#texts.get(zone)) ?? ".";
   }
 }
