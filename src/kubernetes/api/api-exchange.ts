@@ -46,6 +46,8 @@ export class ApiExchange
   constructor(options: ApiExchangeOptions) {
     this.#options = options;
     this.head = this.#head.promise;
+    // Nobody waits for it where the request could not even be made.
+    this.head.catch(() => undefined);
     const { signal } = options;
     if (signal.aborted) this.#giveUp();
     else signal.addEventListener("abort", this.#giveUp);
