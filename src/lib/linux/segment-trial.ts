@@ -1,7 +1,7 @@
 /**
  * Whether datagrams that the kernel cuts into segments reach a peer. A device that cannot cut is told of at once. Others lose what is still to be cut
- * without a word, such as BPF programs that wrap or translate packets: the helpers that change the size of a packet refuse that of a segmented one
- * (Linux, `bpf_skb_net_grow` and `bpf_skb_change_proto` in net/core/filter.c). Queries that come alone would be answered all the same, so that nobody would
+ * without a word, such as BPF programs that wrap packets: the helper that makes room for another header refuses segmented datagrams unless it is told otherwise
+ * (Linux, `bpf_skb_net_grow` in net/core/filter.c). Queries that come alone would be answered all the same, so that nobody would
  * take such an upstream for one that is down, and yet each pair of queries would be lost. So segments have to prove themselves: two datagrams are risked,
  * and only when the peer has replied to one of them are all cut. From then on, one message at a time is watched for its replies.
  */

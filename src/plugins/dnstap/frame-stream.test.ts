@@ -73,33 +73,13 @@ for (const [title, frame] of [
 ] as const)
   test(`a peer that ${title} is let go: it could keep the process busy`, async () => {
     await using stack = new AsyncDisposableStack();
-    const [socket, peer] = await pair(stack);
-    const { promise: ended, resolve } = Promise.withResolvers<void>();
-    const stream = new FrameStream(socket, {
-      writeBuffer: () => 100,
-      clock: new FakeClock(),
-      onEnd: () => resolve(),
-    });
-    peer.resume();
-    peer.write(octets(ACCEPT));
-    peer.write(octets(frame));
-    await ended;
+    const stream = await endedBy(stack, frame);
     assert.match(stream.failure ?? "", /^it sends a control frame of type \d+, which is not its turn$/);
   });
 
 test("a peer that took data and says that it has finished went in order", async () => {
   await using stack = new AsyncDisposableStack();
-  const [socket, peer] = await pair(stack);
-  const { promise: ended, resolve } = Promise.withResolvers<void>();
-  const stream = new FrameStream(socket, {
-    writeBuffer: () => 100,
-    clock: new FakeClock(),
-    onEnd: () => resolve(),
-  });
-  peer.resume();
-  peer.write(octets(ACCEPT));
-  peer.write(octets("00000000 00000004 00000005"));
-  await ended;
+  const stream = await endedBy(stack, "00000000 00000004 00000005");
   assert.equal(stream.failure, undefined);
 });
 
@@ -138,3 +118,19 @@ test("the end waits until the other side has heard of it", async () => {
   await end;
   assert.equal(clock.pendingTimers, 0);
 });
+
+/** A stream whose peer accepts it and then sends a frame, at its end. */
+async function endedBy(stack: AsyncDisposableStack, frame: string): Promise<FrameStream> {
+  const [socket, peer] = await pair(stack);
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  const stream = new FrameStream(socket, {
+    writeBuffer: () => 100,
+    clock: new FakeClock(),
+    onEnd: () => resolve(),
+  });
+  peer.resume();
+  peer.write(octets(ACCEPT));
+  peer.write(octets(frame));
+  await ended;
+  return stream;
+}
