@@ -46,6 +46,7 @@ export function boundHeap(
 ): () => void {
   setFlagsFromString(`--heap-growing-percent=${growth}`);
   freeCompilationsAtOnce();
+  collectYoungMeanwhile();
   const compaction = new CompactionAtRest(processorTime);
   let factor = 0;
   let isWatched = false;
@@ -78,6 +79,16 @@ export function boundHeap(
  */
 function freeCompilationsAtOnce(): void {
   setFlagsFromString("--no-maglev-destroy-on-background");
+}
+
+/**
+ * Has V8 go on to collect young objects while it marks those of the whole heap. That was the default up to Node 20, and no longer is in
+ * Node 24: there the young generation grows until marking is over (to 4 to 6 MB at 60,000 queries/s over TCP), and what was written to an object that is marked already is
+ * moved to the old one, be it garbage (2 to 3 MB). That takes up to half of the pause at the end. And whoever asks for a collection of young objects
+ * would have marking ended at once, in a pause of 15 to 40 ms.
+ */
+export function collectYoungMeanwhile(): void {
+  setFlagsFromString("--no-separate-gc-phases");
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { constants, PerformanceObserver } from "node:perf_hooks";
 import { test } from "node:test";
-import { loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
+import { kindOf, loadMemoryRelease, loadPageRelease } from "./memory-release.ts";
 
 for (const way of ["young", "allInTurns", "all"] as const) {
   test(`${way} frees what nothing refers to, and leaves no way behind to do so`, async () => {
@@ -14,6 +15,26 @@ for (const way of ["young", "allInTurns", "all"] as const) {
     assert.equal("gc" in globalThis, false);
   });
 }
+
+test("young objects are collected while all of the heap is, without an end to that", async () => {
+  const release = await loadMemoryRelease();
+  const held = Array.from({ length: 200_000 }, (_, each) => ({ each, text: [each] }));
+  const kinds: unknown[] = [];
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) kinds.push(kindOf(entry));
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  const { NODE_PERFORMANCE_GC_INCREMENTAL: BEGINNING, NODE_PERFORMANCE_GC_MINOR: YOUNG } = constants;
+  const ended = release.allInTurns();
+  while (!kinds.includes(BEGINNING)) {
+    await new Promise(setImmediate);
+    release.young();
+  }
+  await ended;
+  observer.disconnect();
+  assert.equal(kinds[kinds.indexOf(BEGINNING) + 1], YOUNG, `${kinds}`);
+  assert.equal(held.length, 200_000);
+});
 
 test("pages of a buffer are given back at once, and its neighbours are left alone", async (context) => {
   const release = await loadPageRelease();

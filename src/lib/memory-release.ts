@@ -6,18 +6,16 @@ import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { collectYoungMeanwhile } from "./heap-bounds.ts";
 import type { ProcessLibrary } from "./linux/libc.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 export interface MemoryRelease {
   /**
    * Frees what was made lately and is of no use any more: about a millisecond. Octets from sockets lie outside of V8's heap and are freed
-   * with the small objects that stand for them, so V8 by itself does so far too late. Does nothing while all of the heap is collected: V8 would end that
-   * at once, which takes 10 to 20 ms.
-   * @param isUrgent whether to do it all the same
-   * @returns whether it was done
+   * with the small objects that stand for them, so V8 by itself does so far too late.
    */
-  young(isUrgent?: boolean): boolean;
+  young(): void;
   /** Gives back what is free of the C library's heap: a millisecond or two. */
   trim(): void;
   /** Octets in memory now that are not a part of a file. */
@@ -38,17 +36,13 @@ type CollectGarbage = (options: {
 export async function loadMemoryRelease(): Promise<MemoryRelease> {
   const trim = await loadTrim();
   const collect = findCollector();
-  const marking = new MarkingWatch();
+  collectYoungMeanwhile();
   const all = (): void => {
     collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
     trim?.(0);
   };
   return {
-    young: (isUrgent = false) => {
-      const isDone = !marking.isUnderWay || isUrgent;
-      if (isDone) collect?.({ type: "minor", execution: "sync" });
-      return isDone;
-    },
+    young: () => collect?.({ type: "minor", execution: "sync" }),
     trim: () => void trim?.(0),
     resident: () => residentMemory().own,
     allInTurns: async () => {
@@ -62,37 +56,6 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
     },
     all,
   };
-}
-
-/** Collections that are watched after somebody has asked. */
-const WATCHED_FOR = 100;
-
-/** Whether a collection of the whole heap goes on, as of a turn or two ago. It looks at collections for as long as somebody asks. */
-class MarkingWatch {
-  #isUnderWay = false;
-  #seen = 0;
-  #isWatching = false;
-  readonly #observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      this.#seen++;
-      const kind = kindOf(entry);
-      if (kind === constants.NODE_PERFORMANCE_GC_INCREMENTAL) this.#isUnderWay = true;
-      else if (kind === constants.NODE_PERFORMANCE_GC_MAJOR) this.#isUnderWay = false;
-    }
-    if (!this.#isUnderWay && this.#seen > WATCHED_FOR) this.#end();
-  });
-
-  get isUnderWay(): boolean {
-    this.#seen = 0;
-    if (!this.#isWatching) this.#observer.observe({ entryTypes: ["gc"] });
-    this.#isWatching = true;
-    return this.#isUnderWay;
-  }
-
-  #end(): void {
-    this.#observer.disconnect();
-    this.#isWatching = false;
-  }
 }
 
 /** What weak references held is free after the second one, and a collection that went on already was none that saves memory. */
@@ -140,7 +103,7 @@ async function collectionAfter(begin: () => void): Promise<void> {
 }
 
 /** Of an entry for a collection. */
-function kindOf(entry: object): unknown {
+export function kindOf(entry: object): unknown {
   const detail: unknown = "detail" in entry ? entry.detail : undefined;
   return typeof detail === "object" && detail !== null && "kind" in detail ? detail.kind : undefined;
 }

@@ -145,7 +145,7 @@ describe("TimeoutWheel", () => {
     const slow = {
       expired: () => {
         called++;
-        elapsed += 0.1;
+        elapsed += 0.05;
       },
     };
     for (let n = 0; n < 40; n++) wheel.schedule(5, slow);

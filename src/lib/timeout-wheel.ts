@@ -10,7 +10,7 @@ export interface TimeoutTarget {
  *
  * `schedule` and `cancel` take constant time and the only allocation is the handle, a node of the wheel's own
  * lists. In return time is coarse: a time-out never comes early, and late by up to two granules, or more where so many are due together that
- * their calls take more than a millisecond: the others then come in later turns of the event loop.
+ * their calls take more than half a millisecond: the others then come in later turns of the event loop.
  *
  * The wheel holds a timer only while something is scheduled, and for one granule after.
  */
@@ -170,7 +170,7 @@ export class TimeoutHandle {
 }
 
 /** Milliseconds of a turn of the event loop that those may take who are called. */
-const SHARE = 1;
+const SHARE = 0.5;
 /** How many are called between two looks at the clock. */
 const CALLS_A_LOOK = 16;
 

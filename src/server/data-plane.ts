@@ -57,9 +57,6 @@ export const GRACE = 5_000;
 /** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
 const MUCH_GROWTH = 1.15;
 
-/** How often garbage may be left to a collection that goes on. */
-const MOST_NOT_FREED = 1;
-
 /** Milliseconds of a turn of the event loop that go into a reload. */
 const RELOADED_IN_TURN = 1;
 
@@ -70,8 +67,6 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
-  /** How often long messages became garbage and were not collected. */
-  #notFreed = 0;
   #memoryRelease: ReturnType<typeof loadMemoryRelease> | undefined;
   #trim: ReturnType<typeof loadTrimBeside> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
@@ -94,7 +89,7 @@ export class DataPlane {
       tcpSockets,
       onError,
       onGarbage: () => {
-        void this.#freeReceived().catch(onError);
+        void this.#freeYoung().catch(onError);
         // Between two looks a flood of long messages brings more than is left.
         this.#memory.look();
       },
@@ -297,15 +292,9 @@ export class DataPlane {
     await (await this.#trim)?.();
   }
 
-  async #freeYoung(isUrgent = false): Promise<boolean> {
+  async #freeYoung(): Promise<void> {
     this.#memoryRelease ??= loadMemoryRelease();
-    return (await this.#memoryRelease).young(isUrgent);
-  }
-
-  /** A pause of some milliseconds is better than the end of the process: long messages may come sooner than a collection of the whole heap is done. */
-  async #freeReceived(): Promise<void> {
-    const isDone = await this.#freeYoung(this.#notFreed >= MOST_NOT_FREED);
-    this.#notFreed = isDone ? 0 : this.#notFreed + 1;
+    (await this.#memoryRelease).young();
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {

@@ -38,7 +38,9 @@ export interface FramedOptions {
 const MAX_IN_FLIGHT = 256;
 /** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
 const MESSAGES_A_TURN = 128;
-/** Messages between two looks at the clock. */
+/**
+ * Messages between two looks at the clock, at most. While code is not compiled yet, each takes a millisecond: the first look is before the first one, the second behind it.
+ */
 const MESSAGES_A_LOOK = 4;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
@@ -224,12 +226,16 @@ export class FramedConnection implements StreamUser {
     const limits = this.#options.limits();
     let at = 0;
     let taken = 0;
+    let nextLook = 0;
     const pending = this.#pending;
     this.#isTaking = true;
     const { turns, budget, onUnread } = this.#options;
     let isRefused = false;
     while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
-      if (taken % MESSAGES_A_LOOK === 0 && turns.isOver) break;
+      if (taken === nextLook) {
+        if (turns.isOver) break;
+        nextLook += Math.min(taken + 1, MESSAGES_A_LOOK);
+      }
       const length = readU16(pending, at);
       isRefused = !budget.takes(length);
       if (isRefused || pending.length - at - LENGTH_OCTETS < length) break;

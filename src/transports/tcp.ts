@@ -24,7 +24,7 @@ export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
 }
 
 /** Milliseconds of a turn of the event loop in which messages of all connections are taken. */
-const SHARE = 1;
+const SHARE = 0.5;
 
 /**
  * Opens a TCP socket and hands every message to `receiver`.

@@ -37,7 +37,7 @@ const BATCHES_A_TURN = 4;
 const RECEIVE_BUFFER = 1 << 20;
 /** Memory for queries that leave together, kept for the next ones: each takes 40 KB. */
 const MOST_SPARE = 4;
-/** Replies passed on between two looks at the clock. */
+/** Replies passed on between two looks at the clock, at most. The first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
 const REPLIES_A_LOOK = 8;
 
 /** The quickest ports that this system has; `PORTOLAN_UDP=dgram` asks for the plain ones. */
@@ -212,12 +212,16 @@ class BatchedPort implements DatagramPort, Reader {
   /** @returns whether all has been passed on that was received: the rest is for the next turn */
   #passOn(): boolean {
     const { received, sockets } = this.#shared;
+    let toLook = 1;
+    let nextLook = this.#next + toLook;
     while (this.#next < this.#received && !this.#closed) {
       const slot = this.#next++;
       const octets = received.slots[slot] as Uint8Array;
       this.#trial?.arrived(readU16(octets, 0));
       this.#listener.received(octets, received.length(slot));
-      if (this.#next % REPLIES_A_LOOK !== 0 || this.#next >= this.#received) continue;
+      if (this.#next < nextLook || this.#next >= this.#received) continue;
+      toLook = Math.min(2 * toLook, REPLIES_A_LOOK);
+      nextLook += toLook;
       if (!sockets.loop.isTurnOver) continue;
       this.#shared.waiting = this;
       sockets.loop.goOnLater(this);

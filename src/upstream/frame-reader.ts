@@ -1,6 +1,7 @@
 import { octetAt } from "../dns/octets.ts";
 import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/buffer-pool.ts";
 
+/** At most: the first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
 const MESSAGES_A_LOOK = 4;
 const NEVER = (): boolean => false;
 
@@ -30,18 +31,19 @@ export class FrameReader {
 
   /**
    * The octets of `chunk` may be reused after the call.
-   * @param isEnough asked behind each few messages: whether to leave the rest
+   * @param isEnough asked behind the first message, and then behind each few: whether to leave the rest
    * @returns how many octets were read
    */
   push(chunk: Uint8Array, isEnough: () => boolean = NEVER): number {
     let at = 0;
+    let nextLook = 1;
     this.#read = 0;
     while (at < chunk.length) {
       if (this.#message === undefined) at = this.#readLength(chunk, at);
       at = this.#fill(chunk, at);
-      if (this.#read < MESSAGES_A_LOOK) continue;
-      this.#read = 0;
+      if (this.#read < nextLook) continue;
       if (isEnough()) break;
+      nextLook += Math.min(nextLook + 1, MESSAGES_A_LOOK);
     }
     return at;
   }

@@ -45,7 +45,7 @@ export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 const INBOX_OCTETS = 64 * 1024;
 /** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
-const READ_IN_TURN = 1;
+const READ_IN_TURN = 0.5;
 
 export class TcpExchange implements Exchange {
   readonly protocol: string;

@@ -50,7 +50,7 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 const ABSENT_RETRY_MS = 30_000;
 
 /** Milliseconds of a turn of the event loop in which objects are applied. */
-export const APPLIED_IN_TURN = 1;
+export const APPLIED_IN_TURN = 0.5;
 
 export class ListWatch<K extends WatchedKind> {
   readonly #options: ListWatchOptions<K>;

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../lib/clock.ts";
 
 /** Of a turn. Milliseconds. */
-const SHARE = 2;
+const SHARE = 1;
 
 export class StreamTurns {
   readonly #clock: Pick<Clock, "now">;
@@ -16,7 +16,7 @@ export class StreamTurns {
   }
 
   /**
-   * Makes a message in one of the next turns: each stream one a turn, in the order in which they came, and all together for two milliseconds.
+   * Makes a message in one of the next turns: each stream one a turn, in the order in which they came, and all together for a millisecond.
    * @returns what `make` returns, or rejects as it does
    */
   run<T>(make: () => Promise<T>): Promise<T> {

@@ -20,7 +20,7 @@ export interface Http2Options extends HttpObserver {
 }
 
 /** Milliseconds of a turn of the event loop in which frames are taken. */
-const SHARE = 2;
+const SHARE = 1;
 
 /** What all sessions of a listener share: their time, and memory that is of use only for as long as one of them does something. */
 export class SharedBySessions {
