@@ -159,6 +159,8 @@ export interface Machine {
   readonly openssl?: string | undefined;
   /** Octets of memory that the process has now. */
   residentOctets?(): number;
+  /** Whether little of {@link memoryLimit} is left: who keeps something that can be spared is to take no more then. */
+  isMemoryTight?(): boolean;
 }
 
 /**

@@ -93,12 +93,7 @@ export class DataPlane {
         // Between two looks a flood of long messages brings more than is left.
         this.#memory.look();
       },
-      onCrowded: (connections, octets) =>
-        log.warning(
-          octets === undefined
-            ? `more than ${connections} connections: closing those idle for longest (the process may have ${options.machine.descriptors} files open)`
-            : `more connections than the memory limit has room for (${Math.round(octets / 2 ** 20)} MiB): closing those idle for longest`,
-        ),
+      onCrowded: (text) => log.warning(text),
       onUnshared: (label, transport) =>
         log.warning(
           `${transport} of ${label} is handled by one thread until the next restart: it was opened for one thread`,
@@ -174,7 +169,7 @@ export class DataPlane {
         http: plane === 0 ? http : NO_HTTP,
         control: this.#options.control(configuration),
         queries: this.#stream,
-        machine,
+        machine: { ...machine, isMemoryTight: () => this.#memory.isTight },
         version,
       },
       panics: this.#panics,

@@ -12,6 +12,7 @@ import { ConnectionBudget, connectionsWithin } from "../transports/connection-bu
 import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
 import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
+import { Crowds } from "./crowds.ts";
 import type { ListenPoint } from "./generation.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
@@ -41,11 +42,8 @@ export interface ListenerPoolOptions {
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
   /** Hears that much of what connections received is garbage by now. */
   onGarbage?(): void;
-  /**
-   * Hears once that connections are closed because there are more than so many.
-   * @param octets that they take, where there is no room in memory for more of them
-   */
-  onCrowded?(connections: number, octets?: number): void;
+  /** Hears, as text, once of each bound that connections have reached. */
+  onCrowded?(text: string): void;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;
@@ -102,11 +100,12 @@ export class ListenerPool {
   readonly #budget: ConnectionBudget;
   readonly #room = new WaitingRoom(() => this.#listeners());
   #maxWaiting: number | undefined;
-  #isCrowded = false;
+  readonly #crowds: Crowds;
   readonly #options: ListenerPoolOptions;
 
   constructor(options: ListenerPoolOptions) {
     this.#options = options;
+    this.#crowds = new Crowds(options.descriptors, options.onCrowded);
     this.#budget = new ConnectionBudget({}, undefined, () => options.onGarbage?.());
   }
 
@@ -327,7 +326,7 @@ export class ListenerPool {
       listenUdp,
       tcpSockets,
       counters: transportCounters(metrics, label),
-      onCrowded: () => this.#noteCrowd(),
+      onCrowded: (own) => this.#crowds.note(this.#budget, label, own),
       metrics,
       onError,
     };
@@ -335,14 +334,6 @@ export class ListenerPool {
 
   *#listeners(): Generator<DnsListener> {
     for (const { listener } of this.#open.values()) yield listener;
-  }
-
-  #noteCrowd(): void {
-    if (this.#isCrowded) return;
-    this.#isCrowded = true;
-    const { limits, octets } = this.#budget;
-    if (octets > limits.maxOctets / 2) this.#options.onCrowded?.(this.#budget.connections, octets);
-    else this.#options.onCrowded?.(limits.maxConnections);
   }
 
   /** Lets the followers in on the sockets that are open. What cannot be shared any more stays with this data plane. */

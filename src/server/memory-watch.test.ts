@@ -61,6 +61,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   machine.resident = 181 * MIB;
   clock.advance(1_000);
   assert.deepEqual(seen(), [waiting, waiting / 4]);
+  assert.equal(memory.isTight, true);
   // Not yet eased.
   machine.resident = 175 * MIB;
   clock.advance(1_000);
@@ -69,6 +70,7 @@ test("tight memory quarters what may wait until it has eased, and is told once a
   clock.advance(1_000);
   assert.deepEqual(seen(), [waiting, waiting / 4, waiting]);
   assert.deepEqual(takesLong(), [true, false, true]);
+  assert.equal(memory.isTight, false);
   assert.equal(machine.relieved, 1);
   machine.resident = 190 * MIB;
   clock.advance(1_000);

@@ -89,6 +89,11 @@ export class MemoryWatch {
     this.#timer = clock.every(INTERVAL, () => this.look());
   }
 
+  /** Whether little is left. */
+  get isTight(): boolean {
+    return this.#isTight;
+  }
+
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -48,6 +48,10 @@ const PREVIOUS = 1;
 
 const NONE = -1;
 
+function always(): boolean {
+  return true;
+}
+
 /** Units of the smallest block of so many octets. */
 export function unitsFor(octets: number): number {
   return Math.max(LEAST_UNITS, Math.ceil(octets / UNIT_OCTETS));
@@ -73,6 +77,8 @@ export class BlockMemory {
   /** The same memory. */
   readonly octets: Uint8Array;
   readonly regions: number;
+  /** Whether another region may be taken into use. The first one may in any case. */
+  mayGrow: () => boolean = always;
   readonly #control: Int32Array;
   readonly #map: Uint8Array;
 
@@ -126,7 +132,7 @@ export class BlockMemory {
       this.#unlink(unit, found);
     } else {
       const region = this.#read(REGIONS_IN_USE);
-      if (region === this.regions) return NONE;
+      if (region === this.regions || (region > 0 && !this.mayGrow())) return NONE;
       this.#control[REGIONS_IN_USE] = region + 1;
       unit = region * REGION_UNITS;
     }

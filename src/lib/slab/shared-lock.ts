@@ -12,6 +12,8 @@ const SINCE = 1;
 const PATIENCE = 2_000;
 /** Milliseconds. What is done under the lock takes less than one. */
 const ABANDONED_AFTER = 2_000;
+/** Of the time between two looks of a thread, no more than this counts: the whole process may have been stopped, or its machine asleep. */
+const LONGEST_LOOK = 100;
 
 export const Taken = { NOT: 0, WHOLE: 1, ABANDONED: 2 } as const;
 
@@ -19,6 +21,10 @@ export class SharedLock {
   readonly #words: Int32Array;
   readonly #at: number;
   readonly #now: () => number;
+  /** When this thread went without last: since when the lock was taken, for how long that had been so, and the time. */
+  #seenSince = 0;
+  #seenFor = 0;
+  #lookedAt = 0;
 
   /** @param now milliseconds by a clock that all threads share */
   constructor(words: Int32Array, at: number, now: () => number) {
@@ -37,10 +43,23 @@ export class SharedLock {
       return Taken.WHOLE;
     }
     const since = Atomics.load(words, this.#at + SINCE);
-    if (((this.#now() - since) | 0) < ABANDONED_AFTER) return Taken.NOT;
+    if (!this.#isAbandoned(since)) return Taken.NOT;
     // Of several that notice only one goes on.
     if (Atomics.compareExchange(words, this.#at + SINCE, since, this.#now() | 0) !== since) return Taken.NOT;
     return Atomics.load(words, owned) === 0 ? Taken.NOT : Taken.ABANDONED;
+  }
+
+  /**
+   * Whether one and the same taking has stood for long enough, by the time in which this thread ran and saw it. The clock alone does not tell: who holds the lock may have
+   * been stopped together with all others, and an old stamp may be that of the taking before, for as long as the new one is not written.
+   */
+  #isAbandoned(since: number): boolean {
+    const now = this.#now();
+    if (this.#seenSince === since) this.#seenFor += Math.min(now - this.#lookedAt, LONGEST_LOOK);
+    else this.#seenFor = 0;
+    this.#seenSince = since;
+    this.#lookedAt = now;
+    return this.#seenFor >= ABANDONED_AFTER;
   }
 
   release(): void {

@@ -29,6 +29,7 @@ export class AnswerStore {
   /** What is still to be forgotten, the oldest first. */
   readonly #forgetting: Forgetting[] = [];
   #timer: Timer | undefined;
+  #mayGrow: (() => boolean) | undefined;
 
   constructor(settings: CacheSettings, random: Random, clock: Clock) {
     this.#settings = settings;
@@ -54,6 +55,13 @@ export class AnswerStore {
     this.#hasher = new QuestionHasher(...secrets);
     this.success = EntrySlab.join(success, false, start);
     this.denial = EntrySlab.join(denial, true, start);
+    if (this.#mayGrow !== undefined) this.growOnlyWhile(this.#mayGrow);
+  }
+
+  /** Has it take more memory only while that says so. */
+  growOnlyWhile(mayGrow: () => boolean): void {
+    this.#mayGrow = mayGrow;
+    for (const slab of [this.success, this.denial]) slab.growOnlyWhile(mayGrow);
   }
 
   #clockStart(): number {

@@ -27,7 +27,7 @@ import {
   ValueProblem,
 } from "../../plugin/config/values.ts";
 import type { ZoneList } from "../../plugin/zones.ts";
-import { effectiveCapacity, smallestMemory } from "./slab-bounds.ts";
+import { effectiveCapacity, largestMemory, smallestMemory } from "./slab-bounds.ts";
 
 /** One directive as it was read; durations in milliseconds. */
 export interface CacheDirective {
@@ -114,7 +114,16 @@ function checkMemory(
   at: (option: string) => Span,
 ): void {
   if (memory === undefined) return;
-  const least = smallestMemory(effectiveCapacity(success?.capacity), effectiveCapacity(denial?.capacity));
+  const capacities = [effectiveCapacity(success?.capacity), effectiveCapacity(denial?.capacity)] as const;
+  const least = smallestMemory(...capacities);
+  const most = largestMemory(...capacities);
+  if (memory > most)
+    report.warning(
+      "CACHE_MEMORY_TOO_LARGE",
+      at("memory"),
+      "memory is more than caches of these capacities can use",
+      { expected: `${formatOctetCount(most)} or less` },
+    );
   if (memory >= least) return;
   report.error(
     "CACHE_MEMORY_TOO_SMALL",

@@ -184,6 +184,21 @@ test("one answer of 64 KiB of the smallest records fits into the least memory th
   assert.equal(put(slab, other, neighbour), 1);
 });
 
+test("where no more memory may be taken, entries go for new ones although there is room", () => {
+  const slab = slabOf(30_000, 64);
+  let isTight = true;
+  slab.growOnlyWhile(() => !isTight);
+  for (const query of numbered(5_000)) put(slab, query, contentFor(query, 200));
+  assert.equal(slab.octets <= REGION_OCTETS && slab.octets > 0.9 * REGION_OCTETS, true);
+  const [large] = numbered(1);
+  assert.ok(large !== undefined);
+  put(slab, large, contentFor(large, 60_000));
+  assert.equal(read(slab, large).sections.count, 1);
+  isTight = false;
+  for (const query of numbered(5_000)) put(slab, query, contentFor(query, 200));
+  assert.equal(slab.size, 5_000);
+});
+
 test("memory that was full of answers of one size is there for those of another, again and again", () => {
   const slab = slabOf(30_000, 4);
   /** What was put last, as far as it is still there. */

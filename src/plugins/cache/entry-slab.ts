@@ -113,6 +113,11 @@ export class EntrySlab {
     releasePages(new Uint8Array(this.#buffer));
   }
 
+  /** Where it may not, entries go for new ones although there is room. */
+  growOnlyWhile(mayGrow: () => boolean): void {
+    this.#blocks.mayGrow = mayGrow;
+  }
+
   /** Entries. */
   get size(): number {
     return this.#control[COUNT] as number;

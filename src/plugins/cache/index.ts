@@ -4,7 +4,7 @@ import { definePlugin } from "../../plugin/index.ts";
 import type { SharedAnswers } from "./answer-store.ts";
 import { cacheDirective } from "./directive.ts";
 import { CacheHandler } from "./handler.ts";
-import { settingsOf } from "./settings.ts";
+import { settingsOf, unmetWishes } from "./settings.ts";
 import { ShownCache } from "./view.ts";
 
 export default definePlugin({
@@ -14,10 +14,14 @@ export default definePlugin({
   create(config, site) {
     const settings = settingsOf(config, site.machine.memoryLimit);
     const cache = new CacheHandler(settings, site);
+    const { machine, feed } = site;
+    cache.store.growOnlyWhile(() => machine.isMemoryTight?.() !== true);
+    if (feed.role === "leader")
+      for (const line of unmetWishes(config, settings, machine.memoryLimit)) site.log.warning(line);
     const zones = settings.zones.toString().split(",");
     // One cache for the data planes of all threads: what one has learnt all answer.
-    site.feed.provide(() => [cache.share()]);
-    site.feed.receive((message) => cache.join(message as SharedAnswers));
+    feed.provide(() => [cache.share()]);
+    feed.receive((message) => cache.join(message as SharedAnswers));
     return {
       handle: (query, next) => cache.handle(query, next),
       services: [CACHE.offer(new ShownCache(cache, zones, site.clock))],

@@ -1,8 +1,9 @@
 /** What the directive `cache` asks for, with all defaults filled in (CoreDNS facts 2.35). */
 import type { Name } from "../../dns/name.ts";
+import { formatOctetCount } from "../../lib/octet-count.ts";
 import { ZoneList } from "../../plugin/zones.ts";
 import type { CacheDirective, CapacityOption } from "./directive.ts";
-import { effectiveCapacity, memoryWithin } from "./slab-bounds.ts";
+import { cacheBounds, effectiveCapacity, memoryWithin } from "./slab-bounds.ts";
 
 export interface CacheSettings {
   readonly zones: ZoneList;
@@ -56,7 +57,7 @@ export interface StaleSettings {
 
 /**
  * Makes the settings of a directive that was read without errors.
- * @param memoryLimit octets that the process may have: without `memory` in the Corefile the cache takes a quarter of them at the most
+ * @param memoryLimit octets that the process may have: see {@link memoryWithin}
  */
 export function settingsOf(directive: CacheDirective, memoryLimit?: number): CacheSettings {
   const { ttl, zones } = directive;
@@ -74,8 +75,27 @@ export function settingsOf(directive: CacheDirective, memoryLimit?: number): Cac
     prefetch: prefetchSettings(directive),
     stale: staleSettings(directive),
     keepTtl: directive.keepttl,
-    memory: directive.memory ?? memoryWithin(success.capacity, denial.capacity, memoryLimit),
+    memory: memoryWithin(success.capacity, denial.capacity, directive.memory, memoryLimit),
   };
+}
+
+/** What a directive asks for and does not get, for people. */
+export function unmetWishes(
+  { memory: asked }: Pick<CacheDirective, "memory">,
+  { success, denial, memory }: Pick<CacheSettings, "success" | "denial" | "memory">,
+  memoryLimit: number | undefined,
+): string[] {
+  const wishes: string[] = [];
+  if (asked !== undefined && memory !== undefined && memory < asked && memoryLimit !== undefined)
+    wishes.push(
+      `memory ${formatOctetCount(asked)} is more than half of the memory limit of ${formatOctetCount(memoryLimit)}: the cache takes ${formatOctetCount(memory)}`,
+    );
+  const bounds = cacheBounds(success.capacity, denial.capacity, memory);
+  if (bounds.success.capacity < success.capacity || bounds.denial.capacity < denial.capacity)
+    wishes.push(
+      `${formatOctetCount(memory ?? 0)} are too little for tables of ${success.capacity} successes and ${denial.capacity} denials: there is room for ${bounds.success.capacity} and ${bounds.denial.capacity}`,
+    );
+  return wishes;
 }
 
 const DEFAULT_SUCCESS_TTL = 3600;

@@ -15,6 +15,14 @@ const SHARDS = 256;
 /** Tables of more would not fit into a buffer. */
 const MOST_ENTRIES = 1 << 24;
 
+/** Octets of memory that two caches can make use of, whatever their capacities are. */
+export function largestMemory(success: number, denial: number): number {
+  // A region holds one answer of 64 KiB at the least.
+  const largest = (capacity: number): number =>
+    slabOctets({ capacity, regions: Math.min(capacity, MOST_REGIONS) });
+  return largest(success) + largest(denial);
+}
+
 export interface CacheBounds {
   readonly success: SlabBounds;
   readonly denial: SlabBounds;
@@ -31,25 +39,50 @@ export function cacheBounds(success: number, denial: number, memory: number | un
       denial: { capacity: denial, regions: usualRegions(denial) },
     };
   }
-  const spare = Math.max(0, memory - smallestMemory(success, denial));
+  const [most, mostDenials] = capacitiesWithin(success, denial, memory);
+  const spare = Math.max(0, memory - smallestMemory(most, mostDenials));
   const each = slabOctets({ capacity: 1, regions: 2 }) - slabOctets({ capacity: 1, regions: 1 });
   const more = Math.floor(spare / each);
-  const share = Math.round((more * success) / (success + denial));
+  const share = Math.round((more * most) / (most + mostDenials));
   return {
-    success: { capacity: success, regions: Math.min(1 + share, MOST_REGIONS) },
-    denial: { capacity: denial, regions: Math.min(1 + more - share, MOST_REGIONS) },
+    success: { capacity: most, regions: Math.min(1 + share, MOST_REGIONS) },
+    denial: { capacity: mostDenials, regions: Math.min(1 + more - share, MOST_REGIONS) },
   };
 }
 
+/** Tables for more entries than there is room for would leave no room for entries. */
+function capacitiesWithin(success: number, denial: number, memory: number): readonly [number, number] {
+  const capacities: [success: number, denial: number] = [success, denial];
+  for (;;) {
+    const [most, mostDenials] = capacities;
+    const wanted = smallestMemory(most, mostDenials) + USUAL_ENTRY * (most + mostDenials);
+    const larger = most >= mostDenials ? 0 : 1;
+    const halved = effectiveCapacity(capacities[larger] / 2);
+    if (wanted <= memory || halved >= capacities[larger]) return capacities;
+    capacities[larger] = halved;
+  }
+}
+
+/** Octets of an entry for a short name and one address. */
+const USUAL_ENTRY = 128;
+
 /**
- * A bound for caches that nobody gave one: a quarter of what the process may have, where the usual amount is more than that.
+ * How many octets the caches take at the most, `undefined` for a usual amount. One `memory` is not to have the system end the process: it counts up to half of what the
+ * process may have. Where nobody says anything, that is a quarter, if the usual amount is more.
+ * @param asked octets that the Corefile allows
  * @param limit octets that the process may have
  */
-export function memoryWithin(success: number, denial: number, limit: number | undefined): number | undefined {
-  if (limit === undefined) return undefined;
+export function memoryWithin(
+  success: number,
+  denial: number,
+  asked: number | undefined,
+  limit: number | undefined,
+): number | undefined {
+  if (limit === undefined) return asked;
+  if (asked !== undefined) return Math.min(asked, Math.floor(limit / 2));
   const usual = cacheBounds(success, denial, undefined);
   if (slabOctets(usual.success) + slabOctets(usual.denial) <= limit / 4) return undefined;
-  return Math.max(Math.floor(limit / 4), smallestMemory(success, denial));
+  return Math.floor(limit / 4);
 }
 
 /** Octets for tables of that capacity, and one answer of 64 KiB in each of the two caches. */

@@ -27,7 +27,7 @@ export const grpcScheme: SchemeServer = {
       openSocket: await place.tcpSockets(),
       onTurnedAway: () => {
         counters.turnedAway.increment();
-        place.onCrowded();
+        place.onCrowded(budget.reached);
       },
     });
   },

@@ -34,7 +34,7 @@ export const httpsScheme: SchemeServer = {
       openSocket: await place.tcpSockets(),
       onTurnedAway: () => {
         counters.turnedAway.increment();
-        place.onCrowded();
+        place.onCrowded(budget.reached);
       },
       onUnread: () => counters.unread.increment(),
       onResponse: (status) => (status === 200 ? answered : responses.slot(label, String(status))).increment(),

@@ -15,6 +15,13 @@ export class OwnBudget {
     this.#budget = new ConnectionBudget({}, place.budget);
   }
 
+  /** Its own bound, where there are as many connections as that; `undefined` where it is the process that has no room. */
+  get reached(): number | undefined {
+    const { connections, limits } = this.#budget;
+    const isOwn = limits.maxConnections < this.#place.budget.limits.maxConnections;
+    return isOwn && connections >= limits.maxConnections ? limits.maxConnections : undefined;
+  }
+
   /** Within the settings in force: to be called now and then, as a reload may change them. */
   refreshed(): ConnectionBudget {
     const ofProcess = this.#place.budget.limits;

@@ -38,8 +38,11 @@ export interface ListenerPlace {
   readonly listenUdp: () => Promise<UdpListen>;
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
   readonly counters: TransportCounters;
-  /** A connection had to be closed because there are too many. */
-  readonly onCrowded: () => void;
+  /**
+   * A connection had to be closed because there are too many.
+   * @param own the bound of this listener, where it is that one
+   */
+  readonly onCrowded: (own?: number) => void;
   readonly metrics: MetricsRegistry;
   readonly onError: (error: unknown) => void;
 }
