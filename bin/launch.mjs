@@ -5,6 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { endLike, runAttached } from "./attached-process.mjs";
 import { isBuildCurrent } from "./build-state.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
+import { availableMemory, heapArguments, isServer } from "./heap-arguments.mjs";
 import { endWithParent, isRunByNpx, LAUNCHER_VARIABLE } from "./parent.mjs";
 
 /**
@@ -13,6 +14,7 @@ import { endWithParent, isRunByNpx, LAUNCHER_VARIABLE } from "./parent.mjs";
  * @property {string} version as in `process.versions.node`
  * @property {((file: string, args: string[], env: NodeJS.ProcessEnv) => void) | undefined} execve
  *   replaces this process by another program; Node has it from 22.15 on, and not on Windows
+ * @property {number} memory octets that this process may have
  */
 
 /** Modules of Node that a server needs. */
@@ -32,7 +34,11 @@ const NEEDED = [
 const packageRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** @type {Host} */
-const thisNode = { version: process.versions.node, execve: process.execve?.bind(process) };
+const thisNode = {
+  version: process.versions.node,
+  execve: process.execve?.bind(process),
+  memory: availableMemory(),
+};
 
 /**
  * Runs Portolan: in this process where its Node is new enough, else under the Node that was installed with
@@ -41,6 +47,13 @@ const thisNode = { version: process.versions.node, execve: process.execve?.bind(
  * @param {Host} host
  */
 export async function launch(argv, host = thisNode) {
+  const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
+  const forHeap = heapArguments(argv, { memory: host.memory, given });
+  const args = [...process.execArgv, ...forHeap, join(packageRoot, "bin", "portolan"), ...argv];
+  if (forHeap.length > 0 && isSupported(host.version) && host.execve !== undefined) {
+    host.execve(process.execPath, [process.execPath, ...args], process.env);
+    return;
+  }
   const { [LAUNCHER_VARIABLE]: launcher } = process.env;
   // What this program starts is not the launcher's.
   delete process.env[LAUNCHER_VARIABLE];
@@ -60,7 +73,6 @@ export async function launch(argv, host = thisNode) {
     );
     return;
   }
-  const args = [...process.execArgv, join(packageRoot, "bin", "portolan"), ...argv];
   if (host.execve !== undefined) {
     host.execve(node, [node, ...args], process.env);
     return;
@@ -85,7 +97,7 @@ async function runHere(argv) {
   }
   // What Node has compiled of its own modules holds for the flags that Node started with: from another flag on it compiles them anew, and keeps
   // what it compiled for a thread that may come. For a server that is 10 to 20 ms and a megabyte.
-  if (!/^[a-z]/i.test(argv[0] ?? "")) for (const name of NEEDED) process.getBuiltinModule(name);
+  if (isServer(argv)) for (const name of NEEDED) process.getBuiltinModule(name);
   // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back. Who
   // serves lets it grow again.
   setFlagsFromString("--semi-space-growth-factor=1");

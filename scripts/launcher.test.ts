@@ -8,13 +8,16 @@ import { isSupported } from "../bin/find-node.mjs";
 import { skipWithout } from "./lib/system-tools.mjs";
 import { makeTree, writeTree } from "./lib/test-tree.ts";
 
+const MEBIBYTE = 2 ** 20;
+
 const bin = join(import.meta.dirname, "..", "bin");
 
 /** Stands for the program: says how it was started, and what signals it got until somebody writes "q" or SIGTERM. */
 const PROGRAM = `
   export async function main(argv) {
-    console.log(JSON.stringify({ argv, node: process.env.STARTED_BY ?? "none", pid: process.pid }));
-    if (argv[0] !== "wait") return Number(argv[0] ?? 0);
+    const { execArgv, env, pid } = process;
+    console.log(JSON.stringify({ argv, execArgv, node: env.STARTED_BY ?? "none", launcher: env.PORTOLAN_LAUNCHER, pid }));
+    if (argv[0] !== "wait") return Number.parseInt(argv[0] ?? "0") || 0;
     return new Promise((resolve) => {
       for (const signal of ["SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGTERM"]) {
         process.on(signal, () => {
@@ -34,7 +37,15 @@ const AS_OLD_NODE = `
   import { launch } from "./bin/launch.mjs";
   const [, , how, ...argv] = process.argv;
   const execve = how === "execve" ? process.execve.bind(process) : undefined;
-  await launch(argv, { version: "20.20.2", execve });
+  await launch(argv, { version: "20.20.2", execve, memory: Number(process.env.MEMORY ?? Infinity) });
+`;
+
+/** Runs the launcher as if in a pod with so much memory. */
+const IN_POD = `
+  import { launch } from "./bin/launch.mjs";
+  const [, , memory, ...argv] = process.argv;
+  const { versions, execve } = process;
+  await launch(argv, { version: versions.node, execve: execve.bind(process), memory: Number(memory) });
 `;
 
 /** The pinned Node of a test: the real one, which says in STARTED_BY where it stood. */
@@ -54,14 +65,21 @@ function makeInstallation(t: TestContext, files: Readonly<Record<string, string>
   const root = makeTree(t, files);
   const home = join(root, "node_modules", "portolan");
   cpSync(bin, join(home, "bin"), { recursive: true });
-  writeTree(home, { "package.json": '{ "type": "module" }', "as-old-node.mjs": AS_OLD_NODE });
+  writeTree(home, {
+    "package.json": '{ "type": "module" }',
+    "as-old-node.mjs": AS_OLD_NODE,
+    "in-pod.mjs": IN_POD,
+  });
   for (const path of Object.keys(files).filter((path) => /\/node$/.test(path)))
     chmodSync(join(root, path), 0o755);
   return home;
 }
 
-function run(command: string, args: readonly string[]) {
-  const { status, signal, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, signal, stdout, stderr } = spawnSync(command, args, {
+    encoding: "utf8",
+    env: { ...process.env, ...env },
+  });
   return { status, signal, stderr, started: stdout === "" ? undefined : JSON.parse(stdout) };
 }
 
@@ -86,6 +104,26 @@ for (const how of ["spawn", "execve"]) {
     assert.deepEqual([status, started.argv, started.node], [5, ["5", "x y"], "node_modules/24.21.0"]);
   });
 }
+
+test("has V8 leave the young generation room where memory is short", (t) => {
+  const home = makeInstallation(t, { ...BUILT, ...PINNED });
+  const start = (memory: number, env: NodeJS.ProcessEnv = {}) => {
+    const child = run(process.execPath, [join(home, "in-pod.mjs"), `${memory}`, "-conf", "x y"], env);
+    assert.equal(child.stderr, "");
+    return child.started;
+  };
+  const room = ["--max-semi-space-size=2"];
+  const { argv, execArgv, launcher } = start(170 * MEBIBYTE, { PORTOLAN_LAUNCHER: "1" });
+  assert.deepEqual([argv, execArgv, launcher], [["-conf", "x y"], room, undefined]);
+  assert.deepEqual(start(513 * MEBIBYTE).execArgv, []);
+  assert.deepEqual(start(170 * MEBIBYTE, { NODE_OPTIONS: "--max-semi-space-size=4" }).execArgv, []);
+  // What it hands over to another Node says so at once.
+  for (const how of ["spawn", "execve"]) {
+    const script = join(home, "as-old-node.mjs");
+    const child = run(process.execPath, [script, how, "-conf", "x"], { MEMORY: `${170 * MEBIBYTE}` });
+    assert.deepEqual(child.started.execArgv, room);
+  }
+});
 
 test("hands over from an old Node in PATH", {
   skip: oldNodes().length === 0 && "no Node older than 24.11 in PATH",
