@@ -13,6 +13,7 @@ import { FramePool } from "./packed/frames.ts";
 import { lendSections } from "./packed/lend-sections.ts";
 import { writeMessage, writeTables } from "./packed/write-sections.ts";
 import type { Query } from "./query.ts";
+import type { AnswerBasis, AnswerSource } from "./repetition.ts";
 import { Reply } from "./reply.ts";
 
 /** The most that one memo takes. Memory that nothing was written to yet is none. */
@@ -36,16 +37,25 @@ const Mark = {
   HAS_SERIAL: Head.NEXT_OF_NODE,
 } as const;
 
-export class AnswerMemo {
+export class AnswerMemo implements AnswerSource {
   readonly #slots = new Float64Array(SLOTS);
   /** How often what is in each scope has changed. */
-  readonly #changes = new Uint32Array(SCOPES);
+  readonly #changes = new Int32Array(SCOPES);
   readonly #frames = new FramePool();
   #words: Int32Array = NO_WORDS;
   #octets: Uint8Array = NO_OCTETS;
   /** Words written since the beginning, and left out at the end of the ring. Slots say what it was before their entry, plus 1. */
   #written = 0;
   #generation = 0;
+  readonly #basis = new ScopeBasis(this, this.#changes);
+
+  get epoch(): number {
+    return this.#generation;
+  }
+
+  repeated(): void {
+    // Nobody counts these answers.
+  }
 
   /** Octets that entries have been written to. */
   get octets(): number {
@@ -143,7 +153,7 @@ export class AnswerMemo {
   #isTrue(head: number): boolean {
     const words = this.#words;
     if (words[head + Mark.GENERATION] !== this.#generation) return false;
-    return (words[head + Mark.CHANGES] as number) >>> 0 === this.#changes[words[head + Mark.SCOPE] as number];
+    return words[head + Mark.CHANGES] === this.#changes[words[head + Mark.SCOPE] as number];
   }
 
   #fits(head: number, query: Query, serial: number): boolean {
@@ -166,7 +176,29 @@ export class AnswerMemo {
     if (sections === undefined) return undefined;
     const rcode = ((words[head + Head.KEY] as number) >> Key.RCODE_SHIFT) & Key.RCODE;
     const flags = (words[head + Head.FLAGS_RUNS] as number) & 0xffff;
-    return Reply.fromEncoded(query, sections, rcode, flags);
+    const reply = Reply.fromEncoded(query, sections, rcode, flags);
+    // Whether the serial of a zone has changed, the zone alone can tell.
+    if (words[head + Mark.HAS_SERIAL] === 0) {
+      const basis = this.#basis;
+      basis.place = words[head + Mark.SCOPE] as number;
+      basis.value = words[head + Mark.CHANGES] as number;
+      reply.basis = basis;
+    }
+    return reply;
+  }
+}
+
+/** An answer rests on how often a part of the data has changed. */
+class ScopeBasis implements AnswerBasis {
+  readonly source: AnswerSource;
+  readonly until = Number.POSITIVE_INFINITY;
+  readonly numbers: Int32Array;
+  place = 0;
+  value = 0;
+
+  constructor(source: AnswerSource, changes: Int32Array) {
+    this.source = source;
+    this.numbers = changes;
   }
 }
 

@@ -3,6 +3,7 @@ import type { ClusterClients } from "./cluster-clients.ts";
 import type { Handler } from "./handler.ts";
 import type { Failure } from "./outcome.ts";
 import type { Query } from "./query.ts";
+import type { AnswerWitness } from "./repetition.ts";
 import type { Reply } from "./reply.ts";
 import type { SearchPathSource } from "./search-path.ts";
 import type { Offer } from "./service.ts";
@@ -13,6 +14,11 @@ import type { ZoneList } from "./zones.ts";
 export interface PluginInstance {
   /** Absent for a plugin that is not in the query chain. */
   readonly handle?: Handler;
+  /**
+   * Of a handler that only looks at what comes back: it can do without seeing each answer that is given again, and hears of them later. What
+   * it does with an answer must depend on nothing but the octets of the query.
+   */
+  readonly witness?: AnswerWitness | undefined;
   /** What it does with dynamic updates (RFC 2136) of a block that takes them. Absent for a plugin that they pass by. */
   readonly handleUpdate?: Handler | undefined;
   /**

@@ -172,6 +172,19 @@ export class QueryRing {
     this.#write(query, reply, rcode, size, waited, bits, weight);
   }
 
+  /**
+   * Counts a query that was answered, where it is one of those that are not written.
+   * @returns false where it is to be given to {@link record}
+   */
+  passesOver(): boolean {
+    const left = (this.#control[Control.LEFT] ?? 0) - 1;
+    if (left <= 0) return false;
+    this.#control[Control.LEFT] = left;
+    const totals = this.#totals;
+    totals[Total.FINISHED] = (totals[Total.FINISHED] ?? 0) + 1;
+    return true;
+  }
+
   /** Works out how many to leave out. @param now when the query at hand arrived: reading the clock would cost more */
   #settle(now: number): void {
     const wanted = this.#control[Control.WANTED] ?? 0;

@@ -11,6 +11,7 @@ import { Flag, Rcode } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import type { Asked } from "./asked.ts";
 import { echoedOptions, optionsLength } from "./echoed-options.ts";
+import type { AnswerBasis } from "./repetition.ts";
 
 export interface ReplyContent {
   readonly rcode?: number;
@@ -45,6 +46,8 @@ export class Reply {
   plugin: string | undefined = undefined;
   /** Not 0: addresses of an RRset change places when the reply is written, guided by this number (loadbalance). */
   shuffle = 0;
+  /** What it rests on, where it may be given again. It holds until the plugin that answered is asked the next time. */
+  basis: AnswerBasis | undefined = undefined;
   #records: RecordSections | undefined;
   #encoded: EncodedSections | undefined;
   #ttl = NO_TTL;

@@ -26,9 +26,10 @@ import {
 } from "./configuration/configuration.ts";
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Generation } from "./generation.ts";
-import { ListenerPool, type ListenPlace, type PreparedListeners } from "./listener-pool.ts";
+import { ListenerPool, type PreparedListeners } from "./listener-pool.ts";
 import { MemoryWatch } from "./memory-watch.ts";
 import type { GenerationOptions } from "./plugin-site.ts";
+import type { ListenPlace } from "./point-sockets.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { HttpEndpoints } from "./serving/http-endpoints.ts";
 
@@ -83,6 +84,7 @@ export class DataPlane {
       clock,
       metrics: options.metrics,
       descriptors: options.machine.descriptors,
+      random: options.random,
       stream: this.#stream,
       sharesPorts: options.sharesPorts,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),

@@ -18,7 +18,7 @@ import {
 } from "./configuration/configuration.ts";
 import { setupDiagnostic, setupFault } from "./configuration/setup-fault.ts";
 import { type GenerationOptions, listenerLabel, makeSite, messageOf } from "./plugin-site.ts";
-import { buildQueryChain, buildUpdateChain, type PanicObserver } from "./serving/chain.ts";
+import { buildQueryChain, buildUpdateChain, type PanicObserver, witnessesOf } from "./serving/chain.ts";
 import type { ListenerService } from "./serving/dns-listener.ts";
 import { InFlight } from "./serving/in-flight.ts";
 import { type Route, RouteTable } from "./serving/route-table.ts";
@@ -411,6 +411,7 @@ function makeRoute(zone: Name, chain: Route["chain"], updateChain: Route["chain"
     chain,
     updateChain,
     filters: instances.filter((instance) => instance.accepts !== undefined),
+    witnesses: witnessesOf(block.placed),
     metadata:
       collector?.metadataZones === undefined
         ? undefined

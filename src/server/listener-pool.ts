@@ -6,32 +6,28 @@ import type { Clock } from "../lib/clock.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
-import type { BlockSettings } from "../plugin/site.ts";
+import type { BlockSettings, Random } from "../plugin/site.ts";
 import { untilAccepted } from "../transports/byte-stream-server.ts";
 import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
-import { ListenError, type Transport } from "../transports/transport.ts";
+import type { Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import { Crowds } from "./crowds.ts";
 import type { ListenPoint } from "./generation.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
+import { closeAll, type ListenPlace, PointSockets, withFreePort } from "./point-sockets.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
-import type { ListenerPlace, SchemeServer } from "./serving/scheme-server.ts";
+import type { ListenerPlace } from "./serving/scheme-server.ts";
 import { schemeServer } from "./serving/schemes.ts";
 import { WaitingRoom } from "./serving/waiting-queries.ts";
-
-/** Where the first data plane listens, and which of its sockets the others can stand beside. */
-export interface ListenPlace {
-  readonly port: number;
-  readonly shared: readonly TransportName[];
-}
 
 export interface ListenerPoolOptions {
   readonly clock: Clock;
   readonly metrics: MetricsRegistry;
   /** Descriptors that the process may have open. */
   readonly descriptors: number;
+  readonly random: Pick<Random, "unpredictable">;
   /** Where finished queries are written. */
   readonly stream?: QueryStream;
   /** Lets other processes onto the same ports. */
@@ -102,10 +98,14 @@ export class ListenerPool {
   #maxWaiting: number | undefined;
   readonly #crowds: Crowds;
   readonly #options: ListenerPoolOptions;
+  readonly #forgetCollector: () => void;
 
   constructor(options: ListenerPoolOptions) {
     this.#options = options;
     this.#crowds = new Crowds(options.descriptors, options.onCrowded);
+    this.#forgetCollector = options.metrics.onCollect(() => {
+      for (const listener of this.#listeners()) listener.countRepeated();
+    });
     this.#budget = new ConnectionBudget({}, undefined, () => options.onGarbage?.());
   }
 
@@ -243,6 +243,7 @@ export class ListenerPool {
   }
 
   async close(): Promise<void> {
+    this.#forgetCollector();
     await this.#close([...this.#open.keys()]);
     await Promise.all(this.#retiring.values());
   }
@@ -256,6 +257,7 @@ export class ListenerPool {
     for (const [label, open] of this.#open) {
       if (wanted.has(label)) continue;
       this.#open.delete(label);
+      open.listener.countRepeated();
       this.#retiring.set(label, promise);
       void promise.then(() => this.#retiring.delete(label));
       retiring.push(open);
@@ -299,6 +301,7 @@ export class ListenerPool {
       clock: this.#options.clock,
       counters: listenerCounters(this.#options.metrics, label),
       room: this.#room,
+      seed: this.#options.random.unpredictable(),
       onError: this.#options.onError,
     });
     if (this.#maxWaiting !== undefined) listener.maxWaiting = this.#maxWaiting;
@@ -349,7 +352,9 @@ export class ListenerPool {
   async #close(labels: readonly string[]): Promise<void> {
     const transports: Transport[] = [];
     for (const label of labels) {
-      transports.push(...(this.#open.get(label)?.transports ?? []));
+      const open = this.#open.get(label);
+      transports.push(...(open?.transports ?? []));
+      open?.listener.countRepeated();
       this.#open.delete(label);
     }
     await Promise.all(transports.map((transport) => transport.close()));
@@ -363,78 +368,6 @@ export interface PreparedListeners {
   rollBack(): Promise<void>;
 }
 
-/** Opens the sockets of one listen point, all or none. */
-class PointSockets {
-  readonly #scheme: SchemeServer;
-  readonly #place: ListenerPlace;
-
-  constructor(scheme: SchemeServer, place: ListenerPlace) {
-    this.#scheme = scheme;
-    this.#place = place;
-  }
-
-  openAll(port: number, reusePort: boolean): Promise<Transport[]> {
-    return this.#openEach(this.#scheme.transports, port, reusePort);
-  }
-
-  /** The sockets of a further data plane. */
-  openBeside({ port, shared }: ListenPlace): Promise<Transport[]> {
-    return this.#openEach(shared, port, true);
-  }
-
-  /** What others can stand beside: as it is, or opened again for that. The port is known to be free by now. */
-  async shareAll(alone: readonly Transport[]): Promise<Transport[]> {
-    const open = new Set(alone);
-    try {
-      for (const transport of alone) {
-        if (transport.share?.() === true) continue;
-        open.delete(transport);
-        await transport.close();
-        open.add(
-          await this.#scheme.open(transport.name, { port: transport.port, reusePort: true }, this.#place),
-        );
-      }
-      return [...open];
-    } catch (error) {
-      await closeAll(open);
-      throw error;
-    }
-  }
-
-  async #openEach(names: readonly TransportName[], port: number, reusePort: boolean): Promise<Transport[]> {
-    const open: Transport[] = [];
-    try {
-      for (const name of names) {
-        const wish = { port: open[0]?.port ?? port, reusePort };
-        open.push(await this.#scheme.open(name, wish, this.#place));
-      }
-      return open;
-    } catch (error) {
-      await closeAll(open);
-      throw error;
-    }
-  }
-}
-
-async function closeAll(transports: Iterable<Transport>): Promise<void> {
-  await Promise.all(Array.from(transports, (transport) => transport.close()));
-}
-
 function isWildcard(host: string): boolean {
   return host === "" || host === "::" || host === "0.0.0.0";
-}
-
-/** A free port that the first socket got may be taken for the next: then another one is tried. */
-async function withFreePort(
-  port: number,
-  open: (port: number) => Promise<Transport[]>,
-): Promise<Transport[]> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await open(port);
-    } catch (error) {
-      if (port !== 0 || attempt >= 10 || !(error instanceof ListenError) || error.code !== "EADDRINUSE")
-        throw error;
-    }
-  }
 }

@@ -13,6 +13,8 @@ export interface ReplyPort {
   keep(): ReplyPort;
   /** A buffer of at least `size` octets, good until `send` or `drop`, which must follow at once. */
   buffer(size: number): Uint8Array;
+  /** The message and a buffer for its reply by the word, where the transport has them so. */
+  readonly words?: MessageWords | undefined;
   /** Told of the reply whose octets are sent next, where the transport says something about them itself (the headers of HTTP). */
   describe?(reply: Reply): void;
   /** Sends the first `length` octets of the buffer given last. */
@@ -23,6 +25,14 @@ export interface ReplyPort {
   reject?(rejection: Rejection): void;
   /** Present where one query may have many messages for an answer. Of use once {@link keep} was called. */
   readonly parts?: PartPort | undefined;
+}
+
+/** One message by the word of 32 bits: for who compares and copies whole messages. Words are as the machine has them. */
+export interface MessageWords {
+  /** From the message's first octet on. Octets behind its end are anything. */
+  readonly message: Int32Array;
+  /** As `ReplyPort.buffer`. */
+  buffer(size: number): Int32Array;
 }
 
 /** Why a message reaches no plugin: it is malformed, or its opcode is not served. */

@@ -215,6 +215,11 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     return this.#large.buffer();
   }
 
+  wordBuffer(size: number): Int32Array {
+    this.bufferSize = size;
+    return this.#sending.words();
+  }
+
   infoOf(slot: number): Uint32Array {
     const words = this.received.packetInfoLength(slot) / 4;
     if (words === 0) return NO_INFO;

@@ -178,6 +178,8 @@ export class SendBatch {
   readonly #fd: number;
   readonly #memory: BatchMemory;
   readonly #slots: readonly Uint8Array[];
+  /** The same slots by the word, for those who ask. */
+  #words: readonly Int32Array[] | undefined;
   readonly #failures: SendFailures;
   #count = 0;
   /** One of those that were taken leaves the choice of its address to the kernel. */
@@ -201,6 +203,15 @@ export class SendBatch {
   buffer(): Uint8Array {
     if (this.#count === this.#slots.length) this.flush();
     return this.#slots[this.#count] as Uint8Array;
+  }
+
+  /** As {@link buffer}, by the word of 32 bits. */
+  words(): Int32Array {
+    if (this.#count === this.#slots.length) this.flush();
+    this.#words ??= this.#slots.map(
+      ({ buffer, byteOffset, length }) => new Int32Array(buffer, byteOffset, length >> 2),
+    );
+    return this.#words[this.#count] as Int32Array;
   }
 
   /** Takes the datagram in the buffer given last, for the socket address at `nameOffset` in `names`. */

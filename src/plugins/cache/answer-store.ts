@@ -30,6 +30,7 @@ export class AnswerStore {
   readonly #forgetting: Forgetting[] = [];
   #timer: Timer | undefined;
   #mayGrow: (() => boolean) | undefined;
+  #epoch = 0;
 
   constructor(settings: CacheSettings, random: Random, clock: Clock) {
     this.#settings = settings;
@@ -41,6 +42,11 @@ export class AnswerStore {
     const bounds = cacheBounds(settings.success.capacity, settings.denial.capacity, settings.memory);
     this.success = new EntrySlab(bounds.success, false, random.unpredictable());
     this.denial = new EntrySlab(bounds.denial, true, random.unpredictable());
+  }
+
+  /** Another number when answers are forgotten that are still in the slabs. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
   /** What other threads need to {@link join}. */
@@ -164,7 +170,10 @@ export class AnswerStore {
     };
     this.#forgetting.push(forgetting);
     const dropped = this.#timer === undefined ? this.#forgetSome() : 0;
-    if (this.#forgetting.length > 0) this.#forgetMoreLater();
+    if (this.#forgetting.length > 0) {
+      this.#epoch = (this.#epoch + 1) | 0;
+      this.#forgetMoreLater();
+    }
     return dropped;
   }
 

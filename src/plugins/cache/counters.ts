@@ -3,7 +3,7 @@
 import type { CounterFamily, GaugeFamily } from "../../lib/metric-families.ts";
 import type { CounterSlot, GaugeSlot } from "../../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { RepeatedQuery } from "../../plugin/repetition.ts";
 
 /** The series of one listener and view. */
 export interface CacheCounters {
@@ -46,7 +46,7 @@ export class CacheMetrics {
   }
 
   /** The series for a query. Queries mostly come by the same listener as the one before. */
-  of(query: Query): CacheCounters {
+  of(query: Pick<RepeatedQuery, "listener" | "view">): CacheCounters {
     const server = query.listener.label;
     const { view } = query;
     if (this.#last !== undefined && server === this.#lastServer && view === this.#lastView) return this.#last;

@@ -17,6 +17,7 @@ import {
   readWildcard,
   relative,
   writeEntry,
+  writeHit,
 } from "./entry-writer.ts";
 import { Evictor } from "./evictor.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
@@ -211,6 +212,7 @@ export class EntrySlab {
     const head = unit * UNIT_WORDS;
     const { words } = this.#blocks;
     const key = readHead(kept, unit, words, head);
+    kept.words = words;
     kept.expiresAt = this.expiresAt(unit);
     kept.wildcard = (key & Key.WILDCARD) === 0 ? undefined : readWildcard(this.#blocks, unit);
     const sections = lendSections(this.#frames, words, head, (key & Key.NAME_END) + 4);
@@ -327,20 +329,9 @@ export class EntrySlab {
    */
   countHit(mark: EntryMark, now: number, windowMs: number): number {
     if (!this.#enter()) return 0;
-    const hits = this.has(mark) ? this.#countHit(mark.unit, now, windowMs) : 0;
+    const at = relative(now, this.expiresAt(mark.unit));
+    const hits = this.has(mark) ? writeHit(this.#blocks.words, mark.unit * UNIT_WORDS, at, windowMs) : 0;
     this.#leave();
-    return hits;
-  }
-
-  #countHit(unit: number, now: number, windowMs: number): number {
-    const { words } = this.#blocks;
-    const head = unit * UNIT_WORDS;
-    const at = relative(now, this.expiresAt(unit));
-    const last = words[head + Head.LAST_HIT] as number;
-    const before = (words[head + Head.HITS_TYPE] as number) & 0xffff;
-    const hits = last === NEVER || at - last > windowMs ? 1 : Math.min(before + 1, 0xffff);
-    words[head + Head.HITS_TYPE] = ((words[head + Head.HITS_TYPE] as number) & ~0xffff) | hits;
-    words[head + Head.LAST_HIT] = at;
     return hits;
   }
 
@@ -391,6 +382,7 @@ export class EntrySlab {
     this.#tree.unlink(unit);
     this.#control[COUNT] = this.size - 1;
     this.#blocks.words[unit * UNIT_WORDS + Head.KEY] = 0;
+    this.#blocks.words[unit * UNIT_WORDS + Head.SERIAL] = ~this.#word(unit, Head.SERIAL);
     this.#blocks.free(unit);
     this.#turn(unit);
   }

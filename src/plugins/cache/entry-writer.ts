@@ -115,3 +115,18 @@ export function readWildcard({ words, octets }: BlockMemory, unit: number): stri
 
 /** Metadata longer than this is cut: names are no longer. */
 export const MAX_WILDCARD_OCTETS = 4096;
+
+/**
+ * Counts a hit.
+ * @param at milliseconds, as of {@link relative}
+ * @param windowMs hits further from the one before than that count anew
+ * @returns hits in close succession
+ */
+export function writeHit(words: Int32Array, head: number, at: number, windowMs: number): number {
+  const last = words[head + Head.LAST_HIT] as number;
+  const before = (words[head + Head.HITS_TYPE] as number) & 0xffff;
+  const hits = last === NEVER || at - last > windowMs ? 1 : Math.min(before + 1, 0xffff);
+  words[head + Head.HITS_TYPE] = ((words[head + Head.HITS_TYPE] as number) & ~0xffff) | hits;
+  words[head + Head.LAST_HIT] = at;
+  return hits;
+}

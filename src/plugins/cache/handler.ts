@@ -12,6 +12,7 @@ import type { Site } from "../../plugin/site.ts";
 import { AnswerStore, type SharedAnswers } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
 import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";
+import { EntryBasis } from "./entry-basis.ts";
 import { COMPACT_EDNS, type EntryKey, KEPT_COMPACT, type KeptAnswer, WILDCARD_LABEL } from "./kept-answer.ts";
 import { PendingQuery, wantsAuthenticData } from "./pending-query.ts";
 import { answerTraits } from "./question-hash.ts";
@@ -23,6 +24,7 @@ export class CacheHandler {
   readonly #clock: Clock;
   readonly #asker: ChainAsker;
   readonly #metrics: CacheMetrics;
+  readonly #basis: EntryBasis;
   readonly #forgetCollector: () => void;
   /** Whether the answers are counted here. */
   #holds = true;
@@ -33,6 +35,7 @@ export class CacheHandler {
     this.store = new AnswerStore(settings, site.random, site.clock);
     this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
     this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
+    this.#basis = new EntryBasis(this.store, this.#metrics);
     this.#forgetCollector = site.metrics.onCollect(() =>
       this.#holds
         ? this.#metrics.setHoldings(this.store.success, this.store.denial)
@@ -59,7 +62,11 @@ export class CacheHandler {
       this.#renew(held, query, next, now, counters);
       return this.#keptReply(held, query, now);
     }
-    return this.#keptReply(entry, query, now);
+    const reply = this.#keptReply(entry, query, now);
+    // Hits have to be counted one by one where they say what is asked for anew.
+    if (this.#settings.prefetch === undefined)
+      reply.basis = this.#basis.of(entry, now, this.#settings.keepTtl);
+    return reply;
   }
 
   #keptReply(entry: KeptAnswer, query: Query, now: number): Reply {

@@ -26,6 +26,8 @@ export class KeptAnswer implements EntryKey, EntryMark {
   traits = 0;
   unit = -1;
   serial = 0;
+  /** The memory in which the entry is: it is there for as long as its serial is in its head. */
+  words: Int32Array = NO_WORDS;
   sections: EncodedSections;
   rcode = 0;
   /** RA and AD as they came, and {@link KEPT_COMPACT}. */
@@ -61,6 +63,7 @@ export class KeptAnswer implements EntryKey, EntryMark {
     copy.traits = this.traits;
     copy.unit = this.unit;
     copy.serial = this.serial;
+    copy.words = this.words;
     copy.rcode = this.rcode;
     copy.flags = this.flags;
     copy.ttl = this.ttl;
@@ -71,5 +74,7 @@ export class KeptAnswer implements EntryKey, EntryMark {
     return copy;
   }
 }
+
+const NO_WORDS = new Int32Array(0);
 
 export const WILDCARD_LABEL = "zone/wildcard";

@@ -2,6 +2,7 @@ import { recordTypeName } from "../../dns/index.ts";
 import { formatGoDuration } from "../../lib/duration.ts";
 import type { Pattern } from "../../lib/pattern.ts";
 import {
+  type AnswerWitness,
   afterwards,
   type Clock,
   type Handler,
@@ -48,6 +49,9 @@ export class ErrorLog {
   };
 
   readonly handle: Handler = afterwards(this.#report);
+
+  /** Answers are no errors. */
+  readonly witness: AnswerWitness = { repeated: () => undefined };
 }
 
 /** Counts errors of one kind, and says how many there were once a period after the first of them. */

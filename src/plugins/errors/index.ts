@@ -55,6 +55,11 @@ export default definePlugin({
       showFirst: show_first !== undefined,
     }));
     const errors = new ErrorLog(rules, clock, log);
-    return { handle: errors.handle, handleUpdate: errors.handle, stop: () => errors.stop() };
+    return {
+      handle: errors.handle,
+      handleUpdate: errors.handle,
+      stop: () => errors.stop(),
+      witness: errors.witness,
+    };
   },
 });

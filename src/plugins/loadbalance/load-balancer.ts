@@ -1,5 +1,6 @@
 import { Rcode, RecordType } from "../../dns/index.ts";
 import {
+  type AnswerWitness,
   afterwards,
   type Handler,
   type Outcome,
@@ -27,11 +28,14 @@ export class LoadBalancer implements PluginInstance {
   readonly #policy: Policy;
   readonly #preferred: readonly Network[];
   readonly #weights: WeightFile | undefined;
+  readonly witness: AnswerWitness | undefined;
 
   constructor(config: LoadBalancerConfig, site: Site) {
     this.#preferred = config.preferred;
     if (config.weightFile === undefined) {
       this.#policy = new RoundRobin(site.random);
+      // Nothing changes places where one address is all there is, and the others are never given again as they are.
+      this.witness = { repeated: () => undefined };
     } else {
       this.#weights = new WeightFile(site.resolvePath(config.weightFile), config.reload, site);
       this.#policy = new Weighted(this.#weights, site.random);

@@ -1,10 +1,12 @@
 import {
+  type AnswerWitness,
   afterwards,
   type Failure,
   type Handler,
   type Outcome,
   type PluginInstance,
   type Query,
+  type Repetition,
   type Reply,
   type ReplyStream,
   type Site,
@@ -26,7 +28,7 @@ class SharedState {
   enabledListed = false;
 }
 
-export class Prometheus implements PluginInstance, LatencyExemplars {
+export class Prometheus implements PluginInstance, LatencyExemplars, AnswerWitness {
   readonly services = [LATENCY_EXEMPLARS.offer(this)];
   readonly #address: string;
   readonly #site: Site;
@@ -36,6 +38,7 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   readonly #answeredTogether: AnsweredTogether;
   readonly #forgetCollector: () => void;
   readonly #web: WebIdentity | undefined;
+  readonly witness: AnswerWitness | undefined;
   #last: RequestRecorder;
 
   /** @param webConfig path of a web configuration file, for HTTPS */
@@ -47,6 +50,8 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
     this.#metrics = new RequestMetrics(site.metrics);
     this.#zones = new ZoneFinder(site.block.zones);
     this.#last = this.#metrics.recorder("", ".", "");
+    // With several zones, which one a query belongs to would have to be found each time.
+    this.witness = this.#zones.only === undefined ? undefined : this;
     this.#answeredTogether = new AnsweredTogether(site.clock);
     this.#forgetCollector = site.metrics.onCollect(() => this.#answeredTogether.close());
   }
@@ -113,6 +118,15 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
     else recorder.exemplify(duration, traceId, wallTime);
   }
 
+  repeated({ query, rcode, plugin, size, times }: Repetition): void {
+    const recorder = this.#recorder(query.listener.label, this.#zones.only ?? ".", query.view);
+    recorder.record(query, rcode, plugin, size, times);
+  }
+
+  answeredAt(receivedAt: number, { label }: { readonly label: string }): void {
+    this.#answeredTogether.add(this.#recorder(label, this.#zones.only ?? ".", ""), receivedAt);
+  }
+
   unrouted(query: Query, outcome: Reply | Failure): void {
     if (query.trace?.leavesNoMark === true) return;
     const recorder = this.#metrics.recorder(query.listener.label, DROPPED_ZONE, "");
@@ -160,10 +174,13 @@ export class Prometheus implements PluginInstance, LatencyExemplars {
   }
 
   #recorderOf(query: Query): RequestRecorder {
-    const zone = this.#zones.labelOf(query);
+    return this.#recorder(query.listener.label, this.#zones.labelOf(query), query.view);
+  }
+
+  #recorder(server: string, zone: string, view: string): RequestRecorder {
     const last = this.#last;
-    if (last.server === query.listener.label && last.zone === zone && last.view === query.view) return last;
-    this.#last = this.#metrics.recorder(query.listener.label, zone, query.view);
+    if (last.server === server && last.zone === zone && last.view === view) return last;
+    this.#last = this.#metrics.recorder(server, zone, view);
     return this.#last;
   }
 }

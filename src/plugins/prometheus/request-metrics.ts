@@ -10,7 +10,7 @@ import {
   DURATION_BUCKETS,
   type HistogramSlot,
   type MetricsRegistry,
-  type Query,
+  type RepeatedQuery,
   SIZE_BUCKETS,
 } from "../../plugin/index.ts";
 
@@ -163,19 +163,20 @@ export class RequestRecorder {
    * @param rcode of the reply, `NO_REPLY` when there is none
    * @param plugin who answered or failed
    * @param size of the reply in octets
+   * @param times how many such queries there were
    */
-  record(query: Query, rcode: number, plugin: string, size: number): void {
+  record(query: RepeatedQuery, rcode: number, plugin: string, size: number, times = 1): void {
     const protocol = query.overStream ? 1 : 0;
     const family = query.client.family === 4 ? 0 : 1;
     const type = query.type < TYPE_PLACES.length ? octetAt(TYPE_PLACES, query.type) : 0;
     const place = (protocol * 2 + family) * TYPE_LABELS.length + type;
-    (this.#requests[place] ?? this.#openRequests(place, protocol, family, type)).increment();
-    (this.#requestSizes[protocol] ?? this.#openRequestSizes(protocol)).observe(query.length);
-    if (query.dnssecOk) (this.#dnssecOk ?? this.#openDnssecOk()).increment();
+    (this.#requests[place] ?? this.#openRequests(place, protocol, family, type)).add(times);
+    (this.#requestSizes[protocol] ?? this.#openRequestSizes(protocol)).observe(query.length, times);
+    if (query.dnssecOk) (this.#dnssecOk ?? this.#openDnssecOk()).add(times);
     if (rcode === NO_REPLY) return;
-    (this.#responseSizes[protocol] ?? this.#openResponseSizes(protocol)).observe(size);
+    (this.#responseSizes[protocol] ?? this.#openResponseSizes(protocol)).observe(size, times);
     if (plugin !== this.#lastPlugin) this.#turnTo(plugin);
-    (this.#lastResponses[rcode] ?? this.#openResponses(rcode, plugin)).increment();
+    (this.#lastResponses[rcode] ?? this.#openResponses(rcode, plugin)).add(times);
   }
 
   #turnTo(plugin: string): void {

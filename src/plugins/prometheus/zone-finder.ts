@@ -6,17 +6,17 @@ export class ZoneFinder {
   readonly #zones: ZoneList;
   readonly #texts: ReadonlyMap<Name, string>;
   /** Of a block with one zone: every query of the block belongs to it. */
-  readonly #only: string | undefined;
+  readonly only: string | undefined;
 
   constructor(zones: readonly Name[]) {
     this.#zones = new ZoneList(zones);
     this.#texts = new Map(zones.map((zone) => [zone, zone.toLowerCase().toString()]));
-    this.#only = zones.length === 1 ? [...this.#texts.values()][0] : undefined;
+    this.only = zones.length === 1 ? [...this.#texts.values()][0] : undefined;
   }
 
   /** The longest zone as text, `.` when there is none. */
   labelOf(query: Query): string {
-    if (this.#only !== undefined) return this.#only;
+    if (this.only !== undefined) return this.only;
     const zone = this.#zones.matchQuery(query);
     return (zone === undefined ? undefined : this.#texts.get(zone)) ?? ".";
   }

@@ -15,6 +15,7 @@ import { type LateFaults, LateOutcome, StepRow } from "../../plugin/late-outcome
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
 import type { ChainLink, Query } from "../../plugin/query.ts";
+import type { AnswerWitness } from "../../plugin/repetition.ts";
 import type { Reply } from "../../plugin/reply.ts";
 
 export interface ChainPlugin {
@@ -48,6 +49,21 @@ export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicO
     instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
   );
   return buildChain(plugins, onPanic);
+}
+
+/**
+ * Those who have to hear of answers that are given again without them: the plugins in front of the first that does more than look at answers.
+ * @returns `undefined` where one of them has to see each answer
+ */
+export function witnessesOf(placed: readonly PlacedPlugin[]): readonly AnswerWitness[] | undefined {
+  const witnesses: AnswerWitness[] = [];
+  for (const { instance } of placed) {
+    if (instance.handle === undefined) continue;
+    if (!isReviewer(instance.handle)) return witnesses;
+    if (instance.witness === undefined) return undefined;
+    witnesses.push(instance.witness);
+  }
+  return undefined;
 }
 
 /** The chain of dynamic updates: the plugins of a block that know of them. */
@@ -105,7 +121,11 @@ class Link implements ChainLink, LateFaults {
 
   settled(outcome: Outcome, query: Query): Outcome {
     if (!isOutcome(outcome)) return this.panicked(new TypeError("handler returned no outcome"), query);
-    if (outcome.kind !== "dropped" && outcome.plugin === undefined) outcome.plugin = this.name;
+    if (outcome.kind !== "dropped") {
+      if (outcome.plugin === undefined) outcome.plugin = this.name;
+      // Another plugin's answer: nobody knows what this one had to do with it.
+      else if (outcome.kind === "reply") outcome.basis = undefined;
+    }
     return query.wasRenamed && outcome.kind === "reply" ? this.#readdressed(outcome, query) : outcome;
   }
 

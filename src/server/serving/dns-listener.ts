@@ -16,6 +16,7 @@ import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
 import type { InFlight } from "./in-flight.ts";
+import { RepeatedAnswers } from "./repeated-answers.ts";
 import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -63,7 +64,8 @@ const MAX_WAITING = 10_000;
 
 export class DnsListener implements Listener, LateFaults {
   readonly label: string;
-  service: ListenerService;
+  #service: ListenerService;
+  readonly #repeated: RepeatedAnswers;
   readonly #clock: Clock;
   readonly #streamTurns: StreamTurns;
   readonly #counters: ListenerCounters;
@@ -88,15 +90,38 @@ export class DnsListener implements Listener, LateFaults {
     room?: WaitingRoom | undefined;
     /** Where finished queries are written while somebody listens. */
     stream?: Pick<QueryStream, "ring"> | undefined;
+    /** 32 bits that nobody can guess. */
+    seed?: number;
   }) {
     this.label = options.label;
-    this.service = options.service;
+    this.#service = options.service;
     this.#clock = options.clock;
     this.#streamTurns = new StreamTurns(options.clock);
     this.#counters = options.counters;
     this.#onError = options.onError;
     this.#finished = options.stream ?? NOT_WRITTEN;
     this.#waiting = new WaitingQueries(options.maxWaiting ?? MAX_WAITING, options.room);
+    this.#repeated = new RepeatedAnswers({
+      listener: this,
+      transport: "udp",
+      clock: options.clock,
+      seed: options.seed ?? 0,
+      stream: this.#finished,
+    });
+  }
+
+  get service(): ListenerService {
+    return this.#service;
+  }
+
+  set service(service: ListenerService) {
+    this.#service = service;
+    this.#repeated.clear();
+  }
+
+  /** Has plugins count the answers that were given again without them. */
+  countRepeated(): void {
+    this.#repeated.tell();
   }
 
   /** Queries that wait. */
@@ -129,10 +154,13 @@ export class DnsListener implements Listener, LateFaults {
   receiver(transport: TransportName): MessageReceiver {
     // One for all messages: a query takes from it what it needs.
     const arrival = new MessageArrival(this, transport);
+    // Over streams a client asks few things twice, and its limits are others.
+    const repeated = transport === "udp" ? this.#repeated : undefined;
     return {
       receive: (bytes, length, port, together) => {
         try {
           if (together !== true) arrival.receivedAt = this.#clock.now();
+          if (repeated?.answer(length, port, arrival.receivedAt) === true) return;
           arrival.client = port.client;
           arrival.local = port.local;
           this.#receive(bytes, length, port, arrival);
@@ -309,6 +337,8 @@ export class DnsListener implements Listener, LateFaults {
     port.describe?.(reply);
     this.#finished.ring?.record(query, reply, length, waited);
     port.send(length);
+    if (!waited && reply.basis !== undefined && query.transport === "udp")
+      this.#repeated.note(query, reply, port, this.#service.routes);
     reply.release();
   }
 

@@ -5,6 +5,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import type { Next } from "../../plugin/handler.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
+import type { AnswerWitness } from "../../plugin/repetition.ts";
 import type { ZoneList } from "../../plugin/zones.ts";
 
 /** One key of a server block on one listener. */
@@ -17,6 +18,8 @@ export interface Route {
   /** Instances that may refuse a query for this block (`view`). */
   readonly filters: readonly PluginInstance[];
   readonly metadata: RouteMetadata | undefined;
+  /** Who has to hear of answers that are given again; `undefined` where none may be. */
+  readonly witnesses?: readonly AnswerWitness[] | undefined;
 }
 
 export interface RouteMetadata {
@@ -27,9 +30,14 @@ export interface RouteMetadata {
 export class RouteTable {
   readonly #byHash = new Map<number, Route[]>();
   readonly #root: Route[] = [];
+  /** Whether the question alone says which route takes a query. */
+  readonly goesByQuestion: boolean;
   #onlyRoot = true;
 
   constructor(routes: readonly Route[]) {
+    this.goesByQuestion = routes.every(
+      ({ filters, metadata }) => filters.length === 0 && metadata === undefined,
+    );
     for (const route of routes) {
       if (route.zone.isRoot) {
         this.#root.push(route);

@@ -8,7 +8,7 @@ import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/me
 import type { MetricsRegistry } from "../../lib/metrics.ts";
 import { programModule } from "../../lib/program-files.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
-import type { ListenPlace } from "../listener-pool.ts";
+import type { ListenPlace } from "../point-sockets.ts";
 import { FeedError, type FeedHub } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";

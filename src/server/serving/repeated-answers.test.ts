@@ -1,0 +1,343 @@
+/** Answers that are given again, beside the plugin that would have given them. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { A, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { MetricsRegistry } from "../../lib/metrics.ts";
+import { FixedEndpoint } from "../../plugin/endpoint.ts";
+import { afterwards } from "../../plugin/handler.ts";
+import type { PluginInstance } from "../../plugin/plugin-instance.ts";
+import type { Query } from "../../plugin/query.ts";
+import { QueryReader } from "../../plugin/query-reader.ts";
+import { makeRingBuffer, QueryRing } from "../../plugin/query-ring.ts";
+import type {
+  AnswerBasis,
+  AnswerSource,
+  AnswerWitness,
+  RepeatedQuery,
+  Repetition,
+} from "../../plugin/repetition.ts";
+import type { ReplyPort } from "../../transports/transport.ts";
+import { buildQueryChain, witnessesOf } from "./chain.ts";
+import { DnsListener } from "./dns-listener.ts";
+import { InFlight } from "./in-flight.ts";
+import { RouteTable } from "./route-table.ts";
+
+/** `PORTOLAN_REPEAT_STEPS=5000000 node --test …` is the long form. */
+const STEPS = Number(process.env.PORTOLAN_REPEAT_STEPS ?? 20_000);
+const TTL = 5;
+
+/** A slot of a batch: the message and its reply by the word, garbage behind both. */
+class SlotPort implements ReplyPort {
+  readonly client: FixedEndpoint;
+  readonly local = new FixedEndpoint("192.0.2.2", 53, Uint8Array.of(192, 0, 2, 2));
+  readonly #message = new Int32Array(1024);
+  readonly octets = new Uint8Array(this.#message.buffer);
+  readonly #out = new Int32Array(1024);
+  readonly words = { message: this.#message, buffer: () => this.#out };
+  reply: Uint8Array | undefined;
+
+  constructor(address: string, octets: readonly number[]) {
+    this.client = new FixedEndpoint(address, 4242, Uint8Array.from(octets));
+  }
+
+  keep(): ReplyPort {
+    return this;
+  }
+
+  buffer(): Uint8Array {
+    return new Uint8Array(this.#out.buffer);
+  }
+
+  send(length: number): void {
+    this.reply = this.buffer().slice(0, length);
+  }
+
+  drop(): void {
+    this.reply = undefined;
+  }
+}
+
+/** A plugin whose answers rest on a number for each name and on the time, and that counts what it has answered. */
+class Source implements PluginInstance, AnswerSource, AnswerBasis {
+  readonly numbers = new Int32Array(64);
+  readonly source = this;
+  readonly since = new Float64Array(64);
+  epoch = 0;
+  until = 0;
+  place = 0;
+  value = 0;
+  asked = 0;
+  again = 0;
+  /** Whether answers say what they rest on. */
+  hasBasis = true;
+  readonly #clock: FakeClock;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  /** What it says of a name now. */
+  facts(index: number): { readonly address: string; readonly ttl: number } {
+    const elapsed = this.#clock.now() - (this.since[index] ?? 0);
+    const ttl = Math.max(0, Math.ceil(TTL - elapsed / 1000));
+    return { address: `192.${this.epoch & 0xff}.${index}.${(this.numbers[index] ?? 0) & 0xff}`, ttl };
+  }
+
+  /** The same answer, for as long as at first. */
+  renew(index: number): void {
+    this.since[index] = this.#clock.now();
+    this.numbers[index] = (this.numbers[index] ?? 0) + 1;
+  }
+
+  readonly handle = (query: Query) => {
+    this.asked++;
+    const index = Number(query.name.labelText(0).slice(1));
+    const { address, ttl } = this.facts(index);
+    const reply = query.reply({ answer: [A.create(query.name, ttl, { address })] });
+    if (!this.hasBasis) return reply;
+    this.until = ttl === 0 ? 0 : (this.since[index] ?? 0) + (TTL - ttl + 1) * 1000;
+    this.place = index;
+    this.value = this.numbers[index] ?? 0;
+    reply.basis = this;
+    return reply;
+  };
+
+  repeated({ times, plugin, rcode }: Repetition): void {
+    assert.deepEqual([plugin, rcode], ["source", 0]);
+    this.again += times;
+  }
+}
+
+/** Counts as `prometheus` does: by name, client family, and size of query and reply. */
+class Counting implements PluginInstance, AnswerWitness {
+  readonly seen = new Map<string, number>();
+  readonly times: number[] = [];
+  readonly witness: AnswerWitness = this;
+
+  readonly handle = afterwards((outcome, query) => {
+    if (outcome.kind === "reply") this.#add(query, outcome.size, 1);
+    return outcome;
+  });
+
+  repeated({ query, size, times }: Repetition): void {
+    this.#add(query, size, times);
+  }
+
+  answeredAt(receivedAt: number): void {
+    this.times.push(receivedAt);
+  }
+
+  #add(query: RepeatedQuery, size: number, times: number): void {
+    const name = Name.fromCheckedWire(query.bytes.slice(12, query.nameEnd));
+    const key = `${name} ${query.client.family} ${query.length} ${size} ${query.hasEdns}`;
+    this.seen.set(key, (this.seen.get(key) ?? 0) + times);
+  }
+}
+
+function listen(
+  clock: FakeClock,
+  plugins: readonly [name: string, instance: PluginInstance][],
+  ring?: QueryRing,
+): DnsListener {
+  const slot = () => new MetricsRegistry().counter({ name: "test_total", help: "Test.", labels: [] }).slot();
+  const placed = plugins.map(([name, instance]) => ({ name, instance }));
+  const chain = buildQueryChain(placed, (_plugin, error) => assert.fail(error));
+  const witnesses = witnessesOf(placed);
+  const routes = new RouteTable([{ zone: Name.root, chain, filters: [], metadata: undefined, witnesses }]);
+  return new DnsListener({
+    label: "dns://:53",
+    service: { routes, allClasses: false, observer: undefined, inFlight: new InFlight() },
+    clock,
+    counters: { shed: slot(), rejected: slot(), irregular: slot(), ignored: slot() },
+    onError: (error) => assert.fail(String(error)),
+    stream: { ring },
+    seed: 7,
+  });
+}
+
+interface Asker {
+  readonly ask: (
+    name: string,
+    options?: { readonly edns?: boolean; readonly ipv6?: boolean },
+  ) => ReturnType<typeof decodeMessage>;
+}
+
+function asker(listener: DnsListener): Asker {
+  const receiver = listener.receiver("udp");
+  const ports = [
+    new SlotPort("192.0.2.1", [192, 0, 2, 1]),
+    new SlotPort("2001:db8::1", new Array<number>(16).fill(1)),
+  ];
+  let id = 0;
+  return {
+    ask: (name, { edns = false, ipv6 = false } = {}) => {
+      const port = ports[ipv6 ? 1 : 0];
+      assert.ok(port);
+      id = (id + 7919) & 0xffff;
+      const query = makeQuery({ name: Name.parse(name), type: RecordType.A }, { id });
+      const octets = encodeMessage(
+        edns ? { ...query, edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [] } } : query,
+      );
+      port.octets.fill(0xa5);
+      port.octets.set(octets);
+      port.reply = undefined;
+      receiver.receive(port.octets, octets.length, port);
+      assert.ok(port.reply, `no answer to ${name}`);
+      const reply = decodeMessage(port.reply);
+      assert.equal(reply.id, id);
+      assert.equal(reply.questions[0]?.name.toString(), name);
+      return reply;
+    },
+  };
+}
+
+function addressAndTtl(reply: ReturnType<typeof decodeMessage>): unknown {
+  return reply.answer.map(({ ttl, data }) => [data, ttl]);
+}
+
+function dice(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % limit;
+  };
+}
+
+test("what is given again is what the plugin would say, and everybody hears of it", () => {
+  for (const seed of [1, 2, 3]) {
+    const clock = new FakeClock({ now: 10_000 });
+    const source = new Source(clock);
+    const counting = new Counting();
+    const listener = listen(clock, [
+      ["counting", counting],
+      ["source", source],
+    ]);
+    const { ask } = asker(listener);
+    const expected = new Map<string, number>();
+    const roll = dice(seed);
+    let queries = 0;
+    for (let step = 0; step < STEPS / 3; step++) {
+      const index = roll(roll(8) === 0 ? 40 : 3);
+      const what = roll(100);
+      if (what === 0) source.numbers[index] = (source.numbers[index] ?? 0) + 1;
+      else if (what === 1) source.epoch++;
+      else if (what === 2) source.renew(index);
+      else if (what < 4) clock.advance(roll(300));
+      else {
+        // Spelling, EDNS and length make other queries.
+        const name = `${roll(8) === 0 ? "N" : "n"}${index}.${"x".repeat(index + 1)}.example.`;
+        const [edns, ipv6] = [roll(4) === 0, roll(5) === 0];
+        const reply = ask(name, { edns, ipv6 });
+        const { address, ttl } = source.facts(index);
+        assert.deepEqual(addressAndTtl(reply), [[{ address }, ttl]], `seed ${seed}, step ${step}`);
+        assert.equal(reply.edns !== undefined, edns);
+        queries++;
+        const size = encodeMessage(reply).length;
+        const length = 12 + Name.parse(name).wire.length + 4 + (edns ? 11 : 0);
+        const key = `${name} ${ipv6 ? 6 : 4} ${length} ${size} ${edns}`;
+        expected.set(key, (expected.get(key) ?? 0) + 1);
+      }
+    }
+    listener.countRepeated();
+    assert.equal(source.asked + source.again, queries);
+    assert.equal(counting.times.length, source.again);
+    assert.ok(source.again > queries / 5, `${source.again} of ${queries} were given again`);
+    assert.deepEqual(counting.seen, expected);
+  }
+});
+
+test("nothing is given again for longer than a second, and plugins hear of it within one", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const source = new Source(clock);
+  source.since[1] = 10_000;
+  const { ask } = asker(listen(clock, [["source", source]]));
+  for (let time = 0; time < 4; time++) ask("n1.example.");
+  assert.deepEqual([source.asked, source.again], [2, 0]);
+  clock.advance(999);
+  ask("n1.example.");
+  assert.equal(source.asked, 2);
+  clock.advance(1);
+  assert.equal(source.again, 3);
+  ask("n1.example.");
+  assert.equal(source.asked, 3);
+});
+
+const OTHERS: readonly { readonly title: string; readonly before?: [string, PluginInstance] }[] = [
+  { title: "a plugin that does not say what it rests on" },
+  {
+    title: "a plugin behind one that has to see each answer",
+    before: ["seer", { handle: afterwards((outcome) => outcome) }],
+  },
+  {
+    title: "a plugin behind one that may do anything",
+    before: ["other", { handle: (query, next) => next(query) }],
+  },
+];
+
+for (const { title, before } of OTHERS) {
+  test(`nothing is given again of ${title}`, () => {
+    const clock = new FakeClock({ now: 10_000 });
+    const source = new Source(clock);
+    source.since[1] = 10_000;
+    source.hasBasis = before !== undefined;
+    const { ask } = asker(listen(clock, [...(before === undefined ? [] : [before]), ["source", source]]));
+    for (let time = 0; time < 10; time++) ask("n1.example.");
+    assert.equal(source.asked, 10);
+  });
+}
+
+test("another configuration begins anew, and the one before has been told", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const [old, young] = [new Source(clock), new Source(clock)];
+  for (const source of [old, young]) source.since[1] = 10_000;
+  const listener = listen(clock, [["source", old]]);
+  const { ask } = asker(listener);
+  for (let time = 0; time < 5; time++) ask("n1.example.");
+  listener.service = listen(clock, [["source", young]]).service;
+  assert.deepEqual([old.asked, old.again], [2, 3]);
+  young.epoch = 9;
+  assert.deepEqual(addressAndTtl(ask("n1.example.")), [[{ address: "192.9.1.0" }, TTL]]);
+});
+
+test("a strange flood makes others forgotten, and nothing wrong", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const source = new Source(clock);
+  source.since.fill(10_000);
+  const { ask } = asker(listen(clock, [["source", source]]));
+  for (let index = 0; index < 20_000; index++) {
+    const name = `n${index % 64}.${index % 9_000}.example.`;
+    const { address, ttl } = source.facts(index % 64);
+    assert.deepEqual(addressAndTtl(ask(name)), [[{ address }, ttl]]);
+  }
+});
+
+test("who follows queries sees as many as there were", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const source = new Source(clock);
+  source.since[1] = 10_000;
+  const buffer = makeRingBuffer(1 << 20);
+  const ring = new QueryRing(buffer, clock);
+  const reader = new QueryReader(buffer);
+  reader.wantedRate = 100;
+  const listener = listen(clock, [["source", source]], ring);
+  const { ask } = asker(listener);
+  let weights = 0;
+  for (let second = 0; second < 3; second++) {
+    for (let time = 0; time < 2_000; time++) {
+      ask("n1.example.");
+      if (time % 4 === 0) clock.advance(1);
+    }
+    clock.advance(500);
+    reader.read((query) => {
+      assert.equal(query.plugin, "source");
+      weights += query.weight;
+    }, 100_000);
+  }
+  listener.countRepeated();
+  assert.equal(reader.finished, 6_000);
+  assert.ok(source.again > 4_000, `${source.again} given again`);
+  assert.ok(weights > 5_500 && weights <= 6_000, `entries stand for ${weights}`);
+});

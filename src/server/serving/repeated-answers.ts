@@ -1,0 +1,377 @@
+/**
+ * Answers that were given a moment ago, with the queries to which they were given. A query of the same octets gets the same answer without being read, and
+ * without any plugin: a hit costs a third of what it costs through the chain. Most queries of a cluster are such repetitions.
+ *
+ * What may be given again, and for how long, the plugin says that answered (`plugin/repetition.ts`): the number on which the answer rests is compared each
+ * time, so nothing is given that the plugin would not give. All others look at each answer, or hear of it later, or keep answers from being remembered.
+ *
+ * Memory is {@link SLOTS} pieces of {@link SLOT_OCTETS}. A stranger who asks for many names makes others forgotten, which then take the way through the chain.
+ */
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
+import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
+import type { QueryStream } from "../../plugin/query-stream.ts";
+import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/repetition.ts";
+import type { Reply } from "../../plugin/reply.ts";
+import type { ReplyPort } from "../../transports/transport.ts";
+import { writeReply } from "./reply-writer.ts";
+import type { RouteTable } from "./route-table.ts";
+
+/** Answers that are remembered at the most, in sets: a question has a place in one of them. */
+const SLOTS = 4_096;
+const WAYS = 4;
+const SETS = SLOTS / WAYS;
+/** A head, the query without its id, and the reply. */
+const SLOT_OCTETS = 320;
+const SLOT_WORDS = SLOT_OCTETS / 4;
+
+/** Words of a slot's head. */
+const Head = {
+  /** Milliseconds of `Clock.now()`, as a float of two words. */
+  UNTIL: 0,
+  /** Octets of the query; above them those of the reply. */
+  SIZES: 2,
+  /** See `AnswerBasis`. */
+  PLACE: 3,
+  VALUE: 4,
+  EPOCH: 5,
+  /** Number of the {@link Origin}; above it the rcode. */
+  ORIGIN: 6,
+  /** 4 or 6, of the clients' addresses. */
+  FAMILY: 7,
+  /** How often it was given again since somebody was told. */
+  TIMES: 8,
+  /** 1 where it stands in the list of those that are to be told of. */
+  LISTED: 9,
+} as const;
+
+const HEAD_WORDS = 10;
+const HEAD_OCTETS = 4 * HEAD_WORDS;
+const ROOM = SLOT_OCTETS - HEAD_OCTETS;
+const HEADER_OCTETS = 12;
+/** Milliseconds for which an answer is given again without asking anybody anew, and within which plugins hear of it. */
+const LONGEST = 1_000;
+/** Plugins that answer, times the witnesses in front of them, in one configuration. */
+const MAX_ORIGINS = 64;
+const ORIGIN_BITS = 0xff;
+const RCODE_SHIFT = 8;
+const HASH_PRIME = 0x9e3779b1;
+/** Of an empty slot, and of a query that is not remembered in any case. No other one has it. */
+const NO_HASH = 0;
+const NOWHERE = -1;
+/** The id, in the first word of a message as the machine has it. */
+const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+const ID_BITS = IS_LITTLE_ENDIAN ? 0xffff : 0xffff0000 | 0;
+
+const RCODE_NXDOMAIN = 3;
+
+/** What answers of one plugin on one way to it have in common. */
+interface Origin {
+  readonly source: AnswerSource;
+  readonly numbers: Int32Array;
+  readonly witnesses: readonly AnswerWitness[];
+  /** Those of them who measure time. */
+  readonly timed: readonly TimedWitness[];
+  readonly plugin: string;
+}
+
+type TimedWitness = Required<AnswerWitness>;
+
+export interface RepeatedAnswersOptions {
+  readonly listener: Listener;
+  /** The way on which queries come. All of them have the same limits. */
+  readonly transport: TransportName;
+  readonly clock: Clock;
+  /** 32 bits that nobody can guess. */
+  readonly seed: number;
+  readonly stream: Pick<QueryStream, "ring">;
+}
+
+export class RepeatedAnswers {
+  readonly #listener: Listener;
+  readonly #transport: TransportName;
+  readonly #clock: Clock;
+  readonly #seed: number;
+  readonly #stream: Pick<QueryStream, "ring">;
+  readonly #origins: Origin[] = [];
+  /** Heads of the slots of which somebody is to be told. */
+  readonly #listed = new Int32Array(SLOTS);
+  #listedCount = 0;
+  /** The hashes of what is in the slots. */
+  #tags: Int32Array = NO_WORDS;
+  /** Hashes of questions that were answered and not remembered, the last one of each set first. */
+  #seen: Int32Array = NO_WORDS;
+  #words: Int32Array = NO_WORDS;
+  #floats: Float64Array = NO_FLOATS;
+  #octets: Uint8Array = NO_OCTETS;
+  #lastHash = 0;
+  #timer: Timer | undefined;
+  /** Where a reply is written once more, to be remembered. */
+  readonly #page = { octets: NO_OCTETS, buffer: (size: number): Uint8Array => this.#pageOf(size) };
+
+  constructor({ listener, transport, clock, seed, stream }: RepeatedAnswersOptions) {
+    this.#listener = listener;
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#seed = seed;
+    this.#stream = stream;
+  }
+
+  /**
+   * Answers a query, if the same one was answered a moment ago.
+   * @param length of the query in octets
+   * @param now when it arrived
+   * @returns whether it was answered
+   */
+  answer(length: number, port: ReplyPort, now: number): boolean {
+    const query = port.words;
+    if (query === undefined || length < HEADER_OCTETS || length > ROOM) {
+      this.#lastHash = NO_HASH;
+      return false;
+    }
+    const { message } = query;
+    const { family } = port.client;
+    const hash = hashOf(message, length, family === 4 ? this.#seed : ~this.#seed);
+    this.#lastHash = hash;
+    const words = this.#words;
+    if (words.length === 0) return false;
+    const head = this.#find(hash, message, length);
+    if (head === NOWHERE) return false;
+    if (!(now < (this.#floats[head >> 1] as number))) return false;
+    const origin = this.#origins[(words[head + Head.ORIGIN] as number) & ORIGIN_BITS] as Origin;
+    if (origin.numbers[words[head + Head.PLACE] as number] !== words[head + Head.VALUE]) return false;
+    if (origin.source.epoch !== words[head + Head.EPOCH]) return false;
+    if (family !== words[head + Head.FAMILY]) return false;
+    const { ring } = this.#stream;
+    if (ring !== undefined && !ring.passesOver()) return false;
+    this.#count(head, origin, now);
+    const size = (words[head + Head.SIZES] as number) >>> 16;
+    this.#write(head + HEAD_WORDS + ((length + 3) >> 2), size, message, query.buffer(size));
+    port.send(size);
+    return true;
+  }
+
+  /** Where the answer to such a query is, good or not. */
+  #find(hash: number, message: Int32Array, length: number): number {
+    const tags = this.#tags;
+    const first = (hash & (SETS - 1)) * WAYS;
+    for (let slot = first; slot < first + WAYS; slot++)
+      if (tags[slot] === hash && this.#isAbout(slot * SLOT_WORDS, message, length)) return slot * SLOT_WORDS;
+    return NOWHERE;
+  }
+
+  #isAbout(head: number, message: Int32Array, length: number): boolean {
+    const words = this.#words;
+    if (((words[head + Head.SIZES] as number) & 0xffff) !== length) return false;
+    const start = head + HEAD_WORDS;
+    if (((words[start] as number) ^ (message[0] as number)) & ~ID_BITS) return false;
+    const last = length >> 2;
+    for (let at = 1; at < last; at++) if (words[start + at] !== message[at]) return false;
+    return (((words[start + last] as number) ^ (message[last] as number)) & restBits(length)) === 0;
+  }
+
+  #count(head: number, { timed }: Origin, now: number): void {
+    const words = this.#words;
+    words[head + Head.TIMES] = (words[head + Head.TIMES] as number) + 1;
+    if (words[head + Head.LISTED] === 0) {
+      words[head + Head.LISTED] = 1;
+      this.#listed[this.#listedCount++] = head;
+      this.#timer ??= this.#clock.after(LONGEST, this.#tellLater);
+    }
+    for (let index = 0; index < timed.length; index++) timed[index]?.answeredAt(now, this.#listener);
+  }
+
+  #write(from: number, size: number, message: Int32Array, out: Int32Array): void {
+    const words = this.#words;
+    out[0] = ((words[from] as number) & ~ID_BITS) | ((message[0] as number) & ID_BITS);
+    const count = (size + 3) >> 2;
+    for (let at = 1; at < count; at++) out[at] = words[from + at] as number;
+  }
+
+  /**
+   * Remembers the answer to the query that {@link answer} was given last, where it is not the first time that it comes: what is asked for once is not worth it.
+   * The message and the reply's records are still there.
+   */
+  note(query: Query, reply: Reply, port: ReplyPort, routes: RouteTable): void {
+    const { basis, plugin } = reply;
+    const { length, receivedAt } = query;
+    const hash = this.#lastHash;
+    const message = port.words?.message;
+    if (basis === undefined || plugin === undefined || message === undefined || hash === NO_HASH) return;
+    if (this.#words.length === 0) this.#claim();
+    const known = this.#find(hash, message, length);
+    if (known === NOWHERE && !this.#wasSeen(hash)) return;
+    if (!mayBeRepeated(query, reply) || !routes.goesByQuestion) return;
+    const witnesses = routes.find(query)?.witnesses;
+    if (witnesses === undefined) return;
+    const size = writeReply(query, reply, this.#page);
+    // What was cut off would be counted as whole.
+    const answerStart = HEAD_OCTETS + ((length + 3) & ~3);
+    if (answerStart + size > SLOT_OCTETS || size !== reply.size) return;
+    const origin = this.#originOf(basis, witnesses, plugin) | (reply.rcode << RCODE_SHIFT);
+    const head = known === NOWHERE ? this.#claimSlot(hash) : known;
+    const words = this.#words;
+    const sizes = length | (size << 16);
+    if (
+      words[head + Head.TIMES] !== 0 &&
+      (words[head + Head.SIZES] !== sizes || words[head + Head.ORIGIN] !== origin)
+    )
+      this.#tell(head);
+    this.#floats[head >> 1] = Math.min(basis.until, receivedAt + LONGEST);
+    words[head + Head.SIZES] = sizes;
+    words[head + Head.PLACE] = basis.place;
+    words[head + Head.VALUE] = basis.value;
+    words[head + Head.EPOCH] = basis.source.epoch;
+    words[head + Head.ORIGIN] = origin;
+    words[head + Head.FAMILY] = query.client.family;
+    this.#octets.set(query.bytes.subarray(0, length), 4 * head + HEAD_OCTETS);
+    this.#octets.set(this.#page.octets.subarray(0, size), 4 * head + answerStart);
+  }
+
+  /** Tells plugins of all that was given again. */
+  tell(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    for (let index = 0; index < this.#listedCount; index++) {
+      const head = this.#listed[index] as number;
+      this.#words[head + Head.LISTED] = 0;
+      this.#tell(head);
+    }
+    this.#listedCount = 0;
+  }
+
+  readonly #tellLater = (): void => this.tell();
+
+  /** Tells of everything, and forgets it: other plugins answer from now on. */
+  clear(): void {
+    this.tell();
+    this.#tags.fill(NO_HASH);
+    this.#origins.length = 0;
+  }
+
+  #tell(head: number): void {
+    const words = this.#words;
+    const times = words[head + Head.TIMES] as number;
+    const origin = this.#origins[(words[head + Head.ORIGIN] as number) & ORIGIN_BITS];
+    if (times === 0 || origin === undefined) return;
+    words[head + Head.TIMES] = 0;
+    const sizes = words[head + Head.SIZES] as number;
+    const length = sizes & 0xffff;
+    const start = 4 * head + HEAD_OCTETS;
+    const addressOctets = words[head + Head.FAMILY] === 4 ? 4 : 16;
+    const octets = this.#octets.subarray(start, start + length);
+    const query = Query.read(octets, length, this.#arrivalOf(addressOctets));
+    if (query === undefined) return;
+    const rcode = (words[head + Head.ORIGIN] as number) >> RCODE_SHIFT;
+    const repetition = { query, rcode, plugin: origin.plugin, size: sizes >>> 16, times };
+    origin.source.repeated(repetition);
+    for (const witness of origin.witnesses) witness.repeated(repetition);
+  }
+
+  #arrivalOf(addressOctets: number): Arrival {
+    const nobody = new FixedEndpoint("", 0, new Uint8Array(addressOctets));
+    return {
+      listener: this.#listener,
+      transport: this.#transport,
+      client: nobody,
+      local: nobody,
+      receivedAt: this.#clock.turnTime(),
+    };
+  }
+
+  /** Whether a question of the same hash was there lately; from now on it was. */
+  #wasSeen(hash: number): boolean {
+    const seen = this.#seen;
+    const first = (hash & (SETS - 1)) * WAYS;
+    for (let at = first; at < first + WAYS; at++) if (seen[at] === hash) return true;
+    seen.copyWithin(first + 1, first, first + WAYS - 1);
+    seen[first] = hash;
+    return false;
+  }
+
+  /** The slot of a set whose answer is over first. What was given again out of it, somebody is told of. */
+  #claimSlot(hash: number): number {
+    const tags = this.#tags;
+    const first = (hash & (SETS - 1)) * WAYS;
+    let oldest = first;
+    for (let slot = first; slot < first + WAYS; slot++) {
+      if (tags[slot] === NO_HASH) {
+        oldest = slot;
+        break;
+      }
+      if (this.#untilOf(slot) < this.#untilOf(oldest)) oldest = slot;
+    }
+    const head = oldest * SLOT_WORDS;
+    if (this.#words[head + Head.TIMES] !== 0) this.#tell(head);
+    tags[oldest] = hash;
+    return head;
+  }
+
+  #untilOf(slot: number): number {
+    return this.#floats[(slot * SLOT_WORDS) >> 1] as number;
+  }
+
+  #originOf({ source, numbers }: AnswerBasis, witnesses: readonly AnswerWitness[], plugin: string): number {
+    const found = this.#origins.findIndex(
+      (known) =>
+        known.source === source &&
+        known.numbers === numbers &&
+        known.witnesses === witnesses &&
+        known.plugin === plugin,
+    );
+    if (found >= 0) return found;
+    if (this.#origins.length === MAX_ORIGINS) this.clear();
+    return this.#origins.push({ source, numbers, witnesses, timed: witnesses.filter(isTimed), plugin }) - 1;
+  }
+
+  #claim(): void {
+    // As shared memory, which nobody else has: V8 takes other buffers for a heap that has grown. Pages that nothing is written to take no memory.
+    const buffer = new SharedArrayBuffer(SLOTS * (SLOT_OCTETS + 2 * 4));
+    const end = SLOTS * SLOT_OCTETS;
+    this.#words = new Int32Array(buffer, 0, end / 4);
+    this.#floats = new Float64Array(buffer, 0, end / 8);
+    this.#octets = new Uint8Array(buffer, 0, end);
+    this.#tags = new Int32Array(buffer, end, SLOTS);
+    this.#seen = new Int32Array(buffer, end + 4 * SLOTS, SLOTS);
+  }
+
+  #pageOf(size: number): Uint8Array {
+    if (this.#page.octets.length < size) this.#page.octets = new Uint8Array(Math.max(size, 1_232));
+    return this.#page.octets;
+  }
+}
+
+function isTimed(witness: AnswerWitness): witness is TimedWitness {
+  return witness.answeredAt !== undefined;
+}
+
+function mayBeRepeated(query: Query, reply: Reply): boolean {
+  if (query.seals !== undefined || query.isSigned || reply.shuffle !== 0) return false;
+  return reply.rcode === 0 || reply.rcode === RCODE_NXDOMAIN;
+}
+
+/** Of all octets but those of the id. Each step turns the bits, as a product carries them only upwards. */
+function hashOf(message: Int32Array, length: number, seed: number): number {
+  const last = length >> 2;
+  let hash = Math.imul(seed ^ length ^ ((message[0] as number) & ~ID_BITS), HASH_PRIME);
+  for (let at = 1; at < last; at++)
+    hash = Math.imul(((hash << 5) | (hash >>> 27)) ^ (message[at] as number), HASH_PRIME);
+  hash = Math.imul(
+    ((hash << 5) | (hash >>> 27)) ^ ((message[last] as number) & restBits(length)),
+    HASH_PRIME,
+  );
+  hash = Math.imul(hash ^ (hash >>> 15), HASH_PRIME);
+  hash ^= hash >>> 13;
+  return hash === NO_HASH ? 1 : hash;
+}
+
+/** Which bits of the word behind the whole ones belong to the message. */
+function restBits(length: number): number {
+  const rest = 8 * (length & 3);
+  const low = (1 << (IS_LITTLE_ENDIAN ? rest : 32 - rest)) - 1;
+  return IS_LITTLE_ENDIAN ? low : rest === 0 ? 0 : ~low;
+}
+
+const NO_WORDS = new Int32Array(0);
+const NO_FLOATS = new Float64Array(0);
+const NO_OCTETS = new Uint8Array(0);
