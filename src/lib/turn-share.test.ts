@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { FakeClock } from "./clock.ts";
 import { SharedTurns, TurnShare } from "./turn-share.ts";
@@ -71,4 +71,61 @@ test("tasks that are put off run in their order, as many in a turn as there is t
   }
   assert.deepEqual(done, [0, 1, 2, 3, 4, 5]);
   for (const [turn, count] of byTurn.entries()) assert.ok(count - (byTurn[turn - 1] ?? 0) <= 2, `${byTurn}`);
+});
+
+describe("what begins alone", () => {
+  test("does not have the end of the turn noticed until something follows right behind it", async (context) => {
+    const clock = new FakeClock();
+    const turns = new SharedTurns(clock, 2);
+    const { mock } = context.mock.method(globalThis, "setImmediate");
+    for (let part = 0; part < 5; part++) {
+      assert.equal(turns.begin(), false);
+      // Longer than a share: but what comes after a pause has one of its own.
+      clock.advance(3);
+      turns.pause();
+      clock.advance(1);
+    }
+    assert.equal(mock.callCount(), 0);
+    assert.equal(turns.begin(), false);
+    assert.equal(turns.isOver, false);
+    assert.equal(mock.callCount(), 1);
+    turns.pause();
+    await nextTurn();
+    assert.equal(turns.begin(), false, "its share is there again");
+    assert.equal(mock.callCount(), 1);
+  });
+
+  test("shares a turn with what comes right behind it", async () => {
+    const clock = new FakeClock();
+    const turns = new SharedTurns(clock, 2);
+    const done: string[] = [];
+    const chunks = async (name: string): Promise<void> => {
+      for (let chunk = 0; chunk < 4; chunk++) {
+        if (turns.begin()) await turns.rest();
+        done.push(name);
+        clock.advance(1);
+        turns.pause();
+        await undefined;
+      }
+    };
+    const all = Promise.all(["a", "b"].map(chunks));
+    const byTurn = [done.length];
+    while (done.length < 8) {
+      await nextTurn();
+      byTurn.push(done.length);
+    }
+    await all;
+    for (const [turn, count] of byTurn.entries())
+      assert.ok(count - (byTurn[turn - 1] ?? 0) <= 2, `${byTurn}`);
+  });
+
+  test("has the share of its turn used up by parts behind it", () => {
+    const clock = new FakeClock();
+    const turns = new SharedTurns(clock, 2);
+    assert.equal(turns.begin(), false);
+    clock.advance(1);
+    assert.equal(turns.isOver, false);
+    clock.advance(1);
+    assert.equal(turns.isOver, true);
+  });
 });

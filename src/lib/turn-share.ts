@@ -33,6 +33,9 @@ export class SharedTurns {
   /** Whether the share of this turn is counted already. */
   #isCounting = false;
   #since = 0;
+  /** Between {@link begin} and {@link pause}. */
+  #hasBegun = false;
+  #pausedAt = Number.NEGATIVE_INFINITY;
 
   /** @param share milliseconds of a turn */
   constructor(clock: Pick<Clock, "now">, share: number) {
@@ -43,8 +46,28 @@ export class SharedTurns {
   /** Whether the share of this turn is used up: to be asked between parts of the work. */
   get isOver(): boolean {
     const now = this.#clock.now();
-    if (!this.#isCounting) this.#count(now);
+    if (!this.#isCounting) this.#count(this.#hasBegun ? this.#since : now);
     return now - this.#since >= this.#share;
+  }
+
+  /**
+   * The same for who begins something that mostly comes alone, and calls {@link pause} when it is done. The end of a turn is noticed by an immediate, for
+   * which the event loop looks for events once more: nothing alone needs one. What begins right behind something else goes on with its share.
+   */
+  begin(): boolean {
+    const now = this.#clock.now();
+    if (!this.#isCounting) {
+      if (now - this.#pausedAt < RIGHT_BEHIND) this.#count(this.#since);
+      else this.#since = now;
+      this.#hasBegun = true;
+    }
+    return now - this.#since >= this.#share;
+  }
+
+  /** There is nothing more to do for now. */
+  pause(): void {
+    this.#hasBegun = false;
+    if (!this.#isCounting) this.#pausedAt = this.#clock.now();
   }
 
   /** Resolves in a later turn, when all who have waited for longer have had theirs. */
@@ -62,14 +85,16 @@ export class SharedTurns {
     if (!this.#isCounting) this.#count(this.#clock.now());
   }
 
-  #count(now: number): void {
+  #count(since: number): void {
     this.#isCounting = true;
-    this.#since = now;
-    setImmediate(this.#begin);
+    this.#since = since;
+    setImmediate(this.#endTurn);
   }
 
-  readonly #begin = (): void => {
+  readonly #endTurn = (): void => {
     this.#isCounting = false;
+    this.#hasBegun = false;
+    this.#pausedAt = Number.NEGATIVE_INFINITY;
     if (this.#waiting.length === 0) return;
     this.#count(this.#clock.now());
     const waiting = this.#waiting;
@@ -89,6 +114,9 @@ export class SharedTurns {
     this.#waiting = [...waiting.slice(called), ...this.#waiting];
   };
 }
+
+/** Milliseconds. Two parts of one turn that are further apart have somebody else's work between them, and he has a share of his own. */
+const RIGHT_BEHIND = 0.1;
 
 /** For work that nobody has to wait for: it goes on without a pause. */
 export const withoutRest = async (): Promise<void> => undefined;

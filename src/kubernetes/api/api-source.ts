@@ -211,9 +211,9 @@ export class ApiSource {
           for (const other of this.#watches) if (other.log !== watchLog) other.loop.wake();
         },
         unusable: (identity, problem) => this.#reportUnusable(identity, problem),
-        changed: (object, value) => {
+        changed: (object, changedAt) => {
           if (store === this.#options.store && isEndpointSet(kind, object))
-            this.#latency.record(object, value);
+            this.#latency.record(object, changedAt);
         },
       },
     });

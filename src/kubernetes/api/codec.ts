@@ -1,8 +1,15 @@
 /** Octets of the API -> lists, events and failures, out of JSON or of protobuf. */
 import { isObject, listMember, member, textMember } from "../objects/json.ts";
-import type { WatchedKind } from "../objects/objects.ts";
+import type { WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import { ApiContentError, ApiStatusError } from "./api-error.ts";
-import { AnyObjectSchema, ObjectListSchema, StatusSchema, UnknownSchema } from "./protobuf/kubernetes-pb.ts";
+import {
+  AnyObjectSchema,
+  ObjectListSchema,
+  ObjectMetaSchema,
+  StatusSchema,
+  UnknownSchema,
+} from "./protobuf/kubernetes-pb.ts";
+import type { DirectlyRead } from "./protobuf/read-directly.ts";
 import { EventFrame } from "./protobuf/read-event.ts";
 import { type Message, MessageReader, ProtobufError } from "./protobuf/read-message.ts";
 import { TextPool } from "./protobuf/text-pool.ts";
@@ -18,10 +25,12 @@ export interface ObjectPage {
   readonly objects: Iterable<unknown>;
 }
 
-export interface WatchEvent {
+export interface WatchEvent<K extends WatchedKind = WatchedKind> {
   readonly type: string;
-  /** Of an event `ERROR` a failure. */
+  /** Of an event `ERROR` a failure, of one `DELETED` perhaps no more than its name and revision. */
   readonly object: unknown;
+  /** In the place of the object, where it was read at once. */
+  readonly read: DirectlyRead<WatchedObjects[K]> | undefined;
 }
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
@@ -78,30 +87,34 @@ export function decodePage(
  * @param texts those of former pages and events
  * @throws ApiContentError
  */
-export function decodeEvent(
+export function decodeEvent<K extends WatchedKind>(
   frame: Uint8Array,
   format: Format,
-  resource: Resource<WatchedKind>,
+  resource: Resource<K>,
   texts: TextPool = new TextPool(),
-): WatchEvent {
+): WatchEvent<K> {
   if (format === "json") {
     const event = parseJson(frame);
     const type = textMember(event, "type");
     const object = member(event, "object");
-    if (type === "ERROR") return { type, object: statusError(object, 0) };
+    if (type === "ERROR") return { type, object: statusError(object, 0), read: undefined };
     if (type === "") throw new ApiContentError("an event of the watch has no type");
     requireKind(textMember(object, "kind"), resource.objectKind);
-    return { type, object };
+    return { type, object, read: undefined };
   }
   try {
     const event = new EventFrame(frame, texts);
     if (!event.isEnveloped) throw new ApiContentError(NO_ENVELOPE);
     const { type, kind, source, start, end } = event;
     source.at = start;
-    if (type === "ERROR") return { type, object: statusError(STATUS.readFrom(source, end), 0) };
+    if (type === "ERROR")
+      return { type, object: statusError(STATUS.readFrom(source, end), 0), read: undefined };
     requireKind(kind, resource.objectKind);
-    const reader = type === "BOOKMARK" ? ANY_OBJECT : protobufOf(resource);
-    return { type, object: reader.readFrom(source, end) };
+    const whole = protobufOf(resource);
+    if (type === "BOOKMARK") return { type, object: ANY_OBJECT.readFrom(source, end), read: undefined };
+    if (type === "DELETED") return { type, object: IDENTITY.readFrom(source, end), read: undefined };
+    const read = resource.direct?.read(source, end);
+    return { type, object: read === undefined ? whole.readFrom(source, end) : undefined, read };
   } catch (error) {
     throw contentError(error);
   }
@@ -207,4 +220,13 @@ const NO_OCTETS = new Uint8Array();
 const ENVELOPE = new MessageReader(UnknownSchema);
 const LIST = new MessageReader(ObjectListSchema);
 const ANY_OBJECT = new MessageReader(AnyObjectSchema);
+/** What has gone is only told by its name. */
+const IDENTITY = ANY_OBJECT.wanting({
+  unwanted: [
+    ObjectMetaSchema.field.labels,
+    ObjectMetaSchema.field.annotations,
+    ObjectMetaSchema.field.deletionTimestamp,
+  ],
+  keys: new Map(),
+});
 const STATUS = new MessageReader(StatusSchema);

@@ -7,6 +7,7 @@ import { SharedTurns } from "../../lib/turn-share.ts";
 import { member, textMember } from "../objects/json.ts";
 import type { Identity, WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
+import { TRIGGER_TIME } from "../objects/reduce-endpoints.ts";
 import type { Relist, WatchedStore } from "../store/store.ts";
 import type { ApiClient } from "./api-client.ts";
 import { ApiContentError, ApiSilenceError, ApiStatusError, type RequestSubject } from "./api-error.ts";
@@ -40,8 +41,11 @@ export interface ListWatchObserver<K extends WatchedKind> {
   watching(): void;
   /** An object that cannot be used. */
   unusable(identity: string, problem: string): void;
-  /** An object came or changed, after the first listing. */
-  changed(object: WatchedObjects[K], value: unknown): void;
+  /**
+   * An object came or changed, after the first listing.
+   * @param changedAt what its annotation {@link TRIGGER_TIME} says; empty where it does not say when that was
+   */
+  changed(object: WatchedObjects[K], changedAt: string): void;
 }
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -256,10 +260,13 @@ export class ListWatch<K extends WatchedKind> {
     let changes = 0;
     try {
       for await (const chunk of stream.chunks) {
+        // Most changes come alone.
+        let isOver: boolean | undefined = this.#turns.begin();
         for (const event of stream.read(chunk)) {
           // An API that ends one watch ends all at the same time, and to end one takes a millisecond or two: each has a turn of its own.
           // Queries come first: of a long list the next chunk is there already, and one chunk may hold hundreds of changes.
-          if (event.type === "ERROR" || this.#turns.isOver) await this.#turns.rest();
+          if (event.type === "ERROR" || (isOver ?? this.#turns.isOver)) await this.#turns.rest();
+          isOver = undefined;
           if (this.#isStopped) throw new Error("stopped");
           events++;
           if (listing === undefined && event.type !== "BOOKMARK" && event.type !== "ERROR") changes++;
@@ -270,6 +277,7 @@ export class ListWatch<K extends WatchedKind> {
           this.#attempt = { way: "watch", hasBegun: true };
           watchingSince = this.#watching(stream);
         }
+        this.#turns.pause();
         if (listing === undefined) continue;
         // Where much changes it would never be silent.
         if (clock.now() - start >= streamedListMs) throw new ApiContentError(ENDLESS_LIST);
@@ -306,17 +314,18 @@ export class ListWatch<K extends WatchedKind> {
 
   /** @returns the revision of the list, when this event is its end */
   #apply(
-    { type, object }: WatchEvent,
+    { type, object, read }: WatchEvent<K>,
     listing: Relist<WatchedObjects[K]> | undefined,
     stream: WatchStream<K>,
   ): string | undefined {
     const { store } = this.#options;
     const metadata = member(object, "metadata");
-    const revision = textMember(metadata, "resourceVersion");
+    const revision = read === undefined ? textMember(metadata, "resourceVersion") : read.revision;
     switch (type) {
       case "ADDED":
       case "MODIFIED":
-        this.#put(object, listing);
+        if (read === undefined) this.#put(object, listing);
+        else this.#store(read.object, read.changedAt, listing);
         break;
       case "DELETED":
         store.delete(this.kind, identityOf(object));
@@ -354,10 +363,15 @@ export class ListWatch<K extends WatchedKind> {
       );
       return;
     }
+    const annotations = member(member(value, "metadata"), "annotations");
+    this.#store(reduced.object, textMember(annotations, TRIGGER_TIME), listing);
+  }
+
+  #store(object: WatchedObjects[K], changedAt: string, listing: Relist<WatchedObjects[K]> | undefined): void {
     if (listing === undefined) {
-      store.put(this.kind, reduced.object);
-      observer.changed(reduced.object, value);
-    } else listing.put(reduced.object);
+      this.#options.store.put(this.kind, object);
+      this.#options.observer.changed(object, changedAt);
+    } else listing.put(object);
   }
 
   async #sleep(delayMs: number, isWakeable: boolean): Promise<void> {

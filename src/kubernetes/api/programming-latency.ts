@@ -2,10 +2,8 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { HistogramFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { member, textMember } from "../objects/json.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet } from "../objects/objects.ts";
-import { TRIGGER_TIME } from "../objects/reduce-endpoints.ts";
 import type { ClusterStore } from "../store/store.ts";
 
 /** Seconds, 1 ms doubling twenty times. */
@@ -27,10 +25,13 @@ export class ProgrammingLatency {
     });
   }
 
-  /** Counts a slice that has just been put into the store, if it says when its endpoints changed. */
-  record(set: EndpointSet, value: unknown): void {
-    const annotations = member(member(value, "metadata"), "annotations");
-    const changedAt = Date.parse(textMember(annotations, TRIGGER_TIME));
+  /**
+   * Counts a slice that has just been put into the store.
+   * @param time when its endpoints changed, as it says; empty where it does not
+   */
+  record(set: EndpointSet, time: string): void {
+    if (time === "") return;
+    const changedAt = Date.parse(time);
     const service = this.#store.services.entry(serviceKey(set.namespace, set.service))?.service;
     if (Number.isNaN(changedAt) || service === undefined) return;
     const kind = service.type === "headless" ? "headless_with_selector" : "cluster_ip";

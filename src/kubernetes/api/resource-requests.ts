@@ -184,7 +184,7 @@ export class WatchStream<K extends WatchedKind> {
   }
 
   /** The events that are complete with this chunk. @throws ApiContentError */
-  *read(chunk: Uint8Array): Generator<WatchEvent, void, undefined> {
+  *read(chunk: Uint8Array): Generator<WatchEvent<K>, void, undefined> {
     this.#guard.heard();
     for (const frame of this.#splitter.push(chunk)) {
       yield decodeEvent(frame, this.#format, this.#resource, this.#texts);

@@ -29,6 +29,7 @@ import {
   PodSchema,
   ServiceSchema,
 } from "./protobuf/kubernetes-pb.ts";
+import { type DirectReader, ServiceReader, SliceReader } from "./protobuf/read-directly.ts";
 import { MessageReader } from "./protobuf/read-message.ts";
 
 export interface Resource<K extends WatchedKind> {
@@ -46,6 +47,10 @@ export interface Resource<K extends WatchedKind> {
   readonly fieldSelector: string;
   /** Reads an object's protobuf; undefined where only JSON is asked for. */
   readonly protobuf: MessageReader | undefined;
+  /** Reads and reduces an object of a watch in one step, if anybody can: see {@link asWanted}. */
+  readonly direct?: DirectReader<WatchedObjects[K]> | undefined;
+  /** Makes that. */
+  readonly directly?: (options: ReduceOptions) => DirectReader<WatchedObjects[K]> | undefined;
   /** Present where servers may well lack the resource: what to do about it. Nothing waits for its first list then. */
   readonly remedy?: string;
   readonly reduce: (value: unknown, options: ReduceOptions) => Reduced<WatchedObjects[K]>;
@@ -66,6 +71,7 @@ export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
     {
       ...core("services", "services", "Service"),
       protobuf: new MessageReader(ServiceSchema),
+      directly: (options) => (options.externalAddresses ? undefined : new ServiceReader(options)),
       reduce: reduceService,
     },
   ],
@@ -73,6 +79,7 @@ export const RESOURCES: { readonly [K in Kind]: ResourcesOf<K> } = {
     {
       ...slices("v1"),
       protobuf: new MessageReader(EndpointSliceSchema),
+      directly: (options) => new SliceReader(options),
     },
     // The numbers of its fields are others, and no server that has it is worth a second schema.
     { ...slices("v1beta1"), protobuf: undefined },
@@ -142,6 +149,7 @@ export function asWanted<K extends WatchedKind>(
   const [first, ...others] = resources.map((resource) => ({
     ...resource,
     protobuf: resource.protobuf?.wanting({ unwanted, keys: wantedKeys(resource.kind, options) }),
+    direct: resource.directly?.(options),
   }));
   return first === undefined ? resources : [first, ...others];
 }

@@ -107,7 +107,7 @@ export function packGroups(addresses: readonly EndpointAddress[], ports: readonl
 }
 
 /** Takes endpoints one by one. Of a hundred, nothing is left but the octets of their addresses: there are 150,000 of them. */
-class GroupPacker {
+export class GroupPacker {
   readonly #expected: number;
   #ipv4: FamilyPacker | undefined;
   #ipv6: FamilyPacker | undefined;
@@ -244,22 +244,41 @@ function readSliceIdentity(
   return { object: { namespace: options.shared.text(namespace), name } };
 }
 
-/** The endpoint's `hostname`, or with the option the name of its pod, as long as that is one label (rule 21). */
 function readLabel(endpoint: unknown, options: ReduceOptions): string {
-  const hostname = textMember(endpoint, "hostname");
-  if (isDnsLabel(hostname)) return hostname;
-  if (!options.endpointPodNames) return "";
   const target = member(endpoint, "targetRef");
-  const kind = textMember(target, "kind");
-  const podName = textMember(target, "name");
-  return (kind === "" || kind === "Pod") && isDnsLabel(podName) ? podName : "";
+  return endpointLabel(
+    textMember(endpoint, "hostname"),
+    textMember(target, "kind"),
+    textMember(target, "name"),
+    options,
+  );
+}
+
+/**
+ * The endpoint's `hostname`, or with the option the name of its pod, as long as that is one label (rule 21).
+ * @param targetKind what the endpoint stands for, empty for a pod
+ */
+export function endpointLabel(
+  hostname: string,
+  targetKind: string,
+  targetName: string,
+  options: ReduceOptions,
+): string {
+  if (hostname !== "" && isDnsLabel(hostname)) return hostname;
+  if (!options.endpointPodNames) return "";
+  return (targetKind === "" || targetKind === "Pod") && isDnsLabel(targetName) ? targetName : "";
 }
 
 function readZone(endpoint: unknown, options: ReduceOptions): string {
   if (!options.zones) return "";
   const zone =
     textMember(endpoint, "zone") || textMember(member(endpoint, "topology"), "topology.kubernetes.io/zone");
-  return options.shared.text(zone.toLowerCase());
+  return endpointZone(zone, options);
+}
+
+/** The topology zone in lower case, empty where zones are not wanted. */
+export function endpointZone(zone: string, { zones, shared }: ReduceOptions): string {
+  return zones && zone !== "" ? shared.text(zone.toLowerCase()) : "";
 }
 
 /** The label of an endpoint, with that of its cluster behind it. */

@@ -35,10 +35,35 @@ export function reduceNamespace(value: unknown): Reduced<Namespace> {
 export function reduceService(value: unknown, options: ReduceOptions): Reduced<Service> {
   const identity = readIdentity(value, options);
   if ("problem" in identity) return identity;
-  const { namespace, name } = identity.object;
   const spec = member(value, "spec");
-  const isAlias = textMember(spec, "type") === "ExternalName";
-  const texts = isAlias ? NO_TEXTS : clusterIpTexts(spec);
+  return serviceOf({
+    ...identity.object,
+    type: textMember(spec, "type"),
+    clusterAddresses: clusterIpTexts(spec),
+    externalName: textMember(spec, "externalName"),
+    ports: readPorts(listMember(spec, "ports"), options),
+    publishNotReadyAddresses: publishesNotReadyAddresses(value),
+    ...(options.externalAddresses && { externalAddresses: readExternalAddresses(value) }),
+  });
+}
+
+/** A service as it stands in the API. */
+export interface WrittenService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly type: string;
+  /** Texts: addresses, or "None". */
+  readonly clusterAddresses: readonly string[];
+  readonly externalName: string;
+  readonly ports: readonly Port[];
+  readonly publishNotReadyAddresses: boolean;
+  readonly externalAddresses?: readonly string[];
+}
+
+export function serviceOf(written: WrittenService): Reduced<Service> {
+  const { namespace, name, type, externalName, ports, publishNotReadyAddresses, externalAddresses } = written;
+  const isAlias = type === "ExternalName";
+  const texts = isAlias ? NO_TEXTS : written.clusterAddresses;
   const isHeadless = texts[0] === "None";
   const clusterAddresses = isHeadless ? NO_ADDRESSES : readAddresses(texts);
   if (!isHeadless && texts.length > 0 && clusterAddresses.length === 0) {
@@ -51,10 +76,10 @@ export function reduceService(value: unknown, options: ReduceOptions): Reduced<S
       name,
       type: isAlias ? "externalName" : isHeadless ? "headless" : "clusterIP",
       clusterAddresses,
-      externalName: isAlias ? (readExternalName(textMember(spec, "externalName")) ?? "") : "",
-      ports: readPorts(listMember(spec, "ports"), options),
-      publishNotReadyAddresses: publishesNotReadyAddresses(value),
-      externalAddresses: options.externalAddresses ? readExternalAddresses(value) : NO_TEXTS,
+      externalName: isAlias ? (readExternalName(externalName) ?? "") : "",
+      ports,
+      publishNotReadyAddresses,
+      externalAddresses: externalAddresses ?? NO_TEXTS,
     },
   };
 }
@@ -123,17 +148,40 @@ export function readPorts(values: readonly unknown[], options: ReduceOptions): r
   const ports: Port[] = [];
   for (const value of values) {
     const number = member(value, "port");
-    const protocol = readProtocol(value);
-    if (typeof number !== "number" || !Number.isInteger(number) || number < 1 || number > 65_535) continue;
-    if (protocol === undefined) continue;
-    ports.push({ name: options.shared.text(textMember(value, "name").toLowerCase()), number, protocol });
+    const port = portOf(
+      typeof number === "number" ? number : MISSING_PORT,
+      textMember(value, "name"),
+      textMember(value, "protocol"),
+      options.shared,
+    );
+    if (port !== undefined) ports.push(port);
   }
   return options.shared.portList(ports);
 }
 
+/** The number of a port that has none. */
+export const MISSING_PORT = 0;
+
+/** @param protocol TCP where it is not given @returns undefined for one that no SRV record can name */
+export function portOf(
+  number: number,
+  name: string,
+  protocol: string,
+  shared: SharedValues,
+): Port | undefined {
+  if (!Number.isInteger(number) || number < 1 || number > 65_535) return undefined;
+  const known = protocolOf(protocol);
+  if (known === undefined) return undefined;
+  return { name: shared.text(name.toLowerCase()), number, protocol: known };
+}
+
 /** The protocol of a port; TCP where it is not given, undefined for one that DNS has no label for. */
 export function readProtocol(port: unknown): Protocol | undefined {
-  const protocol = textMember(port, "protocol").toLowerCase();
+  return protocolOf(textMember(port, "protocol"));
+}
+
+function protocolOf(text: string): Protocol | undefined {
+  const protocol = text.toLowerCase();
   if (protocol === "") return "tcp";
   return protocol === "tcp" || protocol === "udp" || protocol === "sctp" ? protocol : undefined;
 }

@@ -235,7 +235,7 @@ function mapReader(key: string, wanted: readonly string[] | undefined): FieldRea
 }
 
 /** Whether the entry begins with one of the keys. What begins with something else is for the one who reads it. */
-function isKeyAmong(wanted: readonly string[], { octets, at }: Source, stop: number): boolean {
+export function isKeyAmong(wanted: readonly string[], { octets, at }: Source, stop: number): boolean {
   const length = octets[at + 1] ?? 0;
   if (octets[at] !== 0x0a || length > 0x7f) return true;
   const start = at + 2;
