@@ -151,22 +151,22 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Has replies leave through a socket that nobody watches, where the system allows it. Not for a port that others share. */
   openWayOut(): void {
     // The thread's end would leave it open.
-    if (!isMainThread || this.#sending.wayOut !== this.#fd) return;
+    if (!isMainThread || this.#sending.wayOut !== undefined) return;
     // From the wildcard each reply has to say where it leaves.
     if (this.#isWildcard && !this.#informed) return;
     const { libc } = this.#sockets;
     const wayOut = openWayOut(libc, this.#socket, this.#name);
-    if (wayOut < 0) return;
-    this.#takeLast(wayOut);
+    if (wayOut === undefined) return;
+    this.#takeLast(wayOut.fd);
     this.#sending.wayOut = wayOut;
   }
 
   #closeWayOut(): void {
     const { wayOut } = this.#sending;
-    if (wayOut === this.#fd) return;
+    if (wayOut === undefined) return;
     this.#flush();
-    this.#sending.wayOut = this.#fd;
-    this.#sockets.libc.close(wayOut);
+    this.#sending.wayOut = undefined;
+    this.#sockets.libc.close(wayOut.fd);
   }
 
   pause(): void {

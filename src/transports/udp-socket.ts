@@ -8,6 +8,7 @@ import {
   SOCKET_ADDRESS_OCTETS,
   writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
+import { WayOut } from "../lib/linux/way-out.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 
@@ -68,21 +69,26 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
  * takes, is to be read from it. Connected IPv4 would number all its datagrams in a row, and so tell every client how many the others get
  * (RFC 7739 has the same of IPv6). There, it is a socket of IPv6 for the mapped address: of two, the kernel takes the one of IPv4.
  * @param name the socket address of the other one, as `getsockname` tells it
- * @returns its descriptor, -1 where the system does not allow it
+ * @returns `undefined` where the system does not allow it
  */
-export function openWayOut(libc: Libc, { fd, family, dualStack }: UdpSocket, name: Uint8Array): number {
-  if (!setReusePort(libc, fd, true)) return -1;
-  const wayOut = makeSocket(libc, 6, family === 4 || dualStack);
+export function openWayOut(
+  libc: Libc,
+  { fd, family, dualStack }: UdpSocket,
+  name: Uint8Array,
+): WayOut | undefined {
+  if (!setReusePort(libc, fd, true)) return undefined;
+  const takesIpv4 = family === 4 || dualStack;
+  const wayOut = makeSocket(libc, 6, takesIpv4);
   const isOpen = wayOut >= 0 && setReusePort(libc, wayOut, true) && bindWayOut(libc, wayOut, name, family);
   setReusePort(libc, fd, false);
   if (isOpen) {
     setReusePort(libc, wayOut, false);
     // A stranger may claim to be this address: the least that the kernel allows is enough for what he sends.
     setSocketNumber(libc, wayOut, Linux.SOL_SOCKET, Linux.SO_RCVBUF, 0);
-    return wayOut;
+    return new WayOut(libc, wayOut, takesIpv4);
   }
   if (wayOut >= 0) libc.close(wayOut);
-  return -1;
+  return undefined;
 }
 
 function bindWayOut(libc: Libc, wayOut: number, name: Uint8Array, family: 4 | 6): boolean {

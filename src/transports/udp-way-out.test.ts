@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { describe, test } from "node:test";
 import { readU16 } from "../dns/octets.ts";
 import { ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
@@ -86,36 +86,50 @@ describe("the socket that replies leave through", {
     const { libc } = sockets;
     const SOCK_RAW = 3;
     const IPPROTO_UDP = 17;
-    const raw = libc.socket(Linux.AF_INET, SOCK_RAW | Linux.SOCK_NONBLOCK, IPPROTO_UDP);
-    if (raw < 0) {
+    const DONT_FRAGMENT = 0x4000;
+    // What goes to these addresses is ours alone, however much goes to others.
+    const clients = Array.from({ length: 5 }, (_, at) => {
+      const octets = Uint8Array.of(127, 86, process.pid & 0xff, at + 1);
+      const raw = libc.socket(Linux.AF_INET, SOCK_RAW | Linux.SOCK_NONBLOCK, IPPROTO_UDP);
+      const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
+      if (raw >= 0) libc.bind(raw, name, writeSocketAddress(name, 0, 4, octets, 0));
+      return { address: octets.join("."), raw };
+    });
+    if (clients.some(({ raw }) => raw < 0)) {
       t.skip("only root may see the headers of IP");
       return;
     }
-    const seen = new ReceiveBatch(libc, { slotOctets: 64, named: false, slots: 1 });
-    for (const host of ["127.0.0.1", "0.0.0.0", ""]) {
-      const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
-      const numbers: number[] = [];
-      for (let last = 1; last <= 5; last++) {
-        const socket = createSocket("udp4");
-        socket.bind(0, `127.0.0.${last}`);
-        const reply = once(socket, "message");
-        socket.send(Uint8Array.of(1), transport.port, "127.0.0.1");
-        await reply;
-        socket.close();
+    const seen = new ReceiveBatch(libc, { slotOctets: 1_500, named: false, slots: 1 });
+    for (const host of ["127.0.0.1", "0.0.0.0", ""])
+      for (const octets of [1, 1_000]) {
+        const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
+        const numbers: number[] = [];
+        const flags: number[] = [];
+        for (const { address, raw } of clients) {
+          const socket = createSocket("udp4");
+          socket.bind(0, address);
+          const reply = once(socket, "message");
+          socket.send(new Uint8Array(octets), transport.port, "127.0.0.1");
+          await reply;
+          socket.close();
+          // Identification, and whether routers may cut it, of those that come from our port (RFC 791 section 3.1).
+          while (seen.receive(raw) === 1) {
+            const [packet] = seen.slots;
+            if (packet === undefined || readU16(packet, 20) !== transport.port) continue;
+            numbers.push(readU16(packet, 4));
+            flags.push(readU16(packet, 6));
+          }
+        }
+        await transport.close();
+        assert.deepEqual(flags, Array(5).fill(DONT_FRAGMENT));
+        if (octets === 1) assert.deepEqual(numbers, [0, 0, 0, 0, 0]);
+        else
+          assert.ok(
+            numbers.some((number, at) => at > 0 && ((number - (numbers[at - 1] ?? 0)) & 0xffff) > 16),
+            `one after the other: ${numbers.join(", ")}`,
+          );
       }
-      // The identification of those that come from our port (RFC 791 section 3.1).
-      while (seen.receive(raw) === 1) {
-        const [packet] = seen.slots;
-        if (packet !== undefined && readU16(packet, 20) === transport.port) numbers.push(readU16(packet, 4));
-      }
-      assert.equal(numbers.length, 5);
-      assert.ok(
-        numbers.some((number, at) => at > 0 && ((number - (numbers[at - 1] ?? 0)) & 0xffff) > 16),
-        `one after the other: ${numbers.join(", ")}`,
-      );
-      await transport.close();
-    }
-    libc.close(raw);
+    for (const { raw } of clients) libc.close(raw);
   });
 
   test("is done without where the system does not allow it", async () => {
@@ -205,10 +219,20 @@ class PlainClient {
   }
 }
 
-/** How many UDP sockets there are at a port. */
+/** How many UDP sockets of this process there are at a port. */
 function socketsAt(port: number): number {
   const hexadecimal = port.toString(16).toUpperCase().padStart(4, "0");
+  const own = new Set(
+    readdirSync("/proc/self/fd").map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        return "closed meanwhile";
+      }
+    }),
+  );
   return ["/proc/self/net/udp", "/proc/self/net/udp6"]
     .flatMap((file) => readFileSync(file, "utf8").split("\n"))
-    .filter((line) => line.trim().split(/\s+/)[1]?.endsWith(`:${hexadecimal}`)).length;
+    .map((line) => line.trim().split(/\s+/))
+    .filter((words) => words[1]?.endsWith(`:${hexadecimal}`) && own.has(`socket:[${words[9]}]`)).length;
 }

@@ -5,6 +5,7 @@
 import { IoVector, Linux, MessageHeader, PacketInfo4, PacketInfo6 } from "./layouts.ts";
 import { type Libc, setSocketNumber } from "./libc.ts";
 import { SOCKET_ADDRESS_OCTETS } from "./socket-address.ts";
+import type { WayOut } from "./way-out.ts";
 
 export const BATCH = 64;
 
@@ -170,10 +171,10 @@ export interface SendFailures {
 export class SendBatch {
   readonly slotOctets: number;
   /**
-   * Through which socket datagrams leave that say from which address, or all where none has to: one at the same address as the batch's own,
-   * which is that unless another is given.
+   * Through which socket datagrams leave that say from which address, or all where none has to: one at the same address as the batch's own.
+   * Without it they leave through that.
    */
-  wayOut: number;
+  wayOut: WayOut | undefined;
   readonly #libc: Libc;
   readonly #fd: number;
   readonly #memory: BatchMemory;
@@ -182,13 +183,14 @@ export class SendBatch {
   #words: readonly Int32Array[] | undefined;
   readonly #failures: SendFailures;
   #count = 0;
+  /** Octets of the longest of those that were taken. */
+  #longest = 0;
   /** One of those that were taken leaves the choice of its address to the kernel. */
   #leavesChoice = false;
 
   constructor(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures) {
     this.#libc = libc;
     this.#fd = fd;
-    this.wayOut = fd;
     this.#failures = failures;
     this.slotOctets = options.slotOctets;
     this.#memory = allocate(libc, options, 0);
@@ -244,6 +246,7 @@ export class SendBatch {
   /** Takes the datagram in the buffer given last, for the peer of a connected socket. */
   commit(length: number): void {
     this.#memory.iovecWords[this.#count * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
+    if (length > this.#longest) this.#longest = length;
     this.#count++;
   }
 
@@ -253,11 +256,14 @@ export class SendBatch {
     let done = 0;
     let retries = 0;
     // A socket that is connected has an address that it leaves from unless told otherwise: mostly the wrong one.
-    let wayOut = this.#leavesChoice ? this.#fd : this.wayOut;
+    const wayOut = this.#leavesChoice ? undefined : this.wayOut;
+    let fd = wayOut === undefined ? this.#fd : wayOut.fd;
     this.#leavesChoice = false;
+    wayOut?.prepare(this.#longest);
+    this.#longest = 0;
     while (done < this.#count) {
       const sent = this.#libc.sendmmsg(
-        wayOut,
+        fd,
         done === 0 ? headers : headers.subarray(done * HEADER),
         this.#count - done,
         Linux.MSG_DONTWAIT,
@@ -274,11 +280,13 @@ export class SendBatch {
         this.#failures.full(this.#count - done);
         break;
       }
+      // A network of this machine that takes very little.
+      if (errno === Linux.EMSGSIZE && wayOut?.letCut() === true) continue;
       const controlLength = done * HEADER_WORDS + CONTROL_LENGTH_WORD;
       if (headerWords[controlLength] !== 0) {
         // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
         headerWords[controlLength] = 0;
-        wayOut = this.#fd;
+        fd = this.#fd;
         continue;
       }
       // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.

@@ -12,6 +12,8 @@ export interface Libc {
   /** @param length the room in `address`, 4 octets, over which its length is written */
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
+  /** @param length the room in `value`, 4 octets, over which its length is written */
+  getsockopt(fd: number, level: number, option: number, value: Uint8Array, length: Uint8Array): number;
   close(fd: number): number;
   /** @param headers an array of `struct mmsghdr` */
   recvmmsg(fd: number, headers: Uint8Array, count: number, flags: number, timeout: null): number;
@@ -73,6 +75,7 @@ export function libcOf(foreign: ForeignFunctions): Libc {
     connect: library.func("int connect(int, const void *, unsigned int)"),
     getsockname: library.func("int getsockname(int, void *, void *)"),
     setsockopt: library.func("int setsockopt(int, int, int, const void *, unsigned int)"),
+    getsockopt: library.func("int getsockopt(int, int, int, void *, void *)"),
     close: library.func("int close(int)"),
     recvmmsg: library.func("int recvmmsg(int, void *, unsigned int, int, void *)"),
     sendmmsg: library.func("int sendmmsg(int, void *, unsigned int, int)"),
@@ -104,4 +107,12 @@ export function setSocketNumber(
   const octets = new Uint8Array(4);
   new DataView(octets.buffer).setInt32(0, value, true);
   return libc.setsockopt(fd, level, option, octets, octets.length);
+}
+
+/** A socket option that is a number. @returns `undefined` where the system does not tell */
+export function socketNumber(libc: Libc, fd: number, level: number, option: number): number | undefined {
+  const octets = new Uint8Array(4);
+  const length = Uint8Array.of(octets.length, 0, 0, 0);
+  if (libc.getsockopt(fd, level, option, octets, length) < 0) return undefined;
+  return new DataView(octets.buffer).getInt32(0, true);
 }
