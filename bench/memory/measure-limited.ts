@@ -1,6 +1,5 @@
 /** The same loads in turns on a server that may have little memory, and on one that may have all. */
 import { FULL_SIZE } from "../cluster/cluster-shape.ts";
-import { median } from "../numbers/statistics.ts";
 import { ControlGroup } from "./control-group.ts";
 import { LoadedServer } from "./measure-run.ts";
 import type { LimitedSample, LimitedStep, StepSample } from "./memory-results.ts";
@@ -41,6 +40,7 @@ export async function measureLimited(options: LimitedOptions): Promise<LimitedSa
         const [last, lastFree] = [samples.limited.at(-1), samples.free.at(-1)];
         say(
           `    ${load.step}: ${last?.queriesPerSecond.toFixed(0)}/s, without the limit ${lastFree?.queriesPerSecond.toFixed(0)}/s; ` +
+            `${last?.microseconds?.toFixed(2)} µs of CPU a query, ${lastFree?.microseconds?.toFixed(2)}; ` +
             `${last?.peakMegabytes.toFixed(0)} MB at most, ${lastFree?.peakMegabytes.toFixed(0)} MB; ` +
             `limit reached ${group.events.reclaims} times, ${group.events.kills} killed`,
         );
@@ -59,13 +59,15 @@ function summary(
   step: string,
   { limited, free }: { readonly limited: readonly StepSample[]; readonly free: readonly StepSample[] },
 ): LimitedStep {
-  const ratios = limited.map(
-    ({ queriesPerSecond }, at) => queriesPerSecond / (free[at]?.queriesPerSecond ?? Number.NaN),
-  );
+  const toFree = (figure: (sample: StepSample) => number | undefined): number[] =>
+    limited.map((sample, at) => {
+      const same = free[at];
+      return (figure(sample) ?? Number.NaN) / ((same === undefined ? same : figure(same)) ?? Number.NaN);
+    });
   return {
     step,
-    ratio: median(ratios),
-    ratios,
+    ratios: toFree((sample) => sample.queriesPerSecond),
+    costRatios: toFree((sample) => sample.microseconds),
     lost: limited.reduce((sum, sample) => sum + sample.lost, 0),
     peakMegabytes: Math.max(...limited.map((sample) => sample.peakMegabytes)),
     freePeakMegabytes: Math.max(...free.map((sample) => sample.peakMegabytes)),

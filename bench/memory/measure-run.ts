@@ -7,6 +7,7 @@ import { LiveServer, startApi } from "../cluster/live-server.ts";
 import { forgetPeak, processMemory } from "../cluster/process-memory.ts";
 import type { RunningApi } from "../cluster/running-api.ts";
 import type { LoadCounts } from "../load/load-result.ts";
+import { ticksPerSecond } from "../machine.ts";
 import { type DnsperfOptions, runDnsperf } from "../run/dnsperf.ts";
 import { runOpenLoop } from "../run/load.ts";
 import type { RunningServer } from "../run/running-server.ts";
@@ -68,6 +69,7 @@ interface Scene {
   readonly api: RunningApi;
   readonly corefile: string;
   readonly pauses: PauseLog;
+  readonly ticksPerSecond: number;
   /** Where the server writes down its longest turns, where they are to be explained. */
   readonly turns: string | undefined;
 }
@@ -121,7 +123,15 @@ export class LoadedServer implements AsyncDisposable {
     await live.becomesReady(server);
     await listed;
     await delay(REST * 1000);
-    const scene = { server, upstream, api, corefile: live.corefile, pauses: new PauseLog(pauses), turns };
+    const scene = {
+      server,
+      upstream,
+      api,
+      corefile: live.corefile,
+      pauses: new PauseLog(pauses),
+      ticksPerSecond: await ticksPerSecond(),
+      turns,
+    };
     return new LoadedServer(options, scene, resources.move());
   }
 
@@ -157,11 +167,14 @@ export class LoadedServer implements AsyncDisposable {
   }
 
   async measure({ step, run }: RunLoad): Promise<StepSample> {
-    forgetPeak(this.#scene.server.pid);
+    const { server, ticksPerSecond } = this.#scene;
+    forgetPeak(server.pid);
+    const before = server.cpuSeconds(ticksPerSecond);
     const counts = await run();
+    const microseconds = ((server.cpuSeconds(ticksPerSecond) - before) * 1e6) / counts.sent;
     // The probe writes each half second.
     await delay(1_000);
-    return await this.note(step, counts);
+    return await this.note(step, counts, microseconds);
   }
 
   async #askInVain(queries: string): Promise<LoadCounts> {
@@ -182,7 +195,11 @@ export class LoadedServer implements AsyncDisposable {
   }
 
   /** Says what there is to say of a load, or of the start. */
-  async note(step: string, counts: Pick<LoadCounts, "answered" | "lost" | "seconds">): Promise<StepSample> {
+  async note(
+    step: string,
+    counts: Pick<LoadCounts, "answered" | "lost" | "seconds">,
+    microseconds?: number,
+  ): Promise<StepSample> {
     this.#scene.server.assertRunning();
     const { resident, peak } = processMemory(this.#scene.server.pid);
     const pauses = this.#scene.pauses.take();
@@ -190,6 +207,7 @@ export class LoadedServer implements AsyncDisposable {
     const sample: StepSample = {
       step,
       queriesPerSecond: counts.answered / counts.seconds,
+      microseconds,
       lost: counts.lost,
       peakMegabytes: peak,
       endMegabytes: resident,
@@ -199,7 +217,8 @@ export class LoadedServer implements AsyncDisposable {
     const { say } = this.#options;
     say(
       `    ${step}: ${peak.toFixed(0)} MB at most, ${resident.toFixed(0)} MB after; ` +
-        `${Math.round(counts.answered / counts.seconds)}/s, ${counts.lost} lost`,
+        `${Math.round(counts.answered / counts.seconds)}/s, ${counts.lost} lost` +
+        (microseconds === undefined ? "" : `, ${microseconds.toFixed(2)} µs of CPU a query`),
     );
     if (pauses !== undefined) say(`      ${describePauses(pauses.main)}`);
     if (pauses?.others !== undefined) say(`      other threads: ${describePauses(pauses.others)}`);

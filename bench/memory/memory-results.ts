@@ -31,9 +31,10 @@ export interface LimitedSample {
 
 export interface LimitedStep {
   readonly step: string;
-  /** Answers a second, to those of the server without a limit: the median of all turns. */
-  readonly ratio: number;
+  /** Answers a second, to those of the server without a limit: of each turn. */
   readonly ratios: readonly number[];
+  /** CPU a query, likewise: these can be compared where other programs run beside. Absent in older results. */
+  readonly costRatios?: readonly number[] | undefined;
   readonly lost: number;
   readonly peakMegabytes: number;
   readonly freePeakMegabytes: number;
@@ -71,6 +72,8 @@ export interface StolenTime {
 export interface StepSample {
   readonly step: string;
   readonly queriesPerSecond: number;
+  /** CPU a query, a relist or a reload meanwhile included. Absent in older results, and for the start. */
+  readonly microseconds?: number | undefined;
   readonly lost: number;
   /** The most that was resident from its beginning to its end. */
   readonly peakMegabytes: number;

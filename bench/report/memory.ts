@@ -8,6 +8,8 @@ import type {
   StepSample,
   StolenTime,
 } from "../memory/memory-results.ts";
+import { spreadOf } from "../numbers/statistics.ts";
+import { spreadText } from "./spread-text.ts";
 
 /** @returns empty where it was never measured */
 export function memorySection(results: MemoryResults | undefined): string {
@@ -33,23 +35,35 @@ export function limitedSection(results: LimitedResults | undefined): string {
 
 Measured by itself: ${startedAt.slice(0, 10)}, commit ${machine.commit}, Node ${machine.node}, ${machine.processor}. 8,000 Services, 150,000 endpoints. Two servers have
 each load of ${seconds} s in turns, ${steps[0]?.ratios.length ?? 0} times each; one of them is in a control group with ${mebibytes} MiB of memory. Its rate is given as a ratio to
-that of the other one: the median, with the lowest and highest in brackets. At rest it has ${restMegabytes.toFixed(0)} MB. The group had up to ${events.peakMegabytes.toFixed(0)} MB
+that of the other one: the median, with the lowest and highest in brackets; its CPU time a query likewise. At rest it has ${restMegabytes.toFixed(0)} MB. The group had up to ${events.peakMegabytes.toFixed(0)} MB
 with pages of files, reached its limit ${events.reclaims.toLocaleString("en-US")} times, and ${events.kills} processes were killed in it.
 
-| load | rate | lost | peak MB | peak without limit, MB |
-|---|---:|---:|---:|---:|
+| load | rate | CPU a query | lost | peak MB | peak without limit, MB |
+|---|---:|---:|---:|---:|---:|
 ${steps.map(limitedRow).join("\n")}
 `;
 }
 
-function limitedRow({ step, ratio, ratios, lost, peakMegabytes, freePeakMegabytes }: LimitedStep): string {
+function limitedRow({
+  step,
+  ratios,
+  costRatios,
+  lost,
+  peakMegabytes,
+  freePeakMegabytes,
+}: LimitedStep): string {
   return row([
     step,
-    `${ratio.toFixed(2)} × (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`,
+    times(ratios),
+    times(costRatios),
     `${lost}`,
     peakMegabytes.toFixed(0),
     freePeakMegabytes.toFixed(0),
   ]);
+}
+
+function times(ratios: readonly number[] | undefined): string {
+  return ratios === undefined ? "-" : `${spreadText(spreadOf(ratios), 2)} ×`;
 }
 
 function namesTable(names: MemoryResults["names"]): string {

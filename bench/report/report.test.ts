@@ -348,3 +348,27 @@ test("the chart has one bar for each server of a workload, and names are escaped
   assert.match(svg, />a&lt;b</);
   assert.ok(svg.startsWith("<svg ") && svg.endsWith("</svg>\n"));
 });
+
+test("the rates and costs within a limit are ratios of turns, and older results have no costs", () => {
+  const step = {
+    step: "forwarded",
+    ratios: [0.9, 1, 0.95],
+    lost: 3,
+    peakMegabytes: 126,
+    freePeakMegabytes: 122,
+  };
+  const costly = { ...step, step: "cluster names", costRatios: [1.02, 0.98, 1.1] };
+  const { machine, startedAt } = results([]);
+  const events = { reclaims: 0, kills: 0, peakMegabytes: 140 };
+  const page = writeMarkdown({
+    ...results([]),
+    limited: {
+      startedAt,
+      machine,
+      seconds: 12,
+      sample: { mebibytes: 170, restMegabytes: 90, events, steps: [step, costly] },
+    },
+  });
+  assert.match(page, /^\| forwarded \| 0\.95 \(0\.90–1\.00\) × \| - \| 3 \| 126 \| 122 \|$/m);
+  assert.match(page, /^\| cluster names \| 0\.95 .* \| 1\.02 \(0\.98–1\.10\) × \| 3 \| 126 \| 122 \|$/m);
+});
