@@ -35,6 +35,7 @@ for (const threads of [1, 2]) {
     const clients = await Promise.all(Array.from({ length: 4 }, () => UdpClient.connect(server)));
     let queries = 0;
     const lowest = new Map<string, number>();
+    const orders = new Set<string>();
     for (let round = 0; round < 30; round++) {
       for (const client of clients) {
         for (const name of names) {
@@ -46,6 +47,7 @@ for (const threads of [1, 2]) {
           assert.equal(reply.id, queries);
           assert.equal(reply.questions[0]?.name.toString(), name);
           assert.equal(reply.answer.length, name.startsWith("one") ? 1 : 2);
+          if (name.startsWith("several")) orders.add(JSON.stringify(reply.answer.map(({ data }) => data)));
           const ttl = reply.answer[0]?.ttl ?? Number.NaN;
           assert.ok(ttl <= (lowest.get(name) ?? 30), `the TTL of ${name} grows: ${ttl}`);
           lowest.set(name, ttl);
@@ -53,6 +55,7 @@ for (const threads of [1, 2]) {
       }
       await pause(80);
     }
+    assert.equal(orders.size, 2);
     for (const ttl of lowest.values()) assert.ok(ttl < 30, `the TTL stays ${ttl}`);
     for (const client of clients) await client[Symbol.asyncDispose]();
     // A follower tells once a second.
@@ -79,6 +82,38 @@ for (const threads of [1, 2]) {
       ),
       hits,
     );
+  });
+}
+
+for (const [title, lines, record] of [
+  ["mail exchangers", "loadbalance", "MX"],
+  ["addresses of which some are preferred", "loadbalance round_robin {\n prefer 192.0.3.0/24\n }", "A"],
+] as const) {
+  test(`${title} change places each time`, async () => {
+    await using server = await Portolan.start(
+      (port) => `.:${port("dns")} {
+    ${lines}
+    cache 30
+    template IN MX {
+      answer "{{ .Name }} 30 IN MX 10 a.example."
+      answer "{{ .Name }} 30 IN MX 10 b.example."
+    }
+    template IN A {
+      answer "{{ .Name }} 30 IN A 192.0.2.1"
+      answer "{{ .Name }} 30 IN A 192.0.2.2"
+    }
+}
+`,
+    );
+    await using client = await UdpClient.connect(server);
+    const orders = new Set<string>();
+    for (let time = 0; time < 60; time++) {
+      client.send(queryOctets("several.example.", record));
+      const octets = await client.receive();
+      assert.ok(octets !== undefined);
+      orders.add(JSON.stringify(decodeMessage(octets).answer.map(({ data }) => data)));
+    }
+    assert.equal(orders.size, 2);
   });
 }
 

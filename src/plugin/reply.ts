@@ -135,6 +135,8 @@ export class Reply {
 
   replaceRecords(sections: Partial<RecordSections>): void {
     this.#records = { ...this.records, ...sections };
+    // Another time it might be other records.
+    this.basis = undefined;
     this.#encoded = undefined;
     this.#ttl = NO_TTL;
   }

@@ -34,7 +34,7 @@ export class LoadBalancer implements PluginInstance {
     this.#preferred = config.preferred;
     if (config.weightFile === undefined) {
       this.#policy = new RoundRobin(site.random);
-      // Nothing changes places where one address is all there is, and the others are never given again as they are.
+      // Who gives an answer again lets its addresses change places, as it does who writes it.
       this.witness = { repeated: () => undefined };
     } else {
       this.#weights = new WeightFile(site.resolvePath(config.weightFile), config.reload, site);

@@ -1,7 +1,7 @@
 /** Answers that are given again, beside the plugin that would have given them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { A, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
+import { A, CNAME, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
@@ -288,6 +288,51 @@ for (const { title, before } of OTHERS) {
     assert.equal(source.asked, 10);
   });
 }
+
+test("addresses change places each time, and every order is as likely", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"];
+  const source = new Source(clock);
+  let seed = 1;
+  const several: PluginInstance = {
+    handle: (query) => {
+      source.asked++;
+      source.until = Number.POSITIVE_INFINITY;
+      const alias = Name.parse(`alias.${query.name}`);
+      const reply = query.reply({
+        answer: [
+          CNAME.create(query.name, 5, { target: alias }),
+          ...addresses.map((address) => A.create(alias, 5, { address })),
+        ],
+      });
+      reply.basis = source;
+      return reply;
+    },
+  };
+  const shuffling = afterwards((outcome) => {
+    if (outcome.kind === "reply") outcome.shuffle = seed++;
+    return outcome;
+  });
+  const { ask } = asker(
+    listen(clock, [
+      ["loadbalance", { handle: shuffling, witness: { repeated: () => undefined } }],
+      ["source", several],
+    ]),
+  );
+  const orders = new Map<string, number>();
+  for (let time = 0; time < 6_000; time++) {
+    const reply = ask("many.example.");
+    const found = reply.answer.filter((record) => A.is(record)).map(({ data }) => data.address);
+    assert.deepEqual([...found].sort(), addresses);
+    assert.equal(reply.answer.length, 4);
+    orders.set(found.join(), (orders.get(found.join()) ?? 0) + 1);
+  }
+  assert.equal(source.asked, 2);
+  assert.equal(orders.size, 6);
+  // A thousand each, give or take five standard deviations.
+  for (const [order, times] of orders)
+    assert.ok(Math.abs(times - 1_000) < 150, `${order} came ${times} times`);
+});
 
 test("another configuration begins anew, and the one before has been told", () => {
   const clock = new FakeClock({ now: 10_000 });

@@ -7,6 +7,8 @@
  *
  * Memory is {@link SLOTS} pieces of {@link SLOT_OCTETS}. A stranger who asks for many names makes others forgotten, which then take the way through the chain.
  */
+import { RunField } from "../../dns/address-runs.ts";
+import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
@@ -14,7 +16,7 @@ import type { QueryStream } from "../../plugin/query-stream.ts";
 import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/repetition.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
-import { writeReply } from "./reply-writer.ts";
+import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 
 /** Answers that are remembered at the most, in sets: a question has a place in one of them. */
@@ -43,9 +45,16 @@ const Head = {
   TIMES: 8,
   /** 1 where it stands in the list of those that are to be told of. */
   LISTED: 9,
+  /** Addresses that change places each time, 0 for none: see {@link Run}. */
+  RUN: 10,
 } as const;
 
-const HEAD_WORDS = 10;
+/** Where each number of a run begins in {@link Head.RUN}. */
+const Run = { FIRST: 0, STRIDE: 9, SIZE: 18, COUNT: 23 } as const;
+const PLACE_BITS = 0x1ff;
+const SIZE_BITS = 0x1f;
+
+const HEAD_WORDS = 12;
 const HEAD_OCTETS = 4 * HEAD_WORDS;
 const ROOM = SLOT_OCTETS - HEAD_OCTETS;
 const HEADER_OCTETS = 12;
@@ -105,6 +114,8 @@ export class RepeatedAnswers {
   #floats: Float64Array = NO_FLOATS;
   #octets: Uint8Array = NO_OCTETS;
   #lastHash = 0;
+  /** Of addresses that change places. Nobody has to guess it: the order says nothing. */
+  #shuffling: number;
   #timer: Timer | undefined;
   /** Where a reply is written once more, to be remembered. */
   readonly #page = { octets: NO_OCTETS, buffer: (size: number): Uint8Array => this.#pageOf(size) };
@@ -114,6 +125,7 @@ export class RepeatedAnswers {
     this.#transport = transport;
     this.#clock = clock;
     this.#seed = seed;
+    this.#shuffling = seed | 1;
     this.#stream = stream;
   }
 
@@ -145,6 +157,8 @@ export class RepeatedAnswers {
     const { ring } = this.#stream;
     if (ring !== undefined && !ring.passesOver()) return false;
     this.#count(head, origin, now);
+    const run = words[head + Head.RUN] as number;
+    if (run !== 0) this.#shuffle(4 * head + HEAD_OCTETS + ((length + 3) & ~3), run);
     const size = (words[head + Head.SIZES] as number) >>> 16;
     this.#write(head + HEAD_WORDS + ((length + 3) >> 2), size, message, query.buffer(size));
     port.send(size);
@@ -181,6 +195,18 @@ export class RepeatedAnswers {
     for (let index = 0; index < timed.length; index++) timed[index]?.answeredAt(now, this.#listener);
   }
 
+  /** Where it lies: a random order of a random order is one, too. */
+  #shuffle(start: number, run: number): void {
+    this.#shuffling = shuffleRun(
+      this.#octets,
+      start + ((run >>> Run.FIRST) & PLACE_BITS),
+      (run >>> Run.STRIDE) & PLACE_BITS,
+      (run >>> Run.SIZE) & SIZE_BITS,
+      run >>> Run.COUNT,
+      this.#shuffling,
+    );
+  }
+
   #write(from: number, size: number, message: Int32Array, out: Int32Array): void {
     const words = this.#words;
     out[0] = ((words[from] as number) & ~ID_BITS) | ((message[0] as number) & ID_BITS);
@@ -212,6 +238,7 @@ export class RepeatedAnswers {
     const head = known === NOWHERE ? this.#claimSlot(hash) : known;
     const words = this.#words;
     const sizes = length | (size << 16);
+    words[head + Head.RUN] = reply.shuffle === 0 ? 0 : runOf(reply.sections);
     if (
       words[head + Head.TIMES] !== 0 &&
       (words[head + Head.SIZES] !== sizes || words[head + Head.ORIGIN] !== origin)
@@ -341,12 +368,24 @@ export class RepeatedAnswers {
   }
 }
 
+/** The one run of addresses that an answer has. It is shorter than {@link ROOM}. */
+function runOf({ runTable }: EncodedSections): number {
+  const number = (field: number) => runTable[field] ?? 0;
+  return (
+    (number(RunField.FIRST) << Run.FIRST) |
+    (number(RunField.STRIDE) << Run.STRIDE) |
+    (number(RunField.SIZE) << Run.SIZE) |
+    (number(RunField.COUNT) << Run.COUNT)
+  );
+}
+
 function isTimed(witness: AnswerWitness): witness is TimedWitness {
   return witness.answeredAt !== undefined;
 }
 
 function mayBeRepeated(query: Query, reply: Reply): boolean {
-  if (query.seals !== undefined || query.isSigned || reply.shuffle !== 0) return false;
+  if (query.seals !== undefined || query.isSigned) return false;
+  if (reply.shuffle !== 0 && reply.sections.runCount !== 1) return false;
   return reply.rcode === 0 || reply.rcode === RCODE_NXDOMAIN;
 }
 

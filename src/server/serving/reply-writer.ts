@@ -118,15 +118,33 @@ function shuffleAddresses(sections: EncodedSections, end: number, out: Uint8Arra
     const size = runs[run + RunField.SIZE] ?? 0;
     // Of a run cut off by truncation only the part that is sent may be touched.
     const count = Math.min(runs[run + RunField.COUNT] ?? 0, Math.floor((end - first - size) / stride) + 1);
-    for (let last = count - 1; last > 0; last--) {
-      // xorshift32 (Marsaglia): good enough to spread load, and it needs no object.
-      state ^= state << 13;
-      state ^= state >>> 17;
-      state ^= state << 5;
-      const other = (state >>> 0) % (last + 1);
-      if (other !== last) swapOctets(out, first + other * stride, first + last * stride, size);
-    }
+    state = shuffleRun(out, first, stride, size, count, state);
   }
+}
+
+/**
+ * Puts pieces of octets in random order, all of which are as likely as each other.
+ * @param seed not 0
+ * @returns the seed for the next ones
+ */
+export function shuffleRun(
+  out: Uint8Array,
+  first: number,
+  stride: number,
+  size: number,
+  count: number,
+  seed: number,
+): number {
+  let state = seed;
+  for (let last = count - 1; last > 0; last--) {
+    // xorshift32 (Marsaglia): good enough to spread load, and it needs no object.
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    const other = (state >>> 0) % (last + 1);
+    if (other !== last) swapOctets(out, first + other * stride, first + last * stride, size);
+  }
+  return state;
 }
 
 function swapOctets(bytes: Uint8Array, left: number, right: number, size: number): void {
