@@ -38,7 +38,7 @@ class Path implements AsyncDisposable {
     this.portolan = new Program(command, args);
   }
 
-  static async start(host: string): Promise<Path> {
+  static async start(lines: string): Promise<Path> {
     const server = await NetworkNamespace.make();
     const router = await NetworkNamespace.make(server);
     const client = await NetworkNamespace.make(server);
@@ -70,8 +70,7 @@ class Path implements AsyncDisposable {
       ...records,
     ];
     writeFileSync(join(folder, "zone"), `${zone.join("\n")}\n`);
-    const bind = host === "" ? "" : `bind ${host}\n`;
-    writeFileSync(join(folder, "Corefile"), `example.org {\n ${bind} file ${join(folder, "zone")}\n}\n`);
+    writeFileSync(join(folder, "Corefile"), `example.org {\n ${lines}\n file ${join(folder, "zone")}\n}\n`);
     const path = new Path(server, router, client, folder);
     await path.portolan.waitForOutput(/^\w+\/\w+, node\d/m);
     return path;
@@ -97,12 +96,13 @@ class Path implements AsyncDisposable {
 }
 
 describe("replies over narrow paths", { skip: (await NetworkNamespace.whyNot()) ?? false }, () => {
-  for (const [name, host] of [
+  for (const [name, lines] of [
     ["from all addresses", ""],
-    ["from one address", "192.0.2.1"],
+    ["from one address", "bind 192.0.2.1"],
+    ["from one address, on two threads", "bind 192.0.2.1\n multisocket 2"],
   ] as const) {
     test(`behind a router: ${name}`, async () => {
-      await using path = await Path.start(host);
+      await using path = await Path.start(lines);
       await path.router.ip("link", "set", "canal", "mtu", "600");
       await path.ask("small");
       // The first one is too much for the path: the router says so, and the next one leaves as fragments.
@@ -112,7 +112,7 @@ describe("replies over narrow paths", { skip: (await NetworkNamespace.whyNot()) 
     });
 
     test(`on the server's own link, which takes next to nothing: ${name}`, async () => {
-      await using path = await Path.start(host);
+      await using path = await Path.start(lines);
       await path.server.ip("link", "set", "port", "mtu", "300");
       for (const each of NAMES_IN_TURN) assert.equal(await path.ask(each), 1);
       assert.doesNotMatch(path.portolan.output, /\[ERROR\]/);

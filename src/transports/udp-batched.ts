@@ -15,6 +15,7 @@ import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
 import type { LinuxSockets } from "../lib/linux/linux-sockets.ts";
 import { readAddress, readLocalName, readPort, SOCKET_ADDRESS_OCTETS } from "../lib/linux/socket-address.ts";
+import { WayOut } from "../lib/linux/way-out.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import { type AddressBuffer, addressBuffer } from "./kept-endpoint.ts";
@@ -27,6 +28,7 @@ import {
   openUdpSocket,
   openWayOut,
   setReusePort,
+  takesIpv4,
   type UdpSocket,
 } from "./udp-socket.ts";
 
@@ -82,6 +84,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   readonly #nameLength: number;
   readonly #receiver: MessageReceiver;
   readonly #options: UdpOptions;
+  readonly #own: WayOut;
   readonly #sending: SendBatch;
   readonly #failures: SendFailures;
   readonly #isWildcard: boolean;
@@ -132,7 +135,13 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     };
     const batch = { named: true, packetInfo: this.#informed };
     this.received = new ReceiveBatch(libc, { slotOctets: RECEIVE_SLOT, ...batch });
-    this.#sending = new SendBatch(libc, fd, { slotOctets: SEND_SLOT, ...batch }, this.#failures);
+    this.#own = new WayOut(libc, fd, takesIpv4(socket));
+    this.#sending = new SendBatch(
+      libc,
+      fd,
+      { slotOctets: SEND_SLOT, own: this.#own, ...batch },
+      this.#failures,
+    );
     this.names = new Int32Array(this.received.names.buffer);
     this.#ports = Array.from({ length: BATCH }, (_, slot) => new SlotPort(this, slot));
   }
@@ -208,7 +217,13 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.#large ??= new SendBatch(
       this.#sockets.libc,
       this.#fd,
-      { slotOctets: MAX_DATAGRAM_OCTETS, named: true, packetInfo: this.#informed, slots: 1 },
+      {
+        slotOctets: MAX_DATAGRAM_OCTETS,
+        named: true,
+        packetInfo: this.#informed,
+        slots: 1,
+        own: this.#own,
+      },
       this.#failures,
     );
     this.#large.wayOut = this.#sending.wayOut;

@@ -100,9 +100,12 @@ describe("the socket that replies leave through", {
       return;
     }
     const seen = new ReceiveBatch(libc, { slotOctets: 1_500, named: false, slots: 1 });
-    for (const host of ["127.0.0.1", "0.0.0.0", ""])
+    const ways = ["127.0.0.1", "0.0.0.0", ""].flatMap((host) =>
+      [false, true].map((reusePort) => ({ host, reusePort })),
+    );
+    for (const { host, reusePort } of ways)
       for (const octets of [1, 1_000]) {
-        const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo);
+        const transport = await listenUdpBatched(sockets, { host, port: 0 }, echo, { reusePort });
         const numbers: number[] = [];
         const flags: number[] = [];
         for (const { address, raw } of clients) {

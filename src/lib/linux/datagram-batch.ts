@@ -38,6 +38,11 @@ export interface BatchOptions {
   readonly slots?: number;
 }
 
+export interface SendOptions extends BatchOptions {
+  /** The batch's own socket, where it is to be told how to treat datagrams. */
+  readonly own?: WayOut;
+}
+
 /** Has the kernel tell at which address each datagram of a socket arrived. @returns negative where it refuses */
 export function askForPacketInfo(libc: Libc, fd: number, family: 4 | 6): number {
   return family === 4
@@ -177,6 +182,7 @@ export class SendBatch {
   wayOut: WayOut | undefined;
   readonly #libc: Libc;
   readonly #fd: number;
+  readonly #own: WayOut | undefined;
   readonly #memory: BatchMemory;
   readonly #slots: readonly Uint8Array[];
   /** The same slots by the word, for those who ask. */
@@ -188,9 +194,10 @@ export class SendBatch {
   /** One of those that were taken leaves the choice of its address to the kernel. */
   #leavesChoice = false;
 
-  constructor(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures) {
+  constructor(libc: Libc, fd: number, options: SendOptions, failures: SendFailures) {
     this.#libc = libc;
     this.#fd = fd;
+    this.#own = options.own;
     this.#failures = failures;
     this.slotOctets = options.slotOctets;
     this.#memory = allocate(libc, options, 0);
@@ -256,14 +263,14 @@ export class SendBatch {
     let done = 0;
     let retries = 0;
     // A socket that is connected has an address that it leaves from unless told otherwise: mostly the wrong one.
-    const wayOut = this.#leavesChoice ? undefined : this.wayOut;
-    let fd = wayOut === undefined ? this.#fd : wayOut.fd;
+    let wayOut = this.#leavesChoice ? this.#own : (this.wayOut ?? this.#own);
+    const longest = this.#longest;
     this.#leavesChoice = false;
-    wayOut?.prepare(this.#longest);
     this.#longest = 0;
+    wayOut?.prepare(longest);
     while (done < this.#count) {
       const sent = this.#libc.sendmmsg(
-        fd,
+        wayOut === undefined ? this.#fd : wayOut.fd,
         done === 0 ? headers : headers.subarray(done * HEADER),
         this.#count - done,
         Linux.MSG_DONTWAIT,
@@ -286,7 +293,8 @@ export class SendBatch {
       if (headerWords[controlLength] !== 0) {
         // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
         headerWords[controlLength] = 0;
-        fd = this.#fd;
+        wayOut = this.#own;
+        wayOut?.prepare(longest);
         continue;
       }
       // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.
