@@ -4,6 +4,7 @@ import { definePlugin } from "../../plugin/index.ts";
 import type { SharedAnswers } from "./answer-store.ts";
 import { cacheDirective } from "./directive.ts";
 import { CacheHandler } from "./handler.ts";
+import { rehearse } from "./rehearsal.ts";
 import { settingsOf, unmetWishes } from "./settings.ts";
 import { ShownCache } from "./view.ts";
 
@@ -19,12 +20,19 @@ export default definePlugin({
     if (feed.role === "leader")
       for (const line of unmetWishes(config, settings, machine.memoryLimit)) site.log.warning(line);
     const zones = settings.zones.toString().split(",");
+    let isFirst = true;
     // One cache for the data planes of all threads: what one has learnt all answer.
     feed.provide(() => [cache.share()]);
     feed.receive((message) => cache.join(message as SharedAnswers));
     return {
       handle: (query, next) => cache.handle(query, next),
       services: [CACHE.offer(new ShownCache(cache, zones, site.clock))],
+      inherit: () => {
+        isFirst = false;
+      },
+      start: () => {
+        if (isFirst) rehearse(settings, site);
+      },
       forget: (names) => void cache.drop(names),
       stop: () => cache.stop(),
     };

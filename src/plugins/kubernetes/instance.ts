@@ -1,4 +1,5 @@
 /** One directive: takes a cluster over from the configuration before, or has one of its own watched, and shows it. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
@@ -39,6 +40,8 @@ export class KubernetesInstance implements PluginInstance {
   /** Made when somebody first asks: whether a cluster is taken over is known by then. */
   #made: ShownCluster | undefined;
   #isHolding = false;
+  /** No configuration has answered before. */
+  #isFirst = true;
   /** What fills the stores, if that is not the source of the configuration before. */
   #source: ClusterSource | undefined;
 
@@ -51,6 +54,7 @@ export class KubernetesInstance implements PluginInstance {
   readonly handle: Handler = (query, next) => this.#shown.handlerFor(query).handle(query, next);
 
   async inherit(predecessors: readonly PlacedPlugin[]): Promise<void> {
+    this.#isFirst = false;
     const content = await this.#content();
     if (content === undefined) return;
     // Two directives may want the same: each takes over one.
@@ -71,6 +75,7 @@ export class KubernetesInstance implements PluginInstance {
     cluster.hold();
     this.#isHolding = true;
     this.#shown.start();
+    if (this.#isFirst) this.#rehearse().catch(this.#report);
     if (this.#isFollower) {
       cluster.content = await this.#content();
       return;
@@ -93,11 +98,10 @@ export class KubernetesInstance implements PluginInstance {
 
   started(): void {
     const { cluster } = this.#shown;
-    const { log } = this.#site;
     cluster
       .settle()
       .then(() => cluster.showAs(nameOfCluster(this.#values)))
-      .catch((error: unknown) => log.error(error instanceof Error ? error.message : String(error)));
+      .catch(this.#report);
   }
 
   async stop(): Promise<void> {
@@ -155,6 +159,16 @@ export class KubernetesInstance implements PluginInstance {
       isReplica: this.#isFollower,
       reduce: reduceOptions(this.#values, this.#keptForOthers()),
     });
+  }
+
+  readonly #report = (error: unknown): void =>
+    this.#site.log.error(error instanceof Error ? error.message : String(error));
+
+  /** As soon as there is something to answer, in a turn of its own where sockets are open by then. */
+  async #rehearse(): Promise<void> {
+    await this.#shown.cluster.store.whenSynced();
+    await nextTurn();
+    if (this.#isHolding) this.#shown.rehearse();
   }
 
   /** {@link WatchedCluster.content}; undefined where the options lead to no cluster, as {@link start} will say. */

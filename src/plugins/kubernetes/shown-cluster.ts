@@ -1,16 +1,25 @@
 /** What one configuration shows of a cluster: answers, and who is to hear of changes. The cluster itself may live on without it. */
 import type { Name } from "../../dns/name.ts";
+import { RecordType } from "../../dns/type-names.ts";
 import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.ts";
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import { clusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { isReverseZone, joinLabels } from "../../kubernetes/answers/cluster-zone.ts";
 import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/replication.ts";
 import { parseIpAddress } from "../../lib/ip-address.ts";
 import { loadPageRelease } from "../../lib/memory-release.ts";
-import type { ClusterClients, Offer, Query, Site, TransferSource } from "../../plugin/index.ts";
+import {
+  type ClusterClients,
+  DROPPED,
+  type Offer,
+  type Query,
+  type Site,
+  type TransferSource,
+} from "../../plugin/index.ts";
+import { rehearsalQuery } from "../../plugin/rehearsal.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
 import { KubernetesHandler } from "./handler.ts";
@@ -129,6 +138,20 @@ export class ShownCluster {
     else {
       const feeds = feedChannels(feed, CHANNELS);
       for (const channel of CHANNELS) this.#connect(feeds[channel], channel);
+    }
+  }
+
+  /** A first answer before anybody asks: see `plugin/rehearsal.ts`. It is a true one, so it may be remembered. */
+  rehearse(): void {
+    const { store } = this.cluster;
+    const zone = this.#zones.find((each) => !isReverseZone(each));
+    if (zone === undefined) return;
+    for (const { name, namespace } of store.objects("services")) {
+      const question = joinLabels([name, namespace, "svc"], zone);
+      if (question === undefined) continue;
+      const query = rehearsalQuery(question, RecordType.A, this.#site.clock.now());
+      this.handlerFor(query).handle(query, () => DROPPED);
+      return;
     }
   }
 
