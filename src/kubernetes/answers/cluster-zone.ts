@@ -1,5 +1,6 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
-import { Name, NameError } from "../../dns/name.ts";
+import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS, Name, NameError } from "../../dns/name.ts";
+import { octetAt } from "../../dns/octets.ts";
 import { type NamedService, ServiceEntry } from "../store/service-entry.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
@@ -52,3 +53,29 @@ export function joinLabels(labels: readonly string[], suffix: Name): Name | unde
     throw error;
   }
 }
+
+/** The same for labels with dots between them. Each change in the cluster asks for one or two: nothing is made on the way. */
+export function joinDotted(labels: string, suffix: Name): Name | undefined {
+  const { length } = labels;
+  const { wire: tail } = suffix;
+  if (length + 1 + tail.length > MAX_NAME_OCTETS) return undefined;
+  const wire = new Uint8Array(length + 1 + tail.length);
+  /** Where the label stands that is being read, with its length in front. */
+  let start = 0;
+  for (let at = 0; at <= length; at++) {
+    const code = at < length ? labels.charCodeAt(at) : DOT;
+    if (code !== DOT) {
+      if (code > MAX_OCTET) return undefined;
+      wire[at + 1] = code;
+      continue;
+    }
+    if (at === start || at - start > MAX_LABEL_OCTETS) return undefined;
+    wire[start] = at - start;
+    start = at + 1;
+  }
+  for (let at = 0; at < tail.length; at++) wire[start + at] = octetAt(tail, at);
+  return Name.fromCheckedWire(wire);
+}
+
+const DOT = 0x2e;
+const MAX_OCTET = 0xff;

@@ -4,7 +4,7 @@
  */
 import type { Name } from "../../dns/name.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
-import { joinLabels } from "./cluster-zone.ts";
+import { joinDotted } from "./cluster-zone.ts";
 
 /**
  * Milliseconds from one telling to the next, in which changes are gathered, at the least and at the most. Forgetting costs a look at
@@ -45,9 +45,15 @@ export class OutdatedNames {
   schedule(): void {
     if (this.#timer !== undefined) return;
     const { clock } = this.#options;
-    const wait = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering) - clock.now();
-    if (wait <= 0) this.#tell();
-    else this.#timer = clock.after(wait, () => this.#tell());
+    const now = clock.now();
+    const wait = this.#toldAt + (this.#all ? GATHERING_ALL : this.#gathering) - now;
+    if (wait <= 0) this.#tell(now);
+    else this.#timer = clock.after(wait, () => this.#tell(clock.now()));
+  }
+
+  /** Whether what is known by a key will be told, so that nobody has to make its name. */
+  has(key: string | number): boolean {
+    return this.#all || this.#names.has(key);
   }
 
   /** @param key something by which the name is known if it comes again, and that no other has; its text unless given */
@@ -69,7 +75,7 @@ export class OutdatedNames {
     const key = `${labels}.${zone}`;
     if (this.#names.has(key)) return;
     // What is longer than a name can be was never asked for.
-    const name = joinLabels(labels.split("."), zone);
+    const name = joinDotted(labels, zone);
     if (name !== undefined) this.#names.set(key, name);
     this.#limit();
   }
@@ -82,10 +88,9 @@ export class OutdatedNames {
     if (this.#names.size > MANY) this.addAll();
   }
 
-  #tell(): void {
+  #tell(began: number): void {
     this.#timer = undefined;
     const { clock, complete, forget, zones } = this.#options;
-    const began = clock.now();
     complete();
     const names = this.#all ? zones : [...this.#names.values()];
     this.#all = false;

@@ -7,8 +7,6 @@ const IPV4_ROOT = Name.parse("in-addr.arpa.");
 const IPV6_ROOT = Name.parse("ip6.arpa.");
 
 const DIGIT_ZERO = 0x30;
-/** Four labels of three digits each. */
-const MAX_IPV4_LABELS = 16;
 
 /** The address that a complete reverse name stands for (rules 37 and 38); undefined for any other name. */
 export function addressOfReverseName(name: Name): AddressKey | undefined {
@@ -27,21 +25,27 @@ export function reverseName(key: AddressKey): Name {
 
 /** Without a text in between: each change of an endpoint asks for one. */
 function reverseNameOfIpv4(key: number): Name {
-  const wire = new Uint8Array(MAX_IPV4_LABELS + IPV4_ROOT.wire.length);
+  const { wire: root } = IPV4_ROOT;
+  let length = root.length;
+  for (let shift = 0; shift < 32; shift += 8) length += 1 + digitsOf((key >>> shift) & 0xff);
+  const wire = new Uint8Array(length);
   let at = 0;
   for (let shift = 0; shift < 32; shift += 8) {
-    const octet = (key >>> shift) & 0xff;
-    const digits = octet > 99 ? 3 : octet > 9 ? 2 : 1;
+    let rest = (key >>> shift) & 0xff;
+    const digits = digitsOf(rest);
     wire[at] = digits;
-    let rest = octet;
     for (let digit = digits; digit > 0; digit--) {
       wire[at + digit] = DIGIT_ZERO + (rest % 10);
       rest = (rest - (rest % 10)) / 10;
     }
     at += digits + 1;
   }
-  wire.set(IPV4_ROOT.wire, at);
-  return Name.fromCheckedWire(wire.slice(0, at + IPV4_ROOT.wire.length));
+  for (let from = 0; from < root.length; from++) wire[at + from] = octetAt(root, from);
+  return Name.fromCheckedWire(wire);
+}
+
+function digitsOf(octet: number): number {
+  return octet > 99 ? 3 : octet > 9 ? 2 : 1;
 }
 
 function readIpv4(wire: Uint8Array): AddressKey | undefined {

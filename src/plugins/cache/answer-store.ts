@@ -163,7 +163,7 @@ export class AnswerStore {
    */
   dropAtOrBelow(names: readonly Name[]): number {
     const forgetting: Forgetting = {
-      names: new NameSet(names),
+      names: undefined,
       left: [...names],
       successSerial: this.success.nextSerial,
       denialSerial: this.denial.nextSerial,
@@ -171,6 +171,7 @@ export class AnswerStore {
     this.#forgetting.push(forgetting);
     const dropped = this.#timer === undefined ? this.#forgetSome() : 0;
     if (this.#forgetting.length > 0) {
+      forgetting.names = new NameSet(names);
       this.#epoch = (this.#epoch + 1) | 0;
       this.#forgetMoreLater();
     }
@@ -208,7 +209,7 @@ export class AnswerStore {
     const serial = slab.serialOf(unit);
     return this.#forgetting.some(({ names, successSerial, denialSerial }) => {
       const since = slab === this.success ? successSerial : denialSerial;
-      return ((serial - since) | 0) < 0 && names.covers(query.name);
+      return ((serial - since) | 0) < 0 && names?.covers(query.name) === true;
     });
   }
 
@@ -250,7 +251,8 @@ export interface SharedAnswers {
 
 /** Answers to names that are outdated. What is stored from now on is none of them. */
 interface Forgetting {
-  readonly names: NameSet;
+  /** All of them, once it is known that not all of them can go at once. */
+  names: NameSet | undefined;
   /** Names whose answers have not all gone. */
   readonly left: Name[];
   /** The first that each slab gave afterwards. */

@@ -291,7 +291,8 @@ export class EntrySlab {
   dropAtOrBelow(name: Name, most: number): number {
     if (!this.#enter()) return NONE;
     let dropped = 0;
-    while (dropped < most) {
+    // A cluster in motion has names forgotten whether or not anybody asked for any.
+    while (dropped < most && this.#control[COUNT] !== 0) {
       const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
       const count = this.#tree.collect(name.folded, room);
       for (let index = 0; index < count; index++) this.#remove(room[index] as number);

@@ -127,3 +127,33 @@ test("reverse names of both families", () => {
     "7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.6.9.0.0.0.1.0.0.0.0.d.f.ip6.arpa.",
   );
 });
+
+test("reverse names outside of the zones are not told, and those of a whole family need no look at the zones", () => {
+  const put = (zones: readonly string[]): string[] => {
+    const { clock, store, told } = watching(zones);
+    store.put("namespaces", { namespace: "", name: "shop" });
+    clock.advance(100);
+    told.length = 0;
+    const clusterAddresses = ["10.96.0.7", "192.0.2.1", "2001:db8::1", "fd00::1"].map(address);
+    store.put("services", service("web", { clusterAddresses }));
+    clock.advance(100);
+    return told.flat().sort();
+  };
+  const reverse = (text: string): string => String(reverseName(addressKey(address(text))));
+  assert.deepEqual(
+    put(["96.10.in-addr.arpa.", "0.0.d.f.ip6.arpa."]),
+    [...["fd00::1", "10.96.0.7"].map(reverse)].sort(),
+  );
+  const all = ["10.96.0.7", "192.0.2.1", "2001:db8::1", "fd00::1"].map(reverse).sort();
+  assert.deepEqual(put(["in-addr.arpa.", "ip6.arpa."]), all);
+});
+
+test("an alias that changed itself is told once", () => {
+  const { clock, store, told } = watching(["cluster.local.", "k8s.example."]);
+  store.put("namespaces", { namespace: "", name: "shop" });
+  clock.advance(100);
+  told.length = 0;
+  store.put("services", service("docs", { type: "externalName", externalName: "example.org" }));
+  clock.advance(100);
+  assert.deepEqual(told, [["docs.shop.svc.cluster.local.", "docs.shop.svc.k8s.example."]]);
+});

@@ -2,18 +2,32 @@
  * A change in the cluster makes answers untrue that somebody may have kept: those of the cache in the same block. It is told the
  * names, so that exactly those are forgotten and a new pod's name is right at once.
  */
-import type { Name } from "../../dns/name.ts";
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { Name } from "../../dns/name.ts";
+import { isReverseZone, joinDotted, joinLabels } from "../../kubernetes/answers/cluster-zone.ts";
 import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
+import type { AddressKey } from "../../kubernetes/objects/addresses.ts";
+import { serviceKey } from "../../kubernetes/objects/names.ts";
 import { reverseName } from "../../kubernetes/store/reverse-names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import type { Clock } from "../../lib/clock.ts";
 
+/** A zone of services. */
+interface ForwardZone {
+  readonly zone: Name;
+  /** What services stand below: `svc.cluster.local.` */
+  readonly services: Name;
+  /** Before the key of a service, so that no two zones call theirs the same. None before those of the first zone, which need no further text. */
+  readonly prefix: string;
+}
+
 export class TouchedNames {
   readonly #store: ClusterStore;
-  readonly #forward: readonly Name[];
+  readonly #forward: readonly ForwardZone[];
   readonly #reverse: readonly Name[];
+  /** Whether all reverse names of the family are in one of the zones. */
+  readonly #hasIpv4: boolean;
+  readonly #hasIpv6: boolean;
   readonly #outdated: OutdatedNames;
 
   constructor(options: {
@@ -23,10 +37,19 @@ export class TouchedNames {
     forget: (names: readonly Name[]) => void;
   }) {
     this.#store = options.store;
-    this.#forward = options.zones.filter((zone) => !isReverseZone(zone));
+    const forward = options.zones.filter((zone) => !isReverseZone(zone));
+    // Below a zone without room for "svc" there is no service.
+    this.#forward = forward.map((zone, index) => ({
+      zone,
+      services: joinLabels(["svc"], zone) ?? zone,
+      prefix: index === 0 ? "" : `${index}/`,
+    }));
     this.#reverse = options.zones.filter(isReverseZone);
+    const isServed = (root: Name): boolean => this.#reverse.some((zone) => root.isAtOrBelow(zone));
+    this.#hasIpv4 = isServed(IPV4_ROOT);
+    this.#hasIpv6 = isServed(IPV6_ROOT);
     this.#outdated = new OutdatedNames({
-      zones: [...this.#forward, ...this.#reverse],
+      zones: [...forward, ...this.#reverse],
       clock: options.clock,
       forget: options.forget,
       complete: () => this.#addAliases(),
@@ -41,22 +64,15 @@ export class TouchedNames {
       outdated.schedule();
       return;
     }
-    for (const zone of this.#forward) {
-      for (const key of change.services) outdated.addBelow(zone, `${key}.svc`);
+    for (const service of change.services) this.#addService(service);
+    for (const { zone } of this.#forward) {
       for (const namespace of change.namespaces) {
         outdated.addBelow(zone, `${namespace}.svc`);
         outdated.addBelow(zone, `${namespace}.pod`);
       }
       if (change.podAddresses.length > 0) outdated.addBelow(zone, "pod");
     }
-    if (this.#reverse.length > 0) {
-      for (const key of change.addresses) {
-        const name = reverseName(key);
-        // Names of IPv4 are known by a number, so that their text need not be made.
-        const isOurs = this.#reverse.some((zone) => name.isAtOrBelow(zone));
-        if (isOurs) outdated.add(name, typeof key === "number" ? key : undefined);
-      }
-    }
+    if (this.#reverse.length > 0) for (const key of change.addresses) this.#addReverse(key);
     outdated.schedule();
   }
 
@@ -64,15 +80,41 @@ export class TouchedNames {
     this.#outdated.stop();
   }
 
+  /** @param service `service.namespace` */
+  #addService(service: string): void {
+    const outdated = this.#outdated;
+    for (const { services, prefix } of this.#forward) {
+      // All other keys end in a dot, or are numbers.
+      const key = prefix === "" ? service : prefix + service;
+      if (outdated.has(key)) continue;
+      // What is longer than a name can be was never asked for.
+      const name = joinDotted(service, services);
+      if (name !== undefined) outdated.add(name, key);
+    }
+  }
+
+  #addReverse(address: AddressKey): void {
+    const outdated = this.#outdated;
+    // Names of IPv4 are known by a number, so that their text need not be made.
+    const isIpv4 = typeof address === "number";
+    if (isIpv4 && outdated.has(address)) return;
+    const name = reverseName(address);
+    const isOurs =
+      (isIpv4 ? this.#hasIpv4 : this.#hasIpv6) || this.#reverse.some((zone) => name.isAtOrBelow(zone));
+    if (isOurs) outdated.add(name, isIpv4 ? address : undefined);
+  }
+
   /** The answer to an alias within the cluster holds the addresses of its target. */
   #addAliases(): void {
     const store = this.#store;
     if (!store.services.hasAliases) return;
     const aliases = store.tryRead(() =>
-      Array.from(store.services.aliases(), ({ name, namespace }) => `${name}.${namespace}.svc`),
+      Array.from(store.services.aliases(), ({ name, namespace }) => serviceKey(namespace, name)),
     );
     if (aliases === undefined) this.#outdated.addAll();
-    else
-      for (const labels of aliases) for (const zone of this.#forward) this.#outdated.addBelow(zone, labels);
+    else for (const service of aliases) this.#addService(service);
   }
 }
+
+const IPV4_ROOT = Name.parse("in-addr.arpa.");
+const IPV6_ROOT = Name.parse("ip6.arpa.");
