@@ -51,9 +51,10 @@ export function readForget(body: string): Forgetting {
   return { name: readName(name), below, type, typeName };
 }
 
-/** @returns how many answers went at once */
-export function forgetIn(control: ServerControl, { name, below, type }: Forgetting): number {
-  return cachesOf(control).reduce((sum, cache) => sum + cache.forget(name, below, type), 0);
+/** @returns how many answers there were */
+export async function forgetIn(control: ServerControl, { name, below, type }: Forgetting): Promise<number> {
+  const forgotten = await Promise.all(cachesOf(control).map((cache) => cache.forget(name, below, type)));
+  return forgotten.reduce((sum, count) => sum + count, 0);
 }
 
 function cachesOf({ view }: ServerControl): CacheView[] {

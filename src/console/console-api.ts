@@ -209,7 +209,7 @@ export class ConsoleApi {
     const { access, control, log } = this.#options;
     access.checkAction(request);
     const wanted = readForget(await readBody(request));
-    const forgotten = forgetIn(control, wanted);
+    const forgotten = await forgetIn(control, wanted);
     const what = `${wanted.name}${wanted.below ? " and below" : ""}${wanted.typeName === "" ? "" : ` ${wanted.typeName}`}`;
     log.info(`${countOf(forgotten, "answer")} forgotten for ${what}, as ${whoAsked(request)} asked`);
     return { forgotten };

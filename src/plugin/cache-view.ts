@@ -12,12 +12,12 @@ export interface CacheView {
   /** Answers to questions for a name and for names below it: `most` at the most. */
   look(name: Name, most: number): CachedAnswer[];
   /**
-   * Forgets answers.
+   * Forgets answers, in portions where they are many.
    * @param below whether those for names below it go as well
    * @param type of the question, every type unless given
-   * @returns how many went at once
+   * @returns how many there were
    */
-  forget(name: Name, below: boolean, type?: number): number;
+  forget(name: Name, below: boolean, type?: number): Promise<number>;
 }
 
 export interface CachedAnswer {

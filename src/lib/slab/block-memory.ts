@@ -212,6 +212,16 @@ export class BlockMemory {
     return NONE;
   }
 
+  /** The blocks in use of a region. None may be allocated or freed meanwhile. */
+  *blocksIn(region: number): Generator<number> {
+    const end = (region + 1) * REGION_UNITS;
+    let unit = this.firstBlock(region * REGION_UNITS, end);
+    while (unit !== NONE) {
+      yield unit;
+      unit = this.firstBlock(unit + this.lengthOf(unit), end);
+    }
+  }
+
   /** The hand moves there. */
   moveHand(unit: number): void {
     this.#control[HAND] = unit;

@@ -165,6 +165,8 @@ export class AnswerStore {
     const forgetting: Forgetting = {
       names: undefined,
       left: [...names],
+      dropped: 0,
+      done: Promise.withResolvers(),
       successSerial: this.success.nextSerial,
       denialSerial: this.denial.nextSerial,
     };
@@ -178,9 +180,15 @@ export class AnswerStore {
     return dropped;
   }
 
+  /** Resolves when all is gone that was to be forgotten last, and says how many answers that were; `undefined` where all has gone. */
+  get forgetting(): Promise<number> | undefined {
+    return this.#forgetting.at(-1)?.done.promise;
+  }
+
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    for (const { done, dropped } of this.#forgetting) done.resolve(dropped);
   }
 
   /** Gives its memory back, where no other thread has it. Nothing is found in it, and nothing is kept from then on. */
@@ -221,7 +229,9 @@ export class AnswerStore {
       for (let name = first.left.at(-1); name !== undefined; name = first.left.at(-1)) {
         const successes = this.success.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
         const denials = this.denial.dropAtOrBelow(name, FORGOTTEN_IN_TURN - dropped);
-        dropped += Math.max(0, successes) + Math.max(0, denials);
+        const now = Math.max(0, successes) + Math.max(0, denials);
+        dropped += now;
+        first.dropped += now;
         // Another thread writes: once more, later.
         if (successes < 0 || denials < 0) return dropped;
         if (dropped >= FORGOTTEN_IN_TURN) return dropped;
@@ -229,6 +239,7 @@ export class AnswerStore {
         if (++looked >= FORGOTTEN_IN_TURN) return dropped;
       }
       this.#forgetting.shift();
+      first.done.resolve(first.dropped);
     }
     return dropped;
   }
@@ -255,6 +266,9 @@ interface Forgetting {
   names: NameSet | undefined;
   /** Names whose answers have not all gone. */
   readonly left: Name[];
+  /** Answers that have gone. */
+  dropped: number;
+  readonly done: PromiseWithResolvers<number>;
   /** The first that each slab gave afterwards. */
   readonly successSerial: number;
   readonly denialSerial: number;

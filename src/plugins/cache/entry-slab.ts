@@ -124,6 +124,11 @@ export class EntrySlab {
     return this.#control[COUNT] as number;
   }
 
+  /** Regions that were ever in use; none of a slab that was released. */
+  get regions(): number {
+    return this.#isReleased ? 0 : this.#blocks.unitsTouched / REGION_UNITS;
+  }
+
   /** Octets of the entries, rounded up to units. */
   get octets(): number {
     return this.#blocks.octetsInUse;
@@ -313,11 +318,12 @@ export class EntrySlab {
     return facts;
   }
 
-  /** Drops those of the first thousand entries at and below a name that are meant. @returns how many */
-  dropWhere(name: Name, isMeant: (entry: EntryFacts) => boolean): number {
-    if (!this.#enter()) return 0;
-    const found = this.#found.subarray(0, this.#tree.collect(name.folded, this.#found));
-    const meant = Array.from(found).filter((unit) => isMeant(entryFacts(this.#blocks, unit)));
+  /** Drops what is meant of the entries of a name, or in a region. @returns how many; -1 where others wrote for so long that nothing was done */
+  dropWhere(where: Name | number, isMeant: (entry: EntryFacts) => boolean): number {
+    if (!this.#enter()) return NONE;
+    const ofName = typeof where === "number" ? 0 : this.#tree.collect(where.folded, this.#found);
+    const units = typeof where === "number" ? this.#blocks.blocksIn(where) : this.#found.subarray(0, ofName);
+    const meant = Array.from(units).filter((unit) => isMeant(entryFacts(this.#blocks, unit)));
     for (const unit of meant) this.#remove(unit);
     this.#leave();
     return meant.length;

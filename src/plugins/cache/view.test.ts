@@ -45,8 +45,48 @@ for (const [title, below, type, left] of [
 ] as const) {
   test(`forgets ${title}, and nothing else`, async () => {
     const { view } = await filled();
-    assert.equal(view.forget(Name.parse("a.example."), below, type), 4 - left.length);
+    assert.equal(await view.forget(Name.parse("a.example."), below, type), 4 - left.length);
     const shown = view.look(Name.parse("example."), 10).map(({ name, type }) => `${name} ${type}`);
     assert.deepEqual(shown.sort(), left);
   });
 }
+
+const MANY = 3_000;
+
+for (const [title, type, forgotten, left] of [
+  ["of one type", RecordType.AAAA, MANY, MANY + 4],
+  ["of any type", undefined, 2 * MANY, 4],
+] as const) {
+  test(`forgets all of many answers ${title} below a name, and says how many there were`, async () => {
+    const { running, view } = await filled();
+    for (let number = 0; number < MANY; number++)
+      for (const [type, value] of [
+        ["A", "192.0.2.1"],
+        ["AAAA", "2001:db8::1"],
+      ] as const) {
+        const name = `n${number}.many.example.`;
+        await running.ask({
+          name,
+          type,
+          next: answering({ answer: records(`${name} 40 IN ${type} ${value}`) }),
+        });
+      }
+    assert.equal(view.entries, 2 * MANY + 4);
+    const count = view.forget(Name.parse("many.example."), true, type);
+    await running.clock.settle(10);
+    assert.deepEqual([await count, view.entries], [forgotten, left]);
+  });
+}
+
+test("a cache that stops while it forgets says what it has forgotten", async () => {
+  const { running, view } = await filled();
+  for (let number = 0; number < MANY; number++) {
+    const name = `n${number}.many.example.`;
+    await running.ask({ name, type: "A", next: answering({ answer: records(`${name} 40 IN A 192.0.2.1`) }) });
+  }
+  const count = view.forget(Name.parse("many.example."), true);
+  await running.instances[0]?.stop?.();
+  assert.equal(await count, 2_000);
+  assert.equal(await view.forget(Name.parse("many.example."), true, RecordType.A), 0);
+  assert.equal(await view.forget(Name.parse("b.example."), false), 0);
+});

@@ -1,9 +1,42 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { TurnShare } from "../../lib/turn-share.ts";
 import type { CachedAnswer, CacheView } from "../../plugin/cache-view.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import type { EntrySlab } from "./entry-slab.ts";
 import type { CacheHandler } from "./handler.ts";
+import type { EntryFacts } from "./kept-entries.ts";
+
+/** Milliseconds of a turn of the event loop that go into forgetting answers of one type. */
+const FORGET_IN_TURN = 1;
+
+/** Those of one type, or of one name. @returns how many there were */
+async function forgetIn(
+  slab: EntrySlab,
+  name: Name,
+  below: boolean,
+  type: number | undefined,
+  rest: () => Promise<void>,
+): Promise<number> {
+  const isMeant = (entry: EntryFacts): boolean =>
+    (type === undefined || entry.type === type) &&
+    (below ? entry.name.isAtOrBelow(name) : entry.name.equals(name));
+  let dropped = 0;
+  // Of what a slab looks at for a name, its own entries come first, and all of them are there.
+  for (let region = 0; region < (below ? slab.regions : Math.min(1, slab.regions)); ) {
+    const count = slab.dropWhere(below ? region : name, isMeant);
+    // Another thread writes: once more, later.
+    if (count < 0) {
+      await nextTurn();
+      continue;
+    }
+    dropped += count;
+    region++;
+    await rest();
+  }
+  return dropped;
+}
 
 /** The cache as the console shows it. */
 export class ShownCache implements CacheView {
@@ -37,12 +70,16 @@ export class ShownCache implements CacheView {
     );
   }
 
-  forget(name: Name, below: boolean, type?: number): number {
-    if (below && type === undefined) return this.#handler.drop([name]);
-    const concerns = (entry: { readonly name: Name; readonly type: number }): boolean =>
-      (below || entry.name.equals(name)) && (type === undefined || entry.type === type);
+  async forget(name: Name, below: boolean, type?: number): Promise<number> {
+    if (below && type === undefined) {
+      const dropped = this.#handler.drop([name]);
+      return (await this.#store.forgetting) ?? dropped;
+    }
     const { success, denial } = this.#store;
-    return success.dropWhere(name, concerns) + denial.dropWhere(name, concerns);
+    const rest = new TurnShare(this.#clock, FORGET_IN_TURN).rest;
+    return (
+      (await forgetIn(success, name, below, type, rest)) + (await forgetIn(denial, name, below, type, rest))
+    );
   }
 
   get #store(): AnswerStore {

@@ -137,7 +137,7 @@ export class DnsmasqNanny {
     const names = await this.#readNames(settings);
     if (settings !== this.#settings) return;
     this.#names = names;
-    for (const cache of this.#caches) cache.forget(Name.root, true);
+    await Promise.all(this.#caches.map((cache) => cache.forget(Name.root, true)));
     this.#options.log.info("cleared cache, read hosts files");
   }
 
