@@ -44,7 +44,7 @@ export class AnswerStore {
     this.denial = new EntrySlab(bounds.denial, true, random.unpredictable());
   }
 
-  /** Another number when answers are forgotten that are still in the slabs. */
+  /** Another number when answers are forgotten that are still in the slabs, or that are in others from now on. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -62,6 +62,8 @@ export class AnswerStore {
     this.success = EntrySlab.join(success, false, start);
     this.denial = EntrySlab.join(denial, true, start);
     if (this.#mayGrow !== undefined) this.growOnlyWhile(this.#mayGrow);
+    // What came out of its own slabs is not kept up to date any more.
+    this.#epoch = (this.#epoch + 1) | 0;
   }
 
   /** Has it take more memory only while that says so. */

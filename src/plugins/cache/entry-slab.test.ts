@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EncodedSections, Name } from "../../dns/index.ts";
 import { loadPageRelease } from "../../lib/memory-release.ts";
-import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
+import { REGION_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Query } from "../../plugin/index.ts";
+import { Head } from "../../plugin/packed/entry-layout.ts";
 import { makeTestQuery, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
@@ -411,4 +412,31 @@ test("a slab that gave its memory back finds nothing and keeps nothing", async (
   }
   assert.equal(slab.size, 0);
   assert.equal(slab.dropAtOrBelow(Name.root, 10), -1);
+});
+
+test("where an entry was, its serial is not found again, whatever stands there by then", () => {
+  const slab = new EntrySlab({ capacity: 3000, regions: 8 }, false, 0x9abc_def0);
+  const queries = numbered(400);
+  for (const query of queries) put(slab, query);
+  const gone: { readonly words: Int32Array; readonly place: number; readonly serial: number }[] = [];
+  const check = (): void => {
+    for (const { words, place, serial } of gone) assert.notEqual(words[place], serial);
+  };
+  const removeKept = (query: Query): void => {
+    const { words, unit, serial } = read(slab, query);
+    gone.push({ words, place: unit * UNIT_WORDS + Head.SERIAL, serial });
+    remove(slab, query);
+    check();
+  };
+  // Free blocks are linked by their units. A block that was freed just now gets a link to the next one: the number that its entry had come as.
+  for (const query of queries.slice(11).filter((_, index) => index % 3 === 0)) {
+    const before = queries[find(slab, query)];
+    if (before === undefined || before === query || find(slab, before) < 0) continue;
+    removeKept(before);
+    removeKept(query);
+  }
+  assert.ok(gone.length > 20);
+  // And then larger ones are over them.
+  for (const query of numbered(60, "large")) put(slab, query, contentFor(query, 900));
+  check();
 });

@@ -52,7 +52,6 @@ export class EntrySlab {
   readonly #evictor: Evictor;
   readonly #frames = new FramePool();
   readonly #found = new Int32Array(1024);
-
   readonly #guard: ReadGuard;
   readonly #lock: SharedLock;
   readonly #secret: number;
@@ -66,7 +65,7 @@ export class EntrySlab {
 
   /**
    * @param denial whether this is the cache for denials
-   * @param secret 32 bits that nobody can guess
+   * @param secret 32 bits that nobody can guess. Serials begin there: small ones could be found again as links between free blocks
    */
   constructor(bounds: SlabBounds, denial: boolean, secret: number, buffer?: SharedArrayBuffer) {
     const { capacity, regions } = bounds;
@@ -86,7 +85,9 @@ export class EntrySlab {
     this.#floats = new Float64Array(words.buffer, words.byteOffset, words.length / 2);
     this.#kept = new KeptAnswer(denial, new Frame(this.#frames, 512, 1).sections);
     this.#evictor = new Evictor(this.#blocks, this.#marks);
-    if (buffer === undefined) this.#clear();
+    if (buffer !== undefined) return;
+    this.#clear();
+    this.#control[SERIAL] = secret;
   }
 
   /**

@@ -63,8 +63,8 @@ export class CacheHandler {
       return this.#keptReply(held, query, now);
     }
     const reply = this.#keptReply(entry, query, now);
-    // Hits have to be counted one by one where they say what is asked for anew.
-    if (this.#settings.prefetch === undefined)
+    // Hits have to be counted one by one where they say what is asked for anew, and an answer to other flags gives way to one of its own.
+    if (this.#settings.prefetch === undefined && entry.traits === traits)
       reply.basis = this.#basis.of(entry, now, this.#settings.keepTtl);
     return reply;
   }

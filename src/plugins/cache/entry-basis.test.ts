@@ -1,0 +1,54 @@
+/** Which answers out of the cache may be given again without asking the cache, and until when. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Flag, Name } from "../../dns/index.ts";
+import type { AnswerBasis, Next } from "../../plugin/index.ts";
+import { makeTestQuery, PluginTest, records } from "../../plugin/testing.ts";
+import { CacheHandler } from "./handler.ts";
+import cache from "./index.ts";
+import { settingsOf } from "./settings.ts";
+
+const NAME = "www.example.org.";
+const next: Next = (query) => query.reply({ answer: records(`${NAME} 300 IN A 192.0.2.1`) });
+
+function makeCache(): CacheHandler {
+  const { configs, clock, log, metrics } = PluginTest.of(cache, "cache");
+  const [config] = configs;
+  assert.ok(config !== undefined);
+  const random = { fraction: () => 0, unpredictable: () => 7 };
+  return new CacheHandler(settingsOf(config), { clock, log, metrics, random });
+}
+
+function basisFor(kept: CacheHandler, flags: number): AnswerBasis | undefined {
+  const outcome = kept.handle(makeTestQuery({ name: NAME, flags }), next);
+  assert.ok(!(outcome instanceof Promise) && outcome.kind === "reply");
+  return outcome.basis;
+}
+
+test("an answer rests on its entry", () => {
+  const kept = makeCache();
+  assert.equal(basisFor(kept, Flag.RD), undefined);
+  const basis = basisFor(kept, Flag.RD);
+  assert.ok(basis !== undefined);
+  const { numbers, place, value } = basis;
+  assert.equal(numbers[place], value);
+  kept.drop([Name.parse(NAME)]);
+  assert.notEqual(numbers[place], value);
+});
+
+test("what recursion has brought is no basis without it: an answer of its own may come at any time", () => {
+  const kept = makeCache();
+  basisFor(kept, Flag.RD);
+  assert.ok(basisFor(kept, Flag.RD) !== undefined);
+  assert.equal(basisFor(kept, 0), undefined);
+});
+
+test("answers that came before the cache joined another one hold no longer", () => {
+  const [kept, other] = [makeCache(), makeCache()];
+  basisFor(kept, Flag.RD);
+  const source = basisFor(kept, Flag.RD)?.source;
+  assert.ok(source !== undefined);
+  const { epoch } = source;
+  kept.join(other.share());
+  assert.notEqual(source.epoch, epoch);
+});
