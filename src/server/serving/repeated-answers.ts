@@ -224,16 +224,16 @@ export class RepeatedAnswers {
     const hash = this.#lastHash;
     const message = port.words?.message;
     if (basis === undefined || plugin === undefined || message === undefined || hash === NO_HASH) return;
+    const answerStart = HEAD_OCTETS + ((length + 3) & ~3);
+    if (!routes.mayRepeat || !mayBeRepeated(query, reply) || answerStart + reply.size > SLOT_OCTETS) return;
     if (this.#words.length === 0) this.#claim();
     const known = this.#find(hash, message, length);
     if (known === NOWHERE && !this.#wasSeen(hash)) return;
-    if (!mayBeRepeated(query, reply) || !routes.goesByQuestion) return;
     const witnesses = routes.find(query)?.witnesses;
     if (witnesses === undefined) return;
     const size = writeReply(query, reply, this.#page);
     // What was cut off would be counted as whole.
-    const answerStart = HEAD_OCTETS + ((length + 3) & ~3);
-    if (answerStart + size > SLOT_OCTETS || size !== reply.size) return;
+    if (size !== reply.size) return;
     const origin = this.#originOf(basis, witnesses, plugin) | (reply.rcode << RCODE_SHIFT);
     const head = known === NOWHERE ? this.#claimSlot(hash) : known;
     const words = this.#words;

@@ -30,14 +30,14 @@ export interface RouteMetadata {
 export class RouteTable {
   readonly #byHash = new Map<number, Route[]>();
   readonly #root: Route[] = [];
-  /** Whether the question alone says which route takes a query. */
-  readonly goesByQuestion: boolean;
+  /** Whether the question alone says which route takes a query, and one of them lets answers be given again. */
+  readonly mayRepeat: boolean;
   #onlyRoot = true;
 
   constructor(routes: readonly Route[]) {
-    this.goesByQuestion = routes.every(
-      ({ filters, metadata }) => filters.length === 0 && metadata === undefined,
-    );
+    this.mayRepeat =
+      routes.every(({ filters, metadata }) => filters.length === 0 && metadata === undefined) &&
+      routes.some(({ witnesses }) => witnesses !== undefined);
     for (const route of routes) {
       if (route.zone.isRoot) {
         this.#root.push(route);
