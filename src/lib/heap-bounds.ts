@@ -51,7 +51,7 @@ export function boundHeap(
   let factor = 0;
   let isWatched = false;
   const look = (): void => {
-    const wanted = Math.max(1, Math.floor(young / youngHalf()));
+    const wanted = youngGrowth(young);
     if (wanted === factor) return;
     factor = wanted;
     setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
@@ -123,6 +123,11 @@ class CompactionAtRest {
 export function processorTime(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
+}
+
+/** The factor of V8's that has the young generation grow to its bound in one step: 1 where it is there. */
+export function youngGrowth(young: number = YOUNG): number {
+  return Math.max(1, Math.floor(young / youngHalf()));
 }
 
 /** Octets, in whole MiB: what is used and what is free of the half that is in use, which has some of each page for itself. */

@@ -16,8 +16,10 @@ export interface MemoryRelease {
    * with the small objects that stand for them, so V8 by itself does so far too late.
    */
   young(): void;
-  /** Gives back what is free of the C library's heap: a millisecond or two. */
-  trim(): void;
+  /** Gives back what is free of the C library's heap: a millisecond or two, on another thread. */
+  trim(): Promise<void>;
+  /** Octets of buffers outside of V8's heap, garbage included. */
+  buffers(): number;
   /** Octets in memory now that are not a part of a file. */
   resident(): number;
   /** As {@link all}, in portions: some milliseconds at a time, for more than a second. Resolves when it is done. */
@@ -35,6 +37,7 @@ type CollectGarbage = (options: {
 
 export async function loadMemoryRelease(): Promise<MemoryRelease> {
   const trim = await loadTrim();
+  const trimBeside = await loadTrimBeside();
   const collect = findCollector();
   collectYoungMeanwhile();
   const all = (): void => {
@@ -43,7 +46,8 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
   };
   return {
     young: () => collect?.({ type: "minor", execution: "sync" }),
-    trim: () => void trim?.(0),
+    trim: async () => trimBeside?.(),
+    buffers: () => process.memoryUsage().arrayBuffers,
     resident: () => residentMemory().own,
     allInTurns: async () => {
       const begin = await loadCollectionInTurns();
@@ -52,7 +56,7 @@ export async function loadMemoryRelease(): Promise<MemoryRelease> {
         if (time > 0) await delay(SWEEPING, undefined, { ref: false });
         await collectionAfter(begin);
       }
-      await (await loadTrimBeside())?.();
+      await trimBeside?.();
     },
     all,
   };

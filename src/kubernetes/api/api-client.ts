@@ -27,7 +27,7 @@ export interface ApiClientOptions {
   readonly timings?: Partial<Pick<ListWatchTimings, "pingIntervalMs" | "connectionSilenceMs">>;
   /** Requests begin in them: those of several watches that end together would hold up everybody else. */
   readonly turns?: SharedTurns;
-  /** Called each time that so many octets have come that it is worth to free those that were read. */
+  /** Called each time that so many octets have come that it may be worth to free those that were read. */
   readonly freeOctets?: () => void;
 }
 
@@ -43,8 +43,8 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** The first probe of an idle connection: one whose other end is gone is noticed some ten seconds later. */
 const KEEP_ALIVE_MS = 15_000;
 const MAX_FAILURE_SIZE = 64 * 1024;
-/** With twice as many, memory while everything is listed is 10 MB more; with half as many it is the same. */
-const FREE_EVERY = 1024 * 1024;
+/** Octets between two looks at what is to be freed. */
+const FREE_EVERY = 512 * 1024;
 
 /**
  * Octets that the server may send ahead, on a stream and on the connection. What waits here long enough to outlive two young collections is not

@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { MemoryRelease } from "../../lib/memory-release.ts";
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { Thrift } from "../../lib/thrift.ts";
 import { SharedTurns } from "../../lib/turn-share.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
@@ -18,6 +19,7 @@ import { findNodePlace, type NodePlace } from "./node-place.ts";
 import { ProgrammingLatency } from "./programming-latency.ts";
 import type { Environment } from "./proxy.ts";
 import { readPod } from "./read-pod.ts";
+import { freeingOctets } from "./received-octets.ts";
 import type { RequestLimits } from "./request-limiter.ts";
 import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
 import { WatchLog } from "./watch-log.ts";
@@ -48,6 +50,8 @@ export interface ApiSourceOptions {
   readonly timings?: Partial<ListWatchTimings>;
   /** Used while lists come in, and once after the first ones. */
   readonly memory?: MemoryRelease;
+  /** Used while lists come in. */
+  readonly thrift?: Pick<Thrift, "begin">;
 }
 
 /** Objects that cannot be used are named once, and no more of them than this. */
@@ -91,7 +95,7 @@ export class ApiSource {
     this.#client = new ApiClient({
       ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent, turns: this.#turns },
       ...(timings !== undefined && { timings }),
-      ...(memory !== undefined && { freeOctets: () => memory.young() }),
+      ...(memory !== undefined && { freeOctets: freeingOctets(memory) }),
     });
     this.#latency = new ProgrammingLatency(metrics, store, clock);
     for (const kind of KINDS) if (store.kinds.has(kind)) this.#watchKind(kind);
@@ -189,7 +193,7 @@ export class ApiSource {
     { resources, store, labelSelector }: WatchOptions<K>,
     watchLog: WatchLog,
   ): ListWatch<K> {
-    const { clock, random, reduce, timings } = this.#options;
+    const { clock, random, reduce, thrift, timings } = this.#options;
     const { kind, plural } = resources[0];
     return new ListWatch<K>({
       resources: asWanted(resources, reduce),
@@ -201,6 +205,7 @@ export class ApiSource {
       labelSelector,
       ...(timings !== undefined && { timings }),
       turns: this.#turns,
+      ...(thrift !== undefined && { listing: () => thrift.begin() }),
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => {

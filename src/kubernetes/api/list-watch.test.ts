@@ -66,6 +66,27 @@ describe("servers that have never heard of a list as the beginning of a watch", 
   });
 });
 
+it("says when lists begin and end, those that fail too", async () => {
+  const said: string[] = [];
+  const begin = () => {
+    const list = said.push("begun");
+    let isOver = false;
+    return () => {
+      if (!isOver) said.push(`ended ${list}`);
+      isOver = true;
+    };
+  };
+  await using test = await SourceTest.prepare({
+    clock: new FakeClock(),
+    kinds: ["services"],
+    simulator: { streamsLists: "unheard of", bookmarkIntervalMs: 3_600_000 },
+    source: { timings: { listSilenceMs: 1_000 }, thrift: { begin } },
+  });
+  test.source.start();
+  await test.watching();
+  assert.deepEqual(said, ["begun", "ended 1", "begun", "ended 3"]);
+});
+
 const isWatchOf = (resource: string) => {
   return (request: RequestFacts): boolean =>
     request.verb === "watch" && request.resource === resource && !request.parameters.has("sendInitialEvents");

@@ -31,6 +31,8 @@ export interface ListWatchOptions<K extends WatchedKind> {
   readonly timings?: Partial<ListWatchTimings>;
   /** Shared with other watches, which may have as much to do at the same time. */
   readonly turns?: SharedTurns;
+  /** Called when a list begins. What it returns is called when the list has ended, whatever ended it; more often does nothing. */
+  readonly listing?: () => () => void;
 }
 
 /** Told what happens; nothing here may throw. */
@@ -72,6 +74,7 @@ export class ListWatch<K extends WatchedKind> {
   /** The resource that was refused first, since something else went wrong or well. */
   #forbidden: { readonly error: ApiStatusError; readonly subject: RequestSubject } | undefined;
   #attempt: Pick<Attempt, "way" | "hasBegun"> = { way: "list", hasBegun: false };
+  #endListing: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #wake: (() => void) | undefined;
 
@@ -132,9 +135,17 @@ export class ListWatch<K extends WatchedKind> {
 
   /** One step: a list, or a watch from its beginning to its end. */
   async #advance(): Promise<void> {
-    if (this.#revision !== undefined) await this.#watch(this.#revision);
-    else if (this.#recovery.streamsLists) await this.#watchWithList();
-    else await this.#list();
+    if (this.#revision !== undefined) {
+      await this.#watch(this.#revision);
+      return;
+    }
+    this.#endListing = this.#options.listing?.();
+    try {
+      if (this.#recovery.streamsLists) await this.#watchWithList();
+      else await this.#list();
+    } finally {
+      this.#endListing?.();
+    }
   }
 
   async #recover(error: unknown): Promise<void> {
@@ -226,6 +237,7 @@ export class ListWatch<K extends WatchedKind> {
   async #listed(listing: Relist<WatchedObjects[K]>, revision: string): Promise<void> {
     if (revision === "") throw new ApiContentError("the list has no resourceVersion");
     await listing.commitInTurns();
+    this.#endListing?.();
     this.#revision = revision;
     this.#pagesExpire = false;
   }

@@ -6,6 +6,7 @@ import { loadUndiciInTurns } from "../../kubernetes/api/undici-parts.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
+import { Thrift } from "../../lib/thrift.ts";
 import type { Site } from "../../plugin/index.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
@@ -65,6 +66,7 @@ export class LiveCluster implements ClusterSource {
       environment: machine.environment,
       userAgent: `Portolan/${version} (${process.platform}/${process.arch})`,
       memory: await loadMemoryRelease(),
+      thrift: new Thrift({ clock }),
     });
     if (snapshot !== undefined)
       this.#snapshot = await openSnapshot(snapshot, isFresh, this.#cluster, this.#site);

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeClock } from "./clock.ts";
+import { Thrift } from "./thrift.ts";
+
+const BEGUN = ["--no-turbofan", "--semi-space-growth-factor=1"];
+const ENDED = ["--turbofan", "--semi-space-growth-factor=2"];
+
+function prepare(): { clock: FakeClock; thrift: Thrift; flags: string[] } {
+  const clock = new FakeClock();
+  const flags: string[] = [];
+  return {
+    clock,
+    flags,
+    thrift: new Thrift({ clock, setFlag: (flag) => flags.push(flag), growth: () => 2 }),
+  };
+}
+
+test("V8 saves memory until the last of several has ended", () => {
+  const { clock, flags, thrift } = prepare();
+  const endOne = thrift.begin();
+  const endOther = thrift.begin();
+  assert.deepEqual(flags, BEGUN);
+  endOne();
+  endOne();
+  assert.deepEqual(flags, BEGUN);
+  endOther();
+  assert.deepEqual(flags, [...BEGUN, ...ENDED]);
+  assert.equal(clock.pendingTimers, 0);
+});
+
+test("what nobody ends is over after ten seconds, and the next one begins anew", () => {
+  const { clock, flags, thrift } = prepare();
+  const end = thrift.begin();
+  clock.advance(10_000);
+  assert.deepEqual(flags, [...BEGUN, ...ENDED]);
+  end();
+  thrift.begin()();
+  assert.deepEqual(flags, [...BEGUN, ...ENDED, ...BEGUN, ...ENDED]);
+});
