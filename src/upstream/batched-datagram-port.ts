@@ -139,6 +139,10 @@ class BatchedPort implements DatagramPort, Reader {
     if (cutsSegments(libc, opened, release())) this.#trial = shared.trialOf(options.remote);
   }
 
+  get gathers(): boolean {
+    return this.#sending !== undefined;
+  }
+
   send(bytes: Uint8Array, length: number, id: number): void {
     if (this.#fd < 0 || this.#closed) return;
     // Queries are seldom longer.

@@ -8,6 +8,8 @@ import type { UpstreamAddress } from "./address.ts";
 
 /** A socket connected to one upstream: the kernel drops what others send to it. */
 export interface DatagramPort {
+  /** Queries wait here until they leave together: one more costs little. */
+  readonly gathers?: boolean;
   /** Sends the first `length` octets, `id` in place of the first two. The octets may be reused at once. */
   send(bytes: Uint8Array, length: number, id: number): void;
   /** Address and port on this side, for messages; empty while there is none. */

@@ -308,7 +308,7 @@ function behaves(cleanup: Cleanup): void {
     for (const [index, request] of requests.entries()) {
       exchange.send(request, 2_000);
       ids.add(request.id);
-      // Queries of one moment share a socket.
+      // Queries of one moment share a socket, and those that leave together.
       if (index % 10 === 9) clock.advance(1);
       // More at once than the server's socket holds would be lost before it is read.
       if (index % 100 === 99) await server.receives(index + 1);
@@ -327,7 +327,9 @@ function behaves(cleanup: Cleanup): void {
       assert.deepEqual(record?.data, { address: `10.0.${index >> 8}.${index & 255}` });
     }
     assert.equal(exchange.pending, 0);
-    assert.equal(new Set(asked.map(({ sourcePort }) => sourcePort)).size, SOCKET_COUNT);
+    // Drawn by lot ten times at the least.
+    const ports = new Set(asked.map(({ sourcePort }) => sourcePort)).size;
+    assert.ok(ports > 1 && ports <= SOCKET_COUNT, `${ports} sockets`);
   });
 
   it("refuses a query that no datagram can carry", async () => {

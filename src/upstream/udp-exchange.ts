@@ -87,7 +87,8 @@ export class UdpExchange implements Exchange {
     const turn = this.#options.clock.turnTime();
     if (turn !== this.#turn) {
       this.#turn = turn;
-      this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
+      // Time goes on within a turn of the event loop: with each batch that was received.
+      if (this.#current[this.#place]?.port.gathers !== true) this.#place = (lot >>> 16) & (SOCKET_COUNT - 1);
     }
     const channel = this.#channelFor(this.#place, request.isProbe);
     const id = this.#pending.claim(request, lot, this.#draw, turn);

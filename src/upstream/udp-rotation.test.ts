@@ -76,6 +76,42 @@ describe("the sockets of a UDP exchange", () => {
     assert.equal(opened.at(-1)?.closed, true);
   });
 
+  it("are drawn by lot again as time goes on, but not while queries wait to leave together", () => {
+    const sent: number[] = [];
+    let gathering = -1;
+    const { exchange, clock } = cleanup.bench({
+      remote: addressOf("192.0.2.1", 53),
+      openPort: () => {
+        const number = sent.push(0) - 1;
+        return {
+          get gathers() {
+            return gathering === number;
+          },
+          send: () => {
+            sent[number] = (sent[number] ?? 0) + 1;
+            gathering = number;
+          },
+          localText: () => "",
+          close: () => undefined,
+        };
+      },
+    });
+    for (let turn = 0; turn < 200; turn++) {
+      const before = [...sent];
+      // The clock is read with each batch of a turn.
+      for (let batch = 0; batch < 3; batch++) {
+        clock.advance(0.01);
+        exchange.send(new TestRequest(), 2_000);
+        exchange.send(new TestRequest(), 2_000);
+      }
+      const used = sent.filter((count, number) => count !== (before[number] ?? 0));
+      assert.equal(used.length, 1);
+      gathering = -1;
+    }
+    assert.equal(sent.length, SOCKET_COUNT);
+    assert.ok(Math.min(...sent) > 120, `${sent.join(", ")} queries`);
+  });
+
   it("are replaced when they are old, however little they are used", async () => {
     const server = await cleanup.serve(HONEST);
     const { exchange, clock } = cleanup.bench({ remote: server.address, random: { unpredictable: () => 7 } });
