@@ -7,7 +7,7 @@ import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { readTextFile } from "../../lib/bounded-file.ts";
 import { fileFault } from "../../lib/file-fault.ts";
-import { nodeChildProcess, nodeHttp2, nodeTls } from "../../lib/node-modules.ts";
+import { nodeChildProcess, nodeCrypto, nodeHttp2, nodeTls } from "../../lib/node-modules.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
 import type { config } from "./config.ts";
 import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
@@ -59,20 +59,11 @@ export async function planCluster(
   others: KeptForOthers,
   site: Site,
 ): Promise<ClusterPlan> {
-  const content = (place: readonly string[]) =>
-    JSON.stringify([
-      place,
-      kindsOf(values),
-      sharedZones(values).length > 0,
-      reduceOptions(values, others),
-      `${values.labels ?? ""}`,
-      `${values.namespace_labels ?? ""}`,
-    ]);
   const lasting: LastingSite = lastingSite(site);
   if (values.manifests.length > 0) {
     const paths = values.manifests.map((path) => resolveManifestPath(path, site));
     return {
-      content: content(["files", ...paths]),
+      content: contentAt(["files", ...paths], values, others),
       origin: "",
       makeSource: (cluster) => new ManifestsOfCluster(values, paths, cluster, lasting),
     };
@@ -93,11 +84,51 @@ export async function planCluster(
   const options = { access, limits: limitsOf(values), snapshot, zone: nameOfCluster(values) };
   const origin = originOf(options);
   return {
-    content: content(["servers", ...access.servers]),
+    content: contentAt(["servers", ...access.servers], values, others),
     origin,
     makeSource: (cluster) =>
       new LiveCluster({ ...options, ...selectorsOf(values), origin }, cluster, lasting),
   };
+}
+
+/**
+ * The same for a data plane that follows another: it asks no API, so what reads a kubeconfig and speaks to a server is not loaded in its thread (8 MB). Two
+ * are the same only if those of the leader are. Where but the credentials in a kubeconfig differ, a follower begins a copy of what the leader keeps.
+ */
+export async function contentOfFollower(
+  values: KubernetesConfig,
+  others: KeptForOthers,
+  site: Site,
+): Promise<string> {
+  if (values.manifests.length > 0) {
+    const paths = values.manifests.map((path) => resolveManifestPath(path, site));
+    return contentAt(["files", ...paths], values, others);
+  }
+  const { KUBERNETES_SERVICE_HOST: host = "", KUBERNETES_SERVICE_PORT: port = "" } = site.machine.environment;
+  const { kubeconfig, endpoint } = values;
+  const file = kubeconfig && [kubeconfig.file, kubeconfig.context ?? "", await fingerprint(kubeconfig.file)];
+  return contentAt(["api", host, port, ...(endpoint?.url ?? []), ...(file ?? [])], values, others);
+}
+
+/** Of a file that the leader could read. */
+async function fingerprint(file: string): Promise<string> {
+  try {
+    return nodeCrypto().hash("sha256", await readTextFile(file));
+  } catch (error) {
+    return fileFault(error);
+  }
+}
+
+/** What decides what is kept of a cluster. */
+function contentAt(place: readonly string[], values: KubernetesConfig, others: KeptForOthers): string {
+  return JSON.stringify([
+    place,
+    kindsOf(values),
+    sharedZones(values).length > 0,
+    reduceOptions(values, others),
+    `${values.labels ?? ""}`,
+    `${values.namespace_labels ?? ""}`,
+  ]);
 }
 
 /**

@@ -18,6 +18,7 @@ import {
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import {
   type ClusterPlan,
+  contentOfFollower,
   examineCluster,
   type KeptForOthers,
   type KubernetesConfig,
@@ -174,6 +175,7 @@ export class KubernetesInstance implements PluginInstance {
   /** {@link WatchedCluster.content}; undefined where the options lead to no cluster, as {@link start} will say. */
   async #content(): Promise<string | undefined> {
     try {
+      if (this.#isFollower) return await contentOfFollower(this.#values, this.#keptForOthers(), this.#site);
       return (await this.#plan()).content;
     } catch (error) {
       if (error instanceof SetupError) return undefined;
