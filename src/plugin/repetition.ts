@@ -23,6 +23,8 @@ export interface AnswerSource {
   readonly epoch: number;
   /** Hears that answers were given again. */
   repeated(repetition: Repetition): void;
+  /** Told each time of an answer that rests on `numbers[place]`, where what nobody asks for has to go first. */
+  given?(place: number): void;
 }
 
 /** A plugin between the client and the source. */

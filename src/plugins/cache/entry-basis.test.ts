@@ -11,8 +11,8 @@ import { settingsOf } from "./settings.ts";
 const NAME = "www.example.org.";
 const next: Next = (query) => query.reply({ answer: records(`${NAME} 300 IN A 192.0.2.1`) });
 
-function makeCache(): CacheHandler {
-  const { configs, clock, log, metrics } = PluginTest.of(cache, "cache");
+function makeCache(text = "cache"): CacheHandler {
+  const { configs, clock, log, metrics } = PluginTest.of(cache, text);
   const [config] = configs;
   assert.ok(config !== undefined);
   const random = { fraction: () => 0, unpredictable: () => 7 };
@@ -51,4 +51,22 @@ test("answers that came before the cache joined another one hold no longer", () 
   const { epoch } = source;
   kept.join(other.share());
   assert.notEqual(source.epoch, epoch);
+});
+
+test("what is given again stays when a flood of names fills the cache", () => {
+  for (const isGiven of [true, false]) {
+    const kept = makeCache("cache {\n success 1024\n}");
+    basisFor(kept, Flag.RD);
+    const basis = basisFor(kept, Flag.RD);
+    assert.ok(basis !== undefined);
+    const { source, numbers, place, value } = basis;
+    for (let index = 0; index < 8 * kept.store.success.capacity; index++) {
+      const name = `flood-${index}.example.org.`;
+      void kept.handle(makeTestQuery({ name }), (query) =>
+        query.reply({ answer: records(`${name} 300 IN A 192.0.2.2`) }),
+      );
+      if (isGiven && index % 100 === 0) source.given?.(place);
+    }
+    assert.equal(numbers[place] === value, isGiven);
+  }
 });

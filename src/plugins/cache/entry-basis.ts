@@ -28,7 +28,7 @@ export class EntryBasis implements AnswerBasis {
     this.source = entry.denial ? this.#denials : this.#successes;
     this.until = keepsTtl ? expiresAt : expiresAt - (entry.remainingTtl(now) - 1) * 1000;
     this.numbers = entry.words;
-    this.place = entry.unit * UNIT_WORDS + Head.SERIAL;
+    this.place = placeOf(entry.unit);
     this.value = entry.serial;
     return this;
   }
@@ -51,9 +51,23 @@ class EntrySource implements AnswerSource {
     return this.#store.epoch;
   }
 
+  given(place: number): void {
+    const { denial, success } = this.#store;
+    (this.#denial ? denial : success).marks.use(unitAt(place));
+  }
+
   repeated({ query, times }: Repetition): void {
     const counters = this.#metrics.of(query);
     counters.requests.add(times);
     (this.#denial ? counters.denialHits : counters.successHits).add(times);
   }
+}
+
+/** Where the serial of an entry is, by the word. */
+function placeOf(unit: number): number {
+  return unit * UNIT_WORDS + Head.SERIAL;
+}
+
+function unitAt(place: number): number {
+  return ((place - Head.SERIAL) / UNIT_WORDS) | 0;
 }

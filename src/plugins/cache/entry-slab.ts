@@ -48,7 +48,7 @@ export class EntrySlab {
   readonly #floats: Float64Array;
   readonly #index: HashIndex;
   readonly #tree: NameTree;
-  readonly #marks: EntryMarks;
+  readonly marks: EntryMarks;
   readonly #evictor: Evictor;
   readonly #frames = new FramePool();
   readonly #found = new Int32Array(1024);
@@ -78,13 +78,13 @@ export class EntrySlab {
     this.#blocks = new BlockMemory(parts, regions);
     this.#index = new HashIndex(parts, capacity);
     this.#tree = new NameTree(parts, this.#blocks, capacity, secret);
-    this.#marks = new EntryMarks(parts.octets(marksFor(regions * REGION_OCTETS)));
+    this.marks = new EntryMarks(parts.octets(marksFor(regions * REGION_OCTETS)));
     this.#guard = new ReadGuard(parts.int32(regions));
     this.#lock = new SharedLock(this.#control, LOCK, sharedTime);
     const { words } = this.#blocks;
     this.#floats = new Float64Array(words.buffer, words.byteOffset, words.length / 2);
     this.#kept = new KeptAnswer(denial, new Frame(this.#frames, 512, 1).sections);
-    this.#evictor = new Evictor(this.#blocks, this.#marks);
+    this.#evictor = new Evictor(this.#blocks, this.marks);
     if (buffer !== undefined) return;
     this.#clear();
     this.#control[SERIAL] = secret;
@@ -228,7 +228,7 @@ export class EntrySlab {
     }
     if (sections === undefined) return undefined;
     kept.sections = sections;
-    this.#marks.use(unit);
+    this.marks.use(unit);
     return kept;
   }
 
@@ -251,7 +251,7 @@ export class EntrySlab {
     // An answer that is renewed is mostly as large as it was.
     if (replaced !== NONE && this.#blocks.lengthOf(replaced) === units) {
       this.#write(replaced, key, content);
-      this.#marks.setRefreshing(replaced, false);
+      this.marks.setRefreshing(replaced, false);
       return 0;
     }
     if (replaced !== NONE) this.#remove(replaced);
@@ -264,7 +264,7 @@ export class EntrySlab {
       evicted += this.#evictArea(units);
       unit = this.#blocks.allocate(units);
     }
-    this.#marks.clear(unit);
+    this.marks.clear(unit);
     this.#write(unit, key, content);
     while (!this.#tree.link(unit)) {
       const victim = this.#evictor.victim();
@@ -369,11 +369,11 @@ export class EntrySlab {
 
   /** Whether a background refresh is under way. */
   isRefreshing(mark: EntryMark): boolean {
-    return this.has(mark) && this.#marks.isRefreshing(mark.unit);
+    return this.has(mark) && this.marks.isRefreshing(mark.unit);
   }
 
   setRefreshing(mark: EntryMark, refreshing: boolean): void {
-    if (this.has(mark)) this.#marks.setRefreshing(mark.unit, refreshing);
+    if (this.has(mark)) this.marks.setRefreshing(mark.unit, refreshing);
   }
 
   #write(unit: number, key: EntryKey, content: EntryContent): void {

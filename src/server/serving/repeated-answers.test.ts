@@ -69,6 +69,8 @@ class Source implements PluginInstance, AnswerSource, AnswerBasis {
   value = 0;
   asked = 0;
   again = 0;
+  /** How often each name's answer was given again, as it was told at once. */
+  readonly givenAt = new Int32Array(64);
   /** Whether answers say what they rest on. */
   hasBasis = true;
   readonly #clock: FakeClock;
@@ -102,6 +104,10 @@ class Source implements PluginInstance, AnswerSource, AnswerBasis {
     reply.basis = this;
     return reply;
   };
+
+  given(place: number): void {
+    this.givenAt[place] = (this.givenAt[place] ?? 0) + 1;
+  }
 
   repeated({ times, plugin, rcode }: Repetition): void {
     assert.deepEqual([plugin, rcode], ["source", 0]);
@@ -244,6 +250,10 @@ test("what is given again is what the plugin would say, and everybody hears of i
     listener.countRepeated();
     assert.equal(source.asked + source.again, queries);
     assert.equal(counting.times.length, source.again);
+    assert.equal(
+      source.givenAt.reduce((sum, times) => sum + times, 0),
+      source.again,
+    );
     assert.ok(source.again > queries / 5, `${source.again} of ${queries} were given again`);
     assert.deepEqual(counting.seen, expected);
   }

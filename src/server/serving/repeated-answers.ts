@@ -184,8 +184,9 @@ export class RepeatedAnswers {
     return (((words[start + last] as number) ^ (message[last] as number)) & restBits(length)) === 0;
   }
 
-  #count(head: number, { timed }: Origin, now: number): void {
+  #count(head: number, { source, timed }: Origin, now: number): void {
     const words = this.#words;
+    source.given?.(words[head + Head.PLACE] as number);
     words[head + Head.TIMES] = (words[head + Head.TIMES] as number) + 1;
     if (words[head + Head.LISTED] === 0) {
       words[head + Head.LISTED] = 1;
