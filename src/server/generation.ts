@@ -300,10 +300,12 @@ export class Generation {
       if (settings.listensNowhere) continue;
       const chain = buildQueryChain(block.placed, onPanic);
       const updateChain = settings.takesUpdates ? buildUpdateChain(block.placed, onPanic) : undefined;
+      // One for all zones: who remembers answers tells them apart by it.
+      const witnesses = witnessesOf(block.placed);
       for (const [index, key] of keys.entries()) {
         const zone = zones[index];
         if (zone === undefined) continue;
-        const route = makeRoute(zone, chain, updateChain, block);
+        const route = makeRoute(zone, { chain, updateChain, witnesses }, block);
         for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
           const label = listenerLabel(key, host);
           const group = groups.get(label);
@@ -403,15 +405,17 @@ function listensIn(plane: number, block: ConfiguredBlock, sockets: ReadonlyMap<s
   return labelsOf(block).some((label) => (sockets.get(label) ?? 1) > plane);
 }
 
-function makeRoute(zone: Name, chain: Route["chain"], updateChain: Route["chain"], block: Block): Route {
+function makeRoute(
+  zone: Name,
+  ways: Pick<Route, "chain" | "updateChain" | "witnesses">,
+  block: Block,
+): Route {
   const instances = block.placed.map(({ instance }) => instance);
   const collector = instances.find((instance) => instance.metadataZones !== undefined);
   return {
     zone,
-    chain,
-    updateChain,
+    ...ways,
     filters: instances.filter((instance) => instance.accepts !== undefined),
-    witnesses: witnessesOf(block.placed),
     metadata:
       collector?.metadataZones === undefined
         ? undefined

@@ -18,6 +18,7 @@ import { SystemClock } from "../lib/clock.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
+import { makeTestQuery } from "../plugin/testing.ts";
 import { systemRandom, thisMachine } from "./configuration/machine.ts";
 import { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Server } from "./server.ts";
@@ -174,6 +175,16 @@ test("what would keep queries waiting is done before the first start listens, an
 });
 
 describe("zone choice", () => {
+  test("the zones of a block have their witnesses in common, as answers of many zones are remembered together", async () => {
+    await using host = await running("one.example:0 two.example:0 {\n answer 192.0.2.1\n}\n");
+    const [address] = host.server.addresses;
+    const routes = host.server.listener(address?.label ?? "")?.service.routes;
+    const [one, two] = ["one.example.", "two.example."].map((name) => routes?.find(makeTestQuery({ name })));
+    assert.ok(one !== undefined && two !== undefined && one !== two);
+    assert.ok(one.witnesses !== undefined);
+    assert.equal(one.witnesses, two.witnesses);
+  });
+
   test("the longest zone answers, DS goes to the shortest, the rest is refused", async () => {
     await using app = await running(
       "example.org:0 {\n answer 192.0.2.1\n}\nsub.example.org:0 {\n answer 192.0.2.2\n}\n",
