@@ -18,6 +18,7 @@ import type { MemoryBudget } from "./memory-budget.ts";
 import { closeAll, type ListenPlace, PointSockets, withFreePort } from "./point-sockets.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
+import { RepeatRoom } from "./serving/repeat-room.ts";
 import type { ListenerPlace } from "./serving/scheme-server.ts";
 import { schemeServer } from "./serving/schemes.ts";
 import { WaitingRoom } from "./serving/waiting-queries.ts";
@@ -95,6 +96,7 @@ export class ListenerPool {
   readonly #unshared = new Set<string>();
   readonly #budget: ConnectionBudget;
   readonly #room = new WaitingRoom(() => this.#listeners());
+  readonly #repeatRoom = new RepeatRoom();
   #maxWaiting: number | undefined;
   readonly #crowds: Crowds;
   readonly #options: ListenerPoolOptions;
@@ -103,7 +105,15 @@ export class ListenerPool {
   constructor(options: ListenerPoolOptions) {
     this.#options = options;
     this.#crowds = new Crowds(options.descriptors, options.onCrowded);
+    const repeated = options.metrics
+      .gauge({
+        name: "portolan_memory_repeated_bytes",
+        help: "Memory of answers that UDP listeners repeat for a second, at the most.",
+        acrossThreads: "sum",
+      })
+      .slot();
     this.#forgetCollector = options.metrics.onCollect(() => {
+      repeated.set(this.#repeatRoom.octets);
       for (const listener of this.#listeners()) listener.countRepeated();
     });
     this.#budget = new ConnectionBudget({}, undefined, () => options.onGarbage?.());
@@ -257,7 +267,7 @@ export class ListenerPool {
     for (const [label, open] of this.#open) {
       if (wanted.has(label)) continue;
       this.#open.delete(label);
-      open.listener.countRepeated();
+      open.listener.retire();
       this.#retiring.set(label, promise);
       void promise.then(() => this.#retiring.delete(label));
       retiring.push(open);
@@ -302,6 +312,7 @@ export class ListenerPool {
       counters: listenerCounters(this.#options.metrics, label),
       room: this.#room,
       seed: this.#options.random.unpredictable(),
+      repeatRoom: this.#repeatRoom,
       onError: this.#options.onError,
     });
     if (this.#maxWaiting !== undefined) listener.maxWaiting = this.#maxWaiting;
@@ -354,7 +365,7 @@ export class ListenerPool {
     for (const label of labels) {
       const open = this.#open.get(label);
       transports.push(...(open?.transports ?? []));
-      open?.listener.countRepeated();
+      open?.listener.retire();
       this.#open.delete(label);
     }
     await Promise.all(transports.map((transport) => transport.close()));

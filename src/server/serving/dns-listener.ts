@@ -16,6 +16,7 @@ import type { Reply } from "../../plugin/reply.ts";
 import type { MessageReceiver, ReplyPort } from "../../transports/transport.ts";
 import { Admission, admit, REJECTION_OCTETS, writeRejection } from "./admission.ts";
 import type { InFlight } from "./in-flight.ts";
+import type { RepeatRoom } from "./repeat-room.ts";
 import { RepeatedAnswers } from "./repeated-answers.ts";
 import { endStream, sendStream } from "./reply-stream.ts";
 import { writeReply } from "./reply-writer.ts";
@@ -92,6 +93,8 @@ export class DnsListener implements Listener, LateFaults {
     stream?: Pick<QueryStream, "ring"> | undefined;
     /** 32 bits that nobody can guess. */
     seed?: number;
+    /** What it shares with other listeners. */
+    repeatRoom?: RepeatRoom;
   }) {
     this.label = options.label;
     this.#service = options.service;
@@ -107,6 +110,7 @@ export class DnsListener implements Listener, LateFaults {
       clock: options.clock,
       seed: options.seed ?? 0,
       stream: this.#finished,
+      room: options.repeatRoom,
     });
   }
 
@@ -117,6 +121,11 @@ export class DnsListener implements Listener, LateFaults {
   set service(service: ListenerService) {
     this.#service = service;
     this.#repeated.clear();
+  }
+
+  /** Before it closes: the last answers come from the chain. */
+  retire(): void {
+    this.#repeated.release();
   }
 
   /** Has plugins count the answers that were given again without them. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { A, CNAME, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock, type Timer } from "../../lib/clock.ts";
 import { MetricsRegistry } from "../../lib/metrics.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { afterwards } from "../../plugin/handler.ts";
@@ -21,6 +21,7 @@ import type { ReplyPort } from "../../transports/transport.ts";
 import { buildQueryChain, witnessesOf } from "./chain.ts";
 import { DnsListener } from "./dns-listener.ts";
 import { InFlight } from "./in-flight.ts";
+import { RepeatRoom } from "./repeat-room.ts";
 import { RouteTable } from "./route-table.ts";
 
 /** `PORTOLAN_REPEAT_STEPS=5000000 node --test …` is the long form. */
@@ -144,7 +145,7 @@ class Counting implements PluginInstance, AnswerWitness {
 function listen(
   clock: FakeClock,
   plugins: readonly [name: string, instance: PluginInstance][],
-  ring?: QueryRing,
+  { ring, room }: { readonly ring?: QueryRing; readonly room?: RepeatRoom } = {},
 ): DnsListener {
   const slot = () => new MetricsRegistry().counter({ name: "test_total", help: "Test.", labels: [] }).slot();
   const placed = plugins.map(([name, instance]) => ({ name, instance }));
@@ -159,6 +160,7 @@ function listen(
     onError: (error) => assert.fail(String(error)),
     stream: { ring },
     seed: 7,
+    ...(room && { repeatRoom: room }),
   });
 }
 
@@ -369,6 +371,50 @@ test("a strange flood makes others forgotten, and nothing wrong", () => {
   }
 });
 
+test("there is room for few listeners, and one that closes makes room for another", () => {
+  const clock = new FakeClock({ now: 10_000 });
+  const room = new RepeatRoom();
+  const started = Array.from({ length: 10 }, () => {
+    const source = new Source(clock);
+    source.since[1] = 10_000;
+    const listener = listen(clock, [["source", source]], { room });
+    return { source, listener, ask: asker(listener).ask };
+  });
+  const again = (): number[] =>
+    started.map(({ source, listener, ask }) => {
+      const before = source.again;
+      for (let time = 0; time < 5; time++) ask("n1.example.");
+      listener.countRepeated();
+      return source.again - before;
+    });
+  assert.deepEqual(again(), [3, 3, 3, 3, 3, 3, 3, 3, 0, 0]);
+  const { octets } = room;
+  assert.ok(octets < 11 * 1024 * 1024);
+  started[2]?.listener.retire();
+  assert.ok(room.octets < octets);
+  assert.deepEqual(again(), [5, 5, 0, 5, 5, 5, 5, 5, 3, 0]);
+  assert.equal(room.octets, octets);
+});
+
+test("plugins hear of many answers in several turns", () => {
+  const delays: number[] = [];
+  class SeenClock extends FakeClock {
+    override after(delay: number, callback: () => void): Timer {
+      delays.push(delay);
+      return super.after(delay, callback);
+    }
+  }
+  const clock = new SeenClock({ now: 10_000 });
+  const source = new Source(clock);
+  source.since.fill(10_000);
+  const { ask } = asker(listen(clock, [["source", source]]));
+  for (let time = 0; time < 3; time++) for (let index = 0; index < 600; index++) ask(`n1.${index}.example.`);
+  clock.advance(1_000);
+  assert.equal(source.again, 3 * 600 - source.asked);
+  // 256 in each.
+  assert.deepEqual(delays, [1_000, 0, 0]);
+});
+
 test("who follows queries sees as many as there were", () => {
   const clock = new FakeClock({ now: 10_000 });
   const source = new Source(clock);
@@ -377,7 +423,7 @@ test("who follows queries sees as many as there were", () => {
   const ring = new QueryRing(buffer, clock);
   const reader = new QueryReader(buffer);
   reader.wantedRate = 100;
-  const listener = listen(clock, [["source", source]], ring);
+  const listener = listen(clock, [["source", source]], { ring });
   const { ask } = asker(listener);
   let weights = 0;
   for (let second = 0; second < 3; second++) {

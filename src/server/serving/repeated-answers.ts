@@ -5,7 +5,7 @@
  * What may be given again, and for how long, the plugin says that answered (`plugin/repetition.ts`): the number on which the answer rests is compared each
  * time, so nothing is given that the plugin would not give. All others look at each answer, or hear of it later, or keep answers from being remembered.
  *
- * Memory is {@link SLOTS} pieces of {@link SLOT_OCTETS}. A stranger who asks for many names makes others forgotten, which then take the way through the chain.
+ * Memory is bounded (`repeat-room.ts`). A stranger who asks for many names makes others forgotten, which then take the way through the chain.
  */
 import { RunField } from "../../dns/address-runs.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
@@ -16,15 +16,13 @@ import type { QueryStream } from "../../plugin/query-stream.ts";
 import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/repetition.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
+import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
 
-/** Answers that are remembered at the most, in sets: a question has a place in one of them. */
-const SLOTS = 4_096;
+/** A question has a place in one of so many sets. */
 const WAYS = 4;
 const SETS = SLOTS / WAYS;
-/** A head, the query without its id, and the reply. */
-const SLOT_OCTETS = 320;
 const SLOT_WORDS = SLOT_OCTETS / 4;
 
 /** Words of a slot's head. */
@@ -60,6 +58,8 @@ const ROOM = SLOT_OCTETS - HEAD_OCTETS;
 const HEADER_OCTETS = 12;
 /** Milliseconds for which an answer is given again without asking anybody anew, and within which plugins hear of it. */
 const LONGEST = 1_000;
+/** Answers of which plugins are told in one turn of the event loop: a microsecond or two each. */
+const TOLD_IN_TURN = 256;
 /** Plugins that answer, times the witnesses in front of them, in one configuration. */
 const MAX_ORIGINS = 64;
 const ORIGIN_BITS = 0xff;
@@ -94,6 +94,8 @@ export interface RepeatedAnswersOptions {
   /** 32 bits that nobody can guess. */
   readonly seed: number;
   readonly stream: Pick<QueryStream, "ring">;
+  /** What it shares with other listeners. */
+  readonly room?: RepeatRoom | undefined;
 }
 
 export class RepeatedAnswers {
@@ -102,6 +104,7 @@ export class RepeatedAnswers {
   readonly #clock: Clock;
   readonly #seed: number;
   readonly #stream: Pick<QueryStream, "ring">;
+  readonly #room: RepeatRoom;
   readonly #origins: Origin[] = [];
   /** Heads of the slots of which somebody is to be told. */
   readonly #listed = new Int32Array(SLOTS);
@@ -113,6 +116,7 @@ export class RepeatedAnswers {
   #words: Int32Array = NO_WORDS;
   #floats: Float64Array = NO_FLOATS;
   #octets: Uint8Array = NO_OCTETS;
+  #isReleased = false;
   #lastHash = 0;
   /** Of addresses that change places. Nobody has to guess it: the order says nothing. */
   #shuffling: number;
@@ -120,13 +124,14 @@ export class RepeatedAnswers {
   /** Where a reply is written once more, to be remembered. */
   readonly #page = { octets: NO_OCTETS, buffer: (size: number): Uint8Array => this.#pageOf(size) };
 
-  constructor({ listener, transport, clock, seed, stream }: RepeatedAnswersOptions) {
+  constructor({ listener, transport, clock, seed, stream, room }: RepeatedAnswersOptions) {
     this.#listener = listener;
     this.#transport = transport;
     this.#clock = clock;
     this.#seed = seed;
     this.#shuffling = seed | 1;
     this.#stream = stream;
+    this.#room = room ?? new RepeatRoom();
   }
 
   /**
@@ -227,7 +232,7 @@ export class RepeatedAnswers {
     if (basis === undefined || plugin === undefined || message === undefined || hash === NO_HASH) return;
     const answerStart = HEAD_OCTETS + ((length + 3) & ~3);
     if (!routes.mayRepeat || !mayBeRepeated(query, reply) || answerStart + reply.size > SLOT_OCTETS) return;
-    if (this.#words.length === 0) this.#claim();
+    if (this.#words.length === 0 && !this.#claim()) return;
     const known = this.#find(hash, message, length);
     if (known === NOWHERE && !this.#wasSeen(hash)) return;
     const witnesses = routes.find(query)?.witnesses;
@@ -260,15 +265,33 @@ export class RepeatedAnswers {
   tell(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (let index = 0; index < this.#listedCount; index++) {
-      const head = this.#listed[index] as number;
-      this.#words[head + Head.LISTED] = 0;
-      this.#tell(head);
-    }
-    this.#listedCount = 0;
+    while (this.#listedCount > 0) this.#tellOne();
   }
 
-  readonly #tellLater = (): void => this.tell();
+  /** In portions, each in a turn of its own. */
+  readonly #tellLater = (): void => {
+    this.#timer = undefined;
+    for (let told = 0; told < TOLD_IN_TURN && this.#listedCount > 0; told++) this.#tellOne();
+    if (this.#listedCount > 0) this.#timer = this.#clock.after(0, this.#tellLater);
+  };
+
+  #tellOne(): void {
+    const head = this.#listed[--this.#listedCount] as number;
+    this.#words[head + Head.LISTED] = 0;
+    this.#tell(head);
+  }
+
+  /** Tells of everything, and gives the memory back: the listener is about to close. Nothing is given again from then on. */
+  release(): void {
+    this.clear();
+    if (this.#words.length > 0) this.#room.giveBack();
+    this.#isReleased = true;
+    this.#words = NO_WORDS;
+    this.#floats = NO_FLOATS;
+    this.#octets = NO_OCTETS;
+    this.#tags = NO_WORDS;
+    this.#seen = NO_WORDS;
+  }
 
   /** Tells of everything, and forgets it: other plugins answer from now on. */
   clear(): void {
@@ -352,15 +375,16 @@ export class RepeatedAnswers {
     return this.#origins.push({ source, numbers, witnesses, timed: witnesses.filter(isTimed), plugin }) - 1;
   }
 
-  #claim(): void {
-    // As shared memory, which nobody else has: V8 takes other buffers for a heap that has grown. Pages that nothing is written to take no memory.
-    const buffer = new SharedArrayBuffer(SLOTS * (SLOT_OCTETS + 2 * 4));
+  #claim(): boolean {
+    const buffer = this.#isReleased ? undefined : this.#room.take();
+    if (buffer === undefined) return false;
     const end = SLOTS * SLOT_OCTETS;
     this.#words = new Int32Array(buffer, 0, end / 4);
     this.#floats = new Float64Array(buffer, 0, end / 8);
     this.#octets = new Uint8Array(buffer, 0, end);
     this.#tags = new Int32Array(buffer, end, SLOTS);
     this.#seen = new Int32Array(buffer, end + 4 * SLOTS, SLOTS);
+    return true;
   }
 
   #pageOf(size: number): Uint8Array {
