@@ -18,6 +18,7 @@ const HOUSEKEEPING = [
   "program-files.ts",
   "resident-memory.ts",
   "server-identity.ts",
+  "thrift.ts",
   "time-stamp.ts",
 ];
 

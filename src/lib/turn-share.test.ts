@@ -105,7 +105,7 @@ describe("what begins alone", () => {
         done.push(name);
         clock.advance(1);
         turns.pause();
-        await undefined;
+        await Promise.resolve();
       }
     };
     const all = Promise.all(["a", "b"].map(chunks));

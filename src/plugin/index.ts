@@ -164,6 +164,7 @@ export { type FinishedQuery, QueryReader } from "./query-reader.ts";
 export { makeRingBuffer, type QueryRing } from "./query-ring.ts";
 export { type QueryListening, QueryStream, RING_OCTETS } from "./query-stream.ts";
 export { type ForwardedExchange, QUERY_TAP, type QueryTap } from "./query-tap.ts";
+export { rehearsalQuery } from "./rehearsal.ts";
 export type { AnswerBasis, AnswerSource, AnswerWitness, RepeatedQuery, Repetition } from "./repetition.ts";
 export { Reply, type ReplyContent } from "./reply.ts";
 export {

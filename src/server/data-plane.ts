@@ -68,6 +68,8 @@ export class DataPlane {
   readonly #panics: CounterSlot;
   readonly #stream: QueryStream;
   readonly #memory: MemoryWatch;
+  /** One for all configurations: one that was made with a configuration would hold the one before it, too. */
+  readonly #isMemoryTight = (): boolean => this.#memory.isTight;
   #memoryRelease: ReturnType<typeof loadMemoryRelease> | undefined;
   #trim: ReturnType<typeof loadTrimBeside> | undefined;
   /** Octets in memory when the last configuration began to be prepared. */
@@ -171,7 +173,7 @@ export class DataPlane {
         http: plane === 0 ? http : NO_HTTP,
         control: this.#options.control(configuration),
         queries: this.#stream,
-        machine: { ...machine, isMemoryTight: () => this.#memory.isTight },
+        machine: { ...machine, isMemoryTight: this.#isMemoryTight },
         version,
       },
       panics: this.#panics,

@@ -40,7 +40,7 @@ export interface ListenerPoolOptions {
   /** Hears that much of what connections received is garbage by now. */
   onGarbage?(): void;
   /** Hears, as text, once of each bound that connections have reached. */
-  onCrowded?(text: string): void;
+  readonly onCrowded?: ((text: string) => void) | undefined;
   /** Hears once of a socket that was opened for one data plane alone, and cannot be shared with the others now. */
   onUnshared?(label: string, transport: TransportName): void;
   readonly onError: (error: unknown) => void;

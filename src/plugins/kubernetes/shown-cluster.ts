@@ -150,7 +150,7 @@ export class ShownCluster {
       const question = joinLabels([name, namespace, "svc"], zone);
       if (question === undefined) continue;
       const query = rehearsalQuery(question, RecordType.A, this.#site.clock.now());
-      this.handlerFor(query).handle(query, () => DROPPED);
+      void this.handlerFor(query).handle(query, () => DROPPED);
       return;
     }
   }
