@@ -3,21 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Flag, Name } from "../../dns/index.ts";
 import type { AnswerBasis, Next } from "../../plugin/index.ts";
-import { makeTestQuery, PluginTest, records } from "../../plugin/testing.ts";
-import { CacheHandler } from "./handler.ts";
-import cache from "./index.ts";
-import { settingsOf } from "./settings.ts";
+import { makeTestQuery, records } from "../../plugin/testing.ts";
+import { makeCache } from "./fixtures/make-cache.ts";
+import type { CacheHandler } from "./handler.ts";
 
 const NAME = "www.example.org.";
 const next: Next = (query) => query.reply({ answer: records(`${NAME} 300 IN A 192.0.2.1`) });
-
-function makeCache(text = "cache"): CacheHandler {
-  const { configs, clock, log, metrics } = PluginTest.of(cache, text);
-  const [config] = configs;
-  assert.ok(config !== undefined);
-  const random = { fraction: () => 0, unpredictable: () => 7 };
-  return new CacheHandler(settingsOf(config), { clock, log, metrics, random });
-}
 
 function basisFor(kept: CacheHandler, flags: number): AnswerBasis | undefined {
   const outcome = kept.handle(makeTestQuery({ name: NAME, flags }), next);
@@ -26,7 +17,7 @@ function basisFor(kept: CacheHandler, flags: number): AnswerBasis | undefined {
 }
 
 test("an answer rests on its entry", () => {
-  const kept = makeCache();
+  const kept = makeCache().handler;
   assert.equal(basisFor(kept, Flag.RD), undefined);
   const basis = basisFor(kept, Flag.RD);
   assert.ok(basis !== undefined);
@@ -37,14 +28,14 @@ test("an answer rests on its entry", () => {
 });
 
 test("what recursion has brought is no basis without it: an answer of its own may come at any time", () => {
-  const kept = makeCache();
+  const kept = makeCache().handler;
   basisFor(kept, Flag.RD);
   assert.ok(basisFor(kept, Flag.RD) !== undefined);
   assert.equal(basisFor(kept, 0), undefined);
 });
 
 test("answers that came before the cache joined another one hold no longer", () => {
-  const [kept, other] = [makeCache(), makeCache()];
+  const [kept, other] = [makeCache().handler, makeCache().handler];
   basisFor(kept, Flag.RD);
   const source = basisFor(kept, Flag.RD)?.source;
   assert.ok(source !== undefined);
@@ -55,7 +46,7 @@ test("answers that came before the cache joined another one hold no longer", () 
 
 test("what is given again stays when a flood of names fills the cache", () => {
   for (const isGiven of [true, false]) {
-    const kept = makeCache("cache {\n success 1024\n}");
+    const kept = makeCache("cache {\n success 1024\n}").handler;
     basisFor(kept, Flag.RD);
     const basis = basisFor(kept, Flag.RD);
     assert.ok(basis !== undefined);

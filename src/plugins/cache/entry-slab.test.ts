@@ -5,14 +5,12 @@ import { loadPageRelease } from "../../lib/memory-release.ts";
 import { REGION_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Query } from "../../plugin/index.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
-import { makeTestQuery, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
+import { makeTestQuery, type QuestionOptions, records } from "../../plugin/testing.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
-import { CacheHandler } from "./handler.ts";
-import cache from "./index.ts";
+import { makeCache } from "./fixtures/make-cache.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 import { answerTraits, QuestionHasher, TRAIT_CD, TRAIT_DO } from "./question-hash.ts";
-import { settingsOf } from "./settings.ts";
 
 /** Few hashes, so that entries meet. */
 const HASHES = 64;
@@ -303,15 +301,7 @@ test("names are dropped in portions", () => {
 });
 
 test("thirty thousand names keep the cache at its capacity", async () => {
-  const running = PluginTest.of(cache, "cache {\n success 5000\n}");
-  const [config] = running.configs;
-  assert.ok(config !== undefined);
-  const handler = new CacheHandler(settingsOf(config), {
-    clock: running.clock,
-    log: running.log,
-    metrics: running.metrics,
-    random: { fraction: () => 0, unpredictable: () => 12345 },
-  });
+  const { running, handler } = makeCache("cache {\n success 5000\n}");
   const sections = makeTestQuery({ name: "host-000000.example.org." }).reply({
     answer: records("host-000000.example.org. 300 IN A 192.0.2.1"),
   }).encoded;
@@ -332,15 +322,7 @@ test("thirty thousand names keep the cache at its capacity", async () => {
 });
 
 test("what is forgotten is not found any more, however many turns of the event loop it takes", async () => {
-  const running = PluginTest.of(cache, "cache {\n success 20000\n}");
-  const [config] = running.configs;
-  assert.ok(config !== undefined);
-  const handler = new CacheHandler(settingsOf(config), {
-    clock: running.clock,
-    log: running.log,
-    metrics: running.metrics,
-    random: { fraction: () => 0, unpredictable: () => 12345 },
-  });
+  const { running, handler } = makeCache("cache {\n success 20000\n}");
   const ask = (name: string) => {
     let asked = 0;
     void handler.handle(running.query({ name }), (query) => {

@@ -3,9 +3,8 @@ import { test } from "node:test";
 import { Flag, Name, Rcode, RecordType } from "../../dns/index.ts";
 import { DROPPED, type Next, type Outcome, type Query } from "../../plugin/index.ts";
 import { Answer, makeTestQuery, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
-import { CacheHandler } from "./handler.ts";
+import { makeCache } from "./fixtures/make-cache.ts";
 import cache from "./index.ts";
-import { settingsOf } from "./settings.ts";
 
 const A = "www.example.org. 300 IN A 192.0.2.1";
 const ANSWER = { answer: records(A), recursionAvailable: true };
@@ -296,15 +295,7 @@ test("ten thousand wait for one answer, and those that follow ask for themselves
 
 for (const others of [0, 1_000])
   test(`an answer that was on its way when its name was dropped with ${others} others is given but not kept`, async () => {
-    const running = PluginTest.of(cache, "cache");
-    const [config] = running.configs;
-    assert.ok(config !== undefined);
-    const handler = new CacheHandler(settingsOf(config), {
-      clock: running.clock,
-      log: running.log,
-      metrics: running.metrics,
-      random: { fraction: () => 0, unpredictable: () => 7 },
-    });
+    const { running, handler } = makeCache("cache");
     const waiting: (() => void)[] = [];
     const next: Next = (query) =>
       new Promise((resolve) =>
