@@ -230,7 +230,7 @@ export class ConsoleApi {
     const { access, control, clock, log } = this.#options;
     access.checkAction(request);
     const rule = readRule(await readBody(request));
-    setRule(control, rule, clock.wallTime());
+    await setRule(control, rule, clock.wallTime());
     const what =
       rule.client === ""
         ? "traces are made by the rules of the Corefile alone"

@@ -50,15 +50,20 @@ export function readRule(body: string): WantedRule {
 }
 
 /**
+ * Resolves once all threads go by the rule.
  * @param time milliseconds of the Unix epoch
  * @throws RequestError
  */
-export function setRule(control: ServerControl, { client, minutes }: WantedRule, time: number): void {
+export async function setRule(
+  control: ServerControl,
+  { client, minutes }: WantedRule,
+  time: number,
+): Promise<void> {
   const tracers = tracersOf(control);
   if (tracers.length === 0)
     throw new RequestError(409, "nothing is traced: write 'trace' into a server block of the Corefile");
-  for (const tracer of tracers)
-    tracer.setRule(client === "" ? undefined : { client, until: time + minutes * MINUTE });
+  const rule = client === "" ? undefined : { client, until: time + minutes * MINUTE };
+  await Promise.all(tracers.map((tracer) => tracer.setRule(rule)));
 }
 
 function tracersOf({ view }: ServerControl) {

@@ -175,6 +175,8 @@ export interface Feed {
   readonly role: "leader" | "follower";
   /** Leader: sends a message to all followers, in order. */
   publish(message: unknown): void;
+  /** Leader: resolves once all followers act on what was published before. One that does not within a second is not waited for. */
+  taken(): Promise<void>;
   /**
    * Leader: has `snapshot` called for each follower that is new, in place of all that was published before. The follower serves once it
    * has received everything. What is published while the snapshot is being read is sent behind it, so the snapshot may show it already.
@@ -197,6 +199,7 @@ export interface Feed {
 export const feedToNobody: Feed = {
   role: "leader",
   publish: () => undefined,
+  taken: () => Promise.resolve(),
   provide: () => undefined,
   receive: () => undefined,
   ask: () => Promise.reject(new Error("this is the leader")),

@@ -12,8 +12,11 @@ export interface TraceRule {
 export interface TracingView {
   /** `undefined` without one, and once it has ended. */
   readonly rule: TraceRule | undefined;
-  /** Puts one into force in place of the one before, on all threads; `undefined` ends it. It goes with the next reload. */
-  setRule(rule: TraceRule | undefined): void;
+  /**
+   * Puts one into force in place of the one before; `undefined` ends it. It goes with the next reload.
+   * Resolves once all threads go by it.
+   */
+  setRule(rule: TraceRule | undefined): Promise<void>;
 }
 
 export const TRACING: ServiceKey<TracingView> = new ServiceKey("tracing");

@@ -31,6 +31,7 @@ export function feedChannels<Name extends string>(
     {
       role: feed.role,
       publish: (message) => feed.publish({ channel, message } satisfies ChannelMessage),
+      taken: () => feed.taken(),
       provide: (snapshot) => void snapshots.set(channel, snapshot),
       receive: (listener) => void listeners.set(channel, listener),
       ask: () => Promise.reject(new Error("stores have no questions")),

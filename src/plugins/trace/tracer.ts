@@ -48,9 +48,10 @@ export class Tracer implements PluginInstance, QueryTap, TracingView {
     return this.#sampler.rule;
   }
 
-  setRule(rule: TraceRule | undefined): void {
+  setRule(rule: TraceRule | undefined): Promise<void> {
     this.#obey(rule);
     this.#site.feed.publish(rule);
+    return this.#site.feed.taken();
   }
 
   #obey(rule: TraceRule | undefined): void {

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { FeedHub, type FeedMessage, ReceivingFeeds } from "./feed.ts";
+import { FeedHub, type FeedSink, ReceivingFeeds } from "./feed.ts";
 
 function collector(): {
-  readonly sink: (messages: readonly FeedMessage[]) => void;
+  readonly sink: FeedSink;
   readonly received: unknown[];
 } {
   const received: unknown[] = [];
-  return { received, sink: (messages) => received.push(...messages.map(([, message]) => message)) };
+  return {
+    received,
+    sink: {
+      send: (messages) => void received.push(...messages.map(([, message]) => message)),
+      taken: async () => void received.push("taken"),
+    },
+  };
 }
 
 const askNobody = () => Promise.reject(new Error("nobody is there"));
@@ -35,6 +41,23 @@ describe("the hub", () => {
     feed.publish(5);
     await nextTurn();
     assert.equal(other.received.at(-1), 4);
+  });
+
+  test("says when all who serve have taken what was published", async () => {
+    const hub = new FeedHub();
+    const feed = hub.feed("0/told/0");
+    await feed.taken();
+    const [one, fresh] = [collector(), collector()];
+    await hub.attach(one, one.sink);
+    feed.provide(() => ["snapshot", undefined]);
+    const attached = hub.attach(fresh, fresh.sink);
+    feed.publish("told");
+    await feed.taken();
+    assert.deepEqual(one.received, ["told", "taken"]);
+    assert.ok(!fresh.received.includes("taken"));
+    await attached;
+    await feed.taken();
+    assert.deepEqual(fresh.received, ["snapshot", "told", "taken"]);
   });
 
   test("sends the snapshot first, in portions, and behind it what was published meanwhile", async () => {

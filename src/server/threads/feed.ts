@@ -8,8 +8,13 @@ import type { Feed } from "../../plugin/site.ts";
 /** A message with the key of its channel. */
 export type FeedMessage = readonly [key: string, message: unknown];
 
-/** Where the messages of one follower go: in order, several at a time. */
-export type FeedSink = (messages: readonly FeedMessage[]) => void;
+/** Where the messages of one follower go. */
+export interface FeedSink {
+  /** In order, several at a time. */
+  send(messages: readonly FeedMessage[]): void;
+  /** Resolves once the follower has taken all that was sent, and also where it will not. */
+  taken(): Promise<void>;
+}
 
 /**
  * Messages sent together: the event loop gets its turn between two such portions of a snapshot, here and in the follower.
@@ -32,6 +37,7 @@ export class FeedHub {
     return {
       role: "leader",
       publish: (message) => this.#publish(key, message),
+      taken: () => this.#taken(),
       provide: (snapshot) => void this.#snapshots.set(key, snapshot),
       receive: () => undefined,
       ask: () => Promise.reject(new FeedError("the leader has nobody to ask")),
@@ -59,12 +65,12 @@ export class FeedHub {
       for (const message of snapshot()) {
         if (message !== undefined) portion.push([key, message]);
         if (message !== undefined && portion.length < PORTION) continue;
-        if (portion.length > 0) sink(portion);
+        if (portion.length > 0) sink.send(portion);
         portion = [];
         await nextTurn();
         if (this.#subscriptions.get(follower) !== subscription) return;
       }
-      if (portion.length > 0) sink(portion);
+      if (portion.length > 0) sink.send(portion);
     }
     this.flush();
     subscription.open();
@@ -88,6 +94,11 @@ export class FeedHub {
     if (this.#pending.length === 1) setImmediate(() => this.flush());
   }
 
+  async #taken(): Promise<void> {
+    this.flush();
+    await Promise.all([...this.#subscriptions.values()].map((subscription) => subscription.taken()));
+  }
+
   /** Sends what was published in this turn of the event loop at once. */
   flush(): void {
     const messages = this.#pending;
@@ -107,14 +118,19 @@ class Subscription {
   }
 
   send(messages: readonly FeedMessage[]): void {
-    if (this.#held === undefined) this.#sink(messages);
+    if (this.#held === undefined) this.#sink.send(messages);
     else for (const message of messages) this.#held.push(message);
+  }
+
+  /** A follower that is sent its snapshot does not serve yet: nobody waits for it. */
+  taken(): Promise<void> {
+    return this.#held === undefined ? this.#sink.taken() : Promise.resolve();
   }
 
   open(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    if (held.length > 0) this.#sink(held);
+    if (held.length > 0) this.#sink.send(held);
   }
 }
 
@@ -132,6 +148,7 @@ export class ReceivingFeeds {
     return {
       role: "follower",
       publish: () => undefined,
+      taken: () => Promise.resolve(),
       provide: () => undefined,
       receive: (listener) => void this.#listeners.set(key, listener),
       ask: (question) => this.#ask(key, question),

@@ -41,6 +41,8 @@ interface Waiting {
 const YOUNG_MEBIBYTES = 6;
 /** Milliseconds that a follower has to start the plugins of a configuration, and for everything else that is asked of it. */
 const PATIENCE = 60_000;
+/** Milliseconds in which it shows that it has taken what it was sent. */
+const ECHO_PATIENCE = 1_000;
 /** Milliseconds from its last words to the end of the thread. */
 const LAST_MOMENT = 2_000;
 
@@ -127,13 +129,22 @@ export class FollowerThread {
 
   /** Where the messages of a generation's feeds go. */
   sink(generation: number): FeedSink {
-    return (messages) => {
-      try {
-        this.#send({ kind: "feed", generation, messages });
-      } catch (error) {
-        // A plugin published what cannot be copied.
-        this.#options.onError(error);
-      }
+    return {
+      send: (messages) => {
+        try {
+          this.#send({ kind: "feed", generation, messages });
+        } catch (error) {
+          // A plugin published what cannot be copied.
+          this.#options.onError(error);
+        }
+      },
+      taken: async () => {
+        try {
+          await this.request({ kind: "echo" }, ECHO_PATIENCE);
+        } catch (error) {
+          if (!(error instanceof FollowerError)) throw error;
+        }
+      },
     };
   }
 

@@ -107,6 +107,10 @@ class Follower {
       );
       return;
     }
+    if (request.kind === "echo") {
+      answer(undefined);
+      return;
+    }
     this.#turn = this.#turn.then(() =>
       this.#do(request).then(
         (value) => answer(value),
@@ -115,7 +119,7 @@ class Follower {
     );
   }
 
-  #do(request: Exclude<FollowerRequest, { kind: "measure" }>): Promise<unknown> {
+  #do(request: Exclude<FollowerRequest, { kind: "echo" | "measure" }>): Promise<unknown> {
     switch (request.kind) {
       case "prepare":
         return this.#prepare(request.generation, request.source, request.sha512);
