@@ -23,7 +23,7 @@ export interface AnswerSource {
   readonly epoch: number;
   /** Hears that answers were given again. */
   repeated(repetition: Repetition): void;
-  /** Told each time of an answer that rests on `numbers[place]`, where what nobody asks for has to go first. */
+  /** Told of an answer that rests on `numbers[place]`, the first and then each eighth time in a second, where what nobody asks for has to go first. */
   given?(place: number): void;
 }
 

@@ -1,5 +1,5 @@
 /** Ways back for replies to datagrams that came by the batch. */
-import { CONTROL_WORDS, NAME_STRIDE, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
+import { CONTROL_WORDS, NAME_STRIDE, NAME_WORDS, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
 import { readAddress, readAddressOctets, readFamily, readPort } from "../lib/linux/socket-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
@@ -26,20 +26,19 @@ export interface DatagramTransport {
   /**
    * Sends the reply in the buffer given last.
    * @param size as it was asked for
+   * @param names socket addresses, of which the one from the word `nameAt` on is the client's
    * @param info where the query arrived, from the word `infoAt` on
    */
   send(
     size: number,
     length: number,
-    names: Uint8Array,
+    names: Int32Array,
     nameAt: number,
     info: Uint32Array,
     infoAt: number,
     infoLength: number,
   ): void;
 }
-
-const NAME_WORDS = NAME_STRIDE / 4;
 
 /** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
 export class SlotPort implements ReplyPort, Endpoint {
@@ -109,12 +108,12 @@ export class SlotPort implements ReplyPort, Endpoint {
   }
 
   send(length: number): void {
-    const { received } = this.#transport;
+    const { received, names } = this.#transport;
     this.#transport.send(
       this.#size,
       length,
-      received.names,
-      this.#nameAt,
+      names,
+      this.#slot * NAME_WORDS,
       received.packetInfo,
       this.#slot * CONTROL_WORDS,
       received.packetInfoLength(this.#slot),
@@ -171,7 +170,7 @@ class KeptPort extends KeptEndpoint implements ReplyPort {
     const { scratch } = this.#transport;
     const info = this.#info;
     this.writeTo(scratch.words);
-    this.#transport.send(this.#transport.bufferSize, length, scratch.octets, 0, info, 0, info.byteLength);
+    this.#transport.send(this.#transport.bufferSize, length, scratch.words, 0, info, 0, info.byteLength);
   }
 
   drop(): void {

@@ -249,7 +249,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   send(
     size: number,
     length: number,
-    names: Uint8Array,
+    names: Int32Array,
     nameAt: number,
     info: Uint32Array,
     infoAt: number,
@@ -258,7 +258,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     if (this.#closed) return;
     const batch = size <= SEND_SLOT ? this.#sending : (this.#large ?? this.#sending);
     if (this.#informed) batch.leaveFrom(info, infoAt, infoLength);
-    batch.commitTo(length, names, nameAt, this.#nameLength);
+    batch.commitToWords(length, names, nameAt, this.#nameLength);
     if (batch !== this.#sending) batch.flush();
     else if (!this.#draining && !this.#flushScheduled) {
       // Replies that come between batches leave together.

@@ -20,8 +20,9 @@ const MESSAGE_LENGTH_WORD = MessageHeader.MESSAGE_LENGTH / 4;
 const IOVEC_WORDS = IOVEC / 4;
 const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 
-/** Socket addresses stand 32 octets apart, so that all are aligned. */
+/** Socket addresses stand so many octets, and words, apart, so that all are aligned. */
 export const NAME_STRIDE = 32;
+export const NAME_WORDS = NAME_STRIDE / 4;
 
 /** What the kernel tells of a datagram stands so many octets, and words, apart. */
 const CONTROL_STRIDE = 64;
@@ -56,6 +57,7 @@ interface BatchMemory {
   readonly iovecs: Uint8Array;
   readonly iovecWords: Uint32Array;
   readonly names: Uint8Array;
+  readonly nameWords: Int32Array;
   readonly controls: Uint8Array;
   readonly controlWords: Uint32Array;
   /** The octets of each slot, one behind the other in one buffer. */
@@ -96,6 +98,7 @@ function allocate(libc: Libc, options: BatchOptions, controlLength: number): Bat
     headers,
     iovecs,
     names,
+    nameWords: new Int32Array(names.buffer),
     controls,
     slots: Array.from({ length: slots }, (_, slot) =>
       data.subarray(slot * slotOctets, (slot + 1) * slotOctets),
@@ -228,6 +231,16 @@ export class SendBatch {
     const target = this.#memory.names;
     const start = this.#count * NAME_STRIDE;
     for (let at = 0; at < nameLength; at++) target[start + at] = names[nameOffset + at] as number;
+    this.#memory.headerWords[this.#count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
+    this.commit(length);
+  }
+
+  /** As {@link commitTo}, with the socket address from the word `at` on. It ends with a whole word. */
+  commitToWords(length: number, names: Int32Array, at: number, nameLength: number): void {
+    const target = this.#memory.nameWords;
+    const start = this.#count * NAME_WORDS;
+    const words = nameLength >> 2;
+    for (let word = 0; word < words; word++) target[start + word] = names[at + word] as number;
     this.#memory.headerWords[this.#count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
     this.commit(length);
   }

@@ -252,9 +252,10 @@ test("what is given again is what the plugin would say, and everybody hears of i
     listener.countRepeated();
     assert.equal(source.asked + source.again, queries);
     assert.equal(counting.times.length, source.again);
-    assert.equal(
-      source.givenAt.reduce((sum, times) => sum + times, 0),
-      source.again,
+    const marked = source.givenAt.reduce((sum, times) => sum + times, 0);
+    assert.ok(
+      marked >= source.again / 8 && marked < source.again,
+      `${marked} of ${source.again} were marked`,
     );
     assert.ok(source.again > queries / 5, `${source.again} of ${queries} were given again`);
     assert.deepEqual(counting.seen, expected);

@@ -64,6 +64,8 @@ const TOLD_IN_TURN = 256;
 const MAX_ORIGINS = 64;
 const ORIGIN_BITS = 0xff;
 const RCODE_SHIFT = 8;
+/** An answer is marked as asked for at the first and each eighth time again in a second: often enough to stay, and marks are far in memory. */
+const MARKED_TIMES = 0x7;
 const HASH_PRIME = 0x9e3779b1;
 /** Of an empty slot, and of a query that is not remembered in any case. No other one has it. */
 const NO_HASH = 0;
@@ -191,8 +193,9 @@ export class RepeatedAnswers {
 
   #count(head: number, { source, timed }: Origin, now: number): void {
     const words = this.#words;
-    source.given?.(words[head + Head.PLACE] as number);
-    words[head + Head.TIMES] = (words[head + Head.TIMES] as number) + 1;
+    const times = words[head + Head.TIMES] as number;
+    if ((times & MARKED_TIMES) === 0) source.given?.(words[head + Head.PLACE] as number);
+    words[head + Head.TIMES] = times + 1;
     if (words[head + Head.LISTED] === 0) {
       words[head + Head.LISTED] = 1;
       this.#listed[this.#listedCount++] = head;
