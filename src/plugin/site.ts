@@ -184,8 +184,11 @@ export interface Feed {
    * @param snapshot gives the messages, and `undefined` wherever the event loop is to have a turn before it goes on
    */
   provide(snapshot: () => Iterable<unknown>): void;
-  /** Follower: takes the messages. To be called in `create` or `start`. */
-  receive(listener: (message: unknown) => void): void;
+  /**
+   * Follower: takes the messages. To be called in `create` or `start`.
+   * @param listener gives a promise where it acts on a message only when that resolves; it must not reject
+   */
+  receive(listener: (message: unknown) => Promise<void> | void): void;
   /**
    * Follower: puts a question to the leader. What the leader published before it answered has been sent to all followers by then.
    * Rejects with the reason where the leader has no answer.

@@ -84,6 +84,11 @@ export class ZoneCopies {
     } satisfies CopyMessage);
   }
 
+  /** Resolves once all data planes serve what was published, as {@link Feed.taken} says. */
+  taken(): Promise<void> {
+    return this.#feed.taken();
+  }
+
   #next(served: ServedZone): number | undefined {
     const state = this.#states.get(served);
     if (state === undefined) return undefined;

@@ -28,32 +28,33 @@ export class ZoneCopy {
     feed.receive((message) => {
       const copyMessage = message as CopyMessage;
       const copy = copies.find(({ served }) => served.apex.toString() === copyMessage.apex);
-      if (copy !== undefined) copy.#take(copyMessage, onError);
+      return copy === undefined ? undefined : copy.#take(copyMessage, onError);
     });
   }
 
-  #take(message: CopyMessage, onError: (error: unknown) => void): void {
+  /** @returns when the state is in force that the message completes */
+  #take(message: CopyMessage, onError: (error: unknown) => void): Promise<void> | undefined {
     const { apex } = this.served;
     switch (message.kind) {
       case "begin":
         this.#incoming = new Zone(apex);
-        return;
+        return undefined;
       case "records":
         for (const record of RecordLog.fromOctets(message.octets)) this.#incoming?.addPlain(record);
-        return;
+        return undefined;
       case "end": {
         const zone = this.#incoming;
         // What began before this end was there is not for it.
-        if (zone === undefined) return;
+        if (zone === undefined) return undefined;
         this.#incoming = undefined;
         this.#state = message.state;
         zone.addPlain(soaOf(apex, message.soa));
         this.#turn = this.#turn.then(() => this.#replace(zone)).catch(onError);
-        return;
+        return this.#turn;
       }
       case "change": {
         // The snapshot may show it already.
-        if (message.state !== this.#state + 1) return;
+        if (message.state !== this.#state + 1) return undefined;
         this.#state = message.state;
         const change = {
           from: message.from,
@@ -64,6 +65,7 @@ export class ZoneCopy {
         this.#turn = this.#turn
           .then(() => this.#service.advance(this.served, [change], Number.POSITIVE_INFINITY))
           .catch(onError);
+        return this.#turn;
       }
     }
   }

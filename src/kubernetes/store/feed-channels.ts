@@ -12,7 +12,7 @@ export function feedChannels<Name extends string>(
   names: readonly Name[],
 ): { readonly [K in Name]: Feed } {
   const snapshots = new Map<string, () => Iterable<unknown>>();
-  const listeners = new Map<string, (message: unknown) => void>();
+  const listeners = new Map<string, (message: unknown) => Promise<void> | void>();
   if (feed.role === "leader") {
     feed.provide(function* () {
       for (const [channel, snapshot] of snapshots)
@@ -23,7 +23,7 @@ export function feedChannels<Name extends string>(
     feed.receive((received) => {
       // The other end of the same feed is always this function.
       const { channel, message } = received as ChannelMessage;
-      listeners.get(channel)?.(message);
+      return listeners.get(channel)?.(message);
     });
   }
   const channels = names.map((channel): [Name, Feed] => [

@@ -108,8 +108,8 @@ describe("the hub", () => {
 test("each channel delivers to its own listener, and to none where nobody listens", () => {
   const feeds = new ReceivingFeeds(askNobody);
   const heard: unknown[] = [];
-  feeds.feed("a").receive((message) => heard.push(["a", message]));
-  feeds.feed("b").receive((message) => heard.push(["b", message]));
+  feeds.feed("a").receive((message) => void heard.push(["a", message]));
+  feeds.feed("b").receive((message) => void heard.push(["b", message]));
   feeds.feed("c").publish("a follower has nothing to say");
   feeds.deliver([
     ["b", 1],
@@ -120,4 +120,22 @@ test("each channel delivers to its own listener, and to none where nobody listen
     ["b", 1],
     ["a", 3],
   ]);
+});
+
+test("a listener that takes its time is waited for where somebody asks", async () => {
+  const feeds = new ReceivingFeeds(askNobody);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  feeds.feed("slow").receive(() => promise);
+  feeds.feed("quick").receive(() => undefined);
+  feeds.deliver([["quick", 1]]);
+  await feeds.acted();
+  feeds.deliver([["slow", 1]]);
+  let hasActed = false;
+  const acted = feeds.acted().then(() => {
+    hasActed = true;
+  });
+  await nextTurn();
+  assert.equal(hasActed, false);
+  resolve();
+  await acted;
 });

@@ -136,7 +136,9 @@ class Subscription {
 
 /** The followers' ends of the channels of one generation. */
 export class ReceivingFeeds {
-  readonly #listeners = new Map<string, (message: unknown) => void>();
+  readonly #listeners = new Map<string, (message: unknown) => Promise<void> | void>();
+  /** Of listeners that do not act on a message at once. */
+  readonly #acting = new Set<Promise<void>>();
   readonly #ask: (key: string, question: unknown) => Promise<unknown>;
 
   /** @param ask takes a question to the leader's end of a channel */
@@ -158,6 +160,16 @@ export class ReceivingFeeds {
 
   /** @throws what a listener throws */
   deliver(messages: readonly FeedMessage[]): void {
-    for (const [key, message] of messages) this.#listeners.get(key)?.(message);
+    for (const [key, message] of messages) {
+      const acting = this.#listeners.get(key)?.(message);
+      if (acting === undefined) continue;
+      this.#acting.add(acting);
+      void acting.finally(() => this.#acting.delete(acting));
+    }
+  }
+
+  /** Resolves when all act on what was delivered so far. */
+  async acted(): Promise<void> {
+    await Promise.all(this.#acting);
   }
 }

@@ -108,7 +108,8 @@ class Follower {
       return;
     }
     if (request.kind === "echo") {
-      answer(undefined);
+      const acted = [...this.#feeds.values()].map((feeds) => feeds.acted());
+      void Promise.all(acted).then(() => answer(undefined));
       return;
     }
     this.#turn = this.#turn.then(() =>

@@ -20,7 +20,7 @@ export interface FollowerSettings {
  * - `prepare`: read the Corefile, make and start its plugins. Refused when it is not what the leader has read.
  * - `listen`: open the sockets. What the leader's plugins know is complete by then.
  * - `commit`, `rollBack`: put what was prepared into force, or drop it.
- * - `echo`: answered at once, and so behind all messages that were sent before it.
+ * - `echo`: answered once the plugins act on all messages that were sent before it.
  * - `measure`: say what was counted; answered with a list of {@link MetricSnapshot}.
  * - `stop`: answer what is under way, and close everything; answered with {@link LastWords}.
  */

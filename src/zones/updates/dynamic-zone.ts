@@ -181,7 +181,7 @@ export class DynamicZone {
     });
   }
 
-  /** @returns the rcode of the reply; with NOERROR the update is on the disk and in force */
+  /** @returns the rcode of the reply; with NOERROR the update is on the disk and in force on all data planes */
   update(message: Message): Promise<number> {
     if (this.#successor !== undefined) return this.#successor.update(message);
     if (this.#waiting.length >= MOST_WAITING) return Promise.resolve(Rcode.SERVFAIL);
@@ -248,6 +248,8 @@ export class DynamicZone {
     await this.journal.append(this.#base, steps);
     const change = await changeOf(zone, steps, nextTurn);
     await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
+    // Who is told that it is done asks for it next, and any data plane may answer.
+    await this.#service.copies?.taken();
     if (this.journal.size > this.#compactAt) await this.#compact();
   }
 
