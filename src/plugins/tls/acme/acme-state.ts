@@ -76,8 +76,10 @@ export class AcmeState {
       expiry: certificateExpiry(metrics),
       show: async (name, text, signal) => {
         const challengeName = `_acme-challenge.${name}.`;
-        const hide = challenges.add(challengeName, text);
+        const { hide, shown } = challenges.add(challengeName, text);
         try {
+          // The authority asks as soon as it is told, and any thread may answer.
+          await shown;
           if (resolver !== undefined) await untilSeen({ name: challengeName, text, resolver, clock, signal });
         } catch (error) {
           hide();

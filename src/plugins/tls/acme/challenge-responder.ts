@@ -36,6 +36,7 @@ export class ChallengeResponder implements PluginInstance {
       feed.publish(this.#state.challenges.challenges);
       // That there is no such name may have been kept, and so may the challenge before this one.
       for (const { instance } of block.plugins()) instance.forget?.(names);
+      return feed.taken();
     });
   }
 
