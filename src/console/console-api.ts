@@ -31,8 +31,8 @@ export interface ConsoleApiOptions {
   readonly page: PageFiles;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Sets the level of the process log on all threads. */
-  readonly setLevel: (level: SettableLevel) => void;
+  /** Sets the level of the process log; resolves once all threads have it. */
+  readonly setLevel: (level: SettableLevel) => Promise<void>;
 }
 
 type Answer = (
@@ -222,7 +222,7 @@ export class ConsoleApi {
     // What is set to `error` would not say so itself.
     if (control.log !== undefined) control.log.level = "info";
     log.info(`the log has level ${level} until the next reload, as ${whoAsked(request)} asked`);
-    setLevel(level);
+    await setLevel(level);
     return settingsView(control);
   }
 

@@ -118,6 +118,7 @@ export class ConsolePlugin implements PluginInstance {
       setLevel: (level) => {
         this.#setLevel(level);
         feed.publish({ level } satisfies LevelMessage);
+        return feed.taken();
       },
     });
     for (const [path, handler] of api.routes()) {
