@@ -8,6 +8,8 @@ import ts from "typescript-5.9";
 import { projectRoot } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 
+/** Milliseconds: all of `src/` is half a minute of work where something else has the processors. */
+const PATIENCE = 100_000;
 const COMPILERS = { "5.9": "typescript-5.9", "7": "typescript" };
 
 const MODULES = {
@@ -104,7 +106,10 @@ describe("a project of somebody else", () => {
 /** @returns what the compiler finds wrong */
 async function compile(version: keyof typeof COMPILERS, folder: string, args: string[]): Promise<string> {
   const compiler = join(projectRoot, "node_modules", COMPILERS[version], "bin", "tsc");
-  const { output, errors } = await run(process.execPath, [compiler, ...args], { cwd: folder });
+  const { output, errors } = await run(process.execPath, [compiler, ...args], {
+    cwd: folder,
+    patience: PATIENCE,
+  });
   return output + errors;
 }
 
