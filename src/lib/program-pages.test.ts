@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadProgramPages, unchangedMappings } from "./program-pages.ts";
+import { loadProgramPages, releaseInTurns, unchangedMappings } from "./program-pages.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 test("mappings of files that may be read only, and of which nothing was written to", () => {
   const found = [...unchangedMappings(SMAPS)].map(
-    ({ start, octets }) => `${start.toString(16)} ${octets.toString(16)}`,
+    ({ start, octets, path }) => `${start.toString(16)} ${octets.toString(16)} ${path}`,
   );
-  assert.deepEqual(found, ["400000 346000", "74a000 28fa000", "7f32822b000 1000"]);
+  assert.deepEqual(found, [
+    "400000 346000 /usr/bin/node",
+    "74a000 28fa000 /usr/bin/node",
+    "7f32822b000 1000 /opt/addon.node (deleted)",
+  ]);
 });
 
 test("pages of the program are given back, and the program goes on", async (context) => {
@@ -20,6 +24,46 @@ test("pages of the program are given back, and the program goes on", async (cont
   assert.ok(before > 20e6, `${before}`);
   await release();
   assert.ok(residentMemory().files < before - 10e6, `${residentMemory().files} of ${before}`);
+});
+
+test("no turn gives back more than 2 MiB of the program: the next one has to fault in what is in use", async () => {
+  const turns = [0n];
+  const given: [start: bigint, octets: bigint][] = [];
+  let isOver = false;
+  const count = (): void => {
+    turns.push(0n);
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const program = "/usr/bin/node";
+  const mappings = [
+    { start: 0x40_0000n, octets: 0x1000n, path: program },
+    { start: 0x80_0000n, octets: 0x28f_a000n, path: program },
+    { start: 0x7e00_0000n, octets: 0x30_0000n, path: "/opt/addon.node" },
+    { start: 0x7f00_0000n, octets: 0x3000n, path: program },
+  ];
+  await releaseInTurns(mappings, program, (start, octets) => {
+    given.push([start, octets]);
+    if (start < 0x7e00_0000n) turns[turns.length - 1] = (turns.at(-1) ?? 0n) + octets;
+    // By the next turn it may be gone.
+    else if (start < 0x7f00_0000n) assert.equal(turns.length, 1);
+    return 0;
+  });
+  isOver = true;
+  assert.ok(
+    turns.every((octets) => octets <= 0x20_0000n),
+    `${turns}`,
+  );
+  for (const { start, octets } of mappings) {
+    // Without a gap, and nothing twice.
+    const parts = given.filter(([from]) => from >= start && from < start + octets);
+    let next = start;
+    for (const [from, length] of parts) {
+      assert.equal(from, next);
+      next += length;
+    }
+    assert.equal(next, start + octets);
+  }
 });
 
 /** Of a running node, shortened: its code, what the linker protected, the code of a library with a break point, and what is no file. */
