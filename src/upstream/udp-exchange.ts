@@ -34,6 +34,10 @@ export const MAX_PENDING_DATAGRAMS = 16_384;
 /** What an IPv4 datagram can carry. */
 const LONGEST_DATAGRAM = 65_507;
 const SWEEP_INTERVAL = 1_000;
+/** Milliseconds of a turn of the event loop in which queries are told that their socket has failed. */
+const FAILING_SHARE = 0.5;
+/** How many are told between two looks at the clock: each may ask elsewhere, or answer its client and be logged. */
+const FAILURES_A_LOOK = 4;
 
 export class UdpExchange implements Exchange {
   readonly protocol = "udp";
@@ -59,6 +63,10 @@ export class UdpExchange implements Exchange {
     letGo: (channel, request) => this.#release(request, channel),
   };
   #sweep: Timer | undefined;
+  /** Sockets with queries that are still to be told that it has failed. */
+  #failing: UdpChannel[] = [];
+  /** Runs while they wait for a later turn. */
+  #failLater: Timer | undefined;
   #closed = false;
 
   constructor(options: UdpExchangeOptions) {
@@ -106,12 +114,14 @@ export class UdpExchange implements Exchange {
     if (this.#closed) return;
     this.#closed = true;
     this.#sweep?.cancel();
+    this.#failLater?.cancel();
+    this.#failing = [];
     this.#current.fill(undefined);
     for (const channel of [...this.#channels]) this.#drop(channel);
-    this.#fail(
-      this.#pending.select(() => true),
-      () => this.#error("closed", "the upstream is not used any more"),
-    );
+    const requests = this.#pending.select(() => true);
+    for (const request of requests) this.#release(request, request.carrier);
+    for (const request of requests)
+      request.failed(this.#error("closed", "the upstream is not used any more"));
   }
 
   #received(channel: UdpChannel, bytes: Uint8Array, length: number): void {
@@ -137,10 +147,56 @@ export class UdpExchange implements Exchange {
   }
 
   #failed(channel: UdpChannel, cause: Error, usable: boolean): void {
-    const message = this.#describe(channel, cause);
-    const requests = this.#pending.select((request) => request.carrier === channel);
+    // One for all queries of the socket, as for those that time out.
+    const error = this.#error("broken", this.#describe(channel, cause), cause);
     if (!usable) this.#drop(channel);
-    this.#fail(requests, () => this.#error("broken", message, cause));
+    if (channel.failure !== undefined) {
+      channel.nextError = error;
+      return;
+    }
+    channel.failure = this.#failureOf(channel, error);
+    this.#failing.push(channel);
+    if (this.#failLater === undefined) this.#failSome();
+  }
+
+  /** A query may be answered, or given up and its object used for another one, before it is told: so it is known by its id. */
+  #failureOf(channel: UdpChannel, error: ExchangeError): ChannelFailure {
+    const ids = this.#pending.select((request) => request.carrier === channel).map(({ id }) => id);
+    return { error, ids, told: 0 };
+  }
+
+  /** Thousands may wait for an upstream that has died: others have their turn in between. */
+  readonly #failSome = (): void => {
+    this.#failLater = undefined;
+    try {
+      this.#failUntilOver();
+    } finally {
+      if (this.#failing.length > 0 && !this.#closed)
+        this.#failLater ??= this.#options.clock.after(0, this.#failSome);
+    }
+  };
+
+  #failUntilOver(): void {
+    const { clock } = this.#options;
+    const began = clock.now();
+    let told = 0;
+    for (let channel = this.#failing[0]; channel !== undefined; channel = this.#failing[0]) {
+      for (let { failure } = channel; failure !== undefined; failure = channel.failure) {
+        const id = failure.ids[failure.told++];
+        if (id === undefined) {
+          const { nextError } = channel;
+          channel.nextError = undefined;
+          channel.failure = nextError && this.#failureOf(channel, nextError);
+          continue;
+        }
+        const request = this.#pending.get(id);
+        if (request?.carrier !== channel) continue;
+        this.#release(request, channel);
+        request.failed(failure.error);
+        if (++told % FAILURES_A_LOOK === 0 && clock.now() - began >= FAILING_SHARE) return;
+      }
+      this.#failing.shift();
+    }
   }
 
   #channelFor(place: number, isProbe: boolean): UdpChannel {
@@ -200,11 +256,6 @@ export class UdpExchange implements Exchange {
     if (channel.retired && channel.inFlight === 0) this.#drop(channel);
   }
 
-  #fail(requests: readonly UpstreamRequest[], error: () => ExchangeError): void {
-    for (const request of requests) this.#release(request, request.carrier);
-    for (const request of requests) request.failed(error());
-  }
-
   #refuse(request: UpstreamRequest): void {
     const { text } = this.#options.remote;
     const error = this.#closed
@@ -233,6 +284,15 @@ export class UdpExchange implements Exchange {
   }
 }
 
+/** Of the queries of a socket. */
+interface ChannelFailure {
+  readonly error: ExchangeError;
+  /** Of those that waited when it failed. */
+  readonly ids: readonly number[];
+  /** How many of them have been looked at. */
+  told: number;
+}
+
 interface ChannelOwner {
   received(channel: UdpChannel, bytes: Uint8Array, length: number): void;
   failed(channel: UdpChannel, error: Error, usable: boolean): void;
@@ -248,6 +308,9 @@ class UdpChannel implements DatagramListener, RequestCarrier {
   port: DatagramPort = NO_PORT;
   /** That a query had no answer in time, once one has had none. */
   timeout: ExchangeError | undefined;
+  failure: ChannelFailure | undefined;
+  /** It has failed again while not all knew of the first time. */
+  nextError: ExchangeError | undefined;
   inFlight = 0;
   /** Queries that may still be sent from this socket. */
   queriesLeft = 0;
