@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { decodeMessage } from "../../src/dns/message.ts";
 import { SOA } from "../../src/dns/record-table.ts";
 import { formatRecord } from "../../src/dns/resource-record.ts";
@@ -45,6 +46,14 @@ export async function untilSerial(
 export async function addressOf(port: number): Promise<unknown> {
   const { answer } = await ask({ address: "127.0.0.1", port }, "www.example.org.", "A");
   return answer[0]?.data;
+}
+
+/** Waits for another address of www.example.org: where NSD has a new state, its former processes may answer once more after the new ones. */
+export async function untilAddress(port: number, address: string, describe: () => string): Promise<void> {
+  const deadline = performance.now() + PATIENCE;
+  while (!isDeepStrictEqual(await addressOf(port), { address })) {
+    if (performance.now() > deadline) throw new Error(`no address ${address} in time:\n${describe()}`);
+  }
 }
 
 /** One sample of a server's metrics, 0 where there is none. */
