@@ -78,7 +78,7 @@ describe("without an API the program", () => {
     await using api = await absentApi();
     await using program = await Portolan.start(corefile(api, "700ms"));
     await program.waitForLog(
-      /waiting for Kubernetes API before starting server\n.*\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API\n.*not listed yet: namespaces \(nothing listens at /,
+      /waiting for Kubernetes API before starting server\n[\s\S]*\[WARNING\] plugin\/kubernetes: starting server with unsynced Kubernetes API\n.*not listed yet: namespaces \(nothing listens at /,
     );
   });
 
