@@ -13,6 +13,7 @@ import { runOpenLoop } from "../run/load.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import { startUpstream } from "../run/upstream.ts";
 import type { ControlGroup } from "./control-group.ts";
+import { describeLongTurn, Symbols } from "./long-turn-text.ts";
 import { takeLongTurns } from "./long-turns.ts";
 import type { PauseSample, RunSample, StepSample, StolenTime } from "./memory-results.ts";
 import { compileProcessorClock, PauseLog, pauseEnvironment } from "./pauses.ts";
@@ -41,6 +42,8 @@ const UNANSWERED_RATE = 2_000;
 const KINDS = 3;
 /** Seconds after a list or a reload until memory is read. */
 const REST = 5;
+/** Turns of a load of which more is said than how many there were. */
+const MOST_LONG_TURNS = 4;
 /** Milliseconds that a step may take to show itself in what the server prints. */
 const PATIENCE = 60_000;
 
@@ -91,9 +94,18 @@ export class LoadedServer implements AsyncDisposable {
   readonly #options: LoadedServerOptions;
   readonly #scene: Scene;
   readonly #resources: AsyncDisposableStack;
+  #symbols: Symbols | undefined;
   #steps = 0;
+  /** When the load began: milliseconds since the epoch. */
+  #began: number;
 
-  private constructor(options: LoadedServerOptions, scene: Scene, resources: AsyncDisposableStack) {
+  private constructor(
+    options: LoadedServerOptions,
+    scene: Scene,
+    began: number,
+    resources: AsyncDisposableStack,
+  ) {
+    this.#began = began;
     this.#options = options;
     this.#scene = scene;
     this.#resources = resources;
@@ -119,6 +131,7 @@ export class LoadedServer implements AsyncDisposable {
     });
     const { api } = liveApi;
     const listed = api.listed(KINDS);
+    const began = Date.now();
     const server = resources.use(live.start());
     await live.becomesReady(server);
     await listed;
@@ -132,7 +145,7 @@ export class LoadedServer implements AsyncDisposable {
       ticksPerSecond: await ticksPerSecond(),
       turns,
     };
-    return new LoadedServer(options, scene, resources.move());
+    return new LoadedServer(options, scene, began, resources.move());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -170,6 +183,7 @@ export class LoadedServer implements AsyncDisposable {
     const { server, ticksPerSecond } = this.#scene;
     forgetPeak(server.pid);
     const before = server.cpuSeconds(ticksPerSecond);
+    this.#began = Date.now();
     const counts = await run();
     const microseconds = ((server.cpuSeconds(ticksPerSecond) - before) * 1e6) / counts.sent;
     // The probe writes each half second.
@@ -220,10 +234,20 @@ export class LoadedServer implements AsyncDisposable {
         `${Math.round(counts.answered / counts.seconds)}/s, ${counts.lost} lost` +
         (microseconds === undefined ? "" : `, ${microseconds.toFixed(2)} µs of CPU a query`),
     );
-    if (pauses !== undefined) say(`      ${describePauses(pauses.main)}`);
-    if (pauses?.others !== undefined) say(`      other threads: ${describePauses(pauses.others)}`);
+    if (pauses !== undefined) this.#sayPauses("", pauses.main);
+    if (pauses?.others !== undefined) this.#sayPauses("other threads: ", pauses.others);
     await this.#explain(step);
     return sample;
+  }
+
+  #sayPauses(whose: string, pauses: PauseSample): void {
+    const { say } = this.#options;
+    say(`      ${whose}${describePauses(pauses)}`);
+    const longest = [...(pauses.longTurns ?? [])].sort((one, other) => other.processor - one.processor);
+    if (longest.length === 0) return;
+    this.#symbols ??= Symbols.read();
+    for (const turn of longest.slice(0, MOST_LONG_TURNS))
+      for (const line of describeLongTurn(turn, this.#began, this.#symbols)) say(`        ${line}`);
   }
 
   async #explain(step: string): Promise<void> {

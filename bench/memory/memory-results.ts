@@ -92,9 +92,33 @@ export interface PauseSample {
   readonly processor: number;
   /** How many turns took more than 5 ms of the processor. Absent in older results. */
   readonly long?: number;
+  /** What there is to say of these. Absent in older results. */
+  readonly longTurns?: readonly LongTurn[];
   /** What all but one of a thousand turns took of the processor at most. */
   readonly p999?: number;
   readonly collection: number;
   /** The most that a collection took of the processor, by the thread whose heap it is. */
   readonly collectionProcessor?: number;
+}
+
+/** A turn of the event loop that took more than 5 ms of the processor. Facts from `user` on are missing where there is no compiler. */
+export interface LongTurn {
+  /** When it ended: milliseconds since the epoch. */
+  readonly at: number;
+  /** Milliseconds, as the three that follow. */
+  readonly processor: number;
+  readonly wall: number;
+  /** By the kernel's ticks. */
+  readonly user?: number;
+  readonly system?: number;
+  /** Faults of pages that were in memory, and of those that were read from a disk. */
+  readonly faults?: number;
+  readonly reads?: number;
+  readonly waits?: number;
+  /** How often others were given the processor. */
+  readonly preempted?: number;
+  /** One for each millisecond on the processor, unless not even the timer's interrupt came through: then the machine was busy with something else. */
+  readonly samples?: number;
+  /** Where: a line for each stack, how often it was seen, and its innermost addresses. */
+  readonly stacks?: string;
 }

@@ -16,6 +16,9 @@ const LONG = 5;
 /** Numbers that the library gives for each collection. */
 const NUMBERS = 4;
 const MOST_COLLECTIONS = 1024;
+/** Of `turn_facts`, and the room for what it writes. */
+const FACTS = 7;
+const STACKS_OCTETS = 8192;
 /** Of dlopen(3). */
 const RTLD_NOW = 2;
 /** `GCType` of V8. */
@@ -25,11 +28,14 @@ const ALL_TYPES = 0xffff;
  * Milliseconds.
  * @typedef {{ type: number, from: number, wall: number, processor: number }} Collection
  * @typedef {{ longest: { collection: number, collectionProcessor?: number }, list: Collection[] }} Taken
+ * @typedef {import("./memory-results.ts").LongTurn} LongTurn
  */
+
+const NOTHING = { wall: 0, processor: 0 };
 
 const { BENCH_PAUSES: file, BENCH_PROCESSOR_CLOCK: library, BENCH_TURNS: turnsFile } = process.env;
 if (file !== undefined) {
-  const { collections, processorTime } = library === undefined ? byNode() : byLibrary(library);
+  const { collections, processorTime, turns } = library === undefined ? byNode() : byLibrary(library);
   const explanation = turnsFile === undefined || !isMainThread ? undefined : explainTurns(turnsFile);
   /** Milliseconds: by the clock, of these without work, and of this thread on a processor. */
   const readClocks = () => ({
@@ -41,14 +47,21 @@ if (file !== undefined) {
   let longest = 0;
   let long = 0;
   let counts = new Map();
+  /** @type {LongTurn[]} */
+  let longTurns = [];
+  /** What the turn had taken before the probe wrote in the middle of it. */
+  let carried = { wall: 0, processor: 0 };
   let since = readClocks();
   // From one turn's immediates to those of the next: all that may happen between two looks at the sockets, without the time for which poll
   // waited. The interval of `monitorEventLoopDelay` would tell that to a millisecond, and nothing of who else had the processor.
   const look = () => {
     setImmediate(look).unref();
     const now = readClocks();
-    const wall = now.wall - since.wall - (now.idle - since.idle);
-    const processor = now.processor - since.processor;
+    const wall = carried.wall + now.wall - since.wall - (now.idle - since.idle);
+    const processor = carried.processor + now.processor - since.processor;
+    carried = NOTHING;
+    if (processor > LONG) longTurns.push({ at: Date.now(), processor, wall, ...turns?.facts() });
+    turns?.begin();
     explanation?.note(processor, since.wall, now.wall);
     turn = Math.max(turn, wall);
     longest = Math.max(longest, processor);
@@ -59,11 +72,26 @@ if (file !== undefined) {
     since = now;
   };
   setImmediate(look).unref();
+  turns?.begin();
   setInterval(() => {
+    const before = readClocks();
+    carried = {
+      wall: before.wall - since.wall - (before.idle - since.idle),
+      processor: before.processor - since.processor,
+    };
     const taken = collections.take();
-    const line = { thread: threadId, turn, processor: longest, long, counts: [...counts], ...taken.longest };
+    const line = {
+      thread: threadId,
+      turn,
+      processor: longest,
+      long,
+      longTurns,
+      counts: [...counts],
+      ...taken.longest,
+    };
     appendFileSync(file, `${JSON.stringify(line)}\n`);
     turn = longest = long = 0;
+    longTurns = [];
     counts = new Map();
     explanation?.write(taken.list);
     // What the probe itself took is nobody's turn.
@@ -82,6 +110,7 @@ function byNode() {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1000;
     },
+    turns: undefined,
     collections: {
       /** @returns {Taken} */
       take() {
@@ -111,7 +140,22 @@ function byLibrary(path) {
     node.func(add, "void", ["uintptr_t", "uintptr_t", "int"])(isolate, address(open, callback), ALL_TYPES);
   const take = clock.func("int take_collections(double *, int)");
   const numbers = new Float64Array(MOST_COLLECTIONS * NUMBERS);
+  const begin = clock.func("void turn_begins()");
+  const readFacts = clock.func("void turn_facts(double *, char *, int)");
+  const facts = new Float64Array(FACTS);
+  const text = Buffer.alloc(STACKS_OCTETS);
+  const isSampled = clock.func("int sample_thread()")() === 1;
   return {
+    turns: {
+      /** @type {() => void} */
+      begin,
+      facts() {
+        readFacts(facts, text, text.length);
+        const [user, system, faults, reads, waits, preempted, samples] = facts;
+        const stacks = text.toString("latin1", 0, text.indexOf(0));
+        return { user, system, faults, reads, waits, preempted, ...(isSampled && { samples, stacks }) };
+      },
+    },
     /** @type {() => number} */
     processorTime: clock.func("double thread_processor()"),
     collections: {

@@ -81,6 +81,7 @@ function longestOf(lines: readonly Line[]): PauseSample | undefined {
     turn: Math.max(...lines.map(({ turn }) => turn)),
     processor: Math.max(...lines.map(({ processor }) => processor)),
     long: lines.reduce((sum, { long }) => sum + (long ?? 0), 0),
+    longTurns: lines.flatMap(({ longTurns }) => longTurns ?? []),
     p999: percentile(lines, 0.999),
     collection: Math.max(...lines.map(({ collection }) => collection)),
     ...(collections.length > 0 && { collectionProcessor: Math.max(...collections) }),
