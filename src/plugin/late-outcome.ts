@@ -153,15 +153,15 @@ export class StepRow implements LateSteps {
 
   with(link: ChainLink, after: (outcome: Outcome, query: Query) => Outcome): StepRow {
     for (const row of this.#longer) if (row.#link === link && row.#after === after) return row;
-    const row = new StepRow(this, link, after);
+    const row = new StepRow(this.#link === undefined ? undefined : this, link, after);
     // Who makes a function for each query has a row for each query, too.
     if (this.#longer.length < MOST_KNOWN) this.#longer.push(row);
     return row;
   }
 
   take(outcome: Outcome, query: Query): Outcome {
-    const before = this.#before?.take(outcome, query) ?? outcome;
-    return this.#link?.follow(this.#after, before, query) ?? before;
+    const before = this.#before === undefined ? outcome : this.#before.take(outcome, query);
+    return this.#link === undefined ? before : this.#link.follow(this.#after, before, query);
   }
 }
 

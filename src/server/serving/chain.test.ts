@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
-import { afterNext, type Handler } from "../../plugin/handler.ts";
+import { afterNext, afterwards, type Handler } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import { buildChain } from "./chain.ts";
@@ -54,6 +54,28 @@ test("what a plugin throws at a late answer is its own failure, which those in f
   assert.deepEqual(seen, ["failed"]);
   assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin1"]);
   assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: broken"]);
+});
+
+test("plugins that only look at a late answer are one step of it, and each is watched over by itself", async () => {
+  const seen: string[] = [];
+  const look = (place: string): Handler =>
+    afterwards(assert.fail, (outcome) => {
+      seen.push(`${place} ${outcome.kind === "dropped" ? "" : `${outcome.kind} of ${outcome.plugin}`}`);
+      return outcome;
+    });
+  const breaks = afterwards(assert.fail, () => {
+    throw new Error("broken");
+  });
+  const { outcome, panics } = await ask(look("outer"), breaks, look("inner"), answersLater);
+  assert.deepEqual(seen, ["inner reply of plugin3", "outer failed of plugin1"]);
+  assert.deepEqual([outcome.rcode, outcome.plugin], [Rcode.SERVFAIL, "plugin1"]);
+  assert.deepEqual(panics, ["plugin1: plugin plugin1 failed: broken"]);
+});
+
+test("a plugin that only looks at late answers and gives another one is named with it", async () => {
+  const replaces = afterwards(assert.fail, (_outcome, query) => query.reply({ rcode: Rcode.REFUSED }));
+  const { outcome } = await ask(replaces, answersLater);
+  assert.deepEqual([outcome.kind, outcome.rcode, outcome.plugin], ["reply", Rcode.REFUSED, "plugin0"]);
 });
 
 test("a promise of a plugin's own that rejects is its failure as well", async () => {

@@ -109,7 +109,7 @@ class Link implements ChainLink, LateFaults {
     }
   }
 
-  /** As {@link follow}, of what the link behind this one gave at once: who hands it on as it is needs no second look. */
+  /** As {@link follow}, of what the link behind this one gave: who hands it on as it is needs no second look. */
   review(review: Review, outcome: Outcome, query: Query): Outcome {
     try {
       const made = review(outcome, query);
@@ -199,21 +199,35 @@ interface ReviewRow {
 
 /** One call in place of one inside of the other: the plugins of the usual Corefile in front of `cache` only look at answers. */
 function reviewed({ inner, nested, steps }: ReviewRow): Next {
+  const row = new RowLink();
+  function reviewLate(late: Outcome, query: Query): Outcome {
+    let outcome = late;
+    for (const { link, handle } of steps) outcome = link.review(handle.reviewLate, outcome, query);
+    return outcome;
+  }
+
   return (query) => {
     if (query.trace !== undefined || query.spans !== undefined) return nested(query);
     let outcome = inner(query);
-    for (const { link, handle } of steps) {
-      if (!(outcome instanceof Promise)) {
-        outcome = link.review(handle.review, outcome, query);
-        continue;
-      }
+    if (outcome instanceof Promise) {
       const outer = query.link;
-      query.link = link;
-      outcome = afterNext(outcome, query, handle.reviewLate);
+      query.link = row;
+      const late = afterNext(outcome, query, reviewLate);
       query.link = outer;
+      return late;
     }
+    for (const { link, handle } of steps) outcome = link.review(handle.review, outcome, query);
     return outcome;
   };
+}
+
+/** The place of a whole row, as one step of a late outcome: each of its plugins is watched over by its own link. */
+class RowLink implements ChainLink {
+  readonly steps = StepRow.empty();
+
+  follow(after: Review, outcome: Outcome, query: Query): Outcome {
+    return after(outcome, query);
+  }
 }
 
 /** What a plugin does that only answers: the link looks at it. */
