@@ -46,6 +46,7 @@ function makeWatch(
   viewPatience = MINUTE,
 ) {
   let now = 0;
+  const patience: AbortController[] = [];
   const watch = new FleetWatch({
     sources,
     token: () => "a token",
@@ -53,8 +54,20 @@ function makeWatch(
     own: () => ({ address: "127.0.0.1:1", now: OWN, sha512: "own" }),
     now: () => now,
     viewPatience,
+    timeout: () => {
+      const controller = new AbortController();
+      patience.push(controller);
+      return controller.signal;
+    },
   });
-  return { watch, pass: (milliseconds: number) => (now += milliseconds) };
+  return {
+    watch,
+    pass: (milliseconds: number) => (now += milliseconds),
+    /** The time of all that have been asked and have not answered is up. */
+    giveUp: () => {
+      for (const controller of patience.splice(0)) controller.abort();
+    },
+  };
 }
 
 test("without a list a replica knows itself alone", async () => {
@@ -105,7 +118,7 @@ test("one that nobody names any more is mourned for ten minutes", async () => {
 test("those that have answered are shown while one hangs, which is away when its time is up", async () => {
   const good = await startReplica();
   const hanging = await startReplica(() => undefined);
-  const { watch } = makeWatch([good.address, hanging.address], undefined, 1);
+  const { watch, giveUp } = makeWatch([good.address, hanging.address], undefined, 1);
   const rows = async () => {
     await setImmediate();
     const { replicas } = await watch.view();
@@ -116,9 +129,10 @@ test("those that have answered are shown while one hangs, which is away when its
     assert.equal(replicas.length, 2);
     return [rowOf(good.address), rowOf(hanging.address)];
   };
-  // Nobody waits for it: its time is 2 s.
+  // Nobody waits for it.
   while ((await rows())[0] === "awaited");
   assert.deepEqual(await rows(), ["own", "awaited"]);
+  giveUp();
   while ((await rows())[1] === "awaited");
   assert.deepEqual(await rows(), ["own", "no answer within 2 s"]);
   await Promise.all([good, hanging].map(({ stop }) => stop()));
@@ -128,7 +142,7 @@ test("one that begins to hang is shown as it was until its time is up", async ()
   const replica = await startReplica((response, request) => {
     if (request <= 1) response.end(ANSWER);
   });
-  const { watch, pass } = makeWatch([replica.address], undefined, 1);
+  const { watch, pass, giveUp } = makeWatch([replica.address], undefined, 1);
   const row = async () => {
     await setImmediate();
     return (await watch.view()).replicas[0];
@@ -136,6 +150,7 @@ test("one that begins to hang is shown as it was until its time is up", async ()
   while ((await row())?.awaited);
   pass(1_001);
   assert.equal((await row())?.now?.hostname, "own");
+  giveUp();
   while ((await row())?.now !== null);
   assert.equal((await row())?.problem, "no answer within 2 s");
   await replica.stop();

@@ -17,6 +17,8 @@ export interface FleetOptions {
   readonly now: () => number;
   /** Milliseconds that a view waits for all replicas. After that it shows those that have answered. */
   readonly viewPatience?: number;
+  /** Ends the waiting for an answer of one replica: after so many milliseconds unless given. */
+  readonly timeout?: (milliseconds: number) => AbortSignal;
 }
 
 /** Milliseconds that a replica has for its answer, and for which an answer is good enough for the next who asks. */
@@ -133,6 +135,7 @@ export class FleetWatch {
   }
 
   #get(address: string, path: string): Promise<unknown> {
+    const { timeout = (milliseconds: number) => AbortSignal.timeout(milliseconds) } = this.#options;
     const token = this.#options.token();
     const at = address.lastIndexOf(":");
     const host = address.slice(0, at).replace(/^\[(.*)\]$/, "$1");
@@ -143,7 +146,7 @@ export class FleetWatch {
         path,
         // One that was kept may have been closed over there: the replica would seem to be away.
         agent: false,
-        signal: AbortSignal.timeout(PATIENCE),
+        signal: timeout(PATIENCE),
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       });
       sent.once("error", (error) =>
