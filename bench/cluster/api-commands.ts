@@ -43,5 +43,7 @@ export type ApiReport =
       readonly events: number;
       /** New pods of the watched Service, and when they were told, by `monotonicMilliseconds`. */
       readonly moves: readonly (readonly [pod: number, sentAt: number])[];
+      /** How often V8 collected garbage of the API by itself: whoever waited for an event meanwhile waited for that. */
+      readonly collections: number;
     }
   | { readonly about: "changed"; readonly changes: number };

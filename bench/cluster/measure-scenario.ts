@@ -71,7 +71,9 @@ export async function measureScenario(options: ScenarioOptions): Promise<Cluster
   others.look("reload");
   const churn = scenario.measuresChurn ? await measureChurn(api, server, options) : undefined;
   if (churn !== undefined) others.look("CPU an event");
-  const latency = scenario.measuresLatency ? await measureLatency(api, server, durations.latency) : undefined;
+  const latency = scenario.measuresLatency
+    ? await measureLatency(api, server, durations.latency, others.doubts)
+    : undefined;
   if (latency !== undefined) others.look("latency");
   server.assertRunning();
   return {
@@ -128,6 +130,7 @@ async function measureLatency(
   api: RunningApi,
   server: RunningServer,
   seconds: number,
+  doubts: string[],
 ): Promise<LatencySample> {
   const { name, namespace } = WATCHED_SERVICE;
   const seen = watchInProcess({
@@ -137,7 +140,8 @@ async function measureLatency(
     seconds: seconds + 2,
   });
   await delay(1000);
-  const { moves } = await api.churn({ rate: CHURN_RATE, seconds, watchedEvery: WATCHED_EVERY });
+  const { moves, collections } = await api.churn({ rate: CHURN_RATE, seconds, watchedEvery: WATCHED_EVERY });
+  if (collections > 0) doubts.push(`latency: the API collected its garbage ${collections} times meanwhile`);
   return latencyOf(moves, await seen);
 }
 
