@@ -102,7 +102,7 @@ test("exechealthz runs its commands, and says how they went", async () => {
   assert.match(bad.body, /^Healthz probe error on \/bad: exit status 3; .*broken/);
   assert.match((await page(`${url}/`, () => true)).body, /<a href="\/bad">/);
   assert.equal((await page(`${url}/nope`, () => true)).status, 404);
-  assert.match(program.errors, /Healthz probe error on \/bad: exit status 3/);
+  await program.waitForErrors(/Healthz probe error on \/bad: exit status 3/);
   assert.doesNotMatch(program.errors, /probe ok/);
   await fetch(`${url}/quit`).catch(() => undefined);
   assert.equal((await program.ended).code, 0);
