@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Name } from "../../dns/name.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { OutdatedNames } from "./outdated-names.ts";
@@ -41,3 +43,31 @@ for (const [spent, pause] of [
     assert.deepEqual(told[1], ["api.shop.svc.cluster.local."]);
   });
 }
+
+test("names that were told are not kept by those that come later", () => {
+  setFlagsFromString("--expose-gc");
+  const collect: (options: { type: "minor" }) => void = runInNewContext("gc");
+  const clock = new FakeClock();
+  const outdated = new OutdatedNames({
+    zones: [],
+    clock,
+    forget: () => undefined,
+    complete: () => undefined,
+  });
+  const change = (many: number): void => {
+    for (let at = 0; at < many; at++) {
+      outdated.add(Name.parse(`service-${at}.${"namespace".repeat(6)}.svc.cluster.local.`), at);
+      outdated.schedule();
+      clock.advance(1_000);
+      if (at % 50 === 0) collect({ type: "minor" });
+    }
+  };
+  const oldOctets = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? 0;
+  change(1_000);
+  // A time without changes: what is there goes to the old generation.
+  for (let at = 0; at < 3; at++) collect({ type: "minor" });
+  const before = oldOctets();
+  change(4_000);
+  assert.ok(oldOctets() - before < 200_000, `${oldOctets() - before} octets of the old generation`);
+});

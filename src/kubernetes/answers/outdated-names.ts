@@ -30,7 +30,11 @@ export interface OutdatedNamesOptions {
 
 export class OutdatedNames {
   readonly #options: OutdatedNamesOptions;
-  readonly #names = new Map<string | number, Name>();
+  /**
+   * Another map each time, and none that is cleared: V8 has that refer to its next table, and once one has outlived two young collections, all that come
+   * after it do with all their names.
+   */
+  #names = new Map<string | number, Name>();
   /** Whether the zones will be told whatever is added. */
   #all = false;
   #timer: Timer | undefined;
@@ -66,7 +70,7 @@ export class OutdatedNames {
   /** Adds everything: the first listing of a cluster would name all that there is. */
   addAll(): void {
     this.#all = true;
-    this.#names.clear();
+    this.#names = new Map();
   }
 
   /** Adds labels, with dots between them, in front of a zone. */
@@ -94,7 +98,7 @@ export class OutdatedNames {
     complete();
     const names = this.#all ? zones : [...this.#names.values()];
     this.#all = false;
-    this.#names.clear();
+    this.#names = new Map();
     if (names.length > 0) forget(names);
     this.#toldAt = clock.now();
     const rest = REST_PER_TELLING * (this.#toldAt - began);
