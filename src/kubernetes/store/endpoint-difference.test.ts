@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { EndpointGroup, EndpointSet } from "../objects/objects.ts";
-import { recordEndpointDifference } from "./endpoint-difference.ts";
+import { addressesOf, differentAddresses, recordEndpointDifference } from "./endpoint-difference.ts";
 import { ChangeRecorder } from "./store-change.ts";
 
 function difference(old: EndpointSet, set: EndpointSet): unknown[] {
@@ -50,4 +50,23 @@ test("of a hundred endpoints only that which was replaced is named, and that whi
     [0x0a00_0028, 0x0a00_00c8],
   );
   assert.deepEqual(difference(setOf({}, addresses, 100), setOf({}, addresses, 99)), [0x0a00_0063]);
+});
+
+test("addresses that come and go are those of one state alone, each once", () => {
+  const check = (old: EndpointSet, set: EndpointSet): void => {
+    const [before, after] = [addressesOf(old), addressesOf(set)];
+    const { gone, come } = differentAddresses(old, set);
+    assert.deepEqual(gone.toSorted(), [...before].filter((key) => !after.has(key)).toSorted());
+    assert.deepEqual(come.toSorted(), [...after].filter((key) => !before.has(key)).toSorted());
+  };
+  fc.assert(
+    fc.property(endpoints, endpoints, (old, set) =>
+      check(setOf({}, old.addresses, old.ready), setOf({}, set.addresses, set.ready)),
+    ),
+  );
+  const hundred = Array.from({ length: 100 }, (_, at) => at);
+  check(setOf({}, hundred, 100), setOf({}, hundred.with(40, 200), 100));
+  check(setOf({}, hundred, 100), setOf({}, [...hundred.slice(1), 200], 100));
+  // One that stands twice is there as long as one of them is.
+  check(setOf({}, [...hundred, 40], 100), setOf({}, hundred.with(40, 200), 100));
 });

@@ -1,4 +1,5 @@
 /** Which addresses a change of an endpoint set concerns. */
+import { readU32 } from "../../dns/octets.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { EndpointGroup, EndpointSet } from "../objects/objects.ts";
 import type { ChangeRecorder } from "./store-change.ts";
@@ -76,6 +77,53 @@ function isSame(one: EndpointGroup, at: number, other: EndpointGroup, index: num
   for (let octet = 0; octet < 4; octet++)
     if (one.addresses[left + octet] !== other.addresses[right + octet]) return false;
   return true;
+}
+
+/** Which addresses one of two states of a set has, and the other has not: each once, the order is that of the sets. */
+export function differentAddresses(
+  before: Pick<EndpointSet, "groups">,
+  after: Pick<EndpointSet, "groups">,
+): { readonly gone: readonly AddressKey[]; readonly come: readonly AddressKey[] } {
+  const [old] = before.groups;
+  const [set] = after.groups;
+  const isPlainPair = before.groups.length === 1 && after.groups.length === 1;
+  if (isPlainPair && old?.addressLength === 4 && set?.addressLength === 4) {
+    const least = Math.min(old.count, set.count);
+    let front = 0;
+    while (front < least && ipv4At(old, front) === ipv4At(set, front)) front++;
+    let end = 0;
+    while (end < least - front && ipv4At(old, old.count - 1 - end) === ipv4At(set, set.count - 1 - end))
+      end++;
+    if (old.count + set.count - 2 * (front + end) <= MOST_COMPARED)
+      return { gone: onlyIn(old, front, end, set), come: onlyIn(set, front, end, old) };
+  }
+  const known = addressesOf(before);
+  const now = addressesOf(after);
+  return { gone: [...known].filter((key) => !now.has(key)), come: [...now].filter((key) => !known.has(key)) };
+}
+
+/** Those of a group, but for so many at its front and its end, that another group has nowhere. */
+function onlyIn(group: EndpointGroup, front: number, end: number, other: EndpointGroup): number[] {
+  const keys: number[] = [];
+  for (let at = front; at < group.count - end; at++) {
+    const key = ipv4At(group, at);
+    let index = 0;
+    while (index < other.count && ipv4At(other, index) !== key) index++;
+    if (index === other.count && !keys.includes(key)) keys.push(key);
+  }
+  return keys;
+}
+
+/** The same as `addressKey` of an address of IPv4. */
+function ipv4At({ addresses }: EndpointGroup, index: number): number {
+  return readU32(addresses, 4 * index) | 0;
+}
+
+/** Each address of a set once. */
+export function addressesOf(set: Pick<EndpointSet, "groups">): Set<AddressKey> {
+  const keys = new Set<AddressKey>();
+  forEachAddress(set, (key) => keys.add(key));
+  return keys;
 }
 
 /** Under each address how its endpoints are named, and whether they are ready. */

@@ -6,12 +6,13 @@
 import type { OctetArena } from "../../lib/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
-import { type AddressKey, addressKey } from "../objects/addresses.ts";
+import type { AddressKey } from "../objects/addresses.ts";
 import { equalEndpointSets } from "../objects/equality.ts";
 import type { EndpointGroup, EndpointSet, Identity } from "../objects/objects.ts";
 import { AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { EndpointBlockWriter, readBlockGroups, readBlockName, readBlockStamp } from "./endpoint-block.ts";
+import { addressesOf, differentAddresses } from "./endpoint-difference.ts";
 import type { EntryTable } from "./entry-table.ts";
 import { hashText } from "./hashes.ts";
 import { LargeObjects } from "./large-objects.ts";
@@ -103,12 +104,12 @@ export class EndpointTable {
 
   /** Puts a set in the place of one with its name and owner. */
   replace(slot: Slot, set: EndpointSet): void {
-    const before = addressesOf(this.#setAt(slot));
+    const { gone, come } = differentAddresses(this.#setAt(slot), set);
     const octets = this.#writer.write(set);
     this.#blocks.replace(slot, octets ?? this.#writeLarge(slot, set));
     if (octets !== undefined) this.large.delete(slot);
-    for (const key of addressesOf(set)) if (!before.delete(key)) this.#byAddress.add(key, slot);
-    for (const key of before) this.#byAddress.delete(key, slot);
+    for (const key of come) this.#byAddress.add(key, slot);
+    for (const key of gone) this.#byAddress.delete(key, slot);
     this.#entries.touch(this.ownerOf(slot));
   }
 
@@ -222,16 +223,6 @@ export class EndpointTable {
 
 const NO_OCTETS: Uint8Array = new Uint8Array(0);
 const NO_GROUPS: readonly EndpointGroup[] = [];
-
-/** Each address of a set once. */
-function addressesOf({ groups }: Pick<EndpointSet, "groups">): Set<AddressKey> {
-  const keys = new Set<AddressKey>();
-  for (const { addresses, addressLength } of groups) {
-    for (let at = 0; at < addresses.length; at += addressLength)
-      keys.add(addressKey(addresses, at, addressLength));
-  }
-  return keys;
-}
 
 /** The same set as an object of its own. */
 export function copySet({ namespace, name, service, groups }: EndpointSet): EndpointSet {
