@@ -71,9 +71,9 @@ function hashText(text: string): number {
   return finish(hash);
 }
 
-/** High bits into the low ones, which are what counts. */
+/** High bits into the low ones, which are what counts. Signed: V8 makes no object of such a number. */
 function finish(hash: number): number {
-  return (hash ^ (hash >>> 15)) >>> 0;
+  return hash ^ (hash >>> 15);
 }
 
 /** FNV-1a. */

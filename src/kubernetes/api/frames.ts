@@ -2,6 +2,7 @@
  * Chunks of a body -> the frames of a watch, or the whole. Chunks are copied as they come, into a buffer that is used again and again: each is
  * memory outside of V8's heap, which one that is held for longer than two young collections keeps until the next full one.
  */
+import { readU32 } from "../../dns/octets.ts";
 import { ApiContentError } from "./api-error.ts";
 import type { Format } from "./codec.ts";
 
@@ -35,10 +36,16 @@ class OctetQueue {
     this.#end += chunk.length;
   }
 
-  /** @returns so many octets, valid until the next {@link add} */
-  take(length: number): Buffer {
-    this.#start += length;
-    return this.#buffer.subarray(this.#start - length, this.#start);
+  /** @returns so many octets behind those that are passed over, valid until the next {@link add} */
+  take(length: number, passed = 0): Buffer {
+    const start = this.#start + passed;
+    this.#start = start + length;
+    return this.#buffer.subarray(start, this.#start);
+  }
+
+  /** The number of four octets at the front, which must be there. */
+  get number(): number {
+    return readU32(this.#buffer, this.#start);
   }
 
   clear(): void {
@@ -116,10 +123,10 @@ export class FrameSplitter {
   #nextLengthPrefixed(): Uint8Array | undefined {
     const pending = this.#pending;
     if (pending.length < 4) return undefined;
-    const length = pending.octets.readUInt32BE(0);
+    const length = pending.number;
     this.#requireSize(length);
     if (pending.length < 4 + length) return undefined;
-    return pending.take(4 + length).subarray(4);
+    return pending.take(length, 4);
   }
 
   #requireSize(size: number): void {

@@ -274,7 +274,8 @@ export class ListWatch<K extends WatchedKind> {
       for await (const chunk of stream.chunks) {
         // Most changes come alone.
         let isOver: boolean | undefined = this.#turns.begin();
-        for (const event of stream.read(chunk)) {
+        for (const frame of stream.split(chunk)) {
+          const event = stream.read(frame);
           // An API that ends one watch ends all at the same time, and to end one takes a millisecond or two: each has a turn of its own.
           // Queries come first: of a long list the next chunk is there already, and one chunk may hold hundreds of changes.
           if (event.type === "ERROR" || (isOver ?? this.#turns.isOver)) await this.#turns.rest();

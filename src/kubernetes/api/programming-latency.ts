@@ -2,7 +2,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { HistogramFamily } from "../../lib/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { serviceKey } from "../objects/names.ts";
 import type { EndpointSet } from "../objects/objects.ts";
 import type { ClusterStore } from "../store/store.ts";
 
@@ -32,9 +31,9 @@ export class ProgrammingLatency {
   record(set: EndpointSet, time: string): void {
     if (time === "") return;
     const changedAt = Date.parse(time);
-    const service = this.#store.services.entry(serviceKey(set.namespace, set.service))?.service;
-    if (Number.isNaN(changedAt) || service === undefined) return;
-    const kind = service.type === "headless" ? "headless_with_selector" : "cluster_ip";
+    const type = this.#store.services.find(set.namespace, set.service)?.type;
+    if (Number.isNaN(changedAt) || type === undefined) return;
+    const kind = type === "headless" ? "headless_with_selector" : "cluster_ip";
     this.#histogram.slot(kind).observe((this.#clock.wallTime() - changedAt) / 1000);
   }
 }

@@ -157,7 +157,7 @@ export class ResourceRequests<K extends WatchedKind> {
 
 /** Events as they come. */
 export class WatchStream<K extends WatchedKind> {
-  /** Octets of the body, to be handed to {@link read} one after the other. */
+  /** Octets of the body, to be handed to {@link split} one after the other. */
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly #guard: SilenceGuard;
   readonly #splitter: FrameSplitter;
@@ -183,12 +183,15 @@ export class WatchStream<K extends WatchedKind> {
     this.#connectionHeardAt = response.connectionHeardAt;
   }
 
-  /** The events that are complete with this chunk. @throws ApiContentError */
-  *read(chunk: Uint8Array): Generator<WatchEvent<K>, void, undefined> {
+  /** The events that are complete with this chunk, as octets for {@link read} that are valid until the next chunk. @throws ApiContentError */
+  split(chunk: Uint8Array): readonly Uint8Array[] {
     this.#guard.heard();
-    for (const frame of this.#splitter.push(chunk)) {
-      yield decodeEvent(frame, this.#format, this.#resource, this.#texts);
-    }
+    return this.#splitter.push(chunk);
+  }
+
+  /** @throws ApiContentError */
+  read(frame: Uint8Array): WatchEvent<K> {
+    return decodeEvent(frame, this.#format, this.#resource, this.#texts);
   }
 
   /** From now on nothing may come for so long: answers to pings on its connection are enough. */

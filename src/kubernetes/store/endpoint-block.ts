@@ -11,8 +11,9 @@
  *                                    n  labels: octets (1), label; none where no endpoint has one
  *                                    n  zones, likewise
  *
- * Numbers have their least octet first. Equal sets have equal octets.
+ * Numbers have their most significant octet first. Equal sets have equal octets.
  */
+import { readU16, writeU16 } from "../../dns/octets.ts";
 import type { EndpointGroup, EndpointSet, Port } from "../objects/objects.ts";
 import { MAX_BLOCK_OCTETS } from "./block-table.ts";
 import { MAX_SHORT_TEXT, portOctets, readPorts, writePorts, writeShortText } from "./packed-ports.ts";
@@ -39,7 +40,7 @@ export class EndpointBlockWriter {
     if (!fits(set)) return undefined;
     let at = this.#writeName(set.name);
     const octets = this.#octets;
-    at = octets.writeUInt8(set.groups.length, at);
+    octets[at++] = set.groups.length;
     for (const group of set.groups) at = this.#writeGroup(group, at);
     this.#last = set;
     this.#length = at;
@@ -49,31 +50,32 @@ export class EndpointBlockWriter {
   /** The name, and in the place of the groups a stamp. */
   writeLarge(name: string, stamp: number): Uint8Array {
     this.#last = undefined;
-    const at = this.#octets.writeUInt8(LARGE, this.#writeName(name));
-    return this.#octets.subarray(0, this.#octets.writeInt32LE(stamp, at));
+    const at = this.#writeName(name);
+    this.#octets[at] = LARGE;
+    return this.#octets.subarray(0, this.#octets.writeInt32LE(stamp, at + 1));
   }
 
   #writeName(name: string): number {
     const octets = this.#octets;
     const length = octets.write(name, NAME, "utf8");
-    octets.writeUInt16LE(length, 0);
+    writeU16(octets, 0, length);
     return NAME + length;
   }
 
   #writeGroup(group: EndpointGroup, start: number): number {
     const octets = this.#octets;
-    octets.writeUInt8(group.addressLength, start);
-    octets.writeUInt16LE(group.count, start + 1);
-    octets.writeUInt16LE(group.readyCount, start + 3);
+    octets[start] = group.addressLength;
+    writeU16(octets, start + 1, group.count);
+    writeU16(octets, start + 3, group.readyCount);
     const ports = start + GROUP_HEAD;
     const at = writePorts(octets, group.ports, ports);
-    octets.writeUInt16LE(at - ports, start + 5);
+    writeU16(octets, start + 5, at - ports);
     octets.set(group.addresses, at);
     const labels = at + group.addresses.length;
     const zones = this.#writeTexts(group.labels, labels);
-    octets.writeUInt16LE(zones - labels, start + 7);
+    writeU16(octets, start + 7, zones - labels);
     const end = this.#writeTexts(group.zones, zones);
-    octets.writeUInt16LE(end - zones, start + 9);
+    writeU16(octets, start + 9, end - zones);
     return end;
   }
 
@@ -111,18 +113,18 @@ function fits({ name, groups }: EndpointSet): boolean {
 /** The name of the set that a block holds. */
 export function readBlockName(octets: Buffer, start: number): string {
   const at = start + NAME;
-  return readText(octets, at, at + octets.readUInt16LE(start));
+  return readText(octets, at, at + readU16(octets, start));
 }
 
 /** The stamp of a block that stands for a large set; 0 for any other. */
 export function readBlockStamp(octets: Buffer, start: number): number {
-  const at = start + NAME + octets.readUInt16LE(start);
+  const at = start + NAME + readU16(octets, start);
   return octets[at] === LARGE ? octets.readInt32LE(at + 1) : 0;
 }
 
 /** The groups of a block, which are read where they stand: they hold as long as the block does. */
 export function readBlockGroups(octets: Buffer, start: number): PackedGroup[] {
-  let at = start + NAME + octets.readUInt16LE(start);
+  let at = start + NAME + readU16(octets, start);
   const groups: PackedGroup[] = [];
   for (let count = octets[at++] ?? 0; count > 0; count--) {
     const group = new PackedGroup(octets, at);
@@ -151,14 +153,14 @@ export class PackedGroup implements EndpointGroup {
 
   constructor(octets: Buffer, start: number) {
     this.addressLength = octets[start] === 4 ? 4 : 16;
-    this.count = octets.readUInt16LE(start + 1);
-    this.readyCount = octets.readUInt16LE(start + 3);
+    this.count = readU16(octets, start + 1);
+    this.readyCount = readU16(octets, start + 3);
     this.#octets = octets;
     this.#portsAt = start + GROUP_HEAD;
-    this.addressesAt = this.#portsAt + octets.readUInt16LE(start + 5);
+    this.addressesAt = this.#portsAt + readU16(octets, start + 5);
     this.#labelsAt = this.addressesAt + this.count * this.addressLength;
-    this.#zonesAt = this.#labelsAt + octets.readUInt16LE(start + 7);
-    this.end = this.#zonesAt + octets.readUInt16LE(start + 9);
+    this.#zonesAt = this.#labelsAt + readU16(octets, start + 7);
+    this.end = this.#zonesAt + readU16(octets, start + 9);
   }
 
   get addresses(): Uint8Array {

@@ -8,7 +8,7 @@
  *
  * and that of a service that has been seen goes on with what {@link ServiceBlockWriter} writes.
  */
-import { octetAt } from "../../dns/octets.ts";
+import { readU16 } from "../../dns/octets.ts";
 import type { OctetArena } from "../../lib/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
@@ -250,5 +250,5 @@ export class EntryTable {
 }
 
 function nameLength(octets: Uint8Array, start: number): number {
-  return octetAt(octets, start) | (octetAt(octets, start + 1) << 8);
+  return readU16(octets, start);
 }

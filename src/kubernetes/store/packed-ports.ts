@@ -1,4 +1,5 @@
-/** Ports among octets, each: protocol (1), number (2), octets of the name (1), name. Numbers have their least octet first. */
+/** Ports among octets, each: protocol (1), number (2), octets of the name (1), name. Numbers have their most significant octet first. */
+import { readU16, writeU16 } from "../../dns/octets.ts";
 import type { Port, Protocol } from "../objects/objects.ts";
 import { readText } from "./short-text.ts";
 
@@ -23,8 +24,8 @@ export function portOctets(ports: readonly Port[]): number | undefined {
 export function writePorts(octets: Buffer, ports: readonly Port[], start: number): number {
   let at = start;
   for (const { name, number, protocol } of ports) {
-    octets.writeUInt8(PROTOCOLS.indexOf(protocol), at);
-    octets.writeUInt16LE(number, at + 1);
+    octets[at] = PROTOCOLS.indexOf(protocol);
+    writeU16(octets, at + 1, number);
     at = writeShortText(octets, name, at + 3);
   }
   return at;
@@ -36,7 +37,7 @@ export function readPorts(octets: Buffer, start: number, end: number): Port[] {
     const behind = at + HEAD + (octets[at + 3] ?? 0);
     ports.push({
       name: readText(octets, at + HEAD, behind),
-      number: octets.readUInt16LE(at + 1),
+      number: readU16(octets, at + 1),
       protocol: PROTOCOLS[octets[at] ?? 0] ?? "tcp",
     });
     at = behind;
@@ -47,6 +48,6 @@ export function readPorts(octets: Buffer, start: number, end: number): Port[] {
 /** The octets of a text behind their number, which is one octet. @returns where they end */
 export function writeShortText(octets: Buffer, text: string, at: number): number {
   const length = text === "" ? 0 : octets.write(text, at + 1, "utf8");
-  octets.writeUInt8(length, at);
+  octets[at] = length;
   return at + 1 + length;
 }

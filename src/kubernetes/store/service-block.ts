@@ -8,9 +8,9 @@
  *     n  external addresses: octets (1), text
  *     n  ports
  *
- * Numbers have their least octet first. Equal services have equal octets.
+ * Numbers have their most significant octet first. Equal services have equal octets.
  */
-import { copyOctets } from "../../dns/octets.ts";
+import { copyOctets, readU16, writeU16 } from "../../dns/octets.ts";
 import type { Port, Service, ServiceType } from "../objects/objects.ts";
 import { MAX_BLOCK_OCTETS } from "./block-table.ts";
 import { MAX_SHORT_TEXT, portOctets, readPorts, writePorts, writeShortText } from "./packed-ports.ts";
@@ -40,20 +40,20 @@ export class ServiceBlockWriter {
     if (!fits(service)) return undefined;
     const octets = this.#octets;
     const start = this.#writeName(service.name);
-    octets.writeUInt8(this.flagsOf(service), start);
+    octets[start] = this.flagsOf(service);
     let at = start + HEAD;
     for (const address of service.clusterAddresses) {
-      octets.writeUInt8(address.length, at);
+      octets[at] = address.length;
       octets.set(address, at + 1);
       at += 1 + address.length;
     }
-    octets.writeUInt16LE(at - start - HEAD, start + 1);
+    writeU16(octets, start + 1, at - start - HEAD);
     const name = at;
     at += octets.write(service.externalName, at, "utf8");
-    octets.writeUInt16LE(at - name, start + 3);
+    writeU16(octets, start + 3, at - name);
     const external = at;
     for (const text of service.externalAddresses) at = writeShortText(octets, text, at);
-    octets.writeUInt16LE(at - external, start + 5);
+    writeU16(octets, start + 5, at - external);
     return octets.subarray(0, writePorts(octets, service.ports, at));
   }
 
@@ -75,7 +75,7 @@ export class ServiceBlockWriter {
 
   #writeName(name: string): number {
     const length = this.#octets.write(name, NAME_HEAD, "utf8");
-    this.#octets.writeUInt16LE(length, 0);
+    writeU16(this.#octets, 0, length);
     return NAME_HEAD + length;
   }
 }
@@ -177,15 +177,15 @@ export function copyService(service: Service): Service {
 }
 
 function externalNameAt(octets: Buffer, start: number): number {
-  return start + HEAD + octets.readUInt16LE(start + 1);
+  return start + HEAD + readU16(octets, start + 1);
 }
 
 function externalAddressesAt(octets: Buffer, start: number): number {
-  return externalNameAt(octets, start) + octets.readUInt16LE(start + 3);
+  return externalNameAt(octets, start) + readU16(octets, start + 3);
 }
 
 function portsAt(octets: Buffer, start: number): number {
-  return externalAddressesAt(octets, start) + octets.readUInt16LE(start + 5);
+  return externalAddressesAt(octets, start) + readU16(octets, start + 5);
 }
 
 function readAddresses(octets: Buffer, start: number, end: number): readonly Uint8Array[] {

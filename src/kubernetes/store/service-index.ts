@@ -358,12 +358,12 @@ export class ServiceIndex {
     const before = clusterKeys(old);
     const after = clusterKeys(service);
     for (const key of before) {
-      if (after.has(key)) continue;
+      if (after.includes(key)) continue;
       this.#byClusterAddress.delete(key, entry.slot);
       change.address(key);
     }
     for (const key of after) {
-      if (before.has(key)) continue;
+      if (before.includes(key)) continue;
       this.#byClusterAddress.add(key, entry.slot);
       change.address(key);
     }
@@ -407,8 +407,14 @@ export class ServiceIndex {
 }
 
 /** Each cluster address of a service once. */
-function clusterKeys(service: Service | undefined): Set<AddressKey> {
-  return new Set(service?.clusterAddresses.map((octets) => addressKey(octets)));
+function clusterKeys(service: Service | undefined): readonly AddressKey[] {
+  const keys: AddressKey[] = [];
+  if (service === undefined) return keys;
+  for (const octets of service.clusterAddresses) {
+    const key = addressKey(octets);
+    if (!keys.includes(key)) keys.push(key);
+  }
+  return keys;
 }
 
 /** Of any object. */

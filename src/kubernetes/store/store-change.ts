@@ -84,12 +84,27 @@ export class ChangeRecorder {
     this.external = false;
     if (!changed || !this.listening) return undefined;
     const { services, externalServices, externalAddresses, addresses, namespaces, podAddresses } = this;
-    this.services = [];
-    this.externalServices = [];
-    this.externalAddresses = [];
-    this.addresses = [];
-    this.namespaces = [];
-    this.podAddresses = [];
-    return { services, externalServices, externalAddresses, addresses, namespaces, podAddresses };
+    // Most are empty, and stay.
+    if (services.length > 0) this.services = [];
+    if (externalServices.length > 0) this.externalServices = [];
+    if (externalAddresses.length > 0) this.externalAddresses = [];
+    if (addresses.length > 0) this.addresses = [];
+    if (namespaces.length > 0) this.namespaces = [];
+    if (podAddresses.length > 0) this.podAddresses = [];
+    return {
+      services: orNone(services),
+      externalServices: orNone(externalServices),
+      externalAddresses: orNone(externalAddresses),
+      addresses: orNone(addresses),
+      namespaces: orNone(namespaces),
+      podAddresses: orNone(podAddresses),
+    };
   }
 }
+
+/** What is handed out must not fill later. */
+function orNone<T>(list: readonly T[]): readonly T[] {
+  return list.length > 0 ? list : NONE;
+}
+
+const NONE: readonly never[] = [];

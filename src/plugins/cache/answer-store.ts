@@ -168,7 +168,7 @@ export class AnswerStore {
       names: undefined,
       left: [...names],
       dropped: 0,
-      done: Promise.withResolvers(),
+      done: undefined,
       successSerial: this.success.nextSerial,
       denialSerial: this.denial.nextSerial,
     };
@@ -184,13 +184,16 @@ export class AnswerStore {
 
   /** Resolves when all is gone that was to be forgotten last, and says how many answers that were; `undefined` where all has gone. */
   get forgetting(): Promise<number> | undefined {
-    return this.#forgetting.at(-1)?.done.promise;
+    const last = this.#forgetting.at(-1);
+    if (last === undefined) return undefined;
+    last.done ??= Promise.withResolvers();
+    return last.done.promise;
   }
 
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (const { done, dropped } of this.#forgetting) done.resolve(dropped);
+    for (const { done, dropped } of this.#forgetting) done?.resolve(dropped);
   }
 
   /** Gives its memory back, where no other thread has it. Nothing is found in it, and nothing is kept from then on. */
@@ -241,7 +244,7 @@ export class AnswerStore {
         if (++looked >= FORGOTTEN_IN_TURN) return dropped;
       }
       this.#forgetting.shift();
-      first.done.resolve(first.dropped);
+      first.done?.resolve(first.dropped);
     }
     return dropped;
   }
@@ -270,7 +273,8 @@ interface Forgetting {
   readonly left: Name[];
   /** Answers that have gone. */
   dropped: number;
-  readonly done: PromiseWithResolvers<number>;
+  /** Made for who waits for it. */
+  done: PromiseWithResolvers<number> | undefined;
   /** The first that each slab gave afterwards. */
   readonly successSerial: number;
   readonly denialSerial: number;

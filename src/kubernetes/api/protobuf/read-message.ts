@@ -68,7 +68,9 @@ export class Source {
   at = 0;
 
   constructor(octets: Uint8Array, texts: TextPool) {
-    this.octets = Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
+    this.octets = Buffer.isBuffer(octets)
+      ? octets
+      : Buffer.from(octets.buffer, octets.byteOffset, octets.byteLength);
     this.texts = texts;
   }
 
