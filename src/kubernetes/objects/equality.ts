@@ -47,7 +47,7 @@ function equalGroups(left: EndpointGroup, right: EndpointGroup | undefined): boo
   );
 }
 
-function equalPorts(left: readonly Port[], right: readonly Port[]): boolean {
+export function equalPorts(left: readonly Port[], right: readonly Port[]): boolean {
   return (
     left.length === right.length &&
     left.every((port, index) => {

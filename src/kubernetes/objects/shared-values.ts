@@ -1,3 +1,4 @@
+import { equalPorts } from "./equality.ts";
 import type { Port } from "./objects.ts";
 
 /**
@@ -8,6 +9,8 @@ export class SharedValues {
   readonly #texts = new Map<string, string>();
   readonly #labelSets = new Map<string, ReadonlyMap<string, string>>();
   readonly #portLists = new Map<string, readonly Port[]>();
+  /** Lists that came last, by the number of their first port: to compare one takes less than to make its key. */
+  readonly #recentPorts = new Array<readonly Port[]>(RECENT).fill(NO_PORTS);
 
   text(text: string): string {
     const known = this.#texts.get(text);
@@ -29,7 +32,17 @@ export class SharedValues {
   }
 
   portList(ports: readonly Port[]): readonly Port[] {
-    if (ports.length === 0) return NO_PORTS;
+    const [first] = ports;
+    if (first === undefined) return NO_PORTS;
+    const place = first.number & (RECENT - 1);
+    const recent = this.#recentPorts[place];
+    if (recent !== undefined && equalPorts(recent, ports)) return recent;
+    const kept = this.#keptPorts(ports);
+    this.#recentPorts[place] = kept;
+    return kept;
+  }
+
+  #keptPorts(ports: readonly Port[]): readonly Port[] {
     let key = "";
     for (const { name, number, protocol } of ports) key += `${name}:${number}/${protocol},`;
     const known = this.#portLists.get(key);
@@ -43,6 +56,9 @@ export class SharedValues {
 }
 
 const NO_PORTS: readonly Port[] = [];
+
+/** A power of two. */
+const RECENT = 64;
 
 export const NO_LABELS: ReadonlyMap<string, string> = new Map();
 
