@@ -7,8 +7,8 @@ import type { ApiCommand, ApiReport, ApiStart, ChangeOptions } from "./api-comma
 const program = fileURLToPath(new URL("api-process.ts", import.meta.url));
 
 /**
- * Room for what young objects leave behind in two seconds, and a way to collect at a moment of our choice: see `churn` in api-process.ts. By itself the API collects
- * the whole heap 1.2 times a second, for the octets of events, and takes 4 to 15 ms each time.
+ * Room for what young objects leave behind until then, and a way to collect at a moment of our choice: see `churn` in api-process.ts. By itself the API collects
+ * the whole heap 1.2 times a second, for the octets of events, and the young objects 20 times.
  */
 const COLLECTED_ON_REQUEST = ["--expose-gc", "--min-semi-space-size=64"];
 
