@@ -51,6 +51,32 @@ test("the young generation grows to its bound and no further, whatever passes by
   assert.ok(small <= 2 * before, sizes);
 });
 
+test("what was called once is not compiled anew after a few collections", () => {
+  const url = new URL("./heap-bounds.ts", import.meta.url).href;
+  const script = `
+    import { setFlagsFromString } from "node:v8";
+    import { runInNewContext } from "node:vm";
+    const { boundHeap } = await import(${JSON.stringify(url)});
+    setFlagsFromString("--expose-gc");
+    setFlagsFromString("--allow-natives-syntax");
+    const collect = runInNewContext("gc");
+    const isCompiled = new Function("called", "return %ActiveTierIsIgnition(called)");
+    const once = (numbers) => numbers.map((each) => each + 1);
+    const collectOften = () => {
+      once([1]);
+      for (let time = 0; time < 16; time++) collect({ type: "major", execution: "sync", flavor: "last-resort" });
+      return isCompiled(once);
+    };
+    const before = collectOften();
+    boundHeap({ young: 2 << 20, growth: 25 }, { every: () => undefined }, () => 0);
+    console.log(JSON.stringify([before, collectOften()]));
+    process.exit();`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    encoding: "utf8",
+  });
+  assert.equal(stdout.trim(), "[false,true]", stderr);
+});
+
 test("objects are moved together where there was next to nothing to do for five seconds, and left where they are under load", () => {
   const url = new URL("./heap-bounds.ts", import.meta.url).href;
   const release = new URL("./memory-release.ts", import.meta.url).href;
