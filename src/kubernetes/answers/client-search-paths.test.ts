@@ -63,11 +63,12 @@ describe("the search path", () => {
     const writer = make();
     const reader = make("verified", true);
     writer.list();
-    const feed: { told?: (message: unknown) => void; snapshot?: () => Iterable<unknown> } = {};
+    const feed: { told?: (message: unknown) => Promise<void> | void; snapshot?: () => Iterable<unknown> } =
+      {};
     publishStore(writer.store, { ...feedToNobody, provide: (snapshot) => (feed.snapshot = snapshot) });
     new StoreReplica(reader.store).follow({ ...feedToNobody, receive: (told) => (feed.told = told) });
     const tellAll = () => {
-      for (const message of feed.snapshot?.() ?? []) if (message !== undefined) feed.told?.(message);
+      for (const message of feed.snapshot?.() ?? []) if (message !== undefined) void feed.told?.(message);
     };
     tellAll();
     assert.deepEqual(reader.pathOf("10.0.0.1"), SHOP);

@@ -18,7 +18,7 @@ import { ClusterStore } from "./store.ts";
 
 /** A feed in one thread, with the copying that happens between two. */
 class LocalFeed {
-  readonly #listeners = new Set<(message: unknown) => void>();
+  readonly #listeners = new Set<(message: unknown) => Promise<void> | void>();
   #snapshot: () => Iterable<unknown> = () => [];
   published = 0;
 
@@ -27,7 +27,7 @@ class LocalFeed {
     role: "leader",
     publish: (message) => {
       this.published++;
-      for (const listener of this.#listeners) listener(structuredClone(message));
+      for (const listener of this.#listeners) void listener(structuredClone(message));
     },
     provide: (snapshot) => {
       this.#snapshot = snapshot;
@@ -43,7 +43,8 @@ class LocalFeed {
       publish: () => undefined,
       provide: () => undefined,
       receive: (listener) => {
-        for (const message of this.#snapshot()) if (message !== undefined) listener(structuredClone(message));
+        for (const message of this.#snapshot())
+          if (message !== undefined) void listener(structuredClone(message));
         this.#listeners.add(listener);
       },
     });
@@ -52,7 +53,7 @@ class LocalFeed {
 
 /** A feed whose messages wait until they are sent. */
 class HeldFeed {
-  #listener: ((message: unknown) => void) | undefined;
+  #listener: ((message: unknown) => Promise<void> | void) | undefined;
   #snapshot: () => Iterable<unknown> = () => [];
   #held: unknown[] = [];
   /** Of the snapshot that was sent last. */
@@ -85,7 +86,7 @@ class HeldFeed {
     for (const message of this.#snapshot()) {
       if (message === undefined) continue;
       this.snapshotMessages++;
-      this.#listener?.(structuredClone(message));
+      void this.#listener?.(structuredClone(message));
     }
     return end;
   }
@@ -95,7 +96,7 @@ class HeldFeed {
   }
 
   send(): void {
-    for (const message of this.#held.splice(0)) this.#listener?.(message);
+    for (const message of this.#held.splice(0)) void this.#listener?.(message);
   }
 }
 

@@ -377,14 +377,14 @@ it("a zone within the other is the longer one's, and all zones may be those of s
 
 /** A feed in one thread, with the copying that happens between two. */
 class TwoEnds {
-  readonly #listeners: ((message: unknown) => void)[] = [];
+  readonly #listeners: ((message: unknown) => Promise<void> | void)[] = [];
   #snapshot: () => Iterable<unknown> = () => [];
 
   readonly leader: Feed = {
     ...feedToNobody,
     role: "leader",
     publish: (message) => {
-      for (const listener of this.#listeners) listener(structuredClone(message));
+      for (const listener of this.#listeners) void listener(structuredClone(message));
     },
     provide: (snapshot) => {
       this.#snapshot = snapshot;
@@ -402,7 +402,8 @@ class TwoEnds {
       this.#listeners.push(listener);
       // Its stores are made after the channels.
       queueMicrotask(() => {
-        for (const message of this.#snapshot()) if (message !== undefined) listener(structuredClone(message));
+        for (const message of this.#snapshot())
+          if (message !== undefined) void listener(structuredClone(message));
       });
     },
   };

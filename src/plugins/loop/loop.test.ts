@@ -222,10 +222,11 @@ test("a loop in earnest: the server forwards its own probe to itself", async (co
 describe("on several data planes", () => {
   test("the first one probes, and all of them look out", async (context) => {
     const server = await peer(context);
-    let tell: (message: unknown) => void = () => assert.fail("the follower listens to nothing");
+    let tell: (message: unknown) => Promise<void> | void = () =>
+      assert.fail("the follower listens to nothing");
     const leader = pluginAt([listenerAt(server.port)], undefined, {
       ...feedToNobody,
-      publish: (message) => tell(structuredClone(message)),
+      publish: (message) => void tell(structuredClone(message)),
     });
     const follower = pluginAt([listenerAt(server.port)], undefined, {
       ...feedToNobody,

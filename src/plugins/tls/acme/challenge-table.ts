@@ -8,7 +8,7 @@ export type Challenge = readonly [name: string, text: string];
 export interface ShownChallenge {
   /** Resolves once whoever is asked answers with it. */
   readonly shown: Promise<void>;
-  hide(): void;
+  readonly hide: () => void;
 }
 
 /** Passes on that answers to names change; resolves once it is known everywhere. */
