@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../src/dns/index.ts";
 import { writeClusterFiles } from "../material.ts";
 import { externalName } from "../names.ts";
-import { portolanCorefile } from "../servers/corefile.ts";
 
 // Who opens sockets gets those without a system.
 const stub = new URL("./stub-sockets.ts", import.meta.url).href;
@@ -21,13 +20,7 @@ registerHooks({
   },
 });
 const { clients, turn } = await import("./stub-sockets.ts");
-const { nodeHost } = await import("../../src/corefile/node-host.ts");
-const { SystemClock } = await import("../../src/lib/clock.ts");
-const { MemoryLog } = await import("../../src/lib/log.ts");
-const { MetricsRegistry } = await import("../../src/lib/metrics.ts");
-const { systemRandom, thisMachine } = await import("../../src/server/configuration/machine.ts");
-const { PluginRegistry } = await import("../../src/server/configuration/plugin-registry.ts");
-const { Server } = await import("../../src/server/server.ts");
+const { startProductionServer } = await import("./production-server.ts");
 
 const NAMES = 10_000;
 /** Queries that come together, as under load. */
@@ -39,28 +32,13 @@ const WARM_UP = 500;
 
 const folder = mkdtempSync(join(tmpdir(), "portolan-forward-path-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-const log = new MemoryLog();
-const corefile = portolanCorefile({
+const { server, log } = await startProductionServer({
   folder,
-  port: 0,
-  metricsPort: 0,
   upstreamPort: 5300,
   cacheEntries: 0,
   workload: "forward-path",
   cluster: writeClusterFiles(folder),
 });
-const server = new Server({
-  source: () => ({ text: corefile, file: join(folder, "Corefile") }),
-  registry: await PluginRegistry.builtIn(),
-  host: nodeHost,
-  machine: thisMachine({}),
-  clock: new SystemClock(),
-  random: systemRandom(),
-  log,
-  metrics: new MetricsRegistry(),
-  version: "0.0.0",
-});
-await server.start();
 
 const packets = Array.from({ length: NAMES }, (_, index) =>
   encodeMessage(makeQuery({ name: Name.parse(externalName(index)), type: RecordType.A }, { id: index })),

@@ -8,7 +8,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { bench, do_not_optimize, run } from "mitata";
-import { nodeHost } from "../../src/corefile/node-host.ts";
 import {
   A,
   decodeMessage,
@@ -20,16 +19,11 @@ import {
   RecordType,
   rcodeName,
 } from "../../src/dns/index.ts";
-import { SystemClock } from "../../src/lib/clock.ts";
-import { MemoryLog } from "../../src/lib/log.ts";
-import { MetricsRegistry } from "../../src/lib/metrics.ts";
-import { systemRandom, thisMachine } from "../../src/server/configuration/machine.ts";
-import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
-import { Server } from "../../src/server/server.ts";
+import type { Server } from "../../src/server/server.ts";
 import type { MessageReceiver } from "../../src/transports/transport.ts";
 import { type ClusterFiles, writeClusterFiles } from "../material.ts";
 import { CLUSTER_SERVICES, externalName, SEARCH_PATH } from "../names.ts";
-import { portolanCorefile } from "../servers/corefile.ts";
+import { startProductionServer } from "./production-server.ts";
 import { StubPort } from "./stub-port.ts";
 
 const NAMES = 1_000;
@@ -129,28 +123,13 @@ function checkHit(title: string, receiver: MessageReceiver, packet: Uint8Array, 
 }
 
 async function startServer(files: ClusterFiles, cacheEntries: number): Promise<Running> {
-  const log = new MemoryLog();
-  const corefile = portolanCorefile({
+  const { server, log } = await startProductionServer({
     folder,
-    port: 0,
-    metricsPort: 0,
     upstreamPort: upstream.address().port,
     cacheEntries,
     workload: "hit-path",
     cluster: files,
   });
-  const server = new Server({
-    source: () => ({ text: corefile, file: join(folder, "Corefile") }),
-    registry: await PluginRegistry.builtIn(),
-    host: nodeHost,
-    machine: thisMachine({}),
-    clock: new SystemClock(),
-    random: systemRandom(),
-    log,
-    metrics: new MetricsRegistry(),
-    version: "0.0.0",
-  });
-  await server.start();
   const [address] = server.addresses;
   const listener = address && server.listener(address.label);
   if (listener === undefined) throw new Error(`the server does not listen:\n${log.lines.join("\n")}`);
