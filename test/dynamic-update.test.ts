@@ -317,6 +317,54 @@ suite("dynamic updates on several threads", { skip: skipWithout("nsupdate") }, (
   });
 });
 
+suite("what was acknowledged stays while configurations come and go", {
+  skip: skipWithout("nsupdate"),
+  concurrency: 2,
+}, () => {
+  /** How many ask for the serial all the time. */
+  const ASKING = 4;
+  const RELOADS = 40;
+
+  for (const [threads, name] of [
+    [1, "on one thread"],
+    [3, "on several threads"],
+  ] as const)
+    test(name, async () => {
+      const text = (port: number, extra: string) =>
+        corefile(port, extra).replace("bind 127.0.0.1", `bind 127.0.0.1\n    multisocket ${threads}`);
+      await using server = await Portolan.start((port) => text(port("dns"), ""), { files: { db: ZONE } });
+      const { port } = server;
+      let acknowledged = await serialOf(port);
+      let isDone = false;
+      const update = async () => {
+        while (!isDone) {
+          const said = await nsupdate(port, [`add n${acknowledged}.example.org 60 A 192.0.2.1`]);
+          if (said === "done") acknowledged++;
+        }
+      };
+      let asked = 0;
+      const look = async () => {
+        while (!isDone) {
+          const least = acknowledged;
+          const serial = await serialOf(port);
+          asked++;
+          assert.ok(serial >= least, `serial ${serial} behind ${least}, which was acknowledged`);
+        }
+      };
+      const reload = async () => {
+        try {
+          for (let round = 1; round <= RELOADS; round++)
+            await server.reload(() => text(port, `reload ${30 + round}s`));
+        } finally {
+          isDone = true;
+        }
+      };
+      await Promise.all([reload(), update(), ...Array.from({ length: ASKING }, look)]);
+      assert.ok(asked > 100, `${asked} questions`);
+      assert.ok(acknowledged > 10, `${acknowledged} updates`);
+    });
+});
+
 suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupdate") }, () => {
   test("kill -9 again and again", async () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-crash-"));

@@ -45,6 +45,8 @@ class Follower {
   #logged: (() => void) | undefined;
   /** Requests are done one after the other. */
   #turn: Promise<void> = Promise.resolve();
+  /** Until the last configuration that is to come into force is. */
+  #committed: Promise<void> = Promise.resolve();
 
   constructor(port: MessagePort, options: FollowerOptions) {
     this.#port = port;
@@ -109,7 +111,8 @@ class Follower {
     }
     if (request.kind === "echo") {
       const acted = [...this.#feeds.values()].map((feeds) => feeds.acted());
-      void Promise.all(acted).then(() => answer(undefined));
+      // What a configuration was told, it acts on once it is in force.
+      void Promise.all([this.#committed, ...acted]).then(() => answer(undefined));
       return;
     }
     this.#turn = this.#turn.then(() =>
@@ -118,6 +121,7 @@ class Follower {
         (error: unknown) => answer(undefined, messageOf(error)),
       ),
     );
+    if (request.kind === "commit") this.#committed = this.#turn;
   }
 
   #do(request: Exclude<FollowerRequest, { kind: "echo" | "measure" }>): Promise<unknown> {

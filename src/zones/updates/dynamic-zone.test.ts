@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { suite, type TestContext, test } from "node:test";
 import { Name, Opcode, parseRecord, Rcode, RecordType } from "../../dns/index.ts";
-import { makeQuery } from "../../dns/message.ts";
+import { type Message, makeQuery } from "../../dns/message.ts";
 import { plainData } from "../../dns/resource-record.ts";
 import { definePlugin, directive, Fallthrough } from "../../plugin/index.ts";
 import { feedToNobody } from "../../plugin/site.ts";
@@ -34,29 +34,31 @@ function serviceOf(): ZoneService {
   return service;
 }
 
-function emptyZone(): Zone {
+function emptyZone(serial = 1): Zone {
   const zone = new Zone(APEX);
-  const record = parseRecord("example. 60 IN SOA ns. host. 1 2 3 4 5");
+  const record = parseRecord(`example. 60 IN SOA ns. host. ${serial} 2 3 4 5`);
   zone.addPlain({ owner: record.name.wire, type: record.type, ttl: record.ttl, rdata: plainData(record) });
   return zone;
 }
 
-test("an update is acknowledged when all data planes have it", async (t) => {
+function updateOf(...records: string[]): Message {
+  return {
+    ...makeQuery({ name: APEX, type: RecordType.SOA }),
+    opcode: Opcode.UPDATE,
+    authority: records.map((record) => parseRecord(record)),
+  };
+}
+
+function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "portolan-update-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function zoneIn(folder: string, feed = feedToNobody): { served: ServedZone; dynamic: DynamicZone } {
   const service = serviceOf();
   const served = new ServedZone(APEX);
-  const said: string[] = [];
-  const asked = Promise.withResolvers<void>();
-  const taken = Promise.withResolvers<void>();
-  service.copies = new ZoneCopies({
-    ...feedToNobody,
-    publish: () => void said.push("published"),
-    taken: () => {
-      asked.resolve();
-      return taken.promise;
-    },
-  });
+  service.copies = new ZoneCopies(feed);
   service.copies.add(served);
   service.table.add(served);
   const dynamic = new DynamicZone({
@@ -67,14 +69,24 @@ test("an update is acknowledged when all data planes have it", async (t) => {
     readFile: async () => undefined,
     onDamage: () => undefined,
   });
+  return { served, dynamic };
+}
+
+test("an update is acknowledged when all data planes have it", async (t) => {
+  const said: string[] = [];
+  const asked = Promise.withResolvers<void>();
+  const taken = Promise.withResolvers<void>();
+  const { served, dynamic } = zoneIn(folderOf(t), {
+    ...feedToNobody,
+    publish: () => void said.push("published"),
+    taken: () => {
+      asked.resolve();
+      return taken.promise;
+    },
+  });
   await dynamic.takeOver(emptyZone());
   said.length = 0;
-  const update = {
-    ...makeQuery({ name: APEX, type: RecordType.SOA }),
-    opcode: Opcode.UPDATE,
-    authority: [parseRecord("www.example. 60 IN A 192.0.2.1")],
-  };
-  const acknowledged = dynamic.update(update).then((rcode) => {
+  const acknowledged = dynamic.update(updateOf("www.example. 60 IN A 192.0.2.1")).then((rcode) => {
     said.push("acknowledged");
     return rcode;
   });
@@ -84,4 +96,82 @@ test("an update is acknowledged when all data planes have it", async (t) => {
   taken.resolve();
   assert.equal(await acknowledged, Rcode.NOERROR);
   await dynamic.stop();
+});
+
+suite("the next configuration has what was acknowledged", () => {
+  const www = updateOf("www.example. 60 IN A 192.0.2.1");
+
+  test("while it waits to come into force", async (t) => {
+    const folder = folderOf(t);
+    const former = zoneIn(folder);
+    const next = zoneIn(folder);
+    await former.dynamic.takeOver(emptyZone());
+    next.dynamic.inherit(former.dynamic);
+    await next.dynamic.takeOver(emptyZone());
+    assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
+    assert.equal(next.served.zone?.serial, 2);
+    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2")), Rcode.NOERROR);
+    assert.equal(next.served.zone?.serial, 3);
+    const { zone } = next.served;
+    await next.dynamic.adopt();
+    // Nothing had to be taken over as a whole.
+    assert.equal(next.served.zone, zone);
+    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
+    assert.deepEqual([former.served.zone?.serial, next.served.zone?.serial], [3, 4]);
+    assert.equal(next.served.zone?.recordCount, 4);
+    await former.dynamic.stop();
+    await next.dynamic.stop();
+  });
+
+  test("while it reads the file", async (t) => {
+    const folder = folderOf(t);
+    const former = zoneIn(folder);
+    const next = zoneIn(folder);
+    await former.dynamic.takeOver(emptyZone());
+    next.dynamic.inherit(former.dynamic);
+    const names = Array.from({ length: 20 }, (_, index) => `n${index}.example. 60 IN A 192.0.2.${index}`);
+    const updates = Promise.all(names.map((name) => former.dynamic.update(updateOf(name))));
+    await next.dynamic.takeOver(emptyZone());
+    assert.deepEqual(new Set(await updates), new Set([Rcode.NOERROR]));
+    assert.equal(next.served.zone?.serial, former.served.zone?.serial);
+    assert.equal(next.served.zone?.recordCount, 21);
+    await next.dynamic.stop();
+    await former.dynamic.stop();
+  });
+
+  test("where it comes into force before the acknowledgement", async (t) => {
+    const folder = folderOf(t);
+    const former = zoneIn(folder);
+    const next = zoneIn(folder);
+    await former.dynamic.takeOver(emptyZone());
+    next.dynamic.inherit(former.dynamic);
+    await next.dynamic.takeOver(emptyZone());
+    const seen = former.dynamic.update(www).then((rcode) => [rcode, next.served.zone?.serial]);
+    await next.dynamic.adopt();
+    assert.deepEqual(await seen, [Rcode.NOERROR, 2]);
+    await former.dynamic.stop();
+    await next.dynamic.stop();
+  });
+
+  test("and nothing of another file's updates, or when it was given up", async (t) => {
+    const folder = folderOf(t);
+    const former = zoneIn(folder);
+    const other = zoneIn(folder);
+    const givenUp = zoneIn(folder);
+    await former.dynamic.takeOver(emptyZone());
+    other.dynamic.inherit(former.dynamic);
+    await other.dynamic.takeOver(emptyZone(2));
+    assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
+    // By its serial, the next change would fit.
+    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2")), Rcode.NOERROR);
+    assert.deepEqual([other.served.zone?.serial, other.served.zone?.recordCount], [2, 1]);
+    await other.dynamic.stop();
+    givenUp.dynamic.inherit(former.dynamic);
+    await givenUp.dynamic.takeOver(emptyZone());
+    assert.equal(givenUp.served.zone?.serial, 3);
+    await givenUp.dynamic.stop();
+    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
+    assert.equal(givenUp.served.zone?.serial, 3);
+    await former.dynamic.stop();
+  });
 });

@@ -27,6 +27,18 @@ const PORTION = 200;
 /** Octets from which on a journal is written anew, and how many times what it would have then. */
 const LEAST_TO_COMPACT = 1024 * 1024;
 
+/** Changes of the predecessor that a zone remembers while its file is read; with more, it takes over the whole zone at the end. */
+const MOST_MISSED = 1_000;
+
+/** What a batch of updates did to a zone. */
+interface AppliedSteps {
+  /** Serial in front of them. */
+  readonly from: number;
+  /** Of the file that they are based on. */
+  readonly base: number;
+  readonly steps: readonly ZoneStep[];
+}
+
 interface WaitingUpdate {
   readonly message: Message;
   readonly settle: (rcode: number) => void;
@@ -57,6 +69,10 @@ export class DynamicZone {
   /** Of the configuration before this one: it writes the journal until this one is in force. */
   #predecessor: DynamicZone | undefined;
   #successor: DynamicZone | undefined;
+  /** Of the configuration to come: what is acknowledged until it is in force, it has to know as well. */
+  #heir: DynamicZone | undefined;
+  /** What happened to the predecessor's zone while this one was being read. */
+  #missed: AppliedSteps[] | undefined = [];
   #onlyLooks = false;
   /** Octets that the steps since the last compaction began with. */
   #compactAt = LEAST_TO_COMPACT;
@@ -111,6 +127,9 @@ export class DynamicZone {
         await this.journal.append(this.#base, steps);
       }
       await this.#service.replace(this.#served, current);
+      // More may come while one is carried out.
+      for (const applied of this.#missed ?? []) await this.#repeat(applied);
+      this.#missed = undefined;
     });
   }
 
@@ -148,6 +167,36 @@ export class DynamicZone {
   /** To be called before {@link takeOver}, in a reload. */
   inherit(predecessor: DynamicZone): void {
     this.#predecessor = predecessor;
+    predecessor.#heir = this;
+  }
+
+  /**
+   * Carries out what the predecessor is about to acknowledge, so that nothing that was acknowledged is gone for a moment when this configuration comes into force.
+   * Never rejects.
+   * @returns when it is in force on all data planes that this one has so far
+   */
+  async #follow(applied: AppliedSteps): Promise<void> {
+    if (this.#missed !== undefined) {
+      if (this.#missed.length < MOST_MISSED) this.#missed.push(applied);
+      return;
+    }
+    await this.#alone(() => this.#repeat(applied));
+    await this.#service.copies?.taken();
+  }
+
+  /** Never rejects. */
+  async #repeat({ from, base, steps }: AppliedSteps): Promise<void> {
+    const { zone } = this.#served;
+    // The journal that was read had it already, or the file is another one. What is missed here {@link adopt} takes over as a whole.
+    if (zone === undefined || zone.serial !== from || base !== this.#base) return;
+    try {
+      const change = await changeOf(zone, steps, nextTurn);
+      await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
+    } catch (error) {
+      this.#log.warning(
+        `Updates of zone "${this.#served.spelled}" are taken over later: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
   }
 
   /** The configuration is in force: the journal is this one's from now on. Never rejects. */
@@ -195,6 +244,9 @@ export class DynamicZone {
   }
 
   async stop(): Promise<void> {
+    // It never came into force.
+    const predecessor = this.#predecessor;
+    if (predecessor !== undefined && predecessor.#heir === this) predecessor.#heir = undefined;
     await this.#alone(() => this.journal.close());
   }
 
@@ -231,26 +283,39 @@ export class DynamicZone {
       return;
     }
     const verdicts: number[] = batch.map(() => Rcode.SERVFAIL);
+    let applied: AppliedSteps | undefined;
     try {
       const { zone } = this.#served;
-      if (zone !== undefined) await this.#apply(zone, batch, verdicts);
+      if (zone !== undefined) applied = await this.#apply(zone, batch, verdicts);
     } catch (error) {
       verdicts.fill(Rcode.SERVFAIL);
       const reason = error instanceof Error ? error.message : String(error);
       this.#log.error(`Updates of zone "${this.#served.spelled}" failed: ${reason}`);
     }
-    for (const [index, { settle }] of batch.entries()) settle(verdicts[index] ?? Rcode.SERVFAIL);
+    const settle = (): void => {
+      for (const [index, waiting] of batch.entries()) waiting.settle(verdicts[index] ?? Rcode.SERVFAIL);
+    };
+    // Not awaited here: the heir may be waiting for this zone to be handed over.
+    if (applied !== undefined && this.#heir !== undefined) void this.#heir.#follow(applied).then(settle);
+    else settle();
   }
 
-  async #apply(zone: Zone, batch: readonly WaitingUpdate[], verdicts: number[]): Promise<void> {
+  /** @returns `undefined` where nothing changed */
+  async #apply(
+    zone: Zone,
+    batch: readonly WaitingUpdate[],
+    verdicts: number[],
+  ): Promise<AppliedSteps | undefined> {
+    const { serial: from } = zone;
     const steps = await this.#steps(await partOf(zone, namesIn(batch), nextTurn), batch, verdicts);
-    if (steps.length === 0) return;
+    if (steps.length === 0) return undefined;
     await this.journal.append(this.#base, steps);
     const change = await changeOf(zone, steps, nextTurn);
     await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
     // Who is told that it is done asks for it next, and any data plane may answer.
     await this.#service.copies?.taken();
     if (this.journal.size > this.#compactAt) await this.#compact();
+    return { from, base: this.#base, steps };
   }
 
   /**
