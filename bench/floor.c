@@ -2,21 +2,26 @@
  * The floor of every UDP measurement: a server that sets QR in what it receives and sends it back, 64 datagrams a system
  * call. It knows nothing of DNS, so what it costs is the kernel's share, which any server has to pay.
  *
- * Usage: floor PORT, on 127.0.0.1.
+ * Usage: floor PORT, on 127.0.0.1. With `floor PORT turns`, it looks after each batch how long its thread had the processor
+ * for it, and prints at SIGTERM: the milliseconds on the processor, how many batches took more than LONG, and the longest.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define BATCH 64
 #define SLOT_OCTETS 4096
 #define HEADER_OCTETS 12
 #define SOCKET_BUFFER_OCTETS (4 * 1024 * 1024)
+/* Milliseconds. */
+#define LONG 5
 
 static unsigned char slots[BATCH][SLOT_OCTETS];
 static struct sockaddr_in clients[BATCH];
@@ -81,29 +86,73 @@ static void send_all(int fd, int count)
 	}
 }
 
+static void serve_batch(int fd)
+{
+	prepare_to_receive();
+	int received = recvmmsg(fd, messages, BATCH, MSG_WAITFORONE, NULL);
+	if (received < 0) {
+		if (errno == EINTR)
+			return;
+		fail("recvmmsg");
+	}
+	int replies = 0;
+	for (int slot = 0; slot < received; slot++) {
+		unsigned int length = answer(slots[slot], messages[slot].msg_len);
+		if (length == 0)
+			continue;
+		vectors[slot].iov_len = length;
+		messages[replies++].msg_hdr = messages[slot].msg_hdr;
+	}
+	send_all(fd, replies);
+}
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+/* Milliseconds that this thread has had the processor for. */
+static double processor_time(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+static void serve_and_look(int fd)
+{
+	/* Without SA_RESTART: the signal ends the wait for a batch. */
+	struct sigaction action = { .sa_handler = end };
+	sigaction(SIGTERM, &action, NULL);
+	double last = processor_time(), longest = 0;
+	int count = 0;
+	while (!ended) {
+		serve_batch(fd);
+		double now = processor_time(), turn = now - last;
+		last = now;
+		if (turn > LONG)
+			count++;
+		if (turn > longest)
+			longest = turn;
+	}
+	printf("%.0f %d %.3f\n", last, count, longest);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 2) {
-		fprintf(stderr, "usage: floor PORT\n");
+	int looks = argc == 3 && strcmp(argv[2], "turns") == 0;
+	if (argc != 2 && !looks) {
+		fprintf(stderr, "usage: floor PORT [turns]\n");
 		return 2;
 	}
 	int fd = open_socket(atoi(argv[1]));
-	for (;;) {
-		prepare_to_receive();
-		int received = recvmmsg(fd, messages, BATCH, MSG_WAITFORONE, NULL);
-		if (received < 0) {
-			if (errno == EINTR)
-				continue;
-			fail("recvmmsg");
-		}
-		int replies = 0;
-		for (int slot = 0; slot < received; slot++) {
-			unsigned int length = answer(slots[slot], messages[slot].msg_len);
-			if (length == 0)
-				continue;
-			vectors[slot].iov_len = length;
-			messages[replies++].msg_hdr = messages[slot].msg_hdr;
-		}
-		send_all(fd, replies);
+	if (looks) {
+		serve_and_look(fd);
+		return 0;
 	}
+	for (;;)
+		serve_batch(fd);
 }

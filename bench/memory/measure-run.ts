@@ -13,12 +13,12 @@ import { runOpenLoop } from "../run/load.ts";
 import type { RunningServer } from "../run/running-server.ts";
 import { startUpstream } from "../run/upstream.ts";
 import type { ControlGroup } from "./control-group.ts";
+import { EchoControl } from "./echo-control.ts";
 import { describeLongTurn, Symbols } from "./long-turn-text.ts";
 import { takeLongTurns } from "./long-turns.ts";
-import type { PauseSample, RunSample, StepSample, StolenTime } from "./memory-results.ts";
+import type { EchoTurns, PauseSample, RunSample, StepSample } from "./memory-results.ts";
 import { compileProcessorClock, PauseLog, pauseEnvironment } from "./pauses.ts";
 import { externalNames, newNames, searchPaths, serviceNames, writeQueries } from "./query-lists.ts";
-import { StolenTimeControl } from "./stolen-time.ts";
 
 export interface RunOptions {
   readonly name: string;
@@ -51,7 +51,7 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
   const { name, about, times } = options;
   await using loaded = await LoadedServer.start(options);
   const steps: StepSample[] = [await loaded.note("start", { answered: 0, lost: 0, seconds: 1 })];
-  const control = await StolenTimeControl.compile(options.folder);
+  const control = await EchoControl.compile(options.folder);
   for (let time = 1; time <= times; time++)
     for (const load of loaded.loads(time)) {
       steps.push(await loaded.measure(load));
@@ -59,9 +59,9 @@ export async function measureRun(options: RunOptions): Promise<RunSample> {
     }
   const { restMegabytes } = loaded;
   const peakMegabytes = Math.max(restMegabytes, ...steps.map((step) => step.peakMegabytes));
-  const stolen = control?.sum;
-  if (stolen !== undefined) options.say(`    ${describeStolen(stolen)}`);
-  return { name, about, restMegabytes, peakMegabytes, steps, stolen };
+  const echo = control?.sum;
+  if (echo !== undefined) options.say(`    ${describeEcho(echo)}`);
+  return { name, about, restMegabytes, peakMegabytes, steps, echo };
 }
 
 type Load = Pick<DnsperfOptions, "queries"> & Partial<DnsperfOptions>;
@@ -294,9 +294,9 @@ export class LoadedServer implements AsyncDisposable {
 }
 
 /** For people. */
-export function describeStolen({ seconds, long, longest }: StolenTime): string {
-  const gaps = long === 1 ? "one gap" : `${long} gaps`;
-  return `the machine itself: in ${seconds.toFixed(0)} s, a loop that does nothing had ${gaps} of more than 5 ms, the longest of ${longest.toFixed(1)} ms`;
+export function describeEcho({ seconds, long, longest }: EchoTurns): string {
+  const turns = long === 1 ? "one turn" : `${long} turns`;
+  return `the echo server between the loads: in ${seconds.toFixed(0)} s on the processor ${turns} of more than 5 ms, the longest of ${longest.toFixed(1)} ms`;
 }
 
 function describePauses({

@@ -55,15 +55,15 @@ export interface RunSample {
   readonly restMegabytes: number;
   readonly peakMegabytes: number;
   readonly steps: readonly StepSample[];
-  /** What the machine took for itself on the same core, between the loads. Absent without a compiler, and in older results. */
-  readonly stolen?: StolenTime | undefined;
+  /** The echo server under load on the same core, between the loads. Absent without a compiler, and in older results. */
+  readonly echo?: EchoTurns | undefined;
 }
 
-/** Gaps in the processor time of a loop that does nothing else than look at it. */
-export interface StolenTime {
-  /** That it ran for. */
+/** Turns of a server that does nothing of its own. */
+export interface EchoTurns {
+  /** On the processor. */
   readonly seconds: number;
-  /** Gaps of more than 5 ms. */
+  /** Turns of more than 5 ms on the processor. */
   readonly long: number;
   /** Milliseconds. */
   readonly longest: number;

@@ -1,12 +1,12 @@
 /** Memory and pauses, as a part of the page. */
 import type {
+  EchoTurns,
   LimitedResults,
   LimitedStep,
   MemoryResults,
   PauseSample,
   RunSample,
   StepSample,
-  StolenTime,
 } from "../memory/memory-results.ts";
 import { spreadOf } from "../numbers/statistics.ts";
 import { spreadText } from "./spread-text.ts";
@@ -79,9 +79,9 @@ function namesTable(names: MemoryResults["names"]): string {
   ].join("\n");
 }
 
-function runTable({ name, about, restMegabytes, peakMegabytes, steps, stolen }: RunSample): string {
+function runTable({ name, about, restMegabytes, peakMegabytes, steps, echo }: RunSample): string {
   return [
-    `\`${name}\`: ${about}. At rest ${restMegabytes.toFixed(0)} MB, at most ${peakMegabytes.toFixed(0)} MB.${stolen === undefined ? "" : ` ${describeMachine(stolen)}`}`,
+    `\`${name}\`: ${about}. At rest ${restMegabytes.toFixed(0)} MB, at most ${peakMegabytes.toFixed(0)} MB.${echo === undefined ? "" : ` ${describeEcho(echo)}`}`,
     "",
     "| load | queries/s | lost | peak MB | after, MB | longest turn, ms | on the processor, ms | of more than 5 ms | p99.9, ms | longest collection, ms | on the processor, ms |",
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -89,9 +89,10 @@ function runTable({ name, about, restMegabytes, peakMegabytes, steps, stolen }: 
   ].join("\n");
 }
 
-function describeMachine({ seconds, long, longest }: StolenTime): string {
-  return `Between the loads, a loop that only looks at its processor time ran for ${seconds.toFixed(0)} s on the same core:
-${long === 0 ? "no gap was" : `${long} gaps were`} longer than 5 ms, and the longest of ${longest.toFixed(1)} ms. So much is the machine's own.`;
+function describeEcho({ seconds, long, longest }: EchoTurns): string {
+  const turns = long === 0 ? "none" : `${long}`;
+  return `Between the loads, the C echo server got queries on the same core for ${seconds.toFixed(0)} s:
+${turns} of its turns took more than 5 ms of the processor, and the longest ${longest.toFixed(1)} ms. So much is the kernel's and the machine's own.`;
 }
 
 function stepRows(sample: StepSample): string[] {

@@ -110,7 +110,8 @@ export class RunningServer implements AsyncDisposable {
 
   async stop(): Promise<void> {
     if (this.#ending === undefined) {
-      const ended = once(this.#child, "exit");
+      // Not "exit": what it printed last may come behind it.
+      const ended = once(this.#child, "close");
       this.#child.kill("SIGTERM");
       const timer = setTimeout(this.#kill, STOP_PATIENCE);
       await ended;

@@ -17,14 +17,15 @@ export function floorServer(): ServerKind {
     isEcho: true,
     async prepare(folder) {
       program = join(folder, "floor");
-      await compile(program);
+      await compileFloor(program);
       return compilerVersion();
     },
     launch: ({ port }) => ({ command: program, args: [`${port}`], files: {} }),
   };
 }
 
-async function compile(program: string): Promise<void> {
+/** @throws ServerUnavailable without a compiler */
+export async function compileFloor(program: string): Promise<void> {
   try {
     const { code, output } = await capture("cc", ["-O2", "-o", program, source], {
       cwd: "/",

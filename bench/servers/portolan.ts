@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isBuildCurrent } from "../../bin/build-state.mjs";
 import { portolanCorefile } from "./corefile.ts";
 import type { Deployment, LaunchPlan, ServerKind } from "./server.ts";
 
@@ -30,8 +31,13 @@ export const PORTOLAN_DGRAM: ServerKind = {
   launch: (deployment) => launch(deployment, "dgram"),
 };
 
-/** The command line that serves a Corefile. */
+/**
+ * The command line that serves a Corefile.
+ * @throws Error where `src/` was changed since the build: the sources would be measured, and what it takes to read them
+ */
 export function portolanCommand(corefile: string): { command: string; args: readonly string[] } {
+  if (!isBuildCurrent(root))
+    throw new Error("src/ is newer than dist/: run `npm run build`, and measure again");
   return { command: process.execPath, args: [join(root, "bin", "portolan"), "-conf", corefile] };
 }
 
