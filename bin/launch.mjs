@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { endLike, runAttached } from "./attached-process.mjs";
@@ -95,6 +96,7 @@ async function runHere(argv) {
     );
     return;
   }
+  await nextTurn();
   // What Node has compiled of its own modules holds for the flags that Node started with: from another flag on it compiles them anew, and keeps
   // what it compiled for a thread that may come. For a server that is 10 to 20 ms and a megabyte.
   if (isServer(argv)) for (const name of NEEDED) process.getBuiltinModule(name);
@@ -103,6 +105,7 @@ async function runHere(argv) {
   setFlagsFromString("--semi-space-growth-factor=1");
   // Here no collection can be under way already. `collectYoungMeanwhile` says what it is for.
   setFlagsFromString("--no-separate-gc-phases");
+  await nextTurn();
   /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
   const { main } = await import(pathToFileURL(program).href);
   process.exitCode = await main(argv);

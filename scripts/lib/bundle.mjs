@@ -1,10 +1,11 @@
 // node bundle.mjs MODULES DIST: joins the modules that the compiler made into a few large ones. Loading three hundred small ones takes
 // 60 ms and 5 MB more.
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { rollup } from "@rollup/wasm-node";
 import { transform } from "esbuild";
+
+const PACKAGES = resolve(import.meta.dirname, "..", "..", "node_modules");
 
 /** What is imported from outside, and what the program imports by a path that it puts together: they keep their places. */
 const ENTRIES = [
@@ -23,15 +24,18 @@ const ENTRIES = [
 const CHUNKS = [
   // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
   { name: "dns", holds: /^(dns\/|lib\/(file-fault|ip-address|nearest-word|node-modules)\.)/ },
+  // The program without its plugins, in two pieces that are loaded in a turn each. Without what only commands and tests import.
+  { name: "base", holds: /^(lib|corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
   {
     name: "core",
-    // Without what serves a scheme that few Corefiles name, what only commands and tests import, and what followers (`multisocket`) do without.
+    // Without what serves a scheme that few Corefiles name, and what followers (`multisocket`) do without.
     holds:
-      /^((lib|corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?)|transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
+      /^((transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
   },
   // With what leads there: few plugins have either language.
   { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
   { name: "yaml", holds: /(^|\/)node_modules\/yaml\// },
+  { name: "protobuf", holds: /(^|\/)node_modules\/@bufbuild\/protobuf\// },
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
@@ -39,11 +43,17 @@ const CHUNKS = [
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/|manifests\/parse-documents\.)/ },
 ];
 
-/** Packages that become a part of the program: of many small files, and needed at the start. */
-const BUNDLED = new Map([["yaml", "browser/index.js"]]);
+/**
+ * Packages that become a part of the program: of many small files, and needed at the start.
+ * @type {ReadonlyMap<string, { main?: string, licence: string }>} with the file in place of that of `exports`, and the text of the licence
+ */
+const BUNDLED = new Map([
+  ["yaml", { main: "browser/index.js", licence: "yaml/LICENSE" }],
+  // It names its licences. One is in its file, and the other one comes with many packages.
+  ["@bufbuild/protobuf", { licence: "typescript/LICENSE" }],
+]);
 
 const [modules = "", dist = ""] = process.argv.slice(2).map((path) => resolve(path));
-const require = createRequire(import.meta.url);
 
 const entries = globSync(ENTRIES, { cwd: modules });
 const bundle = await rollup({
@@ -57,7 +67,7 @@ const bundle = await rollup({
     if (code !== "THIS_IS_UNDEFINED") throw new Error(message);
   },
 });
-await bundle.write({
+const { output } = await bundle.write({
   dir: dist,
   format: "es",
   entryFileNames: "[name].js",
@@ -68,7 +78,7 @@ await bundle.write({
   onlyExplicitManualChunks: true,
   minifyInternalExports: false,
 });
-writeNotices();
+writeNotices(output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : [])));
 
 /** @param {string} path */
 function chunkOf(path) {
@@ -96,22 +106,48 @@ async function dense(text) {
 /** @param {string} id */
 function resolveId(id) {
   if (/^[./]/.test(id)) return undefined;
-  const file = BUNDLED.get(id);
-  return file === undefined ? { id, external: true } : join(packageFolder(id), file);
+  const [, name = "", path = ""] = /^((?:@[^/]+\/)?[^/]+)(\/.*)?$/.exec(id) ?? [];
+  const bundled = BUNDLED.get(name);
+  if (bundled === undefined) return { id, external: true };
+  const folder = join(PACKAGES, name);
+  const file = bundled.main ?? describePackage(folder).exports[`.${path}`]?.import;
+  if (file === undefined) throw new Error(`${name} exports no .${path}`);
+  return join(folder, file);
 }
 
-/** @param {string} name */
-function packageFolder(name) {
-  return dirname(require.resolve(`${name}/package.json`));
+/**
+ * @param {string} folder
+ * @returns {{ version: string, exports: Record<string, { import: string }> }}
+ */
+function describePackage(folder) {
+  return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 }
 
-/** The licences of what became a part of the program ask to go with it. */
-function writeNotices() {
-  const notices = [...BUNDLED.keys()].map((name) => {
-    const folder = packageFolder(name);
-    const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    return `${name} ${version}\n\n${readFileSync(join(folder, "LICENSE"), "utf8")}`;
+/**
+ * The licences of what became a part of the program ask to go with it.
+ * @param {Iterable<string>} files all that became a part of it
+ */
+function writeNotices(files) {
+  const all = [...files];
+  const notices = [...BUNDLED].map(([name, { licence }]) => {
+    const folder = join(PACKAGES, name);
+    const found = [...new Set(all.filter((file) => file.startsWith(folder)).map(copyrightOf))];
+    // What goes on about the file.
+    const heads = found.filter((head) => !found.some((other) => other !== head && head.startsWith(other)));
+    const text = readFileSync(join(PACKAGES, licence), "utf8");
+    return [`${name} ${describePackage(folder).version}`, ...heads, text]
+      .filter((part) => part !== "")
+      .join("\n\n");
   });
   if (!existsSync(dist)) mkdirSync(dist, { recursive: true });
   writeFileSync(join(dist, "NOTICES"), notices.join("\n\n"));
+}
+
+/**
+ * What stands at the beginning of a file, where it is about rights.
+ * @param {string} file
+ */
+function copyrightOf(file) {
+  const [head = ""] = /^(?:\/\/.*\n)+/.exec(readFileSync(file, "utf8")) ?? [];
+  return /copyright/i.test(head) ? head.replaceAll(/^\/\/ ?/gm, "").trim() : "";
 }

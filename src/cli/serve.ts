@@ -81,7 +81,7 @@ export async function serve(
     beforeListening: async () => {
       // The collections take 15 to 20 ms: what they do not belong to has turns of its own.
       await nextTurn();
-      if (hasMuch(MUCH_AT_START)) (await loadMemoryRelease()).all();
+      if (hasMuch(MUCH_AT_START)) await (await loadMemoryRelease()).allInFewTurns();
       heapAtStart = process.memoryUsage().heapTotal;
       await nextTurn();
     },
@@ -125,6 +125,7 @@ export async function serve(
       process.exit(failStart(error));
     }
   }
+  await nextTurn();
   // The launcher held the young generation small while modules were loaded; under load it may grow.
   boundHeap(heapBounds(machine.memoryLimit), clock, processorTime);
   holdBackHelpers();

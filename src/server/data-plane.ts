@@ -12,7 +12,7 @@ import { loadMemoryRelease, loadTrimBeside } from "../lib/memory-release.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { residentMemory } from "../lib/resident-memory.ts";
-import { TurnShare, withoutRest } from "../lib/turn-share.ts";
+import { TurnShare } from "../lib/turn-share.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
 import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
 import { fastestUdp } from "../transports/fastest-udp.ts";
@@ -58,8 +58,8 @@ export const GRACE = 5_000;
 /** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
 const MUCH_GROWTH = 1.15;
 
-/** Milliseconds of a turn of the event loop that go into a reload. */
-const RELOADED_IN_TURN = 1;
+/** Milliseconds of a turn of the event loop that go into a new configuration. */
+const OF_A_TURN = 1;
 
 export class DataPlane {
   readonly #options: DataPlaneOptions;
@@ -214,11 +214,8 @@ export class DataPlane {
     };
   }
 
-  /** At the start nobody is kept waiting for an answer. */
   #rest(): () => Promise<void> {
-    return this.#current === undefined
-      ? withoutRest
-      : new TurnShare(this.#options.clock, RELOADED_IN_TURN).rest;
+    return new TurnShare(this.#options.clock, OF_A_TURN).rest;
   }
 
   /** Lame ducks: everything is answered still. @returns how many hooks of plugins failed */

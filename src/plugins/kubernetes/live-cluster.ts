@@ -2,7 +2,6 @@
 import type { ClusterAccess } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
-import { loadUndiciInTurns } from "../../kubernetes/api/undici-parts.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import { nodeCrypto } from "../../lib/node-modules.ts";
@@ -25,11 +24,6 @@ export interface LiveClusterOptions {
 
 /** How often the log says that the start waits. */
 const WAIT_MESSAGE_MS = 500;
-
-/** Loads what the first request needs, before it is made: all at once, that would take 30 ms. */
-export async function loadClientInTurns(): Promise<void> {
-  await loadUndiciInTurns();
-}
 
 /** The API of a cluster, and the file with its last known state. */
 export class LiveCluster implements ClusterSource {

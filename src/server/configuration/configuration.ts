@@ -155,6 +155,7 @@ export async function inspectConfiguration(
     const keys = keysOfBlocks[index] ?? [];
     for (const key of keys) reportUnavailableScheme(key, report);
     blocks.push(await configureBlock(block.directives, keys, { ...options, registry }, report));
+    await rest();
   }
   reportOverlaps(blocks, report);
   reportObjectsOnThreads(blocks, registry, report);
@@ -164,6 +165,7 @@ export async function inspectConfiguration(
   else {
     // Followers do without it.
     const { advise } = await import("../lint/advice.ts");
+    await rest();
     const textOfFile = (file: string): string | undefined => textOf(file, source, options.host);
     const subject = { corefile, blocks, registry, machine: options.machine, textOf: textOfFile };
     all = await advise(subject, diagnostics, report, rest);
