@@ -172,6 +172,17 @@ describe("packed pods", () => {
     );
   });
 
+  it("get labels that no pod has had so far", () => {
+    const index = new PodIndex();
+    const bare: Pod = { namespace: "shop", name: "web-1", addresses: [key("10.0.0.1")], labels: NO_LABELS };
+    index.put(bare, new ChangeRecorder());
+    const labels = new Map([["app", "web"]]);
+    index.put({ ...bare, labels }, new ChangeRecorder());
+    assert.deepEqual(index.named("shop", "web-1")?.labels, labels);
+    index.put(bare, new ChangeRecorder());
+    assert.equal(index.named("shop", "web-1")?.labels.size, 0);
+  });
+
   it("come and go in their thousands, take no more octets the second time, and are found the while", () => {
     const index = new PodIndex();
     const change = new ChangeRecorder();

@@ -151,9 +151,8 @@ export class PodTable {
     if (addresses.length !== pod.addresses.length || addresses.some((key, at) => key !== pod.addresses[at]))
       return false;
     const labels = this.#labels.cells[slot];
-    return pod.labels.size === 0
-      ? labels === NO_ENTRY
-      : labels === this.#labelSets.find(this.#labelWriter.write(pod.labels));
+    if (pod.labels.size === 0 || labels === NO_ENTRY) return pod.labels.size === 0 && labels === NO_ENTRY;
+    return labels === this.#labelSets.find(this.#labelWriter.write(pod.labels));
   }
 
   /** There must be none of that name. */
