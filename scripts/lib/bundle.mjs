@@ -28,9 +28,9 @@ const CHUNKS = [
   { name: "base", holds: /^(lib|corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
   {
     name: "core",
-    // Without what serves a scheme that few Corefiles name, and what followers (`multisocket`) do without.
+    // Without what serves a scheme that few Corefiles name, what followers (`multisocket`) do without, and what loads it.
     holds:
-      /^((transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
+      /^((transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(load-in-turns|lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
   },
   // With what leads there: few plugins have either language.
   { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
