@@ -51,6 +51,44 @@ test("the young generation grows to its bound and no further, whatever passes by
   assert.ok(small <= 2 * before, sizes);
 });
 
+test("the young generation grows to its bound and no further behind a list, where memory was given back before it", () => {
+  const [bounds, release, thrift] = ["heap-bounds", "memory-release", "thrift"].map((name) =>
+    JSON.stringify(new URL(`./${name}.ts`, import.meta.url).href),
+  );
+  const script = `
+    import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+    const { boundHeap } = await import(${bounds});
+    const { loadMemoryRelease } = await import(${release});
+    const { Thrift } = await import(${thrift});
+    setFlagsFromString("--semi-space-growth-factor=1");
+    const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;
+    boundHeap({ young: 2 << 20, growth: 50 }, { every: () => undefined }, () => 0);
+    const held = [];
+    const work = async () => {
+      for (let turn = 0; turn < 300; turn++) {
+        for (let each = 0; each < 5_000; each++) held[(turn * 5_000 + each) % 60_000] = { turn, each, text: [each] };
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return size();
+    };
+    const grown = await work();
+    held.length = 0;
+    (await loadMemoryRelease()).all();
+    const end = new Thrift({ clock: { after: () => ({ cancel: () => undefined }) } }).begin();
+    const small = await work();
+    end();
+    console.log(JSON.stringify([grown, small, await work()]));
+    process.exit();`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
+    encoding: "utf8",
+  });
+  const [grown, small, again] = JSON.parse(stdout || `"${stderr}"`);
+  const sizes = `${grown}, ${small}, ${again}`;
+  assert.ok(small < grown && again > small, sizes);
+  // As above, with one step more.
+  assert.ok(Math.max(grown, again) <= 8 * 1024 * 1024, sizes);
+});
+
 test("what was called once is not compiled anew after a few collections", () => {
   const url = new URL("./heap-bounds.ts", import.meta.url).href;
   const script = `

@@ -33,44 +33,69 @@ const LOOKS_AT_REST = 5;
 
 /**
  * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8
- * was told to save memory, or has had little to do. V8 has no bound for it that could be set by then, only a factor, which it reads at each
- * collection: so the factor is one that leads there in a step, and 1 for as long as it is there. Collections are watched until then alone, because to hear of one
- * takes 50 µs or more.
+ * was told to save memory, or has had little to do.
  * @param processorTime milliseconds that all threads of the process had a processor for
  * @returns ends the watch
  */
 export function boundHeap(
-  { young, growth }: HeapBounds,
+  { young, growth: percent }: HeapBounds,
   clock: Pick<Clock, "every">,
   processorTime: () => number,
 ): () => void {
-  setFlagsFromString(`--heap-growing-percent=${growth}`);
+  setFlagsFromString(`--heap-growing-percent=${percent}`);
   freeCompilationsAtOnce();
   collectYoungMeanwhile();
   keepCompiled();
   const compaction = new CompactionAtRest(processorTime);
-  let factor = 0;
-  let isWatched = false;
-  const look = (): void => {
-    const wanted = youngGrowth(young);
-    if (wanted === factor) return;
-    factor = wanted;
-    setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
-    if (isWatched === wanted > 1) return;
-    isWatched = wanted > 1;
-    if (isWatched) observer.observe({ entryTypes: ["gc"] });
-    else observer.disconnect();
-  };
-  const observer = new PerformanceObserver(look);
-  look();
+  const growth = new YoungGrowth(young);
+  growth.look();
   const timer = clock.every(LOOK_EVERY, () => {
-    look();
+    growth.look();
     compaction.look();
   });
   return () => {
     timer.cancel();
-    observer.disconnect();
+    growth.end();
   };
+}
+
+/**
+ * Lets the young generation grow to its bound. V8 has none that could be set while it runs, only a factor, which it reads at each collection: so the factor
+ * is one that leads there in a step, and 1 for as long as it is there. Collections are watched until then alone, because to hear of one takes 50 µs or more.
+ */
+export class YoungGrowth {
+  readonly #young: number;
+  readonly #observer = new PerformanceObserver(() => this.look());
+  #factor = 0;
+  #isWatched = false;
+
+  /** @param young octets of each half */
+  constructor(young: number = YOUNG) {
+    this.#young = young;
+  }
+
+  /** Goes by how large it is now. Where it may grow, what somebody else said since holds. */
+  look(): void {
+    const factor = growthFactor(this.#young);
+    // Where it may not, nothing holds that was said elsewhere: V8 would go on to halves of 16 MB.
+    if (factor === 1 || factor !== this.#factor) setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+    this.#factor = factor;
+    if (this.#isWatched === factor > 1) return;
+    this.#isWatched = factor > 1;
+    if (this.#isWatched) this.#observer.observe({ entryTypes: ["gc"] });
+    else this.#observer.disconnect();
+  }
+
+  /** As {@link look}, whatever was said elsewhere. */
+  begin(): void {
+    this.#factor = 0;
+    this.look();
+  }
+
+  end(): void {
+    this.#observer.disconnect();
+    this.#isWatched = false;
+  }
 }
 
 /**
@@ -139,7 +164,7 @@ export function processorTime(): number {
 }
 
 /** The factor of V8's that has the young generation grow to its bound in one step: 1 where it is there. */
-export function youngGrowth(young: number = YOUNG): number {
+function growthFactor(young: number): number {
   return Math.max(1, Math.floor(young / youngHalf()));
 }
 

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { FakeClock } from "./clock.ts";
 import { Thrift } from "./thrift.ts";
 
-const BEGUN = ["--no-turbofan", "--semi-space-growth-factor=1"];
-const ENDED = ["--turbofan", "--semi-space-growth-factor=2"];
+const BEGUN = ["--no-turbofan", "is left", "--semi-space-growth-factor=1"];
+const ENDED = ["--turbofan", "may grow"];
 
 function prepare(): { clock: FakeClock; thrift: Thrift; flags: string[] } {
   const clock = new FakeClock();
@@ -12,7 +12,11 @@ function prepare(): { clock: FakeClock; thrift: Thrift; flags: string[] } {
   return {
     clock,
     flags,
-    thrift: new Thrift({ clock, setFlag: (flag) => flags.push(flag), growth: () => 2 }),
+    thrift: new Thrift({
+      clock,
+      setFlag: (flag) => flags.push(flag),
+      growth: { begin: () => void flags.push("may grow"), end: () => void flags.push("is left") },
+    }),
   };
 }
 

@@ -9,7 +9,7 @@
  */
 import { setFlagsFromString } from "node:v8";
 import type { Clock, Timer } from "./clock.ts";
-import { youngGrowth } from "./heap-bounds.ts";
+import { YoungGrowth } from "./heap-bounds.ts";
 
 /** Milliseconds. Queries are to have their code optimized, however long a list takes. */
 const LONGEST = 10_000;
@@ -17,18 +17,17 @@ const LONGEST = 10_000;
 export interface ThriftOptions {
   readonly clock: Pick<Clock, "after">;
   readonly setFlag?: (flag: string) => void;
-  /** The factor by which the young generation may grow afterwards. */
-  readonly growth?: () => number;
+  readonly growth?: Pick<YoungGrowth, "begin" | "end">;
 }
 
 export class Thrift {
   readonly #clock: Pick<Clock, "after">;
   readonly #setFlag: (flag: string) => void;
-  readonly #growth: () => number;
+  readonly #growth: Pick<YoungGrowth, "begin" | "end">;
   #wanted = 0;
   #timer: Timer | undefined;
 
-  constructor({ clock, setFlag = setFlagsFromString, growth = youngGrowth }: ThriftOptions) {
+  constructor({ clock, setFlag = setFlagsFromString, growth = new YoungGrowth() }: ThriftOptions) {
     this.#clock = clock;
     this.#setFlag = setFlag;
     this.#growth = growth;
@@ -38,6 +37,7 @@ export class Thrift {
   begin(): () => void {
     if (this.#wanted++ === 0) {
       this.#setFlag("--no-turbofan");
+      this.#growth.end();
       this.#setFlag("--semi-space-growth-factor=1");
       this.#timer = this.#clock.after(LONGEST, () => this.#end());
     }
@@ -54,6 +54,7 @@ export class Thrift {
     this.#timer.cancel();
     this.#timer = undefined;
     this.#setFlag("--turbofan");
-    this.#setFlag(`--semi-space-growth-factor=${this.#growth()}`);
+    // V8 may have made it smaller meanwhile. Who watches it in the process may not look for a second, in which it would grow without bound.
+    this.#growth.begin();
   }
 }
