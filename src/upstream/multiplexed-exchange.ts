@@ -3,7 +3,9 @@
  * query that the server has not taken is replaced; one that says nothing gets no further queries.
  */
 import { readU16 } from "../dns/octets.ts";
+import { Backlog } from "../lib/backlog.ts";
 import type { Timer } from "../lib/clock.ts";
+import { SharedTurns } from "../lib/turn-share.ts";
 import type { ConnectBackOff } from "./connect-back-off.ts";
 import {
   type Exchange,
@@ -71,6 +73,14 @@ const MAX_CONNECTIONS = 16;
 /** How often a query is sent anew because its connection went away without fault of the upstream. */
 const MAX_RETRIES = 2;
 const SWEEP_INTERVAL = 1_000;
+/** Milliseconds of a turn of the event loop in which failures are told. */
+const TOLD_IN_TURN = 0.5;
+
+/** A query whose connection is gone. */
+interface Orphan<Query> {
+  readonly query: Query;
+  readonly settle: (query: Query) => void;
+}
 
 export abstract class MultiplexedExchange<
   Connection extends MultiplexedConnection<Query>,
@@ -93,9 +103,14 @@ export abstract class MultiplexedExchange<
     letGo: (request) => this.#letGo(request),
   };
   readonly #queries = new Map<UpstreamRequest, Query>();
+  readonly #orphans: Backlog<Orphan<Query>>;
 
   constructor(options: MultiplexedOptions) {
     this.#options = options;
+    this.#orphans = new Backlog(new SharedTurns(options.clock, TOLD_IN_TURN), ({ query, settle }) => {
+      // Given up meanwhile, or answered.
+      if (this.#queries.get(query.request) === query) settle(query);
+    });
   }
 
   /** Begins a connection, which tells `owner` how it goes. */
@@ -135,6 +150,7 @@ export abstract class MultiplexedExchange<
     this.#closed = true;
     this.#sweep?.cancel();
     for (const connection of [...this.#connections]) this.#drop(connection);
+    this.#orphans.clear();
     for (const request of [...this.#queries.keys()]) this.#fail(request, "closed", this.#gone());
   }
 
@@ -252,13 +268,14 @@ export abstract class MultiplexedExchange<
     const served = connection.heard > 0;
     this.#drop(connection);
     if (dialling) this.#options.backOff.failed(this.#options.clock.now(), this.describe(reason));
-    for (const query of unheard) {
+    const settle = (query: Query): void => {
       if (!dialling && served) this.#retry(query);
       else {
         this.#release(query);
         this.#tell(query.request, dialling ? "connect" : "broken", this.describe(reason));
       }
-    }
+    };
+    this.#orphans.add(unheard.map((query) => ({ query, settle })));
   }
 
   #release(query: Query): void {

@@ -4,6 +4,7 @@ import { decodeMessage } from "../dns/message.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import type { ExchangeError } from "./exchange-error.ts";
 import {
   type Asked,
   frame,
@@ -295,6 +296,32 @@ describe("TCP exchange", () => {
     await server.receives(3);
     bench.clock.advance(601);
     assert.equal((await request.result()).kind, "failed");
+  });
+
+  it("tells few of many queries in one turn of the event loop that their connections are gone", async () => {
+    const server = await serve(SILENT);
+    const bench = new Bench({ remote: server.address });
+    let inTurn = 0;
+    let most = 0;
+    class CostlyRequest extends TestRequest {
+      override failed(error: ExchangeError): void {
+        super.failed(error);
+        bench.clock.advance(0.1);
+        if (inTurn++ > 0) return;
+        setImmediate(() => {
+          most = Math.max(most, inTurn);
+          inTurn = 0;
+        });
+      }
+    }
+    const requests = Array.from({ length: 400 }, () => new CostlyRequest());
+    for (const request of requests) bench.exchange.send(request, 2_000, 5_000);
+    await server.receives(requests.length);
+    for (const socket of server.connections) socket.destroy();
+    for (const request of requests) assert.equal((await request.result()).kind, "failed");
+    assert.ok(most > 0 && most <= 20, `${most} at once`);
+    assert.ok(requests.every(({ results }) => results.length === 1));
+    assert.equal(bench.exchange.pending, 0);
   });
 
   it("keeps a connection that answers others while one query waits in vain", async () => {

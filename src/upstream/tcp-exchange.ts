@@ -5,6 +5,7 @@
  */
 import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
+import { Backlog } from "../lib/backlog.ts";
 import { BufferPool, type PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Timer } from "../lib/clock.ts";
 import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
@@ -44,8 +45,15 @@ const MAX_PENDING = SHARED_CONNECTIONS * PIPELINE_DEPTH;
 export const MAX_RETRIES = 8;
 const SWEEP_INTERVAL = 1_000;
 const INBOX_OCTETS = 64 * 1024;
-/** Milliseconds of a turn of the event loop in which answers are passed on: a chunk may hold hundreds. */
-const READ_IN_TURN = 0.5;
+/** Milliseconds of a turn of the event loop in which answers are passed on, and failures are told: there may be hundreds at a time. */
+const TOLD_IN_TURN = 0.5;
+
+/** A query whose connection is gone. It may be given up, and its object used for another one, before it is told: so it is known by its id. */
+interface Orphan {
+  readonly id: number;
+  readonly connection: TcpConnection;
+  readonly settle: (request: UpstreamRequest) => void;
+}
 
 export class TcpExchange implements Exchange {
   readonly protocol: string;
@@ -58,6 +66,7 @@ export class TcpExchange implements Exchange {
   readonly #dialTimeout = new DialTimeout();
   readonly #draw: () => number;
   readonly #owner: ConnectionOwner;
+  readonly #orphans: Backlog<Orphan>;
   #pipelineDepth = PIPELINE_DEPTH;
   /** Connections in a row that the peer closed behind its first answer, with queries of ours on the way. */
   #leftEarly = 0;
@@ -70,8 +79,10 @@ export class TcpExchange implements Exchange {
     this.protocol = this.#dialler.protocol;
     this.#draw = () => options.random.unpredictable();
     let inbox: Uint8Array | undefined;
+    const turns = new SharedTurns(options.clock, TOLD_IN_TURN);
+    this.#orphans = new Backlog(turns, (orphan) => this.#settle(orphan));
     this.#owner = {
-      turns: new SharedTurns(options.clock, READ_IN_TURN),
+      turns,
       connected: (connection) => this.#connected(connection),
       buffers: new BufferPool(),
       get inbox() {
@@ -107,7 +118,9 @@ export class TcpExchange implements Exchange {
     this.#closed = true;
     this.#sweep?.cancel();
     for (const connection of [...this.#connections]) this.#drop(connection);
-    const requests = this.#takeBack(() => true);
+    this.#orphans.clear();
+    const requests = this.#pending.select(() => true);
+    for (const request of requests) this.#release(request);
     for (const request of requests)
       request.failed(this.#error("closed", `${this.#options.remote.text} is not used any more`));
   }
@@ -277,17 +290,29 @@ export class TcpExchange implements Exchange {
   #fail(connection: TcpConnection, fault: ExchangeFault, message: string, cause?: Error): void {
     this.#drop(connection);
     if (fault === "connect") this.#options.backOff?.failed(this.#options.clock.now(), message);
-    for (const request of this.#takeBack((waiting) => waiting.carrier === connection))
-      request.failed(this.#error(fault, message, cause));
+    const error = this.#error(fault, message, cause);
+    this.#orphan(connection, (request) => request.failed(error));
   }
 
   /** Closes a connection; what waited on it is sent over another one. */
   #abandon(connection: TcpConnection): void {
     this.#drop(connection);
-    for (const request of this.#takeBack((waiting) => waiting.carrier === connection)) {
+    this.#orphan(connection, (request) => {
       if (request.retries++ < MAX_RETRIES) this.#dispatch(request);
       else request.failed(this.#error("broken", "EOF"));
-    }
+    });
+  }
+
+  #orphan(connection: TcpConnection, settle: (request: UpstreamRequest) => void): void {
+    const requests = this.#pending.select(({ carrier }) => carrier === connection);
+    this.#orphans.add(requests.map(({ id }) => ({ id, connection, settle })));
+  }
+
+  #settle({ id, connection, settle }: Orphan): void {
+    const request = this.#pending.get(id);
+    if (request?.carrier !== connection) return;
+    this.#release(request);
+    settle(request);
   }
 
   #becomeIdle(connection: TcpConnection): void {
@@ -328,12 +353,6 @@ export class TcpExchange implements Exchange {
     if (timer !== undefined) this.#options.wheel.cancel(timer);
     this.#dialTimers.delete(connection);
     this.#dialTimeout.record(this.#options.clock.now() - connection.openedAt);
-  }
-
-  #takeBack(wanted: (request: UpstreamRequest) => boolean): UpstreamRequest[] {
-    const requests = this.#pending.select(wanted);
-    for (const request of requests) this.#release(request);
-    return requests;
   }
 
   #release(request: UpstreamRequest): void {
