@@ -1,6 +1,5 @@
 /** Asks the rest of the chain what is not kept, each question once at a time, and keeps what comes back. */
 import type { Name } from "../../dns/name.ts";
-import { NameSet } from "../../dns/name-set.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { LinkedList } from "../../lib/linked-list.ts";
@@ -86,15 +85,7 @@ export class ChainAsker implements Arrival {
 
   /** What is on its way for these names and those below them is outdated: it is given to those who wait, but not kept. */
   outdate(names: readonly Name[]): void {
-    // Thousands of names may change at once while thousands of queries wait.
-    const many = names.length > FEW_NAMES ? new NameSet(names) : undefined;
-    for (const flight of this.#flights) {
-      const { name } = flight.asked;
-      if (many?.covers(name) ?? names.some((outdated) => name.isAtOrBelow(outdated))) {
-        flight.becomeOutdated();
-        this.#flights.close(flight);
-      }
-    }
+    this.#flights.outdate(names);
   }
 
   /** Nothing that comes back from now on is kept. */
@@ -149,8 +140,8 @@ export class ChainAsker implements Arrival {
   }
 
   #arrive(outcome: Outcome, predecessor: KeptAnswer | undefined, flight: Flight): Landing {
-    this.#flights.remove(flight);
     const landing = this.#land(outcome, flight, predecessor, flight);
+    this.#flights.remove(flight);
     flight.land(landing);
     return landing;
   }
@@ -187,7 +178,8 @@ export class ChainAsker implements Arrival {
     }
     if (outcome.kind !== "reply" || verdict === undefined) return failed(outcome);
     const isSeen = pending.asked.trace?.leavesNoMark !== true;
-    if (succeeds && isSeen && flight?.storable !== false && !this.#stopped)
+    const isOutdated = flight !== undefined && this.#flights.isOutdated(flight);
+    if (succeeds && isSeen && !isOutdated && !this.#stopped)
       this.#store.keep(pending, outcome, verdict, now, predecessor);
     if (pending.asked.trace !== undefined) noteKeeping(pending.asked.trace, verdict, isSeen);
     outcome.edns = outcome.edns?.compactOk === true ? COMPACT_EDNS : undefined;
@@ -283,9 +275,6 @@ export class UnusableReplyError extends Error {
     this.question = asked.name.toString();
   }
 }
-
-/** Up to so many names it is quicker to compare each. */
-const FEW_NAMES = 32;
 
 /** How often a query waits for others before it asks for itself. */
 const MAX_JOINS = 2;

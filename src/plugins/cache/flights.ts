@@ -1,10 +1,12 @@
 /** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
+import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { LateOutcome } from "../../plugin/late-outcome.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { CacheCounters } from "./counters.ts";
+import { OutdatedNames } from "./outdated-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";
 import { namesClientSubnet } from "./query-options.ts";
 import type { Verdict } from "./verdict.ts";
@@ -25,41 +27,33 @@ export class Flight extends LateOutcome implements AwaitedQuery {
   readonly hash: number;
   readonly counters: CacheCounters;
   readonly #arrival: Arrival;
-  /** Traits and {@link Mark}s. Thousands of flights may wait. */
-  #marks: number;
+  /** Traits and {@link WANTS_AUTHENTIC_DATA}. Thousands of flights may wait. */
+  readonly #marks: number;
+  /** {@link OutdatedNames.time}. */
+  readonly askedAt: number;
   /** Queries that wait for the answer to this one. */
   waiting = 0;
-  /** The next one that can be joined whose hash falls into the same place. The table's own, as are the next two. */
+  /** The next one that can be joined whose hash falls into the same place. The table's own. */
   neighbour: Flight | undefined;
-  older: Flight | undefined;
-  newer: Flight | undefined;
   #landed: PromiseWithResolvers<Landing> | undefined;
 
   /** @param query the client's */
-  constructor(query: Query, pending: AwaitedQuery, arrival: Arrival) {
+  constructor(query: Query, pending: AwaitedQuery, arrival: Arrival, askedAt: number) {
     super(query);
+    this.askedAt = askedAt;
     this.asked = pending.asked;
     this.counters = pending.counters;
     this.hash = pending.hash;
     this.#arrival = arrival;
-    this.#marks = pending.traits | (pending.wantsAuthenticData ? Mark.WANTS_AUTHENTIC_DATA : 0);
+    this.#marks = pending.traits | (pending.wantsAuthenticData ? WANTS_AUTHENTIC_DATA : 0);
   }
 
   get traits(): number {
-    return this.#marks & (Mark.WANTS_AUTHENTIC_DATA - 1);
+    return this.#marks & (WANTS_AUTHENTIC_DATA - 1);
   }
 
   get wantsAuthenticData(): boolean {
-    return (this.#marks & Mark.WANTS_AUTHENTIC_DATA) !== 0;
-  }
-
-  /** False when what is on its way became outdated meanwhile. */
-  get storable(): boolean {
-    return (this.#marks & Mark.OUTDATED) === 0;
-  }
-
-  becomeOutdated(): void {
-    this.#marks |= Mark.OUTDATED;
+    return (this.#marks & WANTS_AUTHENTIC_DATA) !== 0;
   }
 
   /** Never rejects. To be asked for before it has landed: most flights nobody waits for, and they need no promise. */
@@ -79,10 +73,7 @@ export class Flight extends LateOutcome implements AwaitedQuery {
 }
 
 /** Above the traits. */
-const Mark = {
-  WANTS_AUTHENTIC_DATA: 1 << 16,
-  OUTDATED: 1 << 17,
-} as const;
+const WANTS_AUTHENTIC_DATA = 1 << 16;
 
 /** What becomes of the outcome for which a flight was begun. */
 export interface Arrival {
@@ -94,8 +85,8 @@ export interface Arrival {
 export class FlightTable {
   /** Those that can be joined, in chains by the low bits of their hashes: no `Map`, for the reason that `lib/linked-list.ts` tells. */
   readonly #chains: (Flight | undefined)[] = new Array<Flight | undefined>(CHAINS);
-  #oldest: Flight | undefined;
-  #newest: Flight | undefined;
+  readonly #outdated = new OutdatedNames();
+  #size = 0;
   #waiting = 0;
 
   /** Queries that wait for the answers to others. */
@@ -116,19 +107,26 @@ export class FlightTable {
     if (flight === undefined || flight.traits !== traits || namesClientSubnet(asked)) return undefined;
     if (flight.asked.type !== asked.type || flight.asked.class !== asked.class) return undefined;
     if (replyCapacity(flight.asked) < replyCapacity(asked)) return undefined;
-    return flight.asked.name.equals(asked.name) ? flight : undefined;
+    return flight.asked.name.equals(asked.name) && !this.isOutdated(flight) ? flight : undefined;
+  }
+
+  /** What is on its way for these names and those below them is outdated. */
+  outdate(names: readonly Name[]): void {
+    // Names change by the hundred a second where a cluster does, and thousands of questions may be on their way: nobody goes through them.
+    if (this.#size > 0) this.#outdated.add(names);
+  }
+
+  isOutdated({ asked, askedAt }: Flight): boolean {
+    return askedAt !== this.#outdated.time && this.#outdated.covers(asked.name, askedAt);
   }
 
   add(query: Query, pending: AwaitedQuery, arrival: Arrival): Flight {
-    const flight = new Flight(query, pending, arrival);
-    flight.older = this.#newest;
-    if (this.#newest === undefined) this.#oldest = flight;
-    else this.#newest.newer = flight;
-    this.#newest = flight;
+    const flight = new Flight(query, pending, arrival, this.#outdated.time);
+    this.#size++;
     if (namesClientSubnet(pending.asked)) return flight;
     const known = this.#find(pending.hash);
     if (known !== undefined && replyCapacity(known.asked) > replyCapacity(flight.asked)) return flight;
-    if (known !== undefined) this.close(known);
+    if (known !== undefined) this.#close(known);
     const chain = flight.hash & (CHAINS - 1);
     flight.neighbour = this.#chains[chain];
     this.#chains[chain] = flight;
@@ -136,7 +134,7 @@ export class FlightTable {
   }
 
   /** From now on nobody can join. */
-  close(flight: Flight): void {
+  #close(flight: Flight): void {
     const chain = flight.hash & (CHAINS - 1);
     let before: Flight | undefined;
     for (let at = this.#chains[chain]; at !== flight; at = at.neighbour) {
@@ -149,14 +147,8 @@ export class FlightTable {
   }
 
   remove(flight: Flight): void {
-    const { older, newer } = flight;
-    if (older === undefined) this.#oldest = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.#newest = older;
-    else newer.older = older;
-    flight.older = undefined;
-    flight.newer = undefined;
-    this.close(flight);
+    this.#close(flight);
+    if (--this.#size === 0) this.#outdated.clear();
   }
 
   enter(flight: Flight): void {
@@ -166,11 +158,6 @@ export class FlightTable {
 
   leave(): void {
     this.#waiting--;
-  }
-
-  /** Oldest first. */
-  *[Symbol.iterator](): Generator<Flight> {
-    for (let flight = this.#oldest; flight !== undefined; flight = flight.newer) yield flight;
   }
 
   #find(hash: number): Flight | undefined {
