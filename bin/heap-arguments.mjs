@@ -6,6 +6,9 @@ const HALF = 2;
 const LITTLE = 512 * 1024 * 1024;
 const HALF_GIVEN = /--(?:min|max)[-_]semi[-_]space[-_]size\b/;
 
+/** Commands that answer queries for as long as they run. */
+const SERVING = ["dnsmasq-nanny", "istio-coredns", "kube-dns", "node-cache"];
+
 /**
  * Arguments that Node needs beside its own to serve where memory is short. V8 sets the bound of its young generation by that memory, for good, before anything
  * runs. With halves of 1 MiB collections are twice as many, and queries take up to a tenth more CPU.
@@ -14,7 +17,7 @@ const HALF_GIVEN = /--(?:min|max)[-_]semi[-_]space[-_]size\b/;
  * @returns {string[]}
  */
 export function heapArguments(argv, { memory, given }) {
-  const serves = isServer(argv) || argv[0] === "node-cache";
+  const serves = isServer(argv) || SERVING.includes(argv[0] ?? "");
   if (!serves || memory > LITTLE || given.some((option) => HALF_GIVEN.test(option))) return [];
   return [`--max-semi-space-size=${HALF}`];
 }

@@ -5,13 +5,10 @@ import { inspect } from "node:util";
 import { nodeHost } from "../corefile/node-host.ts";
 import { SystemClock } from "../lib/clock.ts";
 import { fileFault } from "../lib/file-fault.ts";
-import { boundHeap, heapBounds, processorTime } from "../lib/heap-bounds.ts";
-import { holdBackHelpers } from "../lib/helper-threads.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
-import { loadMemoryRelease, mapLargeBuffers } from "../lib/memory-release.ts";
+import { loadMemoryRelease } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
-import { takeSmallPages } from "../lib/small-pages.ts";
-import { loadSpareMemory, watchSpareMemory } from "../lib/spare-memory.ts";
+import { beginSmall, staySmall } from "../lib/serving-process.ts";
 import { version } from "../lib/version.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../server/configuration/machine.ts";
@@ -62,8 +59,7 @@ export async function serve(
   const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
-  await takeSmallPages();
-  await mapLargeBuffers();
+  await beginSmall();
   let heapAtStart = 0;
   const server = new Server({
     // Standard input can be read but once.
@@ -126,12 +122,9 @@ export async function serve(
     }
   }
   await nextTurn();
-  // The launcher held the young generation small while modules were loaded; under load it may grow.
-  boundHeap(heapBounds(machine.memoryLimit), clock, processorTime);
-  holdBackHelpers();
+  await staySmall(machine.memoryLimit, clock);
   // What was read since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
-  watchSpareMemory(await loadSpareMemory(), clock);
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
     if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);

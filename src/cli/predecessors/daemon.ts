@@ -1,7 +1,10 @@
 /** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
 import { resolve } from "node:path";
+import type { Clock } from "../../lib/clock.ts";
 import { parseGoDuration } from "../../lib/duration.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../../lib/log.ts";
+import { readMemoryLimit } from "../../lib/memory-limit.ts";
+import { beginSmall, staySmall } from "../../lib/serving-process.ts";
 import { version } from "../../lib/version.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow, valueRow } from "../flag-table.ts";
@@ -26,6 +29,15 @@ export class FatalError extends Error {
     super(message);
     this.exitCode = exitCode;
   }
+}
+
+/** A start behind which the process serves for long, as the server itself does. */
+export function startSmall(start: () => Promise<unknown>, clock: Clock): () => Promise<void> {
+  return async () => {
+    await beginSmall();
+    await start();
+    await staySmall(readMemoryLimit(), clock);
+  };
 }
 
 export interface CommonFlags {

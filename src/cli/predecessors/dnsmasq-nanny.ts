@@ -17,6 +17,7 @@ import {
   GLOG_FATAL,
   refuseWords,
   runDaemon,
+  startSmall,
 } from "./daemon.ts";
 
 interface NannyFlags extends CommonFlags {
@@ -117,6 +118,9 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
       }
     };
     const signals = { SIGHUP: () => void nanny.refresh(), SIGUSR1: () => nanny.report() };
-    return await runDaemon({ start, stop: () => nanny.stop(), signals }, log, ended.promise);
+    const stop = (): Promise<void> => nanny.stop();
+    // With -dnsmasq, another program answers.
+    const daemon = { start: flags.dnsmasq === undefined ? startSmall(start, clock) : start, stop, signals };
+    return await runDaemon(daemon, log, ended.promise);
   });
 }

@@ -14,6 +14,7 @@ import {
   manifestsRow,
   refuseWords,
   runDaemon,
+  startSmall,
 } from "./daemon.ts";
 
 interface IstioFlags extends CommonFlags {
@@ -87,9 +88,10 @@ export function istioCoreDns(argv: readonly string[]): Promise<number> {
     refuseWords(words);
     const log = daemonLog();
     const ended = Promise.withResolvers<number>();
+    const clock = new SystemClock({ keepAlive: true });
     const server = new IstioCoreDns({
       ...flags,
-      clock: new SystemClock({ keepAlive: true }),
+      clock,
       random: systemRandom(),
       log,
       failed: (reason) => ended.reject(new FatalError(reason)),
@@ -98,6 +100,7 @@ export function istioCoreDns(argv: readonly string[]): Promise<number> {
       await server.start();
       log.info(`Listening on ${flags.bind}:${flags.port}`);
     };
-    return await runDaemon({ start, stop: () => server.stop() }, log, ended.promise);
+    const daemon = { start: startSmall(start, clock), stop: () => server.stop() };
+    return await runDaemon(daemon, log, ended.promise);
   });
 }

@@ -31,6 +31,7 @@ import {
   GLOG_FATAL,
   manifestsRow,
   runDaemon,
+  startSmall,
 } from "./daemon.ts";
 
 interface KubeDnsFlags extends CommonFlags {
@@ -238,9 +239,11 @@ async function run(flags: KubeDnsFlags): Promise<number> {
     await server.stop();
     await (await made?.catch(() => undefined))?.stop();
   };
-  return await runDaemon({ start, stop }, log, ended.promise).catch((error: unknown) => {
-    throw error instanceof ClusterAccessError ? new FatalError(error.message, GLOG_FATAL) : error;
-  });
+  return await runDaemon({ start: startSmall(start, clock), stop }, log, ended.promise).catch(
+    (error: unknown) => {
+      throw error instanceof ClusterAccessError ? new FatalError(error.message, GLOG_FATAL) : error;
+    },
+  );
 }
 
 function clusterLines({ manifests, kubeconfig, server }: KubeDnsFlags): string[] {
