@@ -125,8 +125,11 @@ export class FlightTable {
     this.#size++;
     if (namesClientSubnet(pending.asked)) return flight;
     const known = this.#find(pending.hash);
-    if (known !== undefined && replyCapacity(known.asked) > replyCapacity(flight.asked)) return flight;
-    if (known !== undefined) this.#close(known);
+    if (known !== undefined) {
+      const isBetter = replyCapacity(known.asked) > replyCapacity(flight.asked);
+      if (isBetter && !this.isOutdated(known)) return flight;
+      this.#close(known);
+    }
     const chain = flight.hash & (CHAINS - 1);
     flight.neighbour = this.#chains[chain];
     this.#chains[chain] = flight;

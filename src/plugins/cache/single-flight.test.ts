@@ -314,6 +314,23 @@ for (const others of [0, 1_000])
     assert.ok(ask("b.example.") instanceof Promise);
   });
 
+test("an outdated question for more room does not keep smaller ones apart", () => {
+  const { running, handler } = makeCache("cache");
+  let asked = 0;
+  const next: Next = () => {
+    asked++;
+    return new Promise<Outcome>(() => undefined);
+  };
+  const ask = (transport: "udp" | "tcp") =>
+    void handler.handle(running.query({ name: "b.example.", transport }), next);
+  ask("tcp");
+  handler.drop([Name.parse("example.")]);
+  ask("udp");
+  assert.equal(asked, 2);
+  ask("udp");
+  assert.equal(asked, 2);
+});
+
 function numbered(count: number): Name[] {
   return Array.from({ length: count }, (_, number) => Name.parse(`n${number}.example.`));
 }
