@@ -7,7 +7,7 @@ const MOST_NAMES = 8_192;
 
 export class OutdatedNames {
   /** By the hash of a name, when it became outdated last. That another name has the same hash costs an answer that might have been kept. */
-  readonly #times = new Map<number, number>();
+  #times = new Map<number, number>();
   #time = 0;
   /** Whatever was asked before. */
   #allBefore = 0;
@@ -20,7 +20,7 @@ export class OutdatedNames {
   add(names: readonly Name[]): void {
     this.#time++;
     if (this.#times.size + names.length > MOST_NAMES) {
-      this.#times.clear();
+      this.#times = new Map();
       this.#allBefore = this.#time;
       return;
     }
@@ -39,6 +39,7 @@ export class OutdatedNames {
 
   /** No question is on its way any more. */
   clear(): void {
-    if (this.#times.size > 0) this.#times.clear();
+    // A map that is cleared keeps the table from before alive.
+    if (this.#times.size > 0) this.#times = new Map();
   }
 }
