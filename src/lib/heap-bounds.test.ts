@@ -3,6 +3,20 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import { heapBounds } from "./heap-bounds.ts";
 
+/** Of the young generation, octets. */
+const SIZE =
+  'const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;';
+/** Much that passes by, and little that stays. @returns how large the young generation has become */
+const WORK = `
+  const held = [];
+  const work = async () => {
+    for (let turn = 0; turn < 300; turn++) {
+      for (let each = 0; each < 5_000; each++) held[(turn * 5_000 + each) % 60_000] = { turn, each, text: [each] };
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return size();
+  };`;
+
 test("little memory has the collector work more often", () => {
   assert.deepEqual(heapBounds(170 * 1024 * 1024), { young: 2_097_152, growth: 20 });
   assert.deepEqual(heapBounds(), { young: 2_097_152, growth: 25 });
@@ -16,7 +30,7 @@ test("the young generation grows to its bound and no further, whatever passes by
     const { boundHeap } = await import(${JSON.stringify(url)});
     setFlagsFromString("--semi-space-growth-factor=1");
     const { loadMemoryRelease } = await import(${JSON.stringify(release)});
-    const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;
+    ${SIZE}
     const before = size();
     let look;
     const clock = {
@@ -26,14 +40,7 @@ test("the young generation grows to its bound and no further, whatever passes by
       },
     };
     boundHeap({ young: 4 * before, growth: 50 }, clock, () => 0);
-    const held = [];
-    const work = async () => {
-      for (let turn = 0; turn < 200; turn++) {
-        for (let each = 0; each < 5_000; each++) held[(turn * 5_000 + each) % 60_000] = { turn, each, text: [each] };
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return size();
-    };
+    ${WORK}
     const grown = await work();
     held.length = 0;
     (await loadMemoryRelease()).all();
@@ -61,16 +68,9 @@ test("the young generation grows to its bound and no further behind a list, wher
     const { loadMemoryRelease } = await import(${release});
     const { Thrift } = await import(${thrift});
     setFlagsFromString("--semi-space-growth-factor=1");
-    const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;
+    ${SIZE}
     boundHeap({ young: 2 << 20, growth: 50 }, { every: () => undefined }, () => 0);
-    const held = [];
-    const work = async () => {
-      for (let turn = 0; turn < 300; turn++) {
-        for (let each = 0; each < 5_000; each++) held[(turn * 5_000 + each) % 60_000] = { turn, each, text: [each] };
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return size();
-    };
+    ${WORK}
     const grown = await work();
     held.length = 0;
     (await loadMemoryRelease()).all();

@@ -101,12 +101,18 @@ test("an update is acknowledged when all data planes have it", async (t) => {
 suite("the next configuration has what was acknowledged", () => {
   const www = updateOf("www.example. 60 IN A 192.0.2.1");
 
-  test("while it waits to come into force", async (t) => {
+  /** The zone of a configuration in force, and that of the next one, which has not read the file yet. */
+  async function inReload(t: TestContext) {
     const folder = folderOf(t);
-    const former = zoneIn(folder);
-    const next = zoneIn(folder);
+    const [former, next] = [zoneIn(folder), zoneIn(folder)];
     await former.dynamic.takeOver(emptyZone());
     next.dynamic.inherit(former.dynamic);
+    t.after(() => Promise.all([former.dynamic.stop(), next.dynamic.stop()]));
+    return { folder, former, next };
+  }
+
+  test("while it waits to come into force", async (t) => {
+    const { former, next } = await inReload(t);
     await next.dynamic.takeOver(emptyZone());
     assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
     assert.equal(next.served.zone?.serial, 2);
@@ -119,47 +125,29 @@ suite("the next configuration has what was acknowledged", () => {
     assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
     assert.deepEqual([former.served.zone?.serial, next.served.zone?.serial], [3, 4]);
     assert.equal(next.served.zone?.recordCount, 4);
-    await former.dynamic.stop();
-    await next.dynamic.stop();
   });
 
   test("while it reads the file", async (t) => {
-    const folder = folderOf(t);
-    const former = zoneIn(folder);
-    const next = zoneIn(folder);
-    await former.dynamic.takeOver(emptyZone());
-    next.dynamic.inherit(former.dynamic);
+    const { former, next } = await inReload(t);
     const names = Array.from({ length: 20 }, (_, index) => `n${index}.example. 60 IN A 192.0.2.${index}`);
     const updates = Promise.all(names.map((name) => former.dynamic.update(updateOf(name))));
     await next.dynamic.takeOver(emptyZone());
     assert.deepEqual(new Set(await updates), new Set([Rcode.NOERROR]));
     assert.equal(next.served.zone?.serial, former.served.zone?.serial);
     assert.equal(next.served.zone?.recordCount, 21);
-    await next.dynamic.stop();
-    await former.dynamic.stop();
   });
 
   test("where it comes into force before the acknowledgement", async (t) => {
-    const folder = folderOf(t);
-    const former = zoneIn(folder);
-    const next = zoneIn(folder);
-    await former.dynamic.takeOver(emptyZone());
-    next.dynamic.inherit(former.dynamic);
+    const { former, next } = await inReload(t);
     await next.dynamic.takeOver(emptyZone());
     const seen = former.dynamic.update(www).then((rcode) => [rcode, next.served.zone?.serial]);
     await next.dynamic.adopt();
     assert.deepEqual(await seen, [Rcode.NOERROR, 2]);
-    await former.dynamic.stop();
-    await next.dynamic.stop();
   });
 
   test("and nothing of another file's updates, or when it was given up", async (t) => {
-    const folder = folderOf(t);
-    const former = zoneIn(folder);
-    const other = zoneIn(folder);
+    const { folder, former, next: other } = await inReload(t);
     const givenUp = zoneIn(folder);
-    await former.dynamic.takeOver(emptyZone());
-    other.dynamic.inherit(former.dynamic);
     await other.dynamic.takeOver(emptyZone(2));
     assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
     // By its serial, the next change would fit.
@@ -172,6 +160,5 @@ suite("the next configuration has what was acknowledged", () => {
     await givenUp.dynamic.stop();
     assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
     assert.equal(givenUp.served.zone?.serial, 3);
-    await former.dynamic.stop();
   });
 });
