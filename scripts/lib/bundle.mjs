@@ -134,7 +134,7 @@ function writeNotices(files) {
     const found = [...new Set(all.filter((file) => file.startsWith(folder)).map(copyrightOf))];
     // What goes on about the file.
     const heads = found.filter((head) => !found.some((other) => other !== head && head.startsWith(other)));
-    const text = readFileSync(join(PACKAGES, licence), "utf8");
+    const text = readFileSync(join(PACKAGES, licence), "utf8").replaceAll("\r\n", "\n");
     return [`${name} ${describePackage(folder).version}`, ...heads, text]
       .filter((part) => part !== "")
       .join("\n\n");
