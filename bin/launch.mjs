@@ -103,7 +103,7 @@ async function runHere(argv) {
   // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back. Who
   // serves lets it grow again.
   setFlagsFromString("--semi-space-growth-factor=1");
-  // Here no collection can be under way already. `collectYoungMeanwhile` says what it is for.
+  // The heap is too small here for a collection to be under way. `collectYoungMeanwhile` says what it is for.
   setFlagsFromString("--no-separate-gc-phases");
   await nextTurn();
   /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
