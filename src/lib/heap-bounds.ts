@@ -26,33 +26,21 @@ const YOUNG = 2 * MEBIBYTE;
 
 /** Milliseconds. */
 const LOOK_EVERY = 1_000;
-/** Milliseconds of a processor between two looks that a process takes which answers next to nothing: a few hundred queries a second. */
-const LITTLE_WORK = 10;
-/** Looks in a row that found little work, until there is time to move objects together. */
-const LOOKS_AT_REST = 5;
 
 /**
  * Puts bounds to the heap of a process that runs. The young generation begins small, grows when there is traffic, and is made small again where V8
  * was told to save memory, or has had little to do.
- * @param processorTime milliseconds that all threads of the process had a processor for
  * @returns ends the watch
  */
-export function boundHeap(
-  { young, growth: percent }: HeapBounds,
-  clock: Pick<Clock, "every">,
-  processorTime: () => number,
-): () => void {
+export function boundHeap({ young, growth: percent }: HeapBounds, clock: Pick<Clock, "every">): () => void {
   setFlagsFromString(`--heap-growing-percent=${percent}`);
   freeCompilationsAtOnce();
   collectYoungMeanwhile();
   keepCompiled();
-  const compaction = new CompactionAtRest(processorTime);
+  leaveObjects();
   const growth = new YoungGrowth(young);
   growth.look();
-  const timer = clock.every(LOOK_EVERY, () => {
-    growth.look();
-    compaction.look();
-  });
+  const timer = clock.every(LOOK_EVERY, () => growth.look());
   return () => {
     timer.cancel();
     growth.end();
@@ -130,37 +118,12 @@ function keepCompiled(): void {
 }
 
 /**
- * Has V8 move objects of the old generation together only where it collects to save memory, and only in a process that has nothing to do. V8 does so in the
- * pause at the end of a collection, for up to 4 MiB of pages (up to 8 ms of some 11), and up to 12 MiB where it saves memory, for which it takes anybody who
- * makes less than 1 MB of garbage a second: that is a server of 2,000 queries a second as well. What lies between the objects is filled with new ones instead.
+ * Has V8 leave objects of the old generation where they are. It moves them together in the pause at the end of a collection, for up to 4 MiB of pages (up to
+ * 8 ms of some 11), and up to 12 MiB where it saves memory. What lies between the objects is filled with new ones instead. That V8 moves them in a server at rest
+ * alone is no way out: whether it will is settled when a collection begins, and it ends under the load that has come meanwhile, with 7 to 9 ms.
  */
-class CompactionAtRest {
-  readonly #processorTime: () => number;
-  #taken: number;
-  /** Looks in a row. */
-  #atRest = 0;
-
-  constructor(processorTime: () => number) {
-    this.#processorTime = processorTime;
-    this.#taken = processorTime();
-    setFlagsFromString("--gc-experiment-less-compaction");
-    setFlagsFromString("--no-compact");
-  }
-
-  look(): void {
-    const taken = this.#processorTime();
-    const rests = taken - this.#taken < LITTLE_WORK;
-    this.#taken = taken;
-    if (!rests && this.#atRest >= LOOKS_AT_REST) setFlagsFromString("--no-compact");
-    this.#atRest = rests ? this.#atRest + 1 : 0;
-    if (this.#atRest === LOOKS_AT_REST) setFlagsFromString("--compact");
-  }
-}
-
-/** For {@link boundHeap}. */
-export function processorTime(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
+function leaveObjects(): void {
+  setFlagsFromString("--no-compact");
 }
 
 /** The factor of V8's that has the young generation grow to its bound in one step: 1 where it is there. */

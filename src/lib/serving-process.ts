@@ -1,6 +1,6 @@
 /** What keeps a process small that serves for long, in the order in which it is done. Each file says what it is for. */
 import type { Clock } from "./clock.ts";
-import { boundHeap, heapBounds, processorTime } from "./heap-bounds.ts";
+import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
 import { mapLargeBuffers } from "./memory-release.ts";
 import { takeSmallPages } from "./small-pages.ts";
@@ -17,7 +17,7 @@ export async function beginSmall(): Promise<void> {
  * @param limit octets that the process may have, if that is known
  */
 export async function staySmall(limit: number | undefined, clock: Clock): Promise<void> {
-  boundHeap(heapBounds(limit), clock, processorTime);
+  boundHeap(heapBounds(limit), clock);
   holdBackHelpers();
   watchSpareMemory(await loadSpareMemory(), clock);
 }

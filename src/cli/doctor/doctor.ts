@@ -3,7 +3,7 @@ import { createReadStream, readFileSync } from "node:fs";
 import type { Capture } from "../../console/doctor/capture.ts";
 import { diagnose } from "../../console/doctor/diagnose.ts";
 import { SystemClock } from "../../lib/clock.ts";
-import { boundHeap, heapBounds, processorTime } from "../../lib/heap-bounds.ts";
+import { boundHeap, heapBounds } from "../../lib/heap-bounds.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { ConsoleClient } from "../live/console-client.ts";
@@ -82,7 +82,7 @@ async function readAll(flags: DoctorFlags, file: string | undefined): Promise<Lo
   const pod = manifest === "" ? undefined : readPodTemplate(await readManifest(manifest), manifest);
   const client = file === undefined ? new ConsoleClient(flags) : undefined;
   // Queries pass by in millions, and next to nothing of them stays.
-  boundHeap(heapBounds(), new SystemClock(), processorTime);
+  boundHeap(heapBounds(), new SystemClock());
   const builder = new CaptureBuilder();
   const recorder = flags.record === "" ? undefined : new CaptureRecorder(flags.record);
   const add = (line: CaptureLine): void => {
