@@ -13,7 +13,7 @@ import { FixedEndpoint } from "../src/plugin/endpoint.ts";
 import { thisMachine } from "../src/server/configuration/machine.ts";
 import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
 import { Server } from "../src/server/server.ts";
-import type { MessageReceiver, MessageWords, ReplyPort } from "../src/transports/transport.ts";
+import { type MessageReceiver, REPEATED_OCTETS, type ReplyPort } from "../src/transports/transport.ts";
 import { SeededRandom } from "./support/seeded-random.ts";
 
 const QUERIES = Number(process.env.PORTOLAN_REPEAT_QUERIES ?? 4_000);
@@ -50,26 +50,20 @@ const FRONTS: readonly (readonly string[])[] = [
 
 const REPEATING = 6;
 
+/** The word of a memory at which a message begins. */
+const MESSAGE_AT = 100;
+
 class Port implements ReplyPort {
   readonly client: FixedEndpoint;
   readonly local = new FixedEndpoint("192.0.2.2", 53, Uint8Array.of(192, 0, 2, 2));
-  readonly words: MessageWords | undefined;
-  readonly octets: Uint8Array;
-  readonly #out: Uint8Array;
+  readonly words = new Int32Array(1024);
+  readonly octets = new Uint8Array(this.words.buffer, 4 * MESSAGE_AT, 2048);
+  readonly #out = new Uint8Array(4096);
   reply = "nothing";
   again = 0;
 
-  constructor(last: number, byWord: boolean) {
+  constructor(last: number) {
     this.client = new FixedEndpoint(`192.0.2.${last}`, 4242, Uint8Array.of(192, 0, 2, last));
-    const message = new Int32Array(1024);
-    const out = new Int32Array(1024);
-    this.octets = new Uint8Array(message.buffer);
-    this.#out = new Uint8Array(out.buffer);
-    const buffer = (): Int32Array => {
-      this.again++;
-      return out;
-    };
-    if (byWord) this.words = { message, buffer };
   }
 
   keep(): ReplyPort {
@@ -95,12 +89,14 @@ class Side implements AsyncDisposable {
   readonly ports: readonly Port[];
   readonly #server: Server;
   readonly #receiver: MessageReceiver;
+  readonly #byWord: boolean;
 
   private constructor(server: Server, clock: FakeClock, metrics: MetricsRegistry, byWord: boolean) {
+    this.#byWord = byWord;
     this.clock = clock;
     this.metrics = metrics;
     this.#server = server;
-    this.ports = [new Port(1, byWord), new Port(7, byWord)];
+    this.ports = [new Port(1), new Port(7)];
     const [address] = server.addresses;
     const listener = server.listener(address?.label ?? "");
     assert.ok(listener !== undefined);
@@ -128,9 +124,22 @@ class Side implements AsyncDisposable {
   ask(octets: Uint8Array, client: number): string {
     const port = this.ports[client];
     assert.ok(port !== undefined);
-    port.octets.fill(0xa5);
+    const { words } = port;
+    words.fill(GARBAGE);
     port.octets.set(octets);
-    this.#receiver.receive(port.octets, octets.length, port);
+    if (!this.#byWord) this.#receiver.receive(port.octets, octets.length, port);
+    else {
+      const size = this.#receiver.repeat?.(words, MESSAGE_AT, octets.length, 4, false) ?? 0;
+      if (size > 0) {
+        port.again++;
+        port.reply = Buffer.from(port.octets.subarray(0, size)).toString("hex");
+      } else {
+        assert.deepEqual(port.octets.subarray(0, octets.length), octets);
+        this.#receiver.receive(port.octets, octets.length, port, true);
+      }
+      const end = MESSAGE_AT + REPEATED_OCTETS / 4;
+      assert.ok(words.every((word, at) => word === GARBAGE || (at >= MESSAGE_AT && at < end)));
+    }
     return port.reply;
   }
 
@@ -145,6 +154,8 @@ class Side implements AsyncDisposable {
     await this.#server.stop();
   }
 }
+
+const GARBAGE = 0xa5a5a5a5 | 0;
 
 function makeOctets(random: SeededRandom): Uint8Array {
   const roll = (limit: number): number => random.below(limit);

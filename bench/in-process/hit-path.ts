@@ -27,6 +27,8 @@ import { startProductionServer } from "./production-server.ts";
 import { StubPort } from "./stub-port.ts";
 
 const NAMES = 1_000;
+/** Of a message and the reply that is written over it. */
+const SLOT_OCTETS = 512;
 /** Queries that come together, as under load. */
 const BATCH = 16;
 /** Room for the names of all paths. */
@@ -94,21 +96,23 @@ async function benchPath(
     while (port.sent === before && port.dropped === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   for (const packet of packets) checkHit(title, receiver, packet, addresses);
-  // Each message in a slot of its own, as a batch of datagrams has it.
-  const ports = packets.map((packet) => {
-    const slot = new Uint8Array(512);
-    slot.set(packet);
-    const shown = new StubPort();
-    shown.show(slot);
-    return { slot, length: packet.length, port: shown };
-  });
-  let turn = 0;
+  // The messages in slots of one memory, as a batch of datagrams has them.
+  const words = new Int32Array((SLOT_OCTETS * NAMES) / 4);
+  const memory = new Uint8Array(words.buffer);
+  const slots = packets.map((_, index) => memory.subarray(index * SLOT_OCTETS, (index + 1) * SLOT_OCTETS));
+  let index = 0;
+  let again = 0;
   bench(title, () => {
-    turn = turn === NAMES - 1 ? 0 : turn + 1;
-    const { slot, length, port } = ports[turn] ?? NOTHING;
+    index = index === NAMES - 1 ? 0 : index + 1;
+    const packet = packets[index] ?? NOTHING;
+    const slot = slots[index] ?? NOTHING;
+    slot.set(packet);
     // The first of a batch is stamped with the time.
-    receiver.receive(slot, length, port, turn % BATCH > 0);
-    do_not_optimize(port.sent);
+    const together = index % BATCH > 0;
+    const size = receiver.repeat?.(words, (index * SLOT_OCTETS) / 4, packet.length, 4, together) ?? 0;
+    if (size === 0) receiver.receive(slot, packet.length, port, true);
+    else again++;
+    do_not_optimize(again + port.sent);
   });
 }
 
@@ -155,4 +159,4 @@ async function startUpstream() {
   return socket;
 }
 
-const NOTHING = { slot: new Uint8Array(0), length: 0, port: new StubPort() };
+const NOTHING = new Uint8Array(0);

@@ -25,7 +25,7 @@ export async function connectUdp(address: Uint8Array, port: number): Promise<Pol
   const wait = await loadWait();
   const fd = openSocket(libc, address, port);
   const received = new ReceiveBatch(libc, { slotOctets: SLOT_OCTETS, named: false });
-  const sending = new SendBatch(libc, fd, { slotOctets: SLOT_OCTETS, named: false }, UNHEARD);
+  const sending = SendBatch.through(libc, fd, { slotOctets: SLOT_OCTETS, named: false }, UNHEARD);
   return {
     sending,
     received,

@@ -41,6 +41,10 @@ export function greetedReceiver(
   onRefused: (error: GreetingError) => void,
 ): MessageReceiver {
   return {
+    // A client behind a proxy asks with a greeting in front of each message.
+    get repeat() {
+      return greeting() === undefined ? receiver.repeat : undefined;
+    },
     receive(bytes, length, port, together) {
       const reader = greeting();
       if (reader === undefined) {

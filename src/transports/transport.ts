@@ -13,8 +13,6 @@ export interface ReplyPort {
   keep(): ReplyPort;
   /** A buffer of at least `size` octets, good until `send` or `drop`, which must follow at once. */
   buffer(size: number): Uint8Array;
-  /** The message and a buffer for its reply by the word, where the transport has them so. */
-  readonly words?: MessageWords | undefined;
   /** Told of the reply whose octets are sent next, where the transport says something about them itself (the headers of HTTP). */
   describe?(reply: Reply): void;
   /** Sends the first `length` octets of the buffer given last. */
@@ -25,14 +23,6 @@ export interface ReplyPort {
   reject?(rejection: Rejection): void;
   /** Present where one query may have many messages for an answer. Of use once {@link keep} was called. */
   readonly parts?: PartPort | undefined;
-}
-
-/** One message by the word of 32 bits: for who compares and copies whole messages. Words are as the machine has them. */
-export interface MessageWords {
-  /** From the message's first octet on. Octets behind its end are anything. */
-  readonly message: Int32Array;
-  /** As `ReplyPort.buffer`. */
-  buffer(size: number): Int32Array;
 }
 
 /** Why a message reaches no plugin: it is malformed, or its opcode is not served. */
@@ -54,7 +44,23 @@ export interface PartPort {
 export interface MessageReceiver {
   /** @param together it came at the same moment as the message before it: the clock need not be read again */
   receive(bytes: Uint8Array, length: number, port: ReplyPort, together?: boolean): void;
+  /**
+   * For transports that hold many messages in one memory: answers a message at once if the same one was answered a moment ago, without a port. The reply is
+   * written over the message. Absent while that does not happen.
+   * @param words the memory, by the word of 32 bits as the machine has it; the message begins at the word `at`, and has room for {@link REPEATED_OCTETS}. Octets behind its end
+   *   are anything
+   * @param length of the message in octets
+   * @param family of the client's address
+   * @param together as above. It is true for {@link receive} behind this
+   * @returns octets of the reply; 0 where the message is as it was, and to be received in the usual way
+   */
+  readonly repeat?:
+    | ((words: Int32Array, at: number, length: number, family: 4 | 6, together: boolean) => number)
+    | undefined;
 }
+
+/** What a reply that is given again has at the most: less than any datagram has room for. */
+export const REPEATED_OCTETS = 512;
 
 /** An open socket that receives messages. */
 export interface Transport {

@@ -3,7 +3,7 @@ import { CONTROL_WORDS, NAME_STRIDE, NAME_WORDS, type ReceiveBatch } from "../li
 import { readAddress, readAddressOctets, readFamily, readPort } from "../lib/linux/socket-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
-import type { MessageWords, ReplyPort } from "./transport.ts";
+import type { ReplyPort } from "./transport.ts";
 
 /** The socket that the datagrams came to, as their ways back see it. */
 export interface DatagramTransport {
@@ -19,8 +19,6 @@ export interface DatagramTransport {
   noteKept(): void;
   /** Where a reply is to be written. */
   buffer(size: number): Uint8Array;
-  /** The same for a short one, by the word. */
-  wordBuffer(size: number): Int32Array;
   /** Where the datagram in a slot came in. Few places are known, so that queries which wait need no copy each. */
   infoOf(slot: number): Uint32Array;
   /**
@@ -42,7 +40,6 @@ export interface DatagramTransport {
 
 /** The sender of the datagram in one slot, and the way back to it: good until the next batch. */
 export class SlotPort implements ReplyPort, Endpoint {
-  readonly words: MessageWords;
   readonly #transport: DatagramTransport;
   readonly #slot: number;
   readonly #nameAt: number;
@@ -54,7 +51,6 @@ export class SlotPort implements ReplyPort, Endpoint {
     this.#transport = transport;
     this.#slot = slot;
     this.#nameAt = slot * NAME_STRIDE;
-    this.words = new SlotWords(this, transport.received.slots[slot] as Uint8Array);
   }
 
   get client(): Endpoint {
@@ -102,11 +98,6 @@ export class SlotPort implements ReplyPort, Endpoint {
     return this.#transport.buffer(size);
   }
 
-  wordBuffer(size: number): Int32Array {
-    this.#size = size;
-    return this.#transport.wordBuffer(size);
-  }
-
   send(length: number): void {
     const { received, names } = this.#transport;
     this.#transport.send(
@@ -122,20 +113,6 @@ export class SlotPort implements ReplyPort, Endpoint {
 
   drop(): void {
     this.#size = 0;
-  }
-}
-
-class SlotWords implements MessageWords {
-  readonly message: Int32Array;
-  readonly #port: SlotPort;
-
-  constructor(port: SlotPort, { buffer, byteOffset, length }: Uint8Array) {
-    this.#port = port;
-    this.message = new Int32Array(buffer, byteOffset, length >> 2);
-  }
-
-  buffer(size: number): Int32Array {
-    return this.#port.wordBuffer(size);
   }
 }
 

@@ -6,15 +6,24 @@ import { isMainThread } from "node:worker_threads";
 import {
   askForPacketInfo,
   BATCH,
+  type BatchOptions,
   CONTROL_WORDS,
+  NAME_STRIDE,
   ReceiveBatch,
+  type ReturnBatch,
   SendBatch,
-  type SendFailures,
 } from "../lib/linux/datagram-batch.ts";
+import { DatagramSender } from "../lib/linux/datagram-sender.ts";
 import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
 import type { LinuxSockets } from "../lib/linux/linux-sockets.ts";
-import { readAddress, readLocalName, readPort, SOCKET_ADDRESS_OCTETS } from "../lib/linux/socket-address.ts";
+import {
+  readAddress,
+  readFamily,
+  readLocalName,
+  readPort,
+  SOCKET_ADDRESS_OCTETS,
+} from "../lib/linux/socket-address.ts";
 import { WayOut } from "../lib/linux/way-out.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
@@ -80,13 +89,16 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   readonly #sockets: LinuxSockets;
   readonly #socket: UdpSocket;
   readonly #fd: number;
+  readonly #family: 4 | 6;
   readonly #name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
   readonly #nameLength: number;
   readonly #receiver: MessageReceiver;
   readonly #options: UdpOptions;
-  readonly #own: WayOut;
+  readonly #sender: DatagramSender;
   readonly #sending: SendBatch;
-  readonly #failures: SendFailures;
+  /** Replies that are written over their queries. */
+  readonly #returning: ReturnBatch;
+  readonly #batch: Omit<BatchOptions, "slotOctets">;
   readonly #isWildcard: boolean;
   readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
@@ -124,24 +136,21 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.#socket = socket;
     this.#isShared = options.reusePort === true;
     this.#fd = fd;
+    this.#family = family;
     this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
     this.#receiver = receiver;
     this.#options = options;
-    this.#failures = {
-      full: (count) =>
+    const failures = {
+      full: (count: number) =>
         options.onSendError?.(new Error(`${count} replies given up: the socket's send buffer is full`)),
-      refused: (errno) =>
+      refused: (errno: number) =>
         options.onSendError?.(new Error(`the system refused to send a reply (errno ${errno})`)),
     };
-    const batch = { named: true, packetInfo: this.#informed };
-    this.received = new ReceiveBatch(libc, { slotOctets: RECEIVE_SLOT, ...batch });
-    this.#own = new WayOut(libc, fd, takesIpv4(socket));
-    this.#sending = new SendBatch(
-      libc,
-      fd,
-      { slotOctets: SEND_SLOT, own: this.#own, ...batch },
-      this.#failures,
-    );
+    this.#batch = { named: family, packetInfo: this.#informed };
+    this.received = new ReceiveBatch(libc, { slotOctets: RECEIVE_SLOT, ...this.#batch });
+    this.#sender = new DatagramSender(libc, fd, failures, new WayOut(libc, fd, takesIpv4(socket)));
+    this.#sending = new SendBatch(libc, { slotOctets: SEND_SLOT, ...this.#batch }, this.#sender);
+    this.#returning = this.received.returns(this.#sender);
     this.names = new Int32Array(this.received.names.buffer);
     this.#ports = Array.from({ length: BATCH }, (_, slot) => new SlotPort(this, slot));
   }
@@ -160,21 +169,21 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Has replies leave through a socket that nobody watches, where the system allows it. Not for a port that others share. */
   openWayOut(): void {
     // The thread's end would leave it open.
-    if (!isMainThread || this.#sending.wayOut !== undefined) return;
+    if (!isMainThread || this.#sender.wayOut !== undefined) return;
     // From the wildcard each reply has to say where it leaves.
     if (this.#isWildcard && !this.#informed) return;
     const { libc } = this.#sockets;
     const wayOut = openWayOut(libc, this.#socket, this.#name);
     if (wayOut === undefined) return;
     this.#takeLast(wayOut.fd);
-    this.#sending.wayOut = wayOut;
+    this.#sender.wayOut = wayOut;
   }
 
   #closeWayOut(): void {
-    const { wayOut } = this.#sending;
+    const { wayOut } = this.#sender;
     if (wayOut === undefined) return;
     this.#flush();
-    this.#sending.wayOut = undefined;
+    this.#sender.wayOut = undefined;
     this.#sockets.libc.close(wayOut.fd);
   }
 
@@ -216,23 +225,10 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     if (size <= SEND_SLOT) return this.#sending.buffer();
     this.#large ??= new SendBatch(
       this.#sockets.libc,
-      this.#fd,
-      {
-        slotOctets: MAX_DATAGRAM_OCTETS,
-        named: true,
-        packetInfo: this.#informed,
-        slots: 1,
-        own: this.#own,
-      },
-      this.#failures,
+      { slotOctets: MAX_DATAGRAM_OCTETS, slots: 1, ...this.#batch },
+      this.#sender,
     );
-    this.#large.wayOut = this.#sending.wayOut;
     return this.#large.buffer();
-  }
-
-  wordBuffer(size: number): Int32Array {
-    this.bufferSize = size;
-    return this.#sending.words();
   }
 
   infoOf(slot: number): Uint32Array {
@@ -273,7 +269,9 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   };
 
   #flush(): void {
-    if (!this.#sending.isEmpty && !this.#closed) this.#sending.flush();
+    if (this.#closed) return;
+    if (!this.#returning.isEmpty) this.#returning.flush();
+    if (!this.#sending.isEmpty) this.#sending.flush();
   }
 
   /**
@@ -345,16 +343,28 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   }
 
   #take(slot: number, together: boolean): void {
-    const bytes = this.received.slots[slot] as Uint8Array;
-    const port = this.#ports[slot] as SlotPort;
-    port.forget();
-    if (port.port === 0) {
+    const { received } = this;
+    const length = received.length(slot);
+    const nameAt = slot * NAME_STRIDE;
+    if (readPort(received.names, nameAt) === 0) {
       this.#options.onUnanswerable?.();
       return;
     }
-    if (this.received.cutOff(slot)) this.#options.onCutOff?.();
+    const receiver = this.#receiver;
+    const { repeat } = receiver;
+    if (repeat !== undefined) {
+      const family = this.#family === 4 ? 4 : readFamily(received.names, nameAt);
+      const size = repeat(received.words, slot * received.slotWords, length, family, together);
+      if (size > 0) {
+        if (!this.#closed) this.#returning.commit(slot, size);
+        return;
+      }
+    }
+    const port = this.#ports[slot] as SlotPort;
+    port.forget();
+    if (received.cutOff(slot)) this.#options.onCutOff?.();
     // FORMERR is the answer if a record was cut off.
-    this.#receiver.receive(bytes, this.received.length(slot), port, together);
+    receiver.receive(received.slots[slot] as Uint8Array, length, port, together || repeat !== undefined);
   }
 }
 

@@ -199,8 +199,8 @@ class PlainClient {
   constructor(libc: Libc) {
     this.#libc = libc;
     this.#fd = libc.socket(Linux.AF_INET6, Linux.SOCK_DGRAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
-    const options = { slotOctets: 64, named: true, slots: 1 };
-    this.#sending = new SendBatch(libc, this.#fd, options, {
+    const options = { slotOctets: 64, named: 6, slots: 1 } as const;
+    this.#sending = SendBatch.through(libc, this.#fd, options, {
       full: () => assert.fail("full"),
       refused: (errno) => assert.fail(`errno ${errno}`),
     });

@@ -371,10 +371,10 @@ function rawUdpSocket(): { send(port: number): void; close(): void } | undefined
   const IPPROTO_UDP = 17;
   const fd = libc.socket(Linux.AF_INET, SOCK_RAW, IPPROTO_UDP);
   if (fd < 0) return undefined;
-  const batch = new SendBatch(
+  const batch = SendBatch.through(
     libc,
     fd,
-    { slotOctets: 64, named: true, slots: 1 },
+    { slotOctets: 64, named: 4, slots: 1 },
     {
       full: () => assert.fail("full"),
       refused: (errno) => assert.fail(`errno ${errno}`),

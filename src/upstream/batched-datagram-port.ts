@@ -5,7 +5,8 @@
 import { release } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { readU16 } from "../dns/octets.ts";
-import { BATCH, ReceiveBatch, SendBatch, type SendFailures } from "../lib/linux/datagram-batch.ts";
+import { BATCH, ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
+import type { SendFailures } from "../lib/linux/datagram-sender.ts";
 import type { Reader } from "../lib/linux/event-loop.ts";
 import { Linux } from "../lib/linux/layouts.ts";
 import { type Libc, NoForeignFunctions, setSocketNumber } from "../lib/linux/libc.ts";
@@ -235,8 +236,8 @@ class BatchedPort implements DatagramPort, Reader {
   }
 
   #sendAlone(bytes: Uint8Array, length: number, id: number): void {
-    const options = { slotOctets: length, named: false, slots: 1 };
-    const batch = new SendBatch(this.#libc, this.#fd, options, this.#failures);
+    const options = { slotOctets: length, named: false, slots: 1 } as const;
+    const batch = SendBatch.through(this.#libc, this.#fd, options, this.#failures);
     const slot = batch.buffer();
     slot.set(bytes.subarray(0, length));
     slot[0] = id >>> 8;

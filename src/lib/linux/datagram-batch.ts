@@ -2,10 +2,18 @@
  * Datagrams by the batch: one system call takes or sends up to 64 of them. All memory that the kernel is shown is allocated
  * once and held by the batch, which must be held for as long as its socket is open.
  */
-import { IoVector, Linux, MessageHeader, PacketInfo4, PacketInfo6 } from "./layouts.ts";
+import { DatagramSender, type SendFailures } from "./datagram-sender.ts";
+import {
+  IoVector,
+  Linux,
+  MessageHeader,
+  PacketInfo4,
+  PacketInfo6,
+  SocketAddress4,
+  SocketAddress6,
+} from "./layouts.ts";
 import { type Libc, setSocketNumber } from "./libc.ts";
-import { SOCKET_ADDRESS_OCTETS } from "./socket-address.ts";
-import type { WayOut } from "./way-out.ts";
+import { placesInMemory } from "./places-in-memory.ts";
 
 export const BATCH = 64;
 
@@ -17,7 +25,10 @@ const NAME_LENGTH_WORD = MessageHeader.NAME_LENGTH / 4;
 const CONTROL_LENGTH_WORD = MessageHeader.CONTROL_LENGTH / 4;
 const FLAGS_WORD = MessageHeader.FLAGS / 4;
 const MESSAGE_LENGTH_WORD = MessageHeader.MESSAGE_LENGTH / 4;
+const NAME_WORD = MessageHeader.NAME / 4;
+const CONTROL_WORD = MessageHeader.CONTROL / 4;
 const IOVEC_WORDS = IOVEC / 4;
+const IOVEC_BASE_WORD = IoVector.BASE / 4;
 const IOVEC_LENGTH_WORD = IoVector.LENGTH / 4;
 
 /** Socket addresses stand so many octets, and words, apart, so that all are aligned. */
@@ -31,17 +42,12 @@ export const CONTROL_WORDS = CONTROL_STRIDE / 4;
 export interface BatchOptions {
   /** Octets of a datagram that there is room for. */
   readonly slotOctets: number;
-  /** Whether datagrams have an address each: a connected socket has but one. */
-  readonly named: boolean;
+  /** Of the addresses that datagrams have, one each: that of the socket. A connected one has but one peer. */
+  readonly named: 4 | 6 | false;
   /** Whether datagrams come and go with the address at which they were received: {@link askForPacketInfo}. */
   readonly packetInfo?: boolean;
   /** Datagrams of one system call; {@link BATCH} unless given. */
   readonly slots?: number;
-}
-
-export interface SendOptions extends BatchOptions {
-  /** The batch's own socket, where it is to be told how to treat datagrams. */
-  readonly own?: WayOut;
 }
 
 /** Has the kernel tell at which address each datagram of a socket arrived. @returns negative where it refuses */
@@ -51,62 +57,88 @@ export function askForPacketInfo(libc: Libc, fd: number, family: 4 | 6): number 
     : setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_RECVPKTINFO, 1);
 }
 
+/** Octets of a socket address. */
+function nameOctets(family: 4 | 6): number {
+  return family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
+}
+
 interface BatchMemory {
   readonly headers: Uint8Array;
   readonly headerWords: Uint32Array;
-  readonly iovecs: Uint8Array;
   readonly iovecWords: Uint32Array;
   readonly names: Uint8Array;
   readonly nameWords: Int32Array;
   readonly controls: Uint8Array;
   readonly controlWords: Uint32Array;
+  /** The octets of all slots, by the word. */
+  readonly words: Int32Array;
   /** The octets of each slot, one behind the other in one buffer. */
   readonly slots: readonly Uint8Array[];
+  /** Where the address, what the kernel tells and the octets of each slot lie, as two words. */
+  readonly namePlaces: Uint32Array;
+  readonly controlPlaces: Uint32Array;
+  readonly slotPlaces: Uint32Array;
 }
 
 function allocate(libc: Libc, options: BatchOptions, controlLength: number): BatchMemory {
-  const { slotOctets, named, packetInfo = false, slots = BATCH } = options;
-  const headers = new Uint8Array(new ArrayBuffer(HEADER * slots));
-  const iovecs = new Uint8Array(new ArrayBuffer(IOVEC * slots));
+  const { slotOctets, slots = BATCH } = options;
   const names = new Uint8Array(new ArrayBuffer(NAME_STRIDE * slots));
   const controls = new Uint8Array(new ArrayBuffer(CONTROL_STRIDE * slots));
-  const data = new Uint8Array(new ArrayBuffer(slotOctets * slots));
-  const headerView = new DataView(headers.buffer);
-  const iovecView = new DataView(iovecs.buffer);
-  const [iovecsAt, namesAt, dataAt] = [libc.addressOf(iovecs), libc.addressOf(names), libc.addressOf(data)];
-  const controlsAt = libc.addressOf(controls);
-  for (let slot = 0; slot < slots; slot++) {
-    const [header, iovec] = [slot * HEADER, slot * IOVEC];
-    if (named) {
-      headerView.setBigUint64(header + MessageHeader.NAME, BigInt(namesAt + slot * NAME_STRIDE), true);
-      headerView.setUint32(header + MessageHeader.NAME_LENGTH, SOCKET_ADDRESS_OCTETS, true);
-    }
-    if (packetInfo) {
-      headerView.setBigUint64(
-        header + MessageHeader.CONTROL,
-        BigInt(controlsAt + slot * CONTROL_STRIDE),
-        true,
-      );
-      headerView.setUint32(header + MessageHeader.CONTROL_LENGTH, controlLength, true);
-    }
-    headerView.setBigUint64(header + MessageHeader.VECTORS, BigInt(iovecsAt + iovec), true);
-    headerView.setBigUint64(header + MessageHeader.VECTOR_COUNT, 1n, true);
-    iovecView.setBigUint64(iovec + IoVector.BASE, BigInt(dataAt + slot * slotOctets), true);
-    iovecView.setBigUint64(iovec + IoVector.LENGTH, BigInt(slotOctets), true);
-  }
+  const data = new Uint8Array(new ArrayBuffer((slotOctets * slots + 3) & ~3));
+  const places = {
+    namePlaces: placesInMemory(libc, names, NAME_STRIDE, slots),
+    controlPlaces: placesInMemory(libc, controls, CONTROL_STRIDE, slots),
+    slotPlaces: placesInMemory(libc, data, slotOctets, slots),
+  };
   return {
-    headers,
-    iovecs,
+    ...makeHeaders(libc, options, controlLength, places),
+    ...places,
     names,
     nameWords: new Int32Array(names.buffer),
     controls,
+    controlWords: new Uint32Array(controls.buffer),
+    words: new Int32Array(data.buffer),
     slots: Array.from({ length: slots }, (_, slot) =>
       data.subarray(slot * slotOctets, (slot + 1) * slotOctets),
     ),
-    headerWords: new Uint32Array(headers.buffer),
-    iovecWords: new Uint32Array(iovecs.buffer),
-    controlWords: new Uint32Array(controls.buffer),
   };
+}
+
+type Headers = Pick<BatchMemory, "headers" | "headerWords" | "iovecWords">;
+
+/** Headers that lead to the slots in their order. */
+function makeHeaders(
+  libc: Libc,
+  { slotOctets, named, packetInfo = false, slots = BATCH }: BatchOptions,
+  controlLength: number,
+  { namePlaces, controlPlaces, slotPlaces }: Pick<BatchMemory, "namePlaces" | "controlPlaces" | "slotPlaces">,
+): Headers {
+  const headers = new Uint8Array(new ArrayBuffer(HEADER * slots));
+  const headerWords = new Uint32Array(headers.buffer);
+  const iovecs = new Uint8Array(new ArrayBuffer(IOVEC * slots));
+  const iovecWords = new Uint32Array(iovecs.buffer);
+  const iovecPlaces = placesInMemory(libc, iovecs, IOVEC, slots);
+  for (let slot = 0; slot < slots; slot++) {
+    const [header, iovec] = [slot * HEADER_WORDS, slot * IOVEC_WORDS];
+    if (named !== false) {
+      setPlace(headerWords, header + NAME_WORD, namePlaces, slot);
+      headerWords[header + NAME_LENGTH_WORD] = nameOctets(named);
+    }
+    if (packetInfo) {
+      setPlace(headerWords, header + CONTROL_WORD, controlPlaces, slot);
+      headerWords[header + CONTROL_LENGTH_WORD] = controlLength;
+    }
+    setPlace(headerWords, header + MessageHeader.VECTORS / 4, iovecPlaces, slot);
+    headerWords[header + MessageHeader.VECTOR_COUNT / 4] = 1;
+    setPlace(iovecWords, iovec + IOVEC_BASE_WORD, slotPlaces, slot);
+    iovecWords[iovec + IOVEC_LENGTH_WORD] = slotOctets;
+  }
+  return { headers, headerWords, iovecWords };
+}
+
+function setPlace(words: Uint32Array, at: number, places: Uint32Array, slot: number): void {
+  words[at] = places[2 * slot] as number;
+  words[at + 1] = places[2 * slot + 1] as number;
 }
 
 export class ReceiveBatch {
@@ -116,17 +148,22 @@ export class ReceiveBatch {
   readonly names: Uint8Array;
   /** Where datagrams arrived, {@link CONTROL_WORDS} apart, to be given to {@link SendBatch.leaveFrom} as it is. */
   readonly packetInfo: Uint32Array;
+  /** The octets of all slots by the word; the slots are `slotWords` apart. */
+  readonly words: Int32Array;
+  readonly slotWords: number;
   readonly #libc: Libc;
+  readonly #options: BatchOptions;
   readonly #memory: BatchMemory;
-  readonly #named: boolean;
   readonly #informed: boolean;
   #filled = 0;
 
   constructor(libc: Libc, options: BatchOptions) {
     this.#libc = libc;
-    this.#named = options.named;
+    this.#options = options;
     this.#informed = options.packetInfo ?? false;
     this.#memory = allocate(libc, options, CONTROL_STRIDE);
+    this.words = this.#memory.words;
+    this.slotWords = options.slotOctets / 4;
     this.names = this.#memory.names;
     this.slots = this.#memory.slots;
     this.packetInfo = this.#memory.controlWords;
@@ -139,12 +176,10 @@ export class ReceiveBatch {
    */
   receive(fd: number): number {
     const { headers, headerWords } = this.#memory;
-    // The kernel wrote the lengths of what it had to tell over those of the room for it.
-    for (let slot = 0; slot < this.#filled; slot++) {
-      const header = slot * HEADER_WORDS;
-      if (this.#named) headerWords[header + NAME_LENGTH_WORD] = SOCKET_ADDRESS_OCTETS;
-      if (this.#informed) headerWords[header + CONTROL_LENGTH_WORD] = CONTROL_STRIDE;
-    }
+    // The kernel wrote the length of what it had to tell over that of the room for it. Addresses have the same length all the time.
+    if (this.#informed)
+      for (let slot = 0; slot < this.#filled; slot++)
+        headerWords[slot * HEADER_WORDS + CONTROL_LENGTH_WORD] = CONTROL_STRIDE;
     this.#filled = 0;
     const count = this.#libc.recvmmsg(fd, headers, this.slots.length, Linux.MSG_DONTWAIT, null);
     if (count < 0) return -this.#libc.errno();
@@ -166,45 +201,103 @@ export class ReceiveBatch {
   cutOff(slot: number): boolean {
     return ((this.#memory.headerWords[slot * HEADER_WORDS + FLAGS_WORD] as number) & Linux.MSG_TRUNC) !== 0;
   }
+
+  /** For replies that are written over what they answer. */
+  returns(sender: DatagramSender): ReturnBatch {
+    return new ReturnBatch(this.#libc, this.#options, this.#memory, this, sender);
+  }
 }
 
-/** What a flush could not send. */
-export interface SendFailures {
-  /** The socket's buffer was full: told for each datagram given up. */
-  full(count: number): void;
-  /** The kernel refused one datagram. */
-  refused(errno: number): void;
+/**
+ * Replies that stand where their queries stood. They go back to where these came from, in the same memory: nothing is copied, and what the
+ * processor's nearest caches have to hold is half of what it is with a batch of replies beside that of queries.
+ */
+export class ReturnBatch {
+  readonly #sender: DatagramSender;
+  readonly #memory: BatchMemory;
+  readonly #received: ReceiveBatch;
+  readonly #informed: boolean;
+  readonly #headers: Headers;
+  /** The slot that each header leads to. */
+  readonly #leadsTo: Uint8Array;
+  #count = 0;
+  #longest = 0;
+  #leavesChoice = false;
+
+  constructor(
+    libc: Libc,
+    options: BatchOptions,
+    memory: BatchMemory,
+    received: ReceiveBatch,
+    sender: DatagramSender,
+  ) {
+    this.#sender = sender;
+    this.#memory = memory;
+    this.#received = received;
+    this.#informed = options.packetInfo ?? false;
+    this.#headers = makeHeaders(libc, options, 0, memory);
+    this.#leadsTo = Uint8Array.from(memory.slots.keys());
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Takes the reply in a slot. It leaves before anything else is received. */
+  commit(slot: number, length: number): void {
+    const index = this.#count++;
+    const { headerWords, iovecWords } = this.#headers;
+    if (this.#leadsTo[index] !== slot) this.#lead(index, slot);
+    iovecWords[index * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
+    if (length > this.#longest) this.#longest = length;
+    if (!this.#informed) return;
+    const { controls, controlWords } = this.#memory;
+    const octets = this.#received.packetInfoLength(slot);
+    forgetLink(controls, controlWords, slot * CONTROL_WORDS, octets);
+    headerWords[index * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
+    if (octets === 0) this.#leavesChoice = true;
+  }
+
+  #lead(index: number, slot: number): void {
+    const { headerWords, iovecWords } = this.#headers;
+    const { namePlaces, controlPlaces, slotPlaces } = this.#memory;
+    this.#leadsTo[index] = slot;
+    setPlace(headerWords, index * HEADER_WORDS + NAME_WORD, namePlaces, slot);
+    if (this.#informed) setPlace(headerWords, index * HEADER_WORDS + CONTROL_WORD, controlPlaces, slot);
+    setPlace(iovecWords, index * IOVEC_WORDS + IOVEC_BASE_WORD, slotPlaces, slot);
+  }
+
+  flush(): void {
+    const { headers, headerWords } = this.#headers;
+    const count = this.#count;
+    const longest = this.#longest;
+    const leavesChoice = this.#leavesChoice;
+    this.#count = 0;
+    this.#longest = 0;
+    this.#leavesChoice = false;
+    this.#sender.send(headers, headerWords, count, longest, leavesChoice);
+  }
 }
 
 export class SendBatch {
   readonly slotOctets: number;
-  /**
-   * Through which socket datagrams leave that say from which address, or all where none has to: one at the same address as the batch's own.
-   * Without it they leave through that.
-   */
-  wayOut: WayOut | undefined;
-  readonly #libc: Libc;
-  readonly #fd: number;
-  readonly #own: WayOut | undefined;
+  readonly #sender: DatagramSender;
   readonly #memory: BatchMemory;
-  readonly #slots: readonly Uint8Array[];
-  /** The same slots by the word, for those who ask. */
-  #words: readonly Int32Array[] | undefined;
-  readonly #failures: SendFailures;
   #count = 0;
   /** Octets of the longest of those that were taken. */
   #longest = 0;
   /** One of those that were taken leaves the choice of its address to the kernel. */
   #leavesChoice = false;
 
-  constructor(libc: Libc, fd: number, options: SendOptions, failures: SendFailures) {
-    this.#libc = libc;
-    this.#fd = fd;
-    this.#own = options.own;
-    this.#failures = failures;
+  constructor(libc: Libc, options: BatchOptions, sender: DatagramSender) {
     this.slotOctets = options.slotOctets;
+    this.#sender = sender;
     this.#memory = allocate(libc, options, 0);
-    this.#slots = this.#memory.slots;
+  }
+
+  /** Through one socket of its own, which knows no other way out. */
+  static through(libc: Libc, fd: number, options: BatchOptions, failures: SendFailures): SendBatch {
+    return new SendBatch(libc, options, new DatagramSender(libc, fd, failures));
   }
 
   get isEmpty(): boolean {
@@ -213,17 +306,9 @@ export class SendBatch {
 
   /** Where the next datagram is to be written, at most `slotOctets` of it. Flushes first when all slots are taken. */
   buffer(): Uint8Array {
-    if (this.#count === this.#slots.length) this.flush();
-    return this.#slots[this.#count] as Uint8Array;
-  }
-
-  /** As {@link buffer}, by the word of 32 bits. */
-  words(): Int32Array {
-    if (this.#count === this.#slots.length) this.flush();
-    this.#words ??= this.#slots.map(
-      ({ buffer, byteOffset, length }) => new Int32Array(buffer, byteOffset, length >> 2),
-    );
-    return this.#words[this.#count] as Int32Array;
+    const { slots } = this.#memory;
+    if (this.#count === slots.length) this.flush();
+    return slots[this.#count] as Uint8Array;
   }
 
   /** Takes the datagram in the buffer given last, for the socket address at `nameOffset` in `names`. */
@@ -255,10 +340,7 @@ export class SendBatch {
     const start = this.#count * CONTROL_WORDS;
     const words = octets >> 2;
     for (let word = 0; word < words; word++) controlWords[start + word] = packetInfo[at + word] as number;
-    // The way back is a matter of routes: it need not be that of the query. Only a link-local address means nothing without its link.
-    if (octets === PacketInfo4.SPACE) controlWords[start + PacketInfo4.INTERFACE / 4] = 0;
-    else if (octets === PacketInfo6.SPACE && !isLinkLocal(controls, start * 4 + PacketInfo6.ADDRESS))
-      controlWords[start + PacketInfo6.INTERFACE / 4] = 0;
+    forgetLink(controls, controlWords, start, octets);
     headerWords[this.#count * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
     if (octets === 0) this.#leavesChoice = true;
   }
@@ -270,58 +352,27 @@ export class SendBatch {
     this.#count++;
   }
 
-  /** Sends all that was taken. What the kernel has no room for is given up and counted, as a full network queue would do. */
+  /** Sends all that was taken. */
   flush(): void {
     const { headers, headerWords } = this.#memory;
-    let done = 0;
-    let retries = 0;
-    // A socket that is connected has an address that it leaves from unless told otherwise: mostly the wrong one.
-    let wayOut = this.#leavesChoice ? this.#own : (this.wayOut ?? this.#own);
+    const count = this.#count;
     const longest = this.#longest;
-    this.#leavesChoice = false;
-    this.#longest = 0;
-    wayOut?.prepare(longest);
-    while (done < this.#count) {
-      const sent = this.#libc.sendmmsg(
-        wayOut === undefined ? this.#fd : wayOut.fd,
-        done === 0 ? headers : headers.subarray(done * HEADER),
-        this.#count - done,
-        Linux.MSG_DONTWAIT,
-      );
-      if (sent > 0) {
-        done += sent;
-        continue;
-      }
-      const errno = this.#libc.errno();
-      if (errno === Linux.EINTR) continue;
-      if (errno === Linux.EAGAIN || errno === Linux.ENOBUFS) {
-        // The kernel drains a socket buffer within microseconds; one that stays full belongs to a network that is stuck.
-        if (++retries <= MAX_RETRIES) continue;
-        this.#failures.full(this.#count - done);
-        break;
-      }
-      // A network of this machine that takes very little.
-      if (errno === Linux.EMSGSIZE && wayOut?.letCut() === true) continue;
-      const controlLength = done * HEADER_WORDS + CONTROL_LENGTH_WORD;
-      if (headerWords[controlLength] !== 0) {
-        // Nothing can be sent from a broadcast or multicast address, nor from one that has gone meanwhile.
-        headerWords[controlLength] = 0;
-        wayOut = this.#own;
-        wayOut?.prepare(longest);
-        continue;
-      }
-      // It is the first of the rest that was refused: a connected socket also reports here what came back for an earlier one.
-      this.#failures.refused(errno);
-      done++;
-    }
+    const leavesChoice = this.#leavesChoice;
     this.#count = 0;
+    this.#longest = 0;
+    this.#leavesChoice = false;
+    this.#sender.send(headers, headerWords, count, longest, leavesChoice);
   }
+}
+
+/** The way back is a matter of routes: it need not be that of the query. Only a link-local address means nothing without its link. */
+function forgetLink(controls: Uint8Array, controlWords: Uint32Array, start: number, octets: number): void {
+  if (octets === PacketInfo4.SPACE) controlWords[start + PacketInfo4.INTERFACE / 4] = 0;
+  else if (octets === PacketInfo6.SPACE && !isLinkLocal(controls, start * 4 + PacketInfo6.ADDRESS))
+    controlWords[start + PacketInfo6.INTERFACE / 4] = 0;
 }
 
 /** fe80::/10 (RFC 4291 section 2.4). */
 function isLinkLocal(octets: Uint8Array, at: number): boolean {
   return octets[at] === 0xfe && ((octets[at + 1] as number) & 0xc0) === 0x80;
 }
-
-/** Attempts to send with a socket whose buffer is full. */
-export const MAX_RETRIES = 8;

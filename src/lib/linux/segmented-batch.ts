@@ -4,9 +4,11 @@
  * all of the same length, but for a shorter one at the end. Sixteen queries of 45 octets take 0.6 instead of 2.2 µs each over the loopback interface, and two
  * take 2.6 instead of 3.2.
  */
-import { BATCH, MAX_RETRIES, type SendFailures } from "./datagram-batch.ts";
+import { BATCH } from "./datagram-batch.ts";
+import { MAX_RETRIES, type SendFailures } from "./datagram-sender.ts";
 import { ControlHeader, IoVector, Linux, MessageHeader, SegmentLength } from "./layouts.ts";
 import { type Libc, setSocketNumber } from "./libc.ts";
+import { placesInMemory } from "./places-in-memory.ts";
 import type { SegmentTrial } from "./segment-trial.ts";
 
 const HEADER = MessageHeader.OCTETS;
@@ -59,13 +61,11 @@ export class SegmentedBatch {
     this.#libc = libc;
     const data = new Uint8Array(new ArrayBuffer(SLOT * BATCH));
     this.#slots = Array.from({ length: BATCH }, (_, slot) => data.subarray(slot * SLOT, (slot + 1) * SLOT));
-    this.#slotAddresses = addresses(libc.addressOf(data), SLOT);
-    this.#vectorAddresses = addresses(
-      libc.addressOf(new Uint8Array(this.#iovecWords.buffer)),
-      IoVector.OCTETS,
-    );
+    this.#slotAddresses = placesInMemory(libc, data, SLOT, BATCH);
+    const vectors = new Uint8Array(this.#iovecWords.buffer);
+    this.#vectorAddresses = placesInMemory(libc, vectors, IoVector.OCTETS, BATCH);
     const controls = new Uint8Array(this.#controlHalves.buffer);
-    const controlAddresses = addresses(libc.addressOf(controls), SegmentLength.SPACE);
+    const controlAddresses = placesInMemory(libc, controls, SegmentLength.SPACE, BATCH);
     const view = new DataView(controls.buffer);
     for (let message = 0; message < BATCH; message++) {
       const control = message * SegmentLength.SPACE;
@@ -103,7 +103,7 @@ export class SegmentedBatch {
     this.#lengths[this.#count++] = length;
   }
 
-  /** Sends all that was taken, not always in this order. What the kernel has no room for is given up, as in `SendBatch`. */
+  /** Sends all that was taken, not always in this order. What the kernel has no room for is given up, as in `DatagramSender`. */
   flush(): void {
     const count = this.#count;
     this.#count = 0;
@@ -213,11 +213,3 @@ const NOBODY: SendFailures = Object.freeze({ full: () => undefined, refused: () 
 
 /** Why the kernel does not cut: a device that leaves checksums to it, or IPsec; a packet that is too small; an address family or a device that cannot. */
 const NO_SEGMENTS: ReadonlySet<number> = new Set([Linux.EIO, Linux.EINVAL, Linux.EMSGSIZE, Linux.EOPNOTSUPP]);
-
-/** Where {@link BATCH} things lie that are `octets` apart: two words each, the lower first. */
-function addresses(start: number, octets: number): Uint32Array {
-  return Uint32Array.from({ length: BATCH * 2 }, (_, word) => {
-    const address = start + (word >> 1) * octets;
-    return word % 2 === 0 ? address % 2 ** 32 : Math.floor(address / 2 ** 32);
-  });
-}

@@ -136,7 +136,7 @@ class ClientSocket implements Reader {
     ssl.SSL_set_alpn_protos(pointer, protocols, protocols.length);
     ssl.SSL_set1_initial_peer_addr(pointer, this.#name);
     this.#expect(pointer, dial);
-    this.#sending = new SendBatch(
+    this.#sending = SendBatch.through(
       sockets.libc,
       this.#fd,
       { slotOctets: DATAGRAM_OCTETS, named: false, slots: SEND_SLOTS },

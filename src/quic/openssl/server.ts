@@ -74,11 +74,11 @@ export class QuicServer implements Reader {
     const { libc, loop } = options.sockets;
     const { fd, family, onError } = options;
     const packetInfo = options.isWildcard && askForPacketInfo(libc, fd, family) === 0;
-    const batch = { slotOctets: DATAGRAM_OCTETS, named: true, packetInfo };
+    const batch = { slotOctets: DATAGRAM_OCTETS, named: family, packetInfo };
     this.#received = new ReceiveBatch(libc, batch);
     // As a network that is full would do it: QUIC sends anew.
     const failures = { full: () => undefined, refused: () => undefined };
-    this.#sending = new SendBatch(libc, fd, batch, failures);
+    this.#sending = SendBatch.through(libc, fd, batch, failures);
     this.#nameLength = family === 4 ? SocketAddress4.OCTETS : SocketAddress6.OCTETS;
     this.#addressEnd = family === 4 ? SocketAddress4.ADDRESS + 4 : SocketAddress6.ADDRESS + 16;
     this.#arrivals = packetInfo ? new ArrivalTable(this.#addressEnd) : undefined;

@@ -169,7 +169,6 @@ export class DnsListener implements Listener, LateFaults {
       receive: (bytes, length, port, together) => {
         try {
           if (together !== true) arrival.receivedAt = this.#clock.now();
-          if (repeated?.answer(length, port, arrival.receivedAt) === true) return;
           arrival.client = port.client;
           arrival.local = port.local;
           this.#receive(bytes, length, port, arrival);
@@ -177,7 +176,19 @@ export class DnsListener implements Listener, LateFaults {
           this.#onError(error);
           port.drop();
         }
+        repeated?.forgetLast();
       },
+      repeat:
+        repeated &&
+        ((words, at, length, family, together) => {
+          if (!together) arrival.receivedAt = this.#clock.now();
+          try {
+            return repeated.answer(words, at, length, family, arrival.receivedAt);
+          } catch (error) {
+            this.#onError(error);
+            return 0;
+          }
+        }),
     };
   }
 
@@ -347,7 +358,7 @@ export class DnsListener implements Listener, LateFaults {
     this.#finished.ring?.record(query, reply, length, waited);
     port.send(length);
     if (!waited && reply.basis !== undefined && query.transport === "udp")
-      this.#repeated.note(query, reply, port, this.#service.routes);
+      this.#repeated.note(query, reply, this.#service.routes);
     reply.release();
   }
 

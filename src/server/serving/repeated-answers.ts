@@ -15,7 +15,7 @@ import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
 import type { QueryStream } from "../../plugin/query-stream.ts";
 import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/repetition.ts";
 import type { Reply } from "../../plugin/reply.ts";
-import type { ReplyPort } from "../../transports/transport.ts";
+import { REPEATED_OCTETS } from "../../transports/transport.ts";
 import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -54,7 +54,7 @@ const SIZE_BITS = 0x1f;
 
 const HEAD_WORDS = 12;
 const HEAD_OCTETS = 4 * HEAD_WORDS;
-const ROOM = SLOT_OCTETS - HEAD_OCTETS;
+const ROOM = Math.min(SLOT_OCTETS - HEAD_OCTETS, REPEATED_OCTETS);
 const HEADER_OCTETS = 12;
 /** Milliseconds for which an answer is given again without asking anybody anew, and within which plugins hear of it. */
 const LONGEST = 1_000;
@@ -119,7 +119,10 @@ export class RepeatedAnswers {
   #floats: Float64Array = NO_FLOATS;
   #octets: Uint8Array = NO_OCTETS;
   #isReleased = false;
-  #lastHash = 0;
+  /** Of the message that came last: where it is, and its hash. */
+  #lastWords: Int32Array = NO_WORDS;
+  #lastAt = 0;
+  #lastHash = NO_HASH;
   /** Of addresses that change places. Nobody has to guess it: the order says nothing. */
   #shuffling: number;
   #timer: Timer | undefined;
@@ -137,58 +140,60 @@ export class RepeatedAnswers {
   }
 
   /**
-   * Answers a query, if the same one was answered a moment ago.
-   * @param length of the query in octets
+   * Answers a query, if the same one was answered a moment ago: see `MessageReceiver.repeat`.
    * @param now when it arrived
-   * @returns whether it was answered
    */
-  answer(length: number, port: ReplyPort, now: number): boolean {
-    const query = port.words;
-    if (query === undefined || length < HEADER_OCTETS || length > ROOM) {
+  answer(message: Int32Array, at: number, length: number, family: 4 | 6, now: number): number {
+    if (length < HEADER_OCTETS || length > ROOM) {
       this.#lastHash = NO_HASH;
-      return false;
+      return 0;
     }
-    const { message } = query;
-    const { family } = port.client;
-    const hash = hashOf(message, length, family === 4 ? this.#seed : ~this.#seed);
+    const hash = hashOf(message, at, length, family === 4 ? this.#seed : ~this.#seed);
+    this.#lastWords = message;
+    this.#lastAt = at;
     this.#lastHash = hash;
     const words = this.#words;
-    if (words.length === 0) return false;
-    const head = this.#find(hash, message, length);
-    if (head === NOWHERE) return false;
-    if (!(now < (this.#floats[head >> 1] as number))) return false;
+    if (words.length === 0) return 0;
+    const head = this.#find(hash, message, at, length);
+    if (head === NOWHERE) return 0;
+    if (!(now < (this.#floats[head >> 1] as number))) return 0;
     const origin = this.#origins[(words[head + Head.ORIGIN] as number) & ORIGIN_BITS] as Origin;
-    if (origin.numbers[words[head + Head.PLACE] as number] !== words[head + Head.VALUE]) return false;
-    if (origin.source.epoch !== words[head + Head.EPOCH]) return false;
-    if (family !== words[head + Head.FAMILY]) return false;
+    if (origin.numbers[words[head + Head.PLACE] as number] !== words[head + Head.VALUE]) return 0;
+    if (origin.source.epoch !== words[head + Head.EPOCH]) return 0;
+    if (family !== words[head + Head.FAMILY]) return 0;
     const { ring } = this.#stream;
-    if (ring !== undefined && !ring.passesOver()) return false;
+    if (ring !== undefined && !ring.passesOver()) return 0;
     this.#count(head, origin, now);
     const run = words[head + Head.RUN] as number;
     if (run !== 0) this.#shuffle(4 * head + HEAD_OCTETS + ((length + 3) & ~3), run);
     const size = (words[head + Head.SIZES] as number) >>> 16;
-    this.#write(head + HEAD_WORDS + ((length + 3) >> 2), size, message, query.buffer(size));
-    port.send(size);
-    return true;
+    this.#write(head + HEAD_WORDS + ((length + 3) >> 2), size, message, at);
+    return size;
+  }
+
+  /** The message that came last comes to no more than this. */
+  forgetLast(): void {
+    this.#lastHash = NO_HASH;
   }
 
   /** Where the answer to such a query is, good or not. */
-  #find(hash: number, message: Int32Array, length: number): number {
+  #find(hash: number, message: Int32Array, at: number, length: number): number {
     const tags = this.#tags;
     const first = (hash & (SETS - 1)) * WAYS;
     for (let slot = first; slot < first + WAYS; slot++)
-      if (tags[slot] === hash && this.#isAbout(slot * SLOT_WORDS, message, length)) return slot * SLOT_WORDS;
+      if (tags[slot] === hash && this.#isAbout(slot * SLOT_WORDS, message, at, length))
+        return slot * SLOT_WORDS;
     return NOWHERE;
   }
 
-  #isAbout(head: number, message: Int32Array, length: number): boolean {
+  #isAbout(head: number, message: Int32Array, at: number, length: number): boolean {
     const words = this.#words;
     if (((words[head + Head.SIZES] as number) & 0xffff) !== length) return false;
     const start = head + HEAD_WORDS;
-    if (((words[start] as number) ^ (message[0] as number)) & ~ID_BITS) return false;
+    if (((words[start] as number) ^ (message[at] as number)) & ~ID_BITS) return false;
     const last = length >> 2;
-    for (let at = 1; at < last; at++) if (words[start + at] !== message[at]) return false;
-    return (((words[start + last] as number) ^ (message[last] as number)) & restBits(length)) === 0;
+    for (let word = 1; word < last; word++) if (words[start + word] !== message[at + word]) return false;
+    return (((words[start + last] as number) ^ (message[at + last] as number)) & restBits(length)) === 0;
   }
 
   #count(head: number, { source, timed }: Origin, now: number): void {
@@ -216,27 +221,27 @@ export class RepeatedAnswers {
     );
   }
 
-  #write(from: number, size: number, message: Int32Array, out: Int32Array): void {
+  /** Over the query, of which the id stays. */
+  #write(from: number, size: number, message: Int32Array, at: number): void {
     const words = this.#words;
-    out[0] = ((words[from] as number) & ~ID_BITS) | ((message[0] as number) & ID_BITS);
+    message[at] = ((words[from] as number) & ~ID_BITS) | ((message[at] as number) & ID_BITS);
     const count = (size + 3) >> 2;
-    for (let at = 1; at < count; at++) out[at] = words[from + at] as number;
+    for (let word = 1; word < count; word++) message[at + word] = words[from + word] as number;
   }
 
   /**
    * Remembers the answer to the query that {@link answer} was given last, where it is not the first time that it comes: what is asked for once is not worth it.
    * The message and the reply's records are still there.
    */
-  note(query: Query, reply: Reply, port: ReplyPort, routes: RouteTable): void {
+  note(query: Query, reply: Reply, routes: RouteTable): void {
     const { basis, plugin } = reply;
     const { length, receivedAt } = query;
     const hash = this.#lastHash;
-    const message = port.words?.message;
-    if (basis === undefined || plugin === undefined || message === undefined || hash === NO_HASH) return;
+    if (basis === undefined || plugin === undefined || hash === NO_HASH) return;
     const answerStart = HEAD_OCTETS + ((length + 3) & ~3);
     if (!routes.mayRepeat || !mayBeRepeated(query, reply) || answerStart + reply.size > SLOT_OCTETS) return;
     if (this.#words.length === 0 && !this.#claim()) return;
-    const known = this.#find(hash, message, length);
+    const known = this.#find(hash, this.#lastWords, this.#lastAt, length);
     if (known === NOWHERE && !this.#wasSeen(hash)) return;
     const witnesses = routes.find(query)?.witnesses;
     if (witnesses === undefined) return;
@@ -418,11 +423,11 @@ function mayBeRepeated(query: Query, reply: Reply): boolean {
 }
 
 /** Of all octets but those of the id. Each step turns the bits, as a product carries them only upwards. */
-function hashOf(message: Int32Array, length: number, seed: number): number {
-  const last = length >> 2;
-  let hash = Math.imul(seed ^ length ^ ((message[0] as number) & ~ID_BITS), HASH_PRIME);
-  for (let at = 1; at < last; at++)
-    hash = Math.imul(((hash << 5) | (hash >>> 27)) ^ (message[at] as number), HASH_PRIME);
+function hashOf(message: Int32Array, at: number, length: number, seed: number): number {
+  const last = at + (length >> 2);
+  let hash = Math.imul(seed ^ length ^ ((message[at] as number) & ~ID_BITS), HASH_PRIME);
+  for (let word = at + 1; word < last; word++)
+    hash = Math.imul(((hash << 5) | (hash >>> 27)) ^ (message[word] as number), HASH_PRIME);
   hash = Math.imul(
     ((hash << 5) | (hash >>> 27)) ^ ((message[last] as number) & restBits(length)),
     HASH_PRIME,
