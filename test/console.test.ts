@@ -33,6 +33,7 @@ before(async () => {
     console 127.0.0.1:${port("console")} {
         token_file token
     }
+    ready 127.0.0.1:${port("ready")}
     cache 30
     kubernetes cluster.local {
         manifests ${FIXTURE}
@@ -49,8 +50,9 @@ before(async () => {
 `,
     { files: { token: `${TOKEN}\n` } },
   );
-  // Until the manifests are read, answers about the cluster do not stay.
-  while ((await ask(server, "web.shop.svc.cluster.local.")).answer.length === 0);
+  // Until all kinds of objects are listed, answers about the cluster do not stay.
+  const isReady = `http://127.0.0.1:${server.portOf("ready")}/ready`;
+  while (!(await fetch(isReady)).ok);
   for (const name of [
     "kubernetes.default.svc.cluster.local.",
     "nope.shop.svc.cluster.local.",

@@ -29,10 +29,12 @@ for (const name of zonePeerNames) {
       const port = await freePort();
       const file = join(folder, "zone");
       writeFileSync(file, zoneText(1, "192.0.2.1").join("\n"));
-      await using peer = await start("example.org", { primary: port });
-      const corefile = `example.org:${port} {\n bind 127.0.0.1\n file ${file} {\n  reload 100ms\n }\n transfer {\n  to 127.0.0.1:${peer.port}\n }\n}\n`;
+      const peerPort = await freePort();
+      const corefile = `example.org:${port} {\n bind 127.0.0.1\n file ${file} {\n  reload 100ms\n }\n transfer {\n  to 127.0.0.1:${peerPort}\n }\n}\n`;
       await using server = await createServer({ corefile, file: join(folder, "Corefile") });
       await server.start();
+      // It asks for the zone when it starts, and waits for long before it asks again a primary that was not there.
+      await using peer = await start("example.org", { primary: port, port: peerPort });
       await untilSerial(peer.port, 1, () => peer.program.describe());
       writeFileSync(file, zoneText(2, "192.0.2.2").join("\n"));
       await untilSerial(peer.port, 2, () => peer.program.describe());

@@ -77,10 +77,24 @@ export class Peer implements AsyncDisposable {
     }));
   }
 
-  /** A daemon that reads `COMMAND.conf` in a folder of its own. */
-  static async start(command: string, describe: (port: number) => PeerDescription): Promise<Peer> {
+  /**
+   * A daemon that reads `COMMAND.conf` in a folder of its own.
+   * @param port any, unless given
+   */
+  static async start(
+    command: string,
+    describe: (port: number) => PeerDescription,
+    port?: number | undefined,
+  ): Promise<Peer> {
+    return Peer.#startAt(command, describe, port ?? (await freePort()));
+  }
+
+  static async #startAt(
+    command: string,
+    describe: (port: number) => PeerDescription,
+    port: number,
+  ): Promise<Peer> {
     const folder = mkdtempSync(join(tmpdir(), `portolan-${command}-`));
-    const port = await freePort();
     const { args, config, files = {} } = describe(port);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     writeFileSync(join(folder, `${command}.conf`), `${config.join("\n")}\n`);

@@ -85,7 +85,7 @@ export class Program implements AsyncDisposable {
 
   /** Everything there is to say in the message of a test that fails. */
   describe(): string {
-    return [this.#title, this.#output, this.#errors].filter((text) => text !== "").join("\n");
+    return [this.#title, lastOf(this.#output), lastOf(this.#errors)].filter((text) => text !== "").join("\n");
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -165,4 +165,13 @@ export async function run(
   await using program = new Program(command, args, options);
   const ending = await program.end();
   return { ...ending, output: program.output, errors: program.errors };
+}
+
+/** What a program has said last tells most of what went wrong. */
+const MOST_LINES = 60;
+
+function lastOf(text: string): string {
+  const lines = text.trimEnd().split("\n");
+  const rest = lines.length - MOST_LINES;
+  return rest <= 0 ? text : [`(${rest} lines before)`, ...lines.slice(-MOST_LINES)].join("\n");
 }
