@@ -9,6 +9,7 @@ import { LogWriter, ProcessLog, writeAllSync } from "../lib/log.ts";
 import { loadMemoryRelease } from "../lib/memory-release.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { beginSmall, staySmall } from "../lib/serving-process.ts";
+import type { SpareMemoryWatch } from "../lib/spare-memory.ts";
 import { version } from "../lib/version.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../server/configuration/machine.ts";
@@ -61,6 +62,7 @@ export async function serve(
   const machine = thisMachine(process.env);
   await beginSmall();
   let heapAtStart = 0;
+  let spareMemory: SpareMemoryWatch | undefined;
   const server = new Server({
     // Standard input can be read but once.
     source: () => fromStdin ?? readSource(flags.conf, flags.port),
@@ -83,6 +85,7 @@ export async function serve(
     },
     // The plain way, to compare with or to fall back to.
     ...(process.env.PORTOLAN_UDP === "dgram" && { listenUdp: async () => listenUdp }),
+    onReplaced: () => spareMemory?.soon(),
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
   });
   process.title = "portolan";
@@ -122,7 +125,7 @@ export async function serve(
     }
   }
   await nextTurn();
-  await staySmall(machine.memoryLimit, clock);
+  spareMemory = await staySmall(machine.memoryLimit, clock);
   // What was read since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
   // A signal during the start may have ended it.

@@ -4,7 +4,7 @@ import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
 import { mapLargeBuffers } from "./memory-release.ts";
 import { takeSmallPages } from "./small-pages.ts";
-import { loadSpareMemory, watchSpareMemory } from "./spare-memory.ts";
+import { loadSpareMemory, type SpareMemoryWatch, watchSpareMemory } from "./spare-memory.ts";
 
 /** Before anything large is made. */
 export async function beginSmall(): Promise<void> {
@@ -16,8 +16,8 @@ export async function beginSmall(): Promise<void> {
  * Once it serves. The launcher held the young generation small while modules were loaded; under load it may grow.
  * @param limit octets that the process may have, if that is known
  */
-export async function staySmall(limit: number | undefined, clock: Clock): Promise<void> {
+export async function staySmall(limit: number | undefined, clock: Clock): Promise<SpareMemoryWatch> {
   boundHeap(heapBounds(limit), clock);
   holdBackHelpers();
-  watchSpareMemory(await loadSpareMemory(), clock);
+  return watchSpareMemory(await loadSpareMemory(), clock);
 }

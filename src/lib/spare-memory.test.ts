@@ -25,12 +25,12 @@ function watch() {
       mebibytes.own = Math.min(mebibytes.own, 36);
     },
   };
-  watchSpareMemory(memory, clock);
+  const { soon } = watchSpareMemory(memory, clock);
   const advance = async (seconds: number): Promise<void> => {
     clock.advance(seconds * 1000);
     await new Promise(setImmediate);
   };
-  return { advance, done, mebibytes };
+  return { advance, done, mebibytes, soon };
 }
 
 test("gives back what the start left, and then what has grown", async () => {
@@ -74,4 +74,36 @@ test("goes on where the system does not say how much memory there is", async () 
   mebibytes.own = 40;
   await advance(1);
   assert.deepEqual(done, ["trim at 1", "files at 1"]);
+});
+
+test("looks at once behind a reload, and each second for some time", async () => {
+  const { advance, done, mebibytes, soon } = watch();
+  for (const pause of [0, 1, 2, 4, 8]) await advance(pause);
+  mebibytes.files = 25;
+  soon();
+  // Nobody has to wait for the pause of 15 seconds that was begun.
+  await advance(0);
+  assert.deepEqual(done.slice(2), ["files at 15"]);
+  for (let second = 0; second < 8; second++) {
+    mebibytes.files = 25;
+    await advance(1);
+  }
+  assert.equal(done.length, 11);
+  mebibytes.files = 25;
+  await advance(1);
+  assert.equal(done.length, 11);
+  await advance(1);
+  assert.deepEqual(done.slice(11), ["files at 25"]);
+});
+
+test("a look that is under way is followed by the next one at once", async () => {
+  const { advance, done, mebibytes, soon } = watch();
+  await advance(0);
+  mebibytes.files = 25;
+  soon();
+  soon();
+  await advance(0);
+  assert.deepEqual(done, ["trim at 0", "files at 0", "files at 0"]);
+  await advance(0.9);
+  assert.equal(done.length, 3);
 });

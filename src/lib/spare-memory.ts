@@ -2,7 +2,7 @@
  * Gives memory back that the start, a compilation or a burst needed for a moment. Compilers run on threads of their own, each with a heap
  * of the C library that keeps what was freed: some 10 MB after the first queries.
  */
-import type { Clock } from "./clock.ts";
+import type { Clock, Timer } from "./clock.ts";
 import { loadTrimBeside } from "./memory-release.ts";
 import { loadProgramPages } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
@@ -26,18 +26,28 @@ export async function loadSpareMemory(): Promise<SpareMemory> {
   };
 }
 
-/** Milliseconds from the first look, when the start is over, to the second. Each pause is twice the one before: what is touched becomes less. */
+/** Milliseconds from the first look, when the start or a reload is over, to the second. Each pause is twice the one before: what is touched becomes less. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
+/** Looks behind a reload with {@link FIRST_PAUSE} in between. Code that was thrown away with the old configuration is compiled anew within some seconds. */
+const EAGER_LOOKS = 8;
 /** Octets. Fewer that have come since the last look are not worth the trouble. */
 const MUCH = 4 * 1024 * 1024;
 
+export interface SpareMemoryWatch {
+  /** Something is over that needed memory for a moment, and may go on to: looks at once, and then each second for some time. */
+  soon(): void;
+}
+
 /** Looks at once, and then now and then for as long as the process runs, and gives back where memory has grown. */
-export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
+export function watchSpareMemory(memory: SpareMemory, clock: Clock): SpareMemoryWatch {
   let pause = 0;
+  /** Further looks before pauses grow. */
+  let eager = 0;
+  let timer: Timer | undefined;
   const left = { files: 0, own: 0 };
   const look = async (): Promise<void> => {
-    pause = Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
+    pause = eager-- > 0 ? FIRST_PAUSE : Math.min(Math.max(FIRST_PAUSE, 2 * pause), LONGEST_PAUSE);
     const { files, own } = memory.resident();
     const hasMore = { files: files > left.files + MUCH, own: own > left.own + MUCH };
     if (hasMore.own) await memory.trim();
@@ -47,7 +57,23 @@ export function watchSpareMemory(memory: SpareMemory, clock: Clock): void {
     left.files = hasMore.files ? after.files : Math.min(left.files, files);
     left.own = hasMore.own ? after.own : Math.min(left.own, own);
   };
-  // Where no more files can be opened, the system does not say how much memory there is.
-  const wait = (): void => void clock.after(pause, () => void look().then(wait, wait));
+  const begin = (): void => {
+    timer = undefined;
+    // Where no more files can be opened, the system does not say how much memory there is.
+    void look().then(wait, wait);
+  };
+  const wait = (): void => {
+    timer = clock.after(pause, begin);
+  };
   wait();
+  return {
+    soon: () => {
+      pause = 0;
+      eager = EAGER_LOOKS;
+      // A look that is under way waits for no more than that.
+      if (timer === undefined) return;
+      timer.cancel();
+      wait();
+    },
+  };
 }

@@ -50,6 +50,8 @@ export interface DataPlaneOptions {
   readonly listenUdp?: (() => Promise<UdpListen>) | undefined;
   /** See `ServerOptions.sharesPorts`. */
   readonly sharesPorts?: boolean | undefined;
+  /** See `ServerOptions.onReplaced`. */
+  readonly onReplaced?: (() => void) | undefined;
   control(configuration: Configuration): ServerControl;
 }
 
@@ -262,6 +264,7 @@ export class DataPlane {
       .then(closeUnwanted)
       .then(() => nextTurn())
       .then(() => this.#releaseMemory())
+      .then(() => this.#options.onReplaced?.())
       .catch((error: unknown) => this.#options.log.error(messageOf(error)));
   }
 

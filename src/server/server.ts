@@ -45,6 +45,8 @@ export interface ServerOptions {
   readonly sharesPorts?: boolean;
   /** Called once, when all plugins have started and nobody is answered yet: the time for what would keep queries waiting. */
   readonly beforeListening?: () => Promise<void>;
+  /** Called when a reload is over, and what it has replaced is gone. */
+  readonly onReplaced?: () => void;
   /** A plugin says that the process must not go on (`loop`). */
   readonly onFatal?: (message: string) => void;
 }
