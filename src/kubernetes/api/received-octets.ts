@@ -8,6 +8,8 @@ import type { MemoryRelease } from "../../lib/memory-release.ts";
 const MUCH = 384 * 1024;
 /** Looks until what was freed is given back to the system, too: 8 MiB of lists. That takes a millisecond or two of another thread. */
 const TRIMMED_EVERY = 16;
+/** The first time comes sooner: what a connection needs for its first octets is freed by then. Without that, the peak is 1 MB higher. */
+const FIRST_TRIM = 4;
 
 /**
  * To be called now and then while lists come in. It leaves to V8 what V8 does: two collections of young objects in a row move all that waits to be read to
@@ -18,7 +20,7 @@ export function freeingOctets(memory: Pick<MemoryRelease, "buffers" | "young" | 
   let left = Number.POSITIVE_INFINITY;
   let looks = 0;
   return () => {
-    if (++looks % TRIMMED_EVERY === 0) void memory.trim().catch(() => undefined);
+    if (++looks % TRIMMED_EVERY === FIRST_TRIM) void memory.trim().catch(() => undefined);
     const buffers = memory.buffers();
     if (buffers < left + MUCH) {
       left = Math.min(left, buffers);
