@@ -208,21 +208,47 @@ export class ReceiveBatch {
   }
 }
 
+/** Datagrams that leave together. */
+abstract class OutgoingBatch {
+  protected count = 0;
+  /** Octets of the longest of those that were taken. */
+  protected longest = 0;
+  /** One of those that were taken leaves the choice of its address to the kernel. */
+  protected leavesChoice = false;
+  readonly #sender: DatagramSender;
+  readonly #headers: Headers;
+
+  constructor(sender: DatagramSender, headers: Headers) {
+    this.#sender = sender;
+    this.#headers = headers;
+  }
+
+  get isEmpty(): boolean {
+    return this.count === 0;
+  }
+
+  /** Sends all that was taken. */
+  flush(): void {
+    const { headers, headerWords } = this.#headers;
+    const { count, longest, leavesChoice } = this;
+    this.count = 0;
+    this.longest = 0;
+    this.leavesChoice = false;
+    this.#sender.send(headers, headerWords, count, longest, leavesChoice);
+  }
+}
+
 /**
  * Replies that stand where their queries stood. They go back to where these came from, in the same memory: nothing is copied, and what the
  * processor's nearest caches have to hold is half of what it is with a batch of replies beside that of queries.
  */
-export class ReturnBatch {
-  readonly #sender: DatagramSender;
+export class ReturnBatch extends OutgoingBatch {
   readonly #memory: BatchMemory;
   readonly #received: ReceiveBatch;
   readonly #informed: boolean;
   readonly #headers: Headers;
   /** The slot that each header leads to. */
   readonly #leadsTo: Uint8Array;
-  #count = 0;
-  #longest = 0;
-  #leavesChoice = false;
 
   constructor(
     libc: Libc,
@@ -231,31 +257,28 @@ export class ReturnBatch {
     received: ReceiveBatch,
     sender: DatagramSender,
   ) {
-    this.#sender = sender;
+    const headers = makeHeaders(libc, options, 0, memory);
+    super(sender, headers);
     this.#memory = memory;
     this.#received = received;
     this.#informed = options.packetInfo ?? false;
-    this.#headers = makeHeaders(libc, options, 0, memory);
+    this.#headers = headers;
     this.#leadsTo = Uint8Array.from(memory.slots.keys());
-  }
-
-  get isEmpty(): boolean {
-    return this.#count === 0;
   }
 
   /** Takes the reply in a slot. It leaves before anything else is received. */
   commit(slot: number, length: number): void {
-    const index = this.#count++;
+    const index = this.count++;
     const { headerWords, iovecWords } = this.#headers;
     if (this.#leadsTo[index] !== slot) this.#lead(index, slot);
     iovecWords[index * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
-    if (length > this.#longest) this.#longest = length;
+    if (length > this.longest) this.longest = length;
     if (!this.#informed) return;
     const { controls, controlWords } = this.#memory;
     const octets = this.#received.packetInfoLength(slot);
     forgetLink(controls, controlWords, slot * CONTROL_WORDS, octets);
     headerWords[index * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
-    if (octets === 0) this.#leavesChoice = true;
+    if (octets === 0) this.leavesChoice = true;
   }
 
   #lead(index: number, slot: number): void {
@@ -266,33 +289,17 @@ export class ReturnBatch {
     if (this.#informed) setPlace(headerWords, index * HEADER_WORDS + CONTROL_WORD, controlPlaces, slot);
     setPlace(iovecWords, index * IOVEC_WORDS + IOVEC_BASE_WORD, slotPlaces, slot);
   }
-
-  flush(): void {
-    const { headers, headerWords } = this.#headers;
-    const count = this.#count;
-    const longest = this.#longest;
-    const leavesChoice = this.#leavesChoice;
-    this.#count = 0;
-    this.#longest = 0;
-    this.#leavesChoice = false;
-    this.#sender.send(headers, headerWords, count, longest, leavesChoice);
-  }
 }
 
-export class SendBatch {
+export class SendBatch extends OutgoingBatch {
   readonly slotOctets: number;
-  readonly #sender: DatagramSender;
   readonly #memory: BatchMemory;
-  #count = 0;
-  /** Octets of the longest of those that were taken. */
-  #longest = 0;
-  /** One of those that were taken leaves the choice of its address to the kernel. */
-  #leavesChoice = false;
 
   constructor(libc: Libc, options: BatchOptions, sender: DatagramSender) {
+    const memory = allocate(libc, options, 0);
+    super(sender, memory);
     this.slotOctets = options.slotOctets;
-    this.#sender = sender;
-    this.#memory = allocate(libc, options, 0);
+    this.#memory = memory;
   }
 
   /** Through one socket of its own, which knows no other way out. */
@@ -300,33 +307,29 @@ export class SendBatch {
     return new SendBatch(libc, options, new DatagramSender(libc, fd, failures));
   }
 
-  get isEmpty(): boolean {
-    return this.#count === 0;
-  }
-
   /** Where the next datagram is to be written, at most `slotOctets` of it. Flushes first when all slots are taken. */
   buffer(): Uint8Array {
     const { slots } = this.#memory;
-    if (this.#count === slots.length) this.flush();
-    return slots[this.#count] as Uint8Array;
+    if (this.count === slots.length) this.flush();
+    return slots[this.count] as Uint8Array;
   }
 
   /** Takes the datagram in the buffer given last, for the socket address at `nameOffset` in `names`. */
   commitTo(length: number, names: Uint8Array, nameOffset: number, nameLength: number): void {
     const target = this.#memory.names;
-    const start = this.#count * NAME_STRIDE;
+    const start = this.count * NAME_STRIDE;
     for (let at = 0; at < nameLength; at++) target[start + at] = names[nameOffset + at] as number;
-    this.#memory.headerWords[this.#count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
+    this.#memory.headerWords[this.count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
     this.commit(length);
   }
 
   /** As {@link commitTo}, with the socket address from the word `at` on. It ends with a whole word. */
   commitToWords(length: number, names: Int32Array, at: number, nameLength: number): void {
     const target = this.#memory.nameWords;
-    const start = this.#count * NAME_WORDS;
+    const start = this.count * NAME_WORDS;
     const words = nameLength >> 2;
     for (let word = 0; word < words; word++) target[start + word] = names[at + word] as number;
-    this.#memory.headerWords[this.#count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
+    this.#memory.headerWords[this.count * HEADER_WORDS + NAME_LENGTH_WORD] = nameLength;
     this.commit(length);
   }
 
@@ -337,31 +340,19 @@ export class SendBatch {
    */
   leaveFrom(packetInfo: Uint32Array, at: number, octets: number): void {
     const { controls, controlWords, headerWords } = this.#memory;
-    const start = this.#count * CONTROL_WORDS;
+    const start = this.count * CONTROL_WORDS;
     const words = octets >> 2;
     for (let word = 0; word < words; word++) controlWords[start + word] = packetInfo[at + word] as number;
     forgetLink(controls, controlWords, start, octets);
-    headerWords[this.#count * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
-    if (octets === 0) this.#leavesChoice = true;
+    headerWords[this.count * HEADER_WORDS + CONTROL_LENGTH_WORD] = octets;
+    if (octets === 0) this.leavesChoice = true;
   }
 
   /** Takes the datagram in the buffer given last, for the peer of a connected socket. */
   commit(length: number): void {
-    this.#memory.iovecWords[this.#count * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
-    if (length > this.#longest) this.#longest = length;
-    this.#count++;
-  }
-
-  /** Sends all that was taken. */
-  flush(): void {
-    const { headers, headerWords } = this.#memory;
-    const count = this.#count;
-    const longest = this.#longest;
-    const leavesChoice = this.#leavesChoice;
-    this.#count = 0;
-    this.#longest = 0;
-    this.#leavesChoice = false;
-    this.#sender.send(headers, headerWords, count, longest, leavesChoice);
+    this.#memory.iovecWords[this.count * IOVEC_WORDS + IOVEC_LENGTH_WORD] = length;
+    if (length > this.longest) this.longest = length;
+    this.count++;
   }
 }
 
