@@ -25,7 +25,8 @@ function watch() {
       mebibytes.own = Math.min(mebibytes.own, 36);
     },
   };
-  const { soon } = watchSpareMemory(memory, clock);
+  const watching = watchSpareMemory(memory, clock);
+  const soon = (): void => watching.soon();
   const advance = async (seconds: number): Promise<void> => {
     clock.advance(seconds * 1000);
     await new Promise(setImmediate);

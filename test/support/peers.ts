@@ -84,7 +84,7 @@ export class Peer implements AsyncDisposable {
   static async start(
     command: string,
     describe: (port: number) => PeerDescription,
-    port?: number | undefined,
+    port?: number,
   ): Promise<Peer> {
     return Peer.#startAt(command, describe, port ?? (await freePort()));
   }
