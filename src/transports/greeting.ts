@@ -40,6 +40,8 @@ export function greetedReceiver(
   greeting: () => Greeting | undefined,
   onRefused: (error: GreetingError) => void,
 ): MessageReceiver {
+  // Of a message that is passed over, nobody has noted when it came.
+  let isUnnoted = false;
   return {
     // A client behind a proxy asks with a greeting in front of each message.
     get repeat() {
@@ -54,12 +56,15 @@ export function greetedReceiver(
       const octets = bytes.subarray(0, length);
       const reading = tryReading(() => reader.readDatagram(octets, port.client, port.local), onRefused);
       if (reading === REFUSED || reading === undefined) {
+        if (together !== true) isUnnoted = true;
         port.drop();
         return;
       }
+      const isTogether = together === true && !isUnnoted;
+      isUnnoted = false;
       const client = reading.client ?? port.client;
       const greeted = new GreetedPort(port, client, reading.local ?? port.local);
-      receiver.receive(octets.subarray(reading.length), length - reading.length, greeted, together);
+      receiver.receive(octets.subarray(reading.length), length - reading.length, greeted, isTogether);
     },
   };
 }

@@ -110,6 +110,8 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Slots of the last batch, and the first of them that was not looked at. */
   #filled = 0;
   #nextSlot = 0;
+  /** The receiver has been given one of the datagrams that came together, and so knows when they came. */
+  #isStamped = false;
   /** Replies leave by themselves at the end of a batch. */
   #draining = false;
   #flushScheduled = false;
@@ -311,19 +313,21 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     const first = this.#nextSlot;
     if (first >= this.#filled) return;
     this.#draining = true;
+    this.#isStamped = false;
     let toLook = 1;
     let nextLook = first;
     try {
       do {
         const slot = this.#nextSlot++;
-        this.#take(slot, slot > first);
+        this.#take(slot);
         if (slot < nextLook) continue;
         if (endsWithTurn && this.#isInterrupted()) break;
         toLook = Math.min(2 * toLook, DATAGRAMS_A_LOOK);
         nextLook = slot + toLook;
       } while (this.#nextSlot < this.#filled);
-      this.#flush();
     } finally {
+      // What stands where queries stood goes before anything else comes there.
+      this.#flush();
       this.#draining = false;
     }
   }
@@ -342,7 +346,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
       this.#options.onSendError?.(new Error(`the system refused to receive queries (errno ${errno})`));
   }
 
-  #take(slot: number, together: boolean): void {
+  #take(slot: number): void {
     const { received } = this;
     const length = received.length(slot);
     const nameAt = slot * NAME_STRIDE;
@@ -350,6 +354,8 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
       this.#options.onUnanswerable?.();
       return;
     }
+    const together = this.#isStamped;
+    this.#isStamped = true;
     const receiver = this.#receiver;
     const { repeat } = receiver;
     if (repeat !== undefined) {

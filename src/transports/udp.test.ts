@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
-import { BATCH, SendBatch } from "../lib/linux/datagram-batch.ts";
+import { BATCH } from "../lib/linux/datagram-batch.ts";
 import { ownLoop } from "../lib/linux/fixtures/own-loop.ts";
-import { Linux } from "../lib/linux/layouts.ts";
 import { NoForeignFunctions } from "../lib/linux/libc.ts";
 import { linuxSockets } from "../lib/linux/linux-sockets.ts";
-import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+import { rawUdpSocket } from "./fixtures/raw-udp-socket.ts";
 import {
   ListenError,
   type ListenTarget,
@@ -326,7 +325,7 @@ for (const [name, listen] of ways) {
     });
 
     test("passes over datagrams from port 0, and counts them", async (t) => {
-      const raw = rawUdpSocket();
+      const raw = rawUdpSocket(sockets);
       if (raw === undefined) {
         t.skip("only root may send from port 0");
         return;
@@ -355,42 +354,41 @@ for (const [name, listen] of ways) {
       await transport.close();
     });
 
+    test("the first datagram of a batch that is passed on is the one for which the clock is read", async (t) => {
+      const raw = rawUdpSocket(sockets);
+      if (raw === undefined) {
+        t.skip("only root may send from port 0");
+        return;
+      }
+      const seen: boolean[] = [];
+      const watching: MessageReceiver = {
+        receive(bytes, length, port, together = false) {
+          seen.push(together);
+          echo.receive(bytes, length, port);
+        },
+      };
+      const transport = await listen({ host: "127.0.0.1", port: 0 }, watching);
+      const socket = await client();
+      const replies = gather(socket, 4);
+      for (let batch = 0; batch < 2; batch++) {
+        raw.send(transport.port);
+        for (let each = 0; each < 2; each++) raw.send(transport.port, socket.address().port);
+        while (seen.length < 2 * batch + 2) await new Promise(setImmediate);
+      }
+      await replies;
+      // Plain sockets bring datagrams one by one, and a batch may go on in another turn.
+      for (const first of [0, 2]) assert.equal(seen[first], false);
+      raw.close();
+      socket.close();
+      await transport.close();
+    });
+
     test("several sockets share a port when told to", async () => {
       const one = await listen({ host: "127.0.0.1", port: 0 }, echo, { reusePort: true });
       const other = await listen({ host: "127.0.0.1", port: one.port }, echo, { reusePort: true });
       await Promise.all([one.close(), other.close()]);
     });
   });
-}
-
-/** Sends datagrams whose header says port 0, which no socket of UDP does. */
-function rawUdpSocket(): { send(port: number): void; close(): void } | undefined {
-  if (sockets === undefined) return undefined;
-  const { libc } = sockets;
-  const SOCK_RAW = 3;
-  const IPPROTO_UDP = 17;
-  const fd = libc.socket(Linux.AF_INET, SOCK_RAW, IPPROTO_UDP);
-  if (fd < 0) return undefined;
-  const batch = SendBatch.through(
-    libc,
-    fd,
-    { slotOctets: 64, named: 4, slots: 1 },
-    {
-      full: () => assert.fail("full"),
-      refused: (errno) => assert.fail(`errno ${errno}`),
-    },
-  );
-  const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
-  const nameLength = writeSocketAddress(name, 0, 4, Uint8Array.of(127, 0, 0, 1), 0);
-  return {
-    send(port) {
-      // Source port, port, length with the header, no checksum (RFC 768), and two octets.
-      batch.buffer().set([0, 0, port >> 8, port & 0xff, 0, 10, 0, 0, 1, 2]);
-      batch.commitTo(10, name, 0, nameLength);
-      batch.flush();
-    },
-    close: () => void libc.close(fd),
-  };
 }
 
 function gather(socket: Socket, count: number): Promise<Buffer[]> {

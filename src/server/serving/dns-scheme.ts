@@ -1,4 +1,5 @@
 /** `dns://`: plain DNS on UDP and TCP (RFC 1035 section 4.2). */
+import { RareErrors } from "../../lib/rare-errors.ts";
 import type { BlockSettings } from "../../plugin/site.ts";
 import type { StreamLayer } from "../../transports/byte-stream-server.ts";
 import type { StreamLimits } from "../../transports/framed-connection.ts";
@@ -17,8 +18,9 @@ export const dnsScheme: SchemeServer = {
         () => place.settings().greeting,
         refused(place),
       );
+      const errors = new RareErrors(place.clock, onError);
       return listen({ host, port }, receiver, {
-        onSendError: onError,
+        onSendError: (error) => errors.note(error),
         onCutOff: () => counters.cutOff.increment(),
         onUnanswerable: () => counters.unanswerable.increment(),
         reusePort,
