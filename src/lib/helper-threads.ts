@@ -4,7 +4,6 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setPriority } from "node:os";
-import { loadForeignFunctions } from "./linux/libc.ts";
 
 const THREADS = "/proc/self/task";
 /** The name that V8 gives them. */
@@ -15,26 +14,15 @@ const HELPER = "V8Worker";
  */
 export const HELPER_NICENESS = 5;
 
-/** SCHED_BATCH of sched(7). */
-const BATCH_POLICY = 3;
-
 /**
  * Has the kernel prefer all other threads of this process to V8's helpers. Changes nothing where it cannot, or where this is not Linux.
- *
- * A helper that is woken would also take the processor at once from the thread that wakes it, in the middle of a collection: half of its pause by the clock. One of
- * the policy for batches waits until the kernel looks around by itself.
  *
  * On a single processor, collecting the young generation without them (`--no-parallel-scavenge`) makes for shorter collections, but a forwarded query
  * then takes 12 % more CPU.
  */
-export async function holdBackHelpers(): Promise<void> {
+export function holdBackHelpers(): void {
   try {
-    const helpers = helperThreads();
-    for (const thread of helpers) setPriority(thread, HELPER_NICENESS);
-    const { library } = await loadForeignFunctions();
-    const setPolicy = library.func("int sched_setscheduler(int, int, const void *)");
-    // No priority: that policy has none.
-    for (const thread of helpers) setPolicy(thread, BATCH_POLICY, new Uint8Array(4));
+    for (const thread of helperThreads()) setPriority(thread, HELPER_NICENESS);
   } catch {
     // Another system, or one that forbids it. Nothing is lost but time.
     return;

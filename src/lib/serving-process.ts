@@ -18,6 +18,6 @@ export async function beginSmall(): Promise<void> {
  */
 export async function staySmall(limit: number | undefined, clock: Clock): Promise<SpareMemoryWatch> {
   boundHeap(heapBounds(limit), clock);
-  await holdBackHelpers();
+  holdBackHelpers();
   return watchSpareMemory(await loadSpareMemory(), clock);
 }
