@@ -29,7 +29,7 @@ export async function loadSpareMemory(): Promise<SpareMemory> {
 /** Milliseconds from the first look, when the start or a reload is over, to the second. Each pause is twice the one before: what is touched becomes less. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 15_000;
-/** Looks behind a reload with {@link FIRST_PAUSE} in between. Code that was thrown away with the old configuration is compiled anew within some seconds. */
+/** Looks behind a reload with {@link FIRST_PAUSE} in between: V8 goes on to compile what the new configuration calls. */
 const EAGER_LOOKS = 8;
 /** Octets. Fewer that have come since the last look are not worth the trouble. */
 const MUCH = 4 * 1024 * 1024;
