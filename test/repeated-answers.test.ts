@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { decodeMessage } from "../src/dns/message.ts";
 import { queryOctets, UdpClient } from "./support/dns-client.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
@@ -148,12 +149,22 @@ describe("a Service of the cluster", () => {
           assert.equal(reply.id, id);
           return reply.answer[0]?.data;
         };
-        for (let last = 1; last < 20; last++) {
+        // Until Services are listed, there may be no answer yet.
+        for (const end = performance.now() + 10_000; (await ask()) === undefined; )
+          assert.ok(performance.now() < end, "the Service never comes");
+        for (let last = 2; last < 20; last++) {
           put(last);
           const wanted = `10.96.0.${last}`;
           const end = performance.now() + 10_000;
-          while (JSON.stringify(await ask()).includes(wanted) === false)
+          for (
+            let answer = await ask();
+            !isDeepStrictEqual(answer, { address: wanted });
+            answer = await ask()
+          ) {
+            // It is changed, and never gone.
+            assert.deepEqual(answer, { address: `10.96.0.${last - 1}` });
             assert.ok(performance.now() < end, `${wanted} never comes`);
+          }
           // From then on the old one does not come again.
           for (let time = 0; time < 20; time++) assert.deepEqual(await ask(), { address: wanted });
         }
