@@ -59,7 +59,7 @@ test("emits types, a few modules and the licences of what is in them, and copies
     "plugins/x/index.js",
   ]);
   // What both entries need is there once.
-  const chunk = /from"(\.\.\/chunks\/base-[\w-]+\.js)"/.exec(
+  const chunk = /from"(\.\.\/chunks\/lib-[\w-]+\.js)"/.exec(
     readFileSync(join(root, "dist/cli/main.js"), "utf8"),
   )?.[1];
   assert.ok(chunk !== undefined);

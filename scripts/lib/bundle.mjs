@@ -22,15 +22,24 @@ const ENTRIES = [
 
 /** What is loaded together, in `chunks/`; the rest goes where it is needed. */
 const CHUNKS = [
-  // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets.
-  { name: "dns", holds: /^(dns\/|lib\/(file-fault|ip-address|nearest-word|node-modules)\.)/ },
-  // The program without its plugins, in two pieces that are loaded in a turn each. Without what only commands and tests import.
-  { name: "base", holds: /^(lib|corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
+  // With what it needs from lib/: whoever imports portolan/dns gets the protocol and no sockets. The first piece is what a resource record needs.
   {
-    name: "core",
-    // Without what serves a scheme that few Corefiles name, what followers (`multisocket`) do without, and what loads it.
+    name: "dns-records",
     holds:
-      /^((transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))|server(?!\/(load-in-turns|lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-)))\/|quic\/availability\.)/,
+      /^(dns\/(address-runs|fields|name|name-places|numbers|octet-fields|octets|rdata-scanner|record-[\w-]+|resource-record|service-parameters|type-names|wire-[\w-]+)|lib\/(file-fault|ip-address|nearest-word|node-modules))\./,
+  },
+  { name: "dns", holds: /^dns\// },
+  // The program without its plugins, in pieces that are loaded in a turn each. Without what only commands and tests import, what serves a scheme
+  // that few Corefiles name, what followers (`multisocket`) do without, and what loads it.
+  { name: "lib", holds: /^lib\// },
+  { name: "plugin", holds: /^(corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
+  {
+    name: "transports",
+    holds: /^(transports(?!\/(quic\/|http2\/|https|grpc|http-queries|huffman))\/|quic\/availability\.)/,
+  },
+  {
+    name: "server",
+    holds: /^server(?!\/(load-in-turns|lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-))\//,
   },
   // With what leads there: few plugins have either language.
   { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
@@ -39,6 +48,7 @@ const CHUNKS = [
   { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
+  { name: "kubernetes-store", holds: /^kubernetes\/(objects|store)\// },
   // Without what needs YAML.
   { name: "kubernetes", holds: /^kubernetes\/(?!api\/|manifests\/parse-documents\.)/ },
 ];

@@ -61,6 +61,7 @@ export async function serve(
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
   await beginSmall();
+  await nextTurn();
   let heapAtStart = 0;
   let spareMemory: SpareMemoryWatch | undefined;
   const server = new Server({

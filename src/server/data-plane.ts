@@ -196,7 +196,7 @@ export class DataPlane {
       if (this.#current !== undefined) await generation.inherit(this.#current, rest);
       await generation.start(rest);
       // To put it into force takes a turn of its own.
-      if (this.#current !== undefined) await nextTurn();
+      await nextTurn();
     } catch (error) {
       await rollBack();
       throw error;

@@ -23,10 +23,16 @@ export function loadUndiciParts(): UndiciParts {
   };
 }
 
+/** What the parts below need of Node. */
+const OF_NODE = ["zlib", "stream/web"];
 /** What {@link loadUndiciParts} loads, what others need first: each takes 1 to 10 ms. */
 const IN_TURNS = [
+  "core/util.js",
+  "api/readable.js",
   "api/index.js",
   "core/connect.js",
+  "web/webidl/index.js",
+  "web/fetch/util.js",
   "web/fetch/body.js",
   "dispatcher/client-h1.js",
   "dispatcher/client-h2.js",
@@ -37,6 +43,10 @@ const IN_TURNS = [
 /** Loads them a few at a time, each in a turn of its own: a reload may need them while queries are answered. */
 export async function loadUndiciInTurns(): Promise<void> {
   const require = createRequire(import.meta.url);
+  for (const name of OF_NODE) {
+    process.getBuiltinModule(name);
+    await nextTurn();
+  }
   for (const part of IN_TURNS) {
     require(`undici/lib/${part}`);
     await nextTurn();

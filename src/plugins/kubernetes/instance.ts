@@ -116,11 +116,11 @@ export class KubernetesInstance implements PluginInstance {
   }
 
   ready(): boolean {
-    return this.#shown.cluster.isSynced;
+    return this.#made?.cluster.isSynced ?? false;
   }
 
   unfit(): boolean {
-    return this.#shown.isStale();
+    return this.#made?.isStale() ?? false;
   }
 
   describeState(): string[] {

@@ -1,4 +1,5 @@
 /** The API of a cluster as the source of its stores, and the wait for its first lists. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ClusterAccess } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
@@ -64,6 +65,8 @@ export class LiveCluster implements ClusterSource {
     });
     if (snapshot !== undefined)
       this.#snapshot = await openSnapshot(snapshot, isFresh, this.#cluster, this.#site);
+    // To connect takes a turn of its own.
+    await nextTurn();
     this.#api.start();
   }
 

@@ -296,8 +296,24 @@ function isMet(requires: string, entry: PluginEntry): boolean {
   }
 }
 
+/** Of what comes with the program, what is too large to be read in one turn: what it is made of, from what needs nothing up. */
+const PIECES: ReadonlyMap<string, readonly (() => Promise<unknown>)[]> = new Map([
+  [
+    "kubernetes",
+    [
+      () => import("../../kubernetes/store/store.ts"),
+      () => import("../../kubernetes/answers/cluster-answers.ts"),
+      () => import("../../upstream/resolv-conf.ts"),
+    ],
+  ],
+]);
+
 /** The default export of a plugin that comes with the program. */
 export async function importBuiltIn(entry: PluginEntry): Promise<unknown> {
+  for (const piece of PIECES.get(entry.module) ?? []) {
+    await piece();
+    await nextTurn();
+  }
   const loaded: { default?: unknown } = await import(programModule(`plugins/${entry.module}/index`).href);
   return loaded.default;
 }
