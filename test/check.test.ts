@@ -75,7 +75,7 @@ test("files that the start would be refused for, unless they are on another mach
   assert.match(served.errors, /^Corefile:\d:\d+: error: .*\n {2}\d \| /);
 });
 
-for (const word of ["-", "stdin"]) {
+for (const word of ["-", "stdin", "/dev/stdin"]) {
   test(`standard input as ${word}`, async () => {
     const { code, output } = await runPortolan(["check", word], { input: FAULTY });
     assert.equal(code, 1);
@@ -110,7 +110,7 @@ test("what cannot be read gets one line and 2", async (t) => {
     ["folder", "is a directory"],
     ["binary", "is not a text file"],
     ["huge", "larger than 16 MiB"],
-    ["/dev/null", "not a regular file"],
+    ["/dev/null", 'not a regular file; name "stdin" to read a pipe'],
   ] as const) {
     const { code, output, errors } = await runPortolan(["check", file], { cwd });
     assert.deepEqual([code, output, errors], [2, "", `cannot read the Corefile ${file}: ${reason}\n`]);

@@ -1,9 +1,11 @@
 /** What commands print goes nowhere: to a reader that has gone away, as `head` does, or to a disk that is full. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { portolanWords } from "./support/portolan.ts";
 
@@ -29,6 +31,7 @@ async function runInto(
   output: "closed" | number,
   args: readonly string[],
   cwd: string,
+  meanwhile: (child: ChildProcess) => Promise<void> = async () => undefined,
 ): Promise<{ readonly code: unknown; readonly signal: unknown; readonly errors: string }> {
   const [node = "", ...words] = portolanWords(...args);
   const child = spawn(node, words, { cwd, stdio: ["ignore", output === "closed" ? "pipe" : output, "pipe"] });
@@ -38,7 +41,9 @@ async function runInto(
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     errors += text;
   });
-  const [code, signal] = await once(child, "close");
+  const ended = once(child, "close");
+  await meanwhile(child);
+  const [code, signal] = await ended;
   return { code, signal, errors };
 }
 
@@ -80,5 +85,35 @@ test("a disk that is full is told", { skip: existsSync(FULL) ? false : `needs ${
     const { code, errors } = await runInto(openSync(FULL, "w"), args, cwd);
     assert.equal(code, 2);
     assert.match(errors, /^cannot write what is to be printed: ENOSPC/);
+  }
+});
+
+describe("a server goes on where its log cannot be written, and ends as it would", { concurrency: 2 }, () => {
+  const SERVES = ".:0 {\n    bind 127.0.0.1\n    log\n    whoami\n}\n";
+  for (const [title, output] of [
+    ["the reader has gone away", () => "closed" as const],
+    ["the disk is full", () => openSync(FULL, "w")],
+  ] as const) {
+    const skip = title === "the disk is full" && !existsSync(FULL) ? `needs ${FULL}` : false;
+    test(`${title}: SIGTERM`, { skip }, async (t) => {
+      const cwd = makeTree(t, { Corefile: SERVES });
+      const args = ["-pidfile", "pid"];
+      const ended = runInto(output(), args, cwd, async (child) => {
+        while (!existsSync(join(cwd, "pid"))) await delay(20);
+        child.kill("SIGTERM");
+      });
+      assert.deepEqual(await ended, { code: 0, signal: null, errors: "" });
+    });
+
+    test(`${title}: what keeps it from starting is told`, { skip }, async (t) => {
+      // The option without effect is a warning in the log.
+      const cwd = makeTree(t, {
+        Corefile: ".:0 {\n    bind 192.0.2.1\n    erratic {\n        drop 1\n        drop 2\n    }\n}\n",
+      });
+      const { code, errors } = await runInto(output(), [], cwd);
+      assert.equal(code, 1);
+      assert.match(errors, /^cannot listen on \S+ 192\.0\.2\.1/);
+      assert.doesNotMatch(errors, /EPIPE|ENOSPC/);
+    });
   }
 });

@@ -1,8 +1,15 @@
 /** Where the text of a Corefile comes from, and why it cannot be had. */
 import { existsSync, readSync } from "node:fs";
 import { describeNoText } from "../corefile/host.ts";
-import { nodeHost } from "../corefile/node-host.ts";
+import { NO_FILE, nodeHost } from "../corefile/node-host.ts";
 import { type CorefileSource, defaultCorefile } from "../server/configuration/configuration.ts";
+
+/** Ways to name standard input, as shells and scripts do. */
+const STANDARD_INPUT: ReadonlySet<string> = new Set(["stdin", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
+
+export function isStandardInput(name: string): boolean {
+  return STANDARD_INPUT.has(name);
+}
 
 /** A Corefile that cannot be read; the message is one line. */
 export class UnreadableCorefile extends Error {
@@ -17,11 +24,11 @@ export class UnreadableCorefile extends Error {
 
 /**
  * The file that is named; without name the working directory's Corefile, or the built-in one.
- * @param conf "stdin" for standard input, empty for no name
+ * @param conf a name of standard input for that, empty for no name
  * @throws UnreadableCorefile
  */
 export function readSource(conf: string, port: number): CorefileSource {
-  if (conf === "stdin") {
+  if (isStandardInput(conf)) {
     // At a terminal nothing is piped in: CoreDNS takes that for "no configuration".
     return process.stdin.isTTY ? defaultCorefile(port) : readStandardInput();
   }
@@ -32,13 +39,19 @@ export function readSource(conf: string, port: number): CorefileSource {
 /** The file that {@link readSource} reads, `undefined` where it reads none. */
 export function corefilePath(conf: string): string | undefined {
   if (conf === "") return existsSync("Corefile") ? "Corefile" : undefined;
-  return conf === "stdin" ? undefined : conf;
+  return isStandardInput(conf) ? undefined : conf;
 }
 
 /** @throws UnreadableCorefile */
 export function readCorefile(file: string): CorefileSource {
   const content = nodeHost.readFile(file);
-  if (content.kind !== "text") throw new UnreadableCorefile(file, describeNoText(content));
+  if (content.kind !== "text") {
+    const reason = describeNoText(content);
+    throw new UnreadableCorefile(
+      file,
+      reason === NO_FILE ? `${reason}; name "stdin" to read a pipe` : reason,
+    );
+  }
   return { text: content.text, file };
 }
 

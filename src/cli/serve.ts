@@ -18,7 +18,7 @@ import { catchStrayFaults } from "../server/configuration/stray-faults.ts";
 import { Server } from "../server/server.ts";
 import { listenUdp } from "../transports/udp.ts";
 import { banner } from "./banner.ts";
-import { readSource } from "./corefile-source.ts";
+import { isStandardInput, readSource } from "./corefile-source.ts";
 import type { ServerFlags } from "./flags.ts";
 import { type Ending, obeySignals } from "./signals.ts";
 import { zoneLines } from "./zone-list.ts";
@@ -57,7 +57,7 @@ export async function serve(
   } catch (error) {
     return failStart(error);
   }
-  const fromStdin = flags.conf === "stdin" ? firstSource : undefined;
+  const fromStdin = isStandardInput(flags.conf) ? firstSource : undefined;
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
   await beginSmall();

@@ -18,6 +18,9 @@ export const nodeHost: CorefileHost = {
   },
 };
 
+/** The reason why a pipe or a device is not read. */
+export const NO_FILE = "not a regular file";
+
 /** Far beyond any Corefile; an import that names a core dump must not fill the memory. */
 const MAX_FILE_OCTETS = 16 * 1024 * 1024;
 
@@ -27,7 +30,7 @@ function readFile(path: string): FileContent {
     if (status === undefined) return { kind: "missing" };
     if (status.isDirectory()) return { kind: "directory" };
     // A pipe or device could block the process for ever, or never end.
-    if (!status.isFile()) return { kind: "unreadable", reason: "not a regular file" };
+    if (!status.isFile()) return { kind: "unreadable", reason: NO_FILE };
     if (status.size > MAX_FILE_OCTETS) {
       return { kind: "unreadable", reason: `larger than ${MAX_FILE_OCTETS / 1024 / 1024} MiB` };
     }

@@ -14,6 +14,9 @@ import { quoteText, type RdataScanner } from "./rdata-scanner.ts";
 import type { Field } from "./record-kind.ts";
 import { recordTypeName } from "./type-names.ts";
 
+/** Of one character string (RFC 1035 section 3.3). */
+export const MAX_STRING_OCTETS = 255;
+
 /** Octets behind one length octet, in text between quotes. */
 export const characterString: Field<Uint8Array> = {
   read: (reader) => reader.characterString(),
@@ -22,7 +25,7 @@ export const characterString: Field<Uint8Array> = {
   print: quoteText,
   parse(scanner) {
     const octets = scanner.characterString("a text");
-    if (octets.length > 255) throw scanner.fail("text longer than 255 octets; split it");
+    if (octets.length > MAX_STRING_OCTETS) throw scanner.fail("text longer than 255 octets; split it");
     return octets;
   },
 };
@@ -37,7 +40,7 @@ export const optionalCharacterString: Field<Uint8Array | undefined> = {
   parse: (scanner) => (scanner.hasMore ? characterString.parse(scanner) : undefined),
 };
 
-/** One or more character strings up to the end (TXT). */
+/** One or more character strings up to the end (TXT). Text that is longer than one can be becomes several, as with CoreDNS. */
 export const characterStrings: Field<readonly Uint8Array[]> = {
   read(reader) {
     const strings: Uint8Array[] = [];
@@ -55,8 +58,11 @@ export const characterStrings: Field<readonly Uint8Array[]> = {
   print: (value) => value.map(quoteText).join(" "),
   parse(scanner) {
     const strings: Uint8Array[] = [];
-    do strings.push(characterString.parse(scanner));
-    while (scanner.hasMore);
+    do {
+      const text = scanner.characterString("a text");
+      for (let at = 0; at === 0 || at < text.length; at += MAX_STRING_OCTETS)
+        strings.push(text.subarray(at, at + MAX_STRING_OCTETS));
+    } while (scanner.hasMore);
     return strings;
   },
 };

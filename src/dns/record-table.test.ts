@@ -193,6 +193,15 @@ describe("RecordKind", () => {
     assert.equal(table.TXT.create(name, 5, { strings: [] }, 3).class, 3);
   });
 
+  it("makes several strings of a text that is longer than one", () => {
+    const record = parse("TXT", `"${"x".repeat(300)}" "" ${"y".repeat(255)}`);
+    assert.ok(table.TXT.is(record));
+    assert.deepEqual(
+      record.data.strings.map(({ length }) => length),
+      [255, 45, 0, 255],
+    );
+  });
+
   it("sorts and merges what a bit map holds", () => {
     const record = parse("NSEC", "a. TYPE65535 RRSIG A TYPE300 A CAA NS");
     assert.deepEqual(dataFromWire(record.type, dataOctets(record)), record.data);

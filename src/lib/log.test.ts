@@ -198,6 +198,19 @@ describe("LogWriter", () => {
     await writer.flush();
   });
 
+  it("loses last words that cannot be written", async () => {
+    const writer = new LogWriter(new HeldSink(), {
+      writeSync() {
+        throw new Error("EPIPE");
+      },
+    });
+    writer.writeLine("[INFO] one");
+    writer.writeLine("[INFO] two");
+    writer.flushSync();
+    assert.equal(writer.dropped, 2);
+    await writer.flush();
+  });
+
   it("writes to a real stream that stalls and recovers", async () => {
     const stream = new PassThrough({ highWaterMark: 16 });
     const writer = new LogWriter(stream, { maxLines: 100 });

@@ -183,13 +183,18 @@ export class LogWriter implements LineWriter {
 
   /**
    * Writes what waits before it returns, for the last words of a process. Lines that the sink already holds
-   * are the sink's. Does nothing without the option `writeSync`, whose errors are the caller's.
+   * are the sink's. Does nothing without the option `writeSync`. Where that throws (nobody reads any more, or the disk is full), the lines
+   * are lost: a process that ends has more to say elsewhere.
    */
   flushSync(): void {
     if (this.#writeSync === undefined) return;
     const batch = this.#takeBatch();
     if (batch.text === "") return;
-    this.#writeSync(batch.text);
+    try {
+      this.#writeSync(batch.text);
+    } catch {
+      this.#dropped += batch.lines;
+    }
     this.#finish(batch.lines);
   }
 

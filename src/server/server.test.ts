@@ -282,7 +282,10 @@ describe("reload", () => {
       await assert.rejects(app.server.reload());
       assert.equal(addressOf(await ask(port, "a.")), "192.0.2.1");
     }
-    assert.match(app.log.lines.join("\n"), /\[ERROR\] Restart failed/);
+    const lines = app.log.lines.join("\n");
+    assert.match(lines, /\[ERROR\] Restart failed: \S.*:1:5: error: Unexpected EOF/);
+    assert.match(lines, /\n\[ERROR\] {3}1 \| \.:0 \{\n/);
+    assert.doesNotMatch(lines, /\\n/);
   });
 
   test("waits until the plugins are warm, which a start does not, and a stop ends that", async () => {

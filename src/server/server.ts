@@ -114,7 +114,10 @@ export class Server {
       try {
         isInForce = await this.#putIntoForce();
       } catch (error) {
-        log.error(`Restart failed: ${messageOf(error)}`);
+        const [first = "", ...others] = messageOf(error).trim().split("\n");
+        log.error(`Restart failed: ${first}`);
+        // The place, with the line of the Corefile.
+        for (const line of others) log.error(line);
         this.#facts.refused(error);
         throw error;
       }

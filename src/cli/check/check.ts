@@ -7,7 +7,7 @@ import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts"
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
 import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
-import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
@@ -113,7 +113,7 @@ async function run(argv: readonly string[]): Promise<number> {
   const words = flags.conf === "" ? named : [flags.conf, ...named];
   // All are read before the first is checked: a name mistyped in a script ends it at once.
   const sources = (words.length > 0 ? words : [defaultFile()]).map((word) =>
-    word === "-" || word === "stdin" ? readStandardInput() : readCorefile(word),
+    word === "-" || isStandardInput(word) ? readStandardInput() : readCorefile(word),
   );
   const files: CheckedFile[] = [];
   for (const given of sources) {

@@ -4,6 +4,7 @@
  */
 import { parseIpv6 } from "../../lib/ip-address.ts";
 import { Name } from "../name.ts";
+import { MAX_STRING_OCTETS } from "../octet-fields.ts";
 import { octetAt, writeU16 } from "../octets.ts";
 import { PresentationError, type PresentationToken, RdataScanner } from "../rdata-scanner.ts";
 import { isOpaque } from "../record-kind.ts";
@@ -27,6 +28,7 @@ import {
 /** Owner, type, class, TTL and length take some of the 65,535 octets that a message has. */
 const MAX_RDATA_OCTETS = MAX_MESSAGE_OCTETS;
 
+const TOO_LONG = "RDATA longer than 65535 octets";
 const FAILED = -1;
 
 export class RdataWriter {
@@ -142,6 +144,7 @@ export class RdataWriter {
     return token + 1;
   }
 
+  /** What is longer than a character string can be becomes several, as with CoreDNS: keys of DKIM are often written in one piece. */
   #texts(entry: EntryScanner, first: number): number {
     if (first >= entry.count) return this.#fail(first, "text ends where a character string is expected");
     const { bytes } = entry;
@@ -149,7 +152,7 @@ export class RdataWriter {
     let to = 0;
     for (let token = first; token < entry.count; token++) {
       const end = octetAt32(entry.ends, token);
-      const lengthAt = to++;
+      let lengthAt = to++;
       for (let at = octetAt32(entry.starts, token); at < end; at++) {
         let octet = octetAt(bytes, at);
         if (octet === 0x5c) {
@@ -159,11 +162,15 @@ export class RdataWriter {
           if (octet < 0) return this.#fail(token, `bad escape in "${tokenText(entry, token)}"`);
           at += isDigit(escaped) ? 3 : 1;
         }
-        if (to - lengthAt > 255) return this.#fail(token, "a character string holds 255 octets at the most");
+        if (to - lengthAt > MAX_STRING_OCTETS) {
+          octets[lengthAt] = MAX_STRING_OCTETS;
+          lengthAt = to++;
+        }
+        if (to >= MAX_RDATA_OCTETS) return this.#fail(token, TOO_LONG);
         octets[to++] = octet;
       }
       octets[lengthAt] = to - lengthAt - 1;
-      if (to > MAX_RDATA_OCTETS) return this.#fail(token, "RDATA longer than 65535 octets");
+      if (to > MAX_RDATA_OCTETS) return this.#fail(token, TOO_LONG);
     }
     return to;
   }

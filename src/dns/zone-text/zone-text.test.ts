@@ -38,6 +38,12 @@ suite("records", () => {
     ["TTL units", "a 1w2d A 192.0.2.1", ["a.example.org. 777600 IN A 192.0.2.1"]],
     ["escapes in names", "a\\.b\\046c 1 A 192.0.2.1", ["a\\.b\\.c.example.org. 1 IN A 192.0.2.1"]],
     ["escapes in text", 'a 1 TXT "x\\"y" z\\065', ['a.example.org. 1 IN TXT "x\\"y" "zA"']],
+    ["text of 255 octets", `a 1 TXT ${"x".repeat(255)}`, [`a.example.org. 1 IN TXT "${"x".repeat(255)}"`]],
+    [
+      "longer text, in several strings",
+      `a 1 TXT "${"x".repeat(254)}\\255${"y".repeat(255)}z" "" b`,
+      [`a.example.org. 1 IN TXT "${"x".repeat(254)}\\255" "${"y".repeat(255)}" "z" "" "b"`],
+    ],
     ["the form of RFC 3597 for a known type", "a 1 A \\# 4 c0000201", ["a.example.org. 1 IN A 192.0.2.1"]],
     ["a type without name", "a 1 CLASS1 TYPE65280 \\# 2 abcd", ["a.example.org. 1 IN TYPE65280 \\# 2 ABCD"]],
     ["$ORIGIN and $TTL", "$TTL 5\n$ORIGIN sub\na A 192.0.2.1", ["a.sub.example.org. 5 IN A 192.0.2.1"]],
@@ -87,7 +93,8 @@ suite("faults", () => {
     ["a 3000000000 A 192.0.2.1", ["db:1:3: a TTL must be 2147483647 seconds at the most, not 3000000000"]],
     ["a 1x A 192.0.2.1", ['db:1:3: not a TTL: "1x"']],
     ["a 1 AXFR", ["db:1:5: AXFR is for questions: no zone holds such records"]],
-    [`a 1 TXT ${"x".repeat(256)}`, ["db:1:9: a character string holds 255 octets at the most"]],
+    [`a 1 TXT ${"x".repeat(65_280)}`, ["db:1:9: RDATA longer than 65535 octets"]],
+    [`a 1 HINFO ${"x".repeat(256)} b`, ["db:1:11: text longer than 255 octets; split it"]],
     ["a..b 1 A 192.0.2.1", ['db:1:1: not a domain name: "a..b": empty label']],
     ["a\\999 1 A 192.0.2.1", ['db:1:1: not a domain name: "a\\999": bad escape']],
     [

@@ -62,6 +62,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
   readonly #requests: DohRequests;
   #octets: Uint8Array = NO_OCTETS;
   #maxAge = 0;
+  #isHead = false;
   /** Where the response goes in the output, and how long its header was thought to be. */
   #at = 0;
   #header = 0;
@@ -72,6 +73,7 @@ export class DohStream extends Http2Stream implements ReplyPort {
   }
 
   begin(head: RequestHead): void {
+    this.#isHead = head.method === "HEAD";
     if (head.isTooLarge) {
       this.#refuse(TOO_LARGE);
       return;
@@ -158,7 +160,8 @@ export class DohStream extends Http2Stream implements ReplyPort {
     if (!this.isOpen) return;
     this.#requests.options.onResponse?.(status);
     const { block, body } = this.#requests.refusal(status);
-    this.home.respond(this, block, body);
+    // A response to HEAD has the header of one to GET, and no content (RFC 9110 section 9.3.2).
+    this.home.respond(this, block, this.#isHead ? NO_OCTETS : body);
   }
 
   #writeInPlace(length: number): void {

@@ -266,4 +266,20 @@ describe("a refusal costs its stream", () => {
       });
     });
   }
+
+  for (const path of ["/dns-query", "/"])
+    test(`HEAD of ${path}: no content`, async () => {
+      await scene(async ({ connect, statuses }) => {
+        const client = (await connect()).greet();
+        client.send(frame(FrameType.HEADERS, END_HEADERS | END_STREAM, 1, head("HEAD", path)));
+        assert.equal((await client.first(FrameType.HEADERS, 1)).flags, END_HEADERS | END_STREAM);
+        client.send(get(3));
+        await client.first(FrameType.DATA, 3);
+        assert.deepEqual(
+          client.frames.filter(({ type, stream }) => type === FrameType.DATA && stream === 1),
+          [],
+        );
+        assert.deepEqual(statuses, [path === "/" ? 404 : 400, 200]);
+      });
+    });
 });
