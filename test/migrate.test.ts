@@ -109,6 +109,74 @@ test("kube-dns's ConfigMap, Helm values, JSON and the way back", async (t) => {
   assert.match(back.errors, /Plugin "explain" is not known in 1\.8\.0\./);
 });
 
+const TWO_PLACES = `.:53 {
+    startup /bin/true
+    import extra.conf
+    health {
+        x
+    }
+}
+`;
+
+for (const [file, migrated] of [
+  ["dir/cm.yaml", "dir/cm.yaml (Corefile)"],
+  ["dir/Corefile", "dir/Corefile"],
+] as const) {
+  test(`places are named after the text that they are in: ${file}`, async (t) => {
+    const folder = makeTree(t, {
+      "dir/cm.yaml": `kind: ConfigMap\ndata:\n  Corefile: |\n${TWO_PLACES.replaceAll(/^(?=.)/gm, "    ")}`,
+      "dir/Corefile": TWO_PLACES,
+      "dir/extra.conf": "# imported\ncache {\n  y\n}\n",
+    });
+    const migrate = (...words: string[]) => runPortolan(["migrate", ...words, file], { cwd: folder });
+    const { code, errors } = await migrate();
+    assert.equal(code, 1, errors);
+    const lines = errors.split("\n");
+    const first = lines.find((line) => line.includes('"startup" is removed'));
+    assert.equal(first?.split(": ")[0], `${migrated}:2:5`);
+    const start = lines.indexOf("What came out does not start:");
+    assert.deepEqual(
+      lines.slice(start + 1).filter((line) => /error: |^ {2}\d|imported/.test(line)),
+      [
+        `${file} (result):5:9: error: unknown property 'x'`,
+        "  5 |         x",
+        "dir/extra.conf:3:3: error: unknown property 'y'",
+        "  3 |   y",
+        `  note: imported at ${file} (result):3:5`,
+      ],
+    );
+    const { output } = await migrate("-format", "json");
+    const report: { errors: { place: string }[] } = JSON.parse(output);
+    assert.deepEqual(
+      report.errors.map(({ place }) => place),
+      [`${file} (result):5:9`, "dir/extra.conf:3:3"],
+    );
+  });
+}
+
+test("Helm values have no lines of the Corefile that is made of them", async (t) => {
+  const values =
+    "servers:\n- zones:\n  - zone: .\n  plugins:\n  - name: startup\n    parameters: /bin/true\n";
+  const folder = makeTree(t, { "values.yaml": values });
+  const { code, errors } = await runPortolan(["migrate", "values.yaml"], { cwd: folder });
+  assert.equal(code, 0, errors);
+  assert.match(errors, /^values\.yaml \(Corefile\):2:5: Plugin "startup" is removed/m);
+});
+
+test("a List from standard input, and a stub domain that is no list", async (t) => {
+  const folder = makeTree(t, {
+    "kube-dns.yaml": 'kind: ConfigMap\ndata:\n  stubDomains: |\n    {"x": "notalist"}\n',
+  });
+  const object = { kind: "ConfigMap", data: { Corefile: ".:53 {\n    proxy . 8.8.8.8\n}\n" } };
+  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: [{ kind: "Service" }, object] });
+  const listed = await runPortolan(["migrate", "-"], { cwd: folder, input });
+  assert.equal(listed.output, ".:53 {\n    forward . 8.8.8.8\n}\n");
+  assert.match(listed.errors, /^stdin \(Corefile\):2:5: /);
+  const refused = await runPortolan(["migrate", "kube-dns.yaml"], { cwd: folder });
+  assert.equal(refused.code, 2);
+  assert.equal(refused.errors, 'kube-dns.yaml: stubDomains: "x": a JSON array of strings was expected\n');
+});
+
 test("a ConfigMap of a live cluster", async () => {
   await using api = await ApiSimulator.start();
   api.put("configmaps", {
@@ -122,7 +190,9 @@ test("a ConfigMap of a live cluster", async () => {
   using folder = new CredentialsFolder();
   const kubeconfig = folder.write("config", kubeconfigText({ server: api.url }, {}));
   const migrate = (place: string) => runPortolan(["migrate", "-configmap", place, "-kubeconfig", kubeconfig]);
-  assert.equal((await migrate("kube-system/coredns")).output, ".:53 {\n    forward . 8.8.8.8\n}\n");
+  const coredns = await migrate("kube-system/coredns");
+  assert.equal(coredns.output, ".:53 {\n    forward . 8.8.8.8\n}\n");
+  assert.match(coredns.errors, /^kube-system\/coredns \(Corefile\):2:5: /);
   assert.match((await migrate("kube-dns")).output, /^acme\.local:53 \{/m);
   const missing = await migrate("kube-system/nothing");
   assert.equal(missing.code, 2);

@@ -1,77 +1,152 @@
 /** What is migrated: a Corefile, a ConfigMap with one, kube-dns's ConfigMap, or values of the Helm chart. */
 import { ClusterAccessError } from "../../kubernetes/api/access.ts";
-import { parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
-import { isObject, member, textEntries, textMember } from "../../kubernetes/objects/json.ts";
+import { type ParsedDocument, parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
+import {
+  isObject,
+  type JsonObject,
+  listMember,
+  member,
+  textEntries,
+  textMember,
+} from "../../kubernetes/objects/json.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { makeClusterClient, readConfigMap } from "../../predecessors/cluster-client.ts";
-import { KUBE_DNS_KEYS } from "../../predecessors/kube-dns/config-map.ts";
+import {
+  KUBE_DNS_KEYS,
+  type KubeDnsConfig,
+  KubeDnsConfigError,
+  readKubeDnsConfig,
+} from "../../predecessors/kube-dns/config-map.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
 
 export type MigrationInput =
-  | { readonly kind: "corefile"; readonly text: string }
-  | { readonly kind: "kube-dns"; readonly data: Readonly<Record<string, string>> }
+  | { readonly kind: "corefile"; readonly source: CorefileSource }
+  | { readonly kind: "kube-dns"; readonly config: KubeDnsConfig }
   | { readonly kind: "helm-values"; readonly values: unknown };
+
+type ConfigMapData = Readonly<Record<string, string>>;
 
 /** Nothing in it can be migrated; the message is one line. */
 export class InputError extends Error {
   override readonly name = "InputError";
 }
 
+/** Name for places in the Corefile that `file` contains, as its lines are not those of the file. Imports are relative to the same folder. */
+export function nameOfCorefileIn(file: string): string {
+  return `${file} (Corefile)`;
+}
+
 /**
- * Finds out what a text is.
+ * Finds out what a text is. A ConfigMap may be any of its documents, or an item of a List.
  * @param kind what the user says it is, if anything
  * @throws InputError
  */
-export function readInput(
-  { text, file }: CorefileSource,
-  kind: MigrationInput["kind"] | undefined,
-): MigrationInput {
-  if (kind === "corefile") return { kind, text };
-  const value = firstDocument(text, kind === undefined ? undefined : file);
-  if (isObject(value) && textMember(value, "kind") === "ConfigMap")
-    return fromData(Object.fromEntries(textEntries(value, "data")), kind, file);
+export function readInput(source: CorefileSource, kind: MigrationInput["kind"] | undefined): MigrationInput {
+  if (kind === "corefile") return { kind, source };
+  const { text, file } = source;
+  const documents = [...parseDocuments(text)];
+  const objects = documents.flatMap((document) => ("value" in document ? objectsIn(document.value) : []));
+  const found = findConfigMap(objects, kind);
+  if (found !== undefined) return fromData(found, kind, file, file);
+  if (objects.some((object) => isKubernetes(object))) throw withoutConfigMap(documents, file);
+  const value = firstValue(documents, kind === undefined ? undefined : file);
   if (
     kind === "helm-values" ||
     (kind === undefined && isObject(value) && Array.isArray(member(value, "servers")))
   )
     return { kind: "helm-values", values: value ?? {} };
-  if (isObject(value) && KUBE_DNS_KEYS.some((key) => Object.hasOwn(value, key))) {
+  if (isObject(value) && hasKubeDnsKey(value)) {
     const data = Object.entries(value).map(([key, each]) => [
       key,
       typeof each === "string" ? each : JSON.stringify(each),
     ]);
-    return fromData(Object.fromEntries(data), kind, file);
+    return fromData(Object.fromEntries(data), kind, file, file);
   }
   if (kind === "kube-dns")
     throw new InputError(`${file}: neither a ConfigMap nor the keys of one (${KUBE_DNS_KEYS.join(", ")})`);
-  return { kind: "corefile", text };
+  return { kind: "corefile", source };
 }
 
-/** @param place for messages */
-export function fromData(
-  data: Readonly<Record<string, string>>,
+/** The object of a document, or the items of a List, with the kind that a ConfigMapList leaves out. */
+function objectsIn(value: unknown): JsonObject[] {
+  if (!isObject(value)) return [];
+  const kind = textMember(value, "kind");
+  if (!kind.endsWith("List")) return [value];
+  const inherited = { apiVersion: member(value, "apiVersion"), kind: kind.slice(0, -"List".length) };
+  const items = listMember(value, "items").filter((item) => isObject(item));
+  // An empty List is an object of Kubernetes all the same.
+  return [...items.map((item) => ({ ...inherited, ...item })), { apiVersion: inherited.apiVersion, kind }];
+}
+
+/** @returns `data` of the first ConfigMap that can be migrated; for kube-dns, no key is required */
+function findConfigMap(
+  objects: readonly JsonObject[],
+  kind: MigrationInput["kind"] | undefined,
+): ConfigMapData | undefined {
+  const all = objects
+    .filter((object) => textMember(object, "kind") === "ConfigMap")
+    .map((object): ConfigMapData => Object.fromEntries(textEntries(object, "data")));
+  if (kind === "kube-dns") return all.find((data) => hasKubeDnsKey(data)) ?? all[0];
+  return all.find((data) => data.Corefile !== undefined || hasKubeDnsKey(data));
+}
+
+function hasKubeDnsKey(data: JsonObject): boolean {
+  return KUBE_DNS_KEYS.some((key) => Object.hasOwn(data, key));
+}
+
+/** A ConfigMap is one without its apiVersion, too. */
+function isKubernetes(object: JsonObject): boolean {
+  const kind = textMember(object, "kind");
+  return kind === "ConfigMap" || (kind !== "" && textMember(object, "apiVersion") !== "");
+}
+
+/** A document that cannot be read may be the ConfigMap: then its fault is what to mend. */
+function withoutConfigMap(documents: readonly ParsedDocument[], file: string): InputError {
+  for (const document of documents)
+    if ("problem" in document) return new InputError(`${file}:${document.line}: ${document.problem}`);
+  return new InputError(
+    `${file}: this Kubernetes YAML has no ConfigMap with a Corefile or the keys of kube-dns (${KUBE_DNS_KEYS.join(", ")}) in 'data': name the file that has it, or read it from the cluster with -configmap NAMESPACE/NAME`,
+  );
+}
+
+/**
+ * @param place the ConfigMap, for messages
+ * @param file name of what the ConfigMap comes from, for places in its Corefile; imports are relative to its folder
+ * @throws InputError
+ */
+function fromData(
+  data: ConfigMapData,
   kind: MigrationInput["kind"] | undefined,
   place: string,
+  file: string,
 ): MigrationInput {
-  if (data.Corefile !== undefined && kind !== "kube-dns") return { kind: "corefile", text: data.Corefile };
-  if (kind === "kube-dns" || KUBE_DNS_KEYS.some((key) => Object.hasOwn(data, key)))
-    return { kind: "kube-dns", data };
+  if (data.Corefile !== undefined && kind !== "kube-dns")
+    return { kind: "corefile", source: { text: data.Corefile, file: nameOfCorefileIn(file) } };
+  if (kind === "kube-dns" || hasKubeDnsKey(data))
+    return { kind: "kube-dns", config: kubeDnsConfig(data, place) };
   throw new InputError(
     `${place}: the ConfigMap has neither a Corefile nor the keys of kube-dns (${KUBE_DNS_KEYS.join(", ")})`,
   );
+}
+
+function kubeDnsConfig(data: ConfigMapData, place: string): KubeDnsConfig {
+  try {
+    return readKubeDnsConfig(data);
+  } catch (error) {
+    if (error instanceof KubeDnsConfigError) throw new InputError(`${place}: ${error.message}`);
+    throw error;
+  }
 }
 
 /**
  * @param file where the text has to be YAML or JSON; without it what is neither is no document
  * @throws InputError
  */
-function firstDocument(text: string, file: string | undefined): unknown {
-  for (const document of parseDocuments(text)) {
-    if ("value" in document) return document.value;
-    if (file === undefined) return undefined;
-    throw new InputError(`${file}:${document.line}: ${document.problem}`);
-  }
-  return undefined;
+function firstValue([document]: readonly ParsedDocument[], file: string | undefined): unknown {
+  if (document === undefined) return undefined;
+  if ("value" in document) return document.value;
+  if (file === undefined) return undefined;
+  throw new InputError(`${file}:${document.line}: ${document.problem}`);
 }
 
 /** Milliseconds that the API has for its answer. */
@@ -93,7 +168,7 @@ export async function readLive(
     const client = await makeClusterClient({ kubeconfig, server: "", clock: new SystemClock(), environment });
     try {
       const data = await readConfigMap(client, namespace, name, AbortSignal.timeout(PATIENCE));
-      return fromData(data, kind, `ConfigMap ${namespace}/${name}`);
+      return fromData(data, kind, `ConfigMap ${namespace}/${name}`, place);
     } finally {
       await client.stop();
     }

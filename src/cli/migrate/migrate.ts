@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { type Diagnostic, formatDiagnostic, formatPlace } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
-import { KubeDnsConfigError, readKubeDnsConfig } from "../../predecessors/kube-dns/config-map.ts";
 import { isDefaultCorefile } from "../../predecessors/migrate/default-corefiles.ts";
 import { downgrade } from "../../predecessors/migrate/downgrade.ts";
 import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
@@ -27,7 +26,7 @@ import {
   type MigrateFlags,
   type MigrateVerb,
 } from "./flags.ts";
-import { InputError, type MigrationInput, readInput, readLive } from "./input.ts";
+import { InputError, type MigrationInput, nameOfCorefileIn, readInput, readLive } from "./input.ts";
 
 const EXIT = { DONE: 0, FAULTY: 1, CANNOT: 2 } as const;
 
@@ -42,7 +41,6 @@ export async function migrate(argv: readonly string[]): Promise<number> {
       error instanceof UnreadableCorefile ||
       error instanceof InputError ||
       error instanceof VersionError ||
-      error instanceof KubeDnsConfigError ||
       error instanceof HelmValuesError
     ) {
       process.stderr.write(`${error.message}\n`);
@@ -79,30 +77,43 @@ async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): P
     process.stdout.write(`${VERSIONS.includes(flags.from.replace(/^v/, ""))}\n`);
     return EXIT.DONE;
   }
+  const given = flags.configmap === "" ? readFile(file) : undefined;
   const input =
-    flags.configmap === ""
-      ? readInput(readFile(file), kind ?? (from === undefined ? undefined : corefileKind(file)))
-      : await readLive(flags.configmap, flags.kubeconfig, kind);
-  const name = flags.configmap === "" ? file || "Corefile" : flags.configmap;
+    given === undefined
+      ? await readLive(flags.configmap, flags.kubeconfig, kind)
+      : readInput(given, kind ?? (from === undefined ? undefined : corefileKind(file)));
+  const name = given?.file ?? flags.configmap;
   const registry = await pluginRegistry(defaultPluginFlags(), existsSync(name) ? name : undefined);
   const directives = [...registry.names, ...unavailableDirectives];
   if (verb === "default") {
-    const { corefile } = parseCorefile(textOf(input), { file: name, host: nodeHost });
+    const { text, file: place } = corefileOf(input, name);
+    const { corefile } = parseCorefile(text, { file: place, host: nodeHost });
     process.stdout.write(`${isDefaultCorefile(corefile, flags.k8sversion || undefined)}\n`);
     return EXIT.DONE;
   }
-  const { deprecations, domain, wildcards } = flags;
   const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
-  const options = { file: name, host: nodeHost, from, to, deprecations, directives };
-  const result =
-    input.kind === "kube-dns"
-      ? fromKubeDns(readKubeDnsConfig(input.data), { domain, wildcards })
-      : isDown
-        ? downgrade(textOf(input), { ...options, directives: [...directives] })
-        : upgrade(textOf(input), options);
+  const migrated = convert(input, name, { flags, from, to, isDown, directives });
+  const result = { text: migrated.text, file: `${name} (result)` };
   // An older CoreDNS is not this server: there is nobody here to check for it.
-  const diagnostics = isDown || to !== TODAY ? [] : await check(result.text, name, registry);
-  return show(verb, result, diagnostics, name, flags.format);
+  const diagnostics = isDown || to !== TODAY ? [] : await check(result, registry);
+  return show(verb, result, migrated.notices, diagnostics, flags.format);
+}
+
+interface Conversion {
+  readonly flags: MigrateFlags;
+  readonly from: string | undefined;
+  readonly to: string;
+  readonly isDown: boolean;
+  readonly directives: readonly string[];
+}
+
+function convert(input: MigrationInput, name: string, conversion: Conversion): Migrated {
+  const { flags, from, to, isDown, directives } = conversion;
+  const { deprecations, domain, wildcards } = flags;
+  if (input.kind === "kube-dns") return fromKubeDns(input.config, { domain, wildcards });
+  const { text, file } = corefileOf(input, name);
+  const options = { file, host: nodeHost, to, directives };
+  return isDown ? downgrade(text, options) : upgrade(text, { ...options, from, deprecations });
 }
 
 /** A file that holds a ConfigMap is one, whatever the version of the Corefile in it. */
@@ -117,26 +128,30 @@ function readFile(file: string): CorefileSource {
   throw new FlagError("there is no Corefile here: name the file to migrate", EXIT.CANNOT, true);
 }
 
-function textOf(input: MigrationInput): string {
-  if (input.kind === "corefile") return input.text;
-  if (input.kind === "helm-values") return fromHelmValues(input.values);
+/** @param name of what was given, which is not the Corefile itself where that is made of values */
+function corefileOf(input: MigrationInput, name: string): CorefileSource {
+  if (input.kind === "corefile") return input.source;
+  if (input.kind === "helm-values")
+    return { text: fromHelmValues(input.values), file: nameOfCorefileIn(name) };
   throw new InputError("kube-dns has no Corefile: 'migrate' makes one of its ConfigMap");
 }
 
 /** Faults of what came out; warnings are for `check` to show. */
-async function check(text: string, file: string, registry: PluginRegistry): Promise<Diagnostic[]> {
-  const { diagnostics } = await inspectConfiguration(
-    { text, file },
-    { host: nodeHost, registry, machine: thisMachine(process.env), defaultPort: 53 },
-  );
+async function check(result: CorefileSource, registry: PluginRegistry): Promise<Diagnostic[]> {
+  const { diagnostics } = await inspectConfiguration(result, {
+    host: nodeHost,
+    registry,
+    machine: thisMachine(process.env),
+    defaultPort: 53,
+  });
   return diagnostics.filter(({ severity }) => severity === "error");
 }
 
 function show(
   verb: MigrateVerb,
-  { text, notices }: Migrated,
+  result: CorefileSource,
+  notices: readonly Notice[],
   diagnostics: readonly Diagnostic[],
-  file: string,
   format: string,
 ): number {
   const code = diagnostics.length === 0 ? EXIT.DONE : EXIT.FAULTY;
@@ -145,7 +160,7 @@ function show(
     verb === "unsupported" ? notices.filter(({ severity }) => severity === "unsupported") : notices;
   if (format === "json") {
     const report = {
-      ...(writesText && { corefile: text }),
+      ...(writesText && { corefile: result.text }),
       notices: shown.map((notice) => noticeJson(notice)),
       errors: diagnostics.map(({ code: name, message, span }) => ({
         code: name,
@@ -156,14 +171,21 @@ function show(
     process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
     return code;
   }
-  if (writesText) process.stdout.write(text);
+  if (writesText) process.stdout.write(result.text);
   const out = writesText ? process.stderr : process.stdout;
   for (const notice of shown) out.write(`${noticeText(notice)}\n`);
   if (diagnostics.length > 0 && verb !== "unsupported")
     process.stderr.write("\nWhat came out does not start:\n");
   for (const diagnostic of diagnostics)
-    process.stderr.write(`${formatDiagnostic(diagnostic, file === "" ? undefined : text)}\n`);
+    process.stderr.write(`${formatDiagnostic(diagnostic, lineSource(diagnostic, result))}\n`);
   return code;
+}
+
+/** The text that a fault stands in: of what came out, or of a file that it imports. */
+function lineSource({ span }: Diagnostic, { text, file }: CorefileSource): string | undefined {
+  if (span.file === file) return text;
+  const content = nodeHost.readFile(span.file);
+  return content.kind === "text" ? content.text : undefined;
 }
 
 function noticeText(notice: Notice): string {

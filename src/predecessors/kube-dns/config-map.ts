@@ -74,23 +74,29 @@ function readStubDomains(text: string | undefined): Map<string, readonly string[
   return new Map(
     Object.entries(objectOf(key, text)).map(([domain, servers]) => {
       if (!isSubdomain(domain)) throw new KubeDnsConfigError(key, `'${domain}' is not a domain`);
-      const texts = stringsOf(key, servers);
-      for (const server of texts) {
-        if (!isAddress(server, 0) && !isSubdomain(server))
-          throw new KubeDnsConfigError(
-            key,
-            `'${server}' is not an address, with or without port, or a host name`,
-          );
-      }
-      return [domain, texts];
+      return [domain, readStubServers(key, domain, servers)];
     }),
   );
+}
+
+function readStubServers(key: string, domain: string, value: unknown): readonly string[] {
+  const member = JSON.stringify(domain);
+  if (!isTexts(value)) throw new KubeDnsConfigError(key, `${member}: ${NO_TEXTS}`);
+  for (const server of value) {
+    if (!isAddress(server, 0) && !isSubdomain(server))
+      throw new KubeDnsConfigError(
+        key,
+        `${member}: '${server}' is not an address, with or without port, or a host name`,
+      );
+  }
+  return value;
 }
 
 function readUpstreams(text: string | undefined): readonly string[] {
   const key = "upstreamNameservers";
   if (text === undefined || text.trim() === "") return [];
-  const servers = stringsOf(key, parseJson(key, text));
+  const servers = parseJson(key, text);
+  if (!isTexts(servers)) throw new KubeDnsConfigError(key, NO_TEXTS);
   if (servers.length > MAX_UPSTREAMS)
     throw new KubeDnsConfigError(key, `${servers.length} servers, at most ${MAX_UPSTREAMS} are taken`);
   for (const server of servers) {
@@ -120,10 +126,10 @@ function objectOf(key: string, text: string): Readonly<Record<string, unknown>> 
   return Object.fromEntries(Object.entries(json));
 }
 
-function stringsOf(key: string, value: unknown): string[] {
-  if (!Array.isArray(value) || value.some((each) => typeof each !== "string"))
-    throw new KubeDnsConfigError(key, "a JSON array of strings was expected");
-  return value.map(String);
+const NO_TEXTS = "a JSON array of strings was expected";
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 function parseJson(key: string, text: string): unknown {
