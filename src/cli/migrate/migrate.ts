@@ -14,7 +14,7 @@ import { type CorefileSource, inspectConfiguration } from "../../server/configur
 import { thisMachine } from "../../server/configuration/machine.ts";
 import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { unavailableDirectives } from "../../server/configuration/unavailable-directives.ts";
-import { readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
 import { defaultPluginFlags, pluginRegistry } from "../plugin-list.ts";
@@ -122,7 +122,7 @@ function corefileKind(file: string): "corefile" | undefined {
 }
 
 function readFile(file: string): CorefileSource {
-  if (file === "-" || file === "stdin") return readStandardInput();
+  if (file === "-" || isStandardInput(file)) return readStandardInput();
   if (file !== "") return readCorefile(file);
   if (existsSync("Corefile")) return readCorefile("Corefile");
   throw new FlagError("there is no Corefile here: name the file to migrate", EXIT.CANNOT, true);
