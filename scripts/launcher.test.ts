@@ -92,6 +92,21 @@ test("runs the program in its own process where Node is new enough", (t) => {
   assert.deepEqual([status, started.argv, started.node], [3, ["3", "-conf", "x y"], "none"]);
 });
 
+test("a signal to reload that comes before the program listens opens no debugger", (t) => {
+  const main = `
+    import inspector from "node:inspector";
+    export async function main() {
+      process.kill(process.pid, "SIGUSR1");
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      console.log(JSON.stringify({ url: inspector.url() ?? "none" }));
+      return 0;
+    }
+  `;
+  const home = makeInstallation(t, { "node_modules/portolan/dist/cli/main.js": main });
+  const { status, started, stderr } = run(process.execPath, [join(home, "bin/portolan")]);
+  assert.deepEqual([status, started, stderr], [0, { url: "none" }, ""]);
+});
+
 test("is a command of its own", (t) => {
   const home = makeInstallation(t, { ...BUILT, ...PINNED });
   assert.equal(run(join(home, "bin/portolan"), ["4"]).status, 4);

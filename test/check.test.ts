@@ -83,6 +83,14 @@ for (const word of ["-", "stdin", "/dev/stdin"]) {
   });
 }
 
+test("a mistake in a view makes no second error of the block that takes the rest", async () => {
+  const block = (view: string): string => `a.example {\n    bind 127.0.0.1\n${view}    whoami\n}\n`;
+  const input = block("    view v {\n        expr nosuch() == 1\n    }\n") + block("");
+  const { code, output } = await runPortolan(["check", "stdin", "-format", "json"], { input });
+  const { diagnostics } = JSON.parse(output);
+  assert.deepEqual([code, diagnostics.length, diagnostics[0].line], [1, 1, 4]);
+});
+
 test("several files, one report", async (t) => {
   const cwd = makeTree(t, { one: CLEAN, two: FAULTY });
   const { code, output } = await runPortolan(["check", "one", "two", "--format=json"], { cwd });

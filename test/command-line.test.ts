@@ -1,16 +1,28 @@
 /** Flags, what is printed where, and exit codes. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { chmodSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { ask, waitForServer } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Portolan, portolan, projectRoot, runPortolan } from "./support/portolan.ts";
+import { Portolan, portolan, portolanWords, projectRoot, runPortolan } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
+
+/** @returns what it has said so far */
+function textOf(stream: Readable): () => string {
+  let text = "";
+  stream.setEncoding("utf8").on("data", (more: string) => {
+    text += more;
+  });
+  return () => text;
+}
 
 const BANNER = /^Portolan-\d+\.\d+\.\d+\S*\n\w+\/\w+, node\d+\.\d+\.\d+, \w+\n$/;
 
@@ -287,6 +299,23 @@ describe("an address that cannot be had: exit code 1, and one line with address 
       "192.0.2.77:",
       /no such address/,
     );
+  });
+
+  test("standard input that comes late, and in pieces", async () => {
+    const port = await freePort();
+    const text = `.:${port} {\n  bind 127.0.0.1\n  whoami\n}\n`;
+    const [node = "", ...words] = portolanWords("-conf", "stdin");
+    const child = spawn(node, words, { stdio: ["pipe", "pipe", "pipe"] });
+    const printed = textOf(child.stdout);
+    const errors = textOf(child.stderr);
+    for (const piece of [text.slice(0, 9), text.slice(9)]) {
+      await delay(500);
+      child.stdin.write(piece);
+    }
+    child.stdin.end();
+    while (!printed().includes("Portolan-") && child.exitCode === null) await delay(20);
+    child.kill("SIGTERM");
+    assert.deepEqual([...(await once(child, "close")), errors()], [0, null, ""]);
   });
 
   async function checkRefused(corefile: string, address: string, reason: RegExp, lines = 1): Promise<void> {

@@ -1,5 +1,6 @@
 /** Where the text of a Corefile comes from, and why it cannot be had. */
 import { existsSync, readSync } from "node:fs";
+import { isatty } from "node:tty";
 import { describeNoText } from "../corefile/host.ts";
 import { NO_FILE, nodeHost } from "../corefile/node-host.ts";
 import { type CorefileSource, defaultCorefile } from "../server/configuration/configuration.ts";
@@ -29,8 +30,8 @@ export class UnreadableCorefile extends Error {
  */
 export function readSource(conf: string, port: number): CorefileSource {
   if (isStandardInput(conf)) {
-    // At a terminal nothing is piped in: CoreDNS takes that for "no configuration".
-    return process.stdin.isTTY ? defaultCorefile(port) : readStandardInput();
+    // At a terminal nothing is piped in: CoreDNS takes that for "no configuration". `process.stdin` would set a pipe not to wait for its text.
+    return isatty(STDIN) ? defaultCorefile(port) : readStandardInput();
   }
   if (conf !== "") return readCorefile(conf);
   return existsSync("Corefile") ? readCorefile("Corefile") : defaultCorefile(port);
@@ -55,6 +56,9 @@ export function readCorefile(file: string): CorefileSource {
   return { text: content.text, file };
 }
 
+const STDIN = 0;
+/** Milliseconds. */
+const AGAIN_AFTER = 20;
 /** As for files. */
 const MAX_OCTETS = 16 * 1024 * 1024;
 
@@ -74,13 +78,19 @@ export function readStandardInput(): CorefileSource {
 }
 
 function readChunk(chunk: Buffer): number {
-  try {
-    return readSync(0, chunk);
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // What Windows says at the end of a pipe.
-    if (code === "EOF") return 0;
-    throw new UnreadableCorefile("stdin", error instanceof Error ? error.message : String(error));
+  const sleep = new Int32Array(new SharedArrayBuffer(4));
+  for (;;) {
+    try {
+      return readSync(STDIN, chunk);
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      // What Windows says at the end of a pipe.
+      if (code === "EOF") return 0;
+      if (code !== "EAGAIN")
+        throw new UnreadableCorefile("stdin", error instanceof Error ? error.message : String(error));
+      // Somebody set the pipe to say so instead of waiting; there is nothing to do until the text is there.
+      Atomics.wait(sleep, 0, 0, AGAIN_AFTER);
+    }
   }
 }
 

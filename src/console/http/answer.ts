@@ -65,8 +65,9 @@ export async function readBody(request: IncomingMessage): Promise<string> {
       else reject(new RequestError(413, `a request has ${MAX_BODY} octets at the most`));
     });
     request.once("end", resolve);
-    request.once("error", reject);
-    request.once("close", () => reject(new RequestError(400, "the request broke off")));
+    const broken = (): void => reject(new RequestError(400, "the request broke off"));
+    request.once("error", broken);
+    request.once("close", broken);
   });
   return Buffer.concat(chunks).toString();
 }

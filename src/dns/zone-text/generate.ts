@@ -30,8 +30,14 @@ export function parseRange(text: string): GenerateRange | string {
   return { start, stop, step };
 }
 
-/** @returns what is wrong with the template, for one with a faulty form */
-export function compileTemplate(template: string): ((value: number) => string) | GenerateProblem {
+/**
+ * @param least the first number: with CoreDNS as well, no form may make a negative one of it
+ * @returns what is wrong with the template, for one with a faulty form
+ */
+export function compileTemplate(
+  template: string,
+  least: number,
+): ((value: number) => string) | GenerateProblem {
   const parts: (string | NumberForm)[] = [];
   let literal = "";
   for (let at = 0; at < template.length; at++) {
@@ -54,10 +60,10 @@ export function compileTemplate(template: string): ((value: number) => string) |
       }
       const close = template.indexOf("}", at);
       const form = close < 0 ? undefined : parseForm(template.slice(at + 2, close));
-      if (form === undefined) {
-        const text = template.slice(at, close < 0 ? at + 20 : close + 1);
-        return new GenerateProblem(`not a form such as \${0,3,d}: "${text}"`);
-      }
+      const written = template.slice(at, close < 0 ? at + 20 : close + 1);
+      if (form === undefined) return new GenerateProblem(`not a form such as \${0,3,d}: "${written}"`);
+      if (least + form.offset < 0)
+        return new GenerateProblem(`"${written}" makes a negative number of ${least}`);
       parts.push(form);
       at = close;
     }

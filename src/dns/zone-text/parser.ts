@@ -54,6 +54,8 @@ export class ZoneTextFrame {
   /** Where faults are, for text that stands in no file. */
   readonly place: { readonly line: number; readonly column: number } | undefined;
   readonly generated: GeneratedLines | undefined;
+  /** The owner when something within began, which a record without one goes on with behind it. */
+  ownerBefore: Uint8Array | undefined;
 
   constructor(
     file: string,
@@ -128,7 +130,7 @@ export class ZoneTextParser implements ZoneTextRecord {
   open(file: string, origin: Uint8Array): EntryScanner {
     const frame = new ZoneTextFrame(file, origin, this.#frames.at(-1)?.ttl ?? NO_TTL);
     if (this.#frames.length === 0) this.#setOwner(origin);
-    this.#frames.push(frame);
+    this.#push(frame);
     return frame.scanner;
   }
 
@@ -156,8 +158,10 @@ export class ZoneTextParser implements ZoneTextRecord {
       left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
         this.#frames.pop();
-        // `$TTL` and `$ORIGIN` of an included file end with it.
+        // `$TTL`, `$ORIGIN` and the owner of an included file end with it.
         if (this.#frames.length === 0) return Step.DONE;
+        const { ownerBefore } = this.#frame;
+        if (ownerBefore !== undefined) this.#setOwner(ownerBefore);
       } else if (found === Scan.FAULT) {
         this.#faultAt(scanner.faultLine, scanner.faultColumn, scanner.faultReason);
       } else if (this.#isDirective(scanner)) {
@@ -191,6 +195,12 @@ export class ZoneTextParser implements ZoneTextRecord {
     });
   }
 
+  #push(frame: ZoneTextFrame): void {
+    const outer = this.#frames.at(-1);
+    if (outer !== undefined) outer.ownerBefore = this.owner.slice(0, this.ownerLength);
+    this.#frames.push(frame);
+  }
+
   #setOwner(octets: Uint8Array): void {
     this.owner.set(octets);
     this.ownerLength = octets.length;
@@ -218,8 +228,7 @@ export class ZoneTextParser implements ZoneTextRecord {
       if (ttl === NO_TTL && isDigit(octetAt(scanner.bytes, start))) {
         ttl = readTtl(scanner.bytes, start, end);
         if (ttl < 0) return this.fault(token, `not a TTL: "${tokenText(scanner, token)}"`);
-        if (ttl > MAX_TTL)
-          return this.fault(token, `a TTL must be 2147483647 seconds at the most, not ${ttl}`);
+        ttl = this.#bounded(ttl, token);
         continue;
       }
       const word = end > start ? readWord(scanner.bytes, start, end) : UNKNOWN_WORD;
@@ -261,6 +270,13 @@ export class ZoneTextParser implements ZoneTextRecord {
     return true;
   }
 
+  /** All of 32 bits is read, and the upper half means 0, as to resolvers (RFC 2181 section 8). */
+  #bounded(ttl: number, token: number): number {
+    if (ttl <= MAX_TTL) return ttl;
+    this.fault(token, `${WARNING}a TTL above ${MAX_TTL} seconds means 0 (RFC 2181), not ${ttl}`);
+    return 0;
+  }
+
   #name(scanner: EntryScanner, token: number, target: Uint8Array, origin: Uint8Array): number {
     return writeName(
       scanner.bytes,
@@ -288,8 +304,8 @@ export class ZoneTextParser implements ZoneTextRecord {
     } else if (word === "$TTL") {
       if (scanner.count < 2) return this.fault(1, "text ends where a TTL is expected");
       const ttl = readTtl(scanner.bytes, scanner.starts[1] as number, scanner.ends[1] as number);
-      if (ttl < 0 || ttl > MAX_TTL) this.fault(1, `not a TTL: "${tokenText(scanner, 1)}"`);
-      else if (this.#hasNoMore(2)) frame.ttl = ttl;
+      if (ttl < 0) return this.fault(1, `not a TTL: "${tokenText(scanner, 1)}"`);
+      if (this.#hasNoMore(2)) frame.ttl = this.#bounded(ttl, 1);
     } else if (word === "$INCLUDE") {
       if (scanner.count < 2) return this.fault(1, "text ends where a file is expected");
       const origin = scanner.count > 2 ? this.#directiveName(scanner, 2, frame.origin) : frame.origin;
@@ -332,14 +348,14 @@ export class ZoneTextParser implements ZoneTextRecord {
     const last = scanner.count - 1;
     const closing = ((scanner.flags[last] ?? 0) & 1) !== 0 ? 1 : 0;
     const text = latin1(scanner.bytes, scanner.starts[2] as number, (scanner.ends[last] as number) + closing);
-    const template = compileTemplate(text);
+    const template = compileTemplate(text, range.start);
     if (template instanceof GenerateProblem) return this.fault(2, template.reason);
     const lines = new GeneratedLines(template, range);
     if (lines.isTooLong) return this.fault(2, "the lines of $GENERATE are too long");
     const place = { line: scanner.lines[0] as number, column: scanner.columns[0] as number };
     const generated = new ZoneTextFrame(frame.file, frame.origin, frame.ttl, place, lines);
     lines.refill(generated.scanner);
-    this.#frames.push(generated);
+    this.#push(generated);
   }
 }
 

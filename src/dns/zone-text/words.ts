@@ -13,8 +13,7 @@ export const NameProblem = {
   LONG_LABEL: -2,
   LONG_NAME: -3,
   BAD_ESCAPE: -4,
-  NOT_ASCII: -5,
-  EMPTY: -6,
+  EMPTY: -5,
 } as const;
 
 const NAME_PROBLEMS: Readonly<Record<number, string>> = {
@@ -22,7 +21,6 @@ const NAME_PROBLEMS: Readonly<Record<number, string>> = {
   [NameProblem.LONG_LABEL]: "label longer than 63 octets",
   [NameProblem.LONG_NAME]: "longer than 255 octets",
   [NameProblem.BAD_ESCAPE]: "bad escape",
-  [NameProblem.NOT_ASCII]: "a character that is not ASCII; write its octets as \\ddd or the name in punycode",
   [NameProblem.EMPTY]: "empty text",
 };
 
@@ -78,7 +76,7 @@ export function writeName(
         octet = digit;
         from++;
       }
-    } else if (octet >= 0x80) return NameProblem.NOT_ASCII;
+    }
     if (to >= last) return to - lengthAt > MAX_LABEL_OCTETS ? NameProblem.LONG_LABEL : NameProblem.LONG_NAME;
     target[to++] = octet;
   }

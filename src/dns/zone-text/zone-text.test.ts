@@ -4,7 +4,9 @@ import { suite, test } from "node:test";
 import fc from "fast-check";
 import { Name } from "../name.ts";
 import { formatRecord } from "../resource-record.ts";
+import { RecordType } from "../type-names.ts";
 import { formatZoneTextFault, ZoneTextFaults } from "./fault.ts";
+import type { ZoneTextRecord } from "./parser.ts";
 import { parseZoneText, readZoneText, type ZoneTextFiles } from "./read.ts";
 
 const origin = Name.parse("example.org.");
@@ -62,6 +64,26 @@ suite("records", () => {
       "a 1 A 192.0.2.1\nmx 1 A 192.0.2.2",
       ["a.example.org. 1 IN A 192.0.2.1", "mx.example.org. 1 IN A 192.0.2.2"],
     ],
+    [
+      "a TTL that means 0",
+      "$TTL 4294967295\na A 192.0.2.1\nb 2147483648 A 192.0.2.2",
+      ["a.example.org. 0 IN A 192.0.2.1", "b.example.org. 0 IN A 192.0.2.2"],
+    ],
+    [
+      "octets that are not ASCII",
+      "caf\u00e9 1 CNAME \u00e4",
+      ["caf\\195\\169.example.org. 1 IN CNAME \\195\\164.example.org."],
+    ],
+    [
+      "behind $GENERATE, the owner before it",
+      "last 1 A 192.0.2.3\n$GENERATE 1-2 g$ 1 A 192.0.2.$\n 1 TXT x",
+      [
+        "last.example.org. 1 IN A 192.0.2.3",
+        "g1.example.org. 1 IN A 192.0.2.1",
+        "g2.example.org. 1 IN A 192.0.2.2",
+        'last.example.org. 1 IN TXT "x"',
+      ],
+    ],
     ["no line end at the end", "a 1 MX 10 mail", ["a.example.org. 1 IN MX 10 mail.example.org."]],
     [
       "$GENERATE with forms",
@@ -90,19 +112,21 @@ suite("faults", () => {
     ["a 1 A", ["db:1:6: text ends where an IPv4 address is expected"]],
     ["a 1 MX 70000 b", ['db:1:8: a number of 16 bits must be from 0 to 65535, not "70000"']],
     ["a A 192.0.2.1", ["db:1:3: no TTL: write one, or a $TTL line before it"]],
-    ["a 3000000000 A 192.0.2.1", ["db:1:3: a TTL must be 2147483647 seconds at the most, not 3000000000"]],
+    ["a 4294967296 A 192.0.2.1", ['db:1:3: not a TTL: "4294967296"']],
+    [
+      "$TTL 4294967295\na 2147483648 A 192.0.2.1",
+      [
+        "db:1:6: warning: a TTL above 2147483647 seconds means 0 (RFC 2181), not 4294967295",
+        "db:2:3: warning: a TTL above 2147483647 seconds means 0 (RFC 2181), not 2147483648",
+      ],
+    ],
+    ["$GENERATE 0-1 p$ 1 PTR h${-1,3,d}", ['db:1:15: "${-1,3,d}" makes a negative number of 0']],
     ["a 1x A 192.0.2.1", ['db:1:3: not a TTL: "1x"']],
     ["a 1 AXFR", ["db:1:5: AXFR is for questions: no zone holds such records"]],
     [`a 1 TXT ${"x".repeat(65_280)}`, ["db:1:9: RDATA longer than 65535 octets"]],
     [`a 1 HINFO ${"x".repeat(256)} b`, ["db:1:11: text longer than 255 octets; split it"]],
     ["a..b 1 A 192.0.2.1", ['db:1:1: not a domain name: "a..b": empty label']],
     ["a\\999 1 A 192.0.2.1", ['db:1:1: not a domain name: "a\\999": bad escape']],
-    [
-      "ä 1 A 192.0.2.1",
-      [
-        'db:1:1: not a domain name: "ä": a character that is not ASCII; write its octets as \\ddd or the name in punycode',
-      ],
-    ],
     ["a 1 TXT )", ["db:1:9: closing parenthesis without an opening one"]],
     ["a 1 SRV (\n 1 2 x\n b )", ['db:2:6: a number of 16 bits must be from 0 to 65535, not "x"']],
     ["a 1 CAA 0 issue", ["db:1:16: text ends where a text is expected"]],
@@ -188,6 +212,26 @@ test("what is read in pieces of any size is the same, includes among it", async 
     "db:7:10: failed to open none: no none",
   ]);
   for (const portion of [1, 2, 3, 7, 16]) assert.deepEqual(await readAll(texts, portion), whole);
+});
+
+test("a record without an owner behind an included file has the owner before it; the first one in that file as well", async () => {
+  const texts = {
+    db: '$TTL 9\nmail A 192.0.2.1\n$INCLUDE more\n TXT "mail"',
+    more: ' TXT "also"\nwww A 192.0.2.2\n$INCLUDE inner\n TXT "www"',
+    inner: "deep A 192.0.2.3\n",
+  };
+  const owners: string[] = [];
+  const sink = {
+    record({ owner, ownerLength, type }: ZoneTextRecord): undefined {
+      if (type === RecordType.TXT) owners.push(Name.fromCheckedWire(owner.slice(0, ownerLength)).toString());
+    },
+  };
+  for (const portion of [1, 1_000]) {
+    owners.length = 0;
+    const faults = await readZoneText({ file: "db", files: filesOf(texts, portion), origin, sink });
+    assert.deepEqual(faults.list, []);
+    assert.deepEqual(owners, ["mail.example.org.", "www.example.org.", "mail.example.org."]);
+  }
 });
 
 test("a large range is read in portions, and its lines may not be as long as they like", async () => {

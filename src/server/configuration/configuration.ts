@@ -157,7 +157,9 @@ export async function inspectConfiguration(
     blocks.push(await configureBlock(block.directives, keys, { ...options, registry }, report));
     await rest();
   }
-  reportOverlaps(blocks, report);
+  const hasView = (index: number): boolean =>
+    corefile.blocks[index]?.directives.some(({ name }) => name.text === "view") === true;
+  reportOverlaps(blocks, hasView, report);
   reportObjectsOnThreads(blocks, registry, report);
   reportQuic(blocks, options.machine, report);
   let all: readonly Diagnostic[];
@@ -274,13 +276,20 @@ function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
   );
 }
 
-/** One zone and port both on the wildcard and on an address of its own (CoreDNS facts 1.7). */
-function reportOverlaps(blocks: readonly ConfiguredBlock[], report: DiagnosticSink): void {
+/**
+ * One zone and port both on the wildcard and on an address of its own (CoreDNS facts 1.7).
+ * @param isViewed whether a block has a view, be it right or wrong
+ */
+function reportOverlaps(
+  blocks: readonly ConfiguredBlock[],
+  isViewed: (index: number) => boolean,
+  report: DiagnosticSink,
+): void {
   const seen = new Map<string, { bound: boolean; hosts: Set<string> }>();
-  for (const { keys, settings, plugins } of blocks) {
+  for (const [index, { keys, settings }] of blocks.entries()) {
     if (settings.listensNowhere) continue;
     const bound = settings.listenHosts.length > 0;
-    const hasView = plugins.some(({ definition }) => definition.name === "view");
+    const hasView = isViewed(index);
     for (const key of keys) {
       const text = `${key.scheme}://${key.zone}:${key.port}`;
       const other = seen.get(text);
