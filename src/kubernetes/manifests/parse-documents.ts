@@ -1,5 +1,6 @@
 /** YAML or JSON text -> its documents. A faulty document costs itself and no other. */
 import { isNode, LineCounter, parseDocument, YAMLError } from "yaml";
+import { cutList } from "./cut-list.ts";
 
 export type DocumentPath = readonly (string | number)[];
 
@@ -17,7 +18,7 @@ interface Piece {
   readonly line: number;
 }
 
-/** Parsing YAML takes about a second for this much, and there are objects a hundred times as small in it. */
+/** Parsing YAML takes five to ten seconds for this much, all at once: what is usual in a folder of manifests and as large is a List, which is cut. */
 export const MAX_YAML_DOCUMENT = 8 * 1024 * 1024;
 
 /** The default of the parser, named here because it stands between us and the "billion laughs". */
@@ -25,13 +26,32 @@ const MAX_ALIASES = 100;
 
 /**
  * Yields document after document, so that a caller can let others run between two of them. Empty documents and such
- * that hold comments only are passed over.
+ * that hold comments only are passed over. A large List of YAML is yielded as several Lists with a few items each.
  */
 export function* parseDocuments(text: string): Generator<ParsedDocument> {
-  for (const piece of splitDocuments(text)) {
-    const parsed = parseJson(piece) ?? parseYaml(piece);
-    if ("problem" in parsed || (parsed.value !== null && parsed.value !== undefined)) yield parsed;
+  for (const document of splitDocuments(text)) {
+    const whole = parseJson(document);
+    for (const piece of whole === undefined ? inPieces(document) : []) {
+      const parsed = parseYaml(piece);
+      if (isContent(parsed)) yield parsed;
+    }
+    if (whole !== undefined && isContent(whole)) yield whole;
   }
+}
+
+function isContent(parsed: ParsedDocument): boolean {
+  return "problem" in parsed || (parsed.value !== null && parsed.value !== undefined);
+}
+
+/** Itself, unless it is a List that can be cut: what is around the items is in order, and so is in front of each piece. */
+function* inPieces(document: Piece): Generator<Piece> {
+  const list = cutList(document.text);
+  if (list === undefined || "problem" in parseYaml({ text: list.frame.join("\n"), line: 1 })) {
+    yield document;
+    return;
+  }
+  for (const { lines, at } of list.pieces)
+    yield { text: [...list.frame, ...lines].join("\n"), line: document.line + at - list.frame.length };
 }
 
 /**
