@@ -83,6 +83,9 @@ function withKeys(corefile: string): string {
   });
 }
 
+/** Whether anything says that there is no primary at an address of documentation, and when, is a matter of the network. */
+const NOBODY_THERE = /^\[ERROR\] plugin\/secondary: Failed to transfer \S+ from "\S*192\.0\.2\./;
+
 /** Starts what a page shows, on loopback and on ports that are free. */
 async function start(page: string, corefile: string): Promise<void> {
   const log = new MemoryLog();
@@ -104,7 +107,7 @@ async function start(page: string, corefile: string): Promise<void> {
   );
   assert.deepEqual(warnings, []);
   assert.deepEqual(
-    log.lines.filter((line) => line.startsWith("[ERROR]")),
+    log.lines.filter((line) => line.startsWith("[ERROR]") && !NOBODY_THERE.test(line)),
     [],
   );
 }
