@@ -69,7 +69,12 @@ test("the young generation grows to its bound and no further behind a list, wher
     const { Thrift } = await import(${thrift});
     setFlagsFromString("--semi-space-growth-factor=1");
     ${SIZE}
-    boundHeap({ young: 2 << 20, growth: 50 }, { every: () => undefined });
+    let look;
+    boundHeap({ young: 2 << 20, growth: 50 }, {
+      every(_, callback) {
+        look = callback;
+      },
+    });
     ${WORK}
     const grown = await work();
     held.length = 0;
@@ -77,7 +82,13 @@ test("the young generation grows to its bound and no further behind a list, wher
     const end = new Thrift({ clock: { after: () => ({ cancel: () => undefined }) } }).begin();
     const small = await work();
     end();
-    console.log(JSON.stringify([grown, small, await work()]));
+    let again = await work();
+    // Once in a while V8 makes it smaller again in between: the look of the next second is for that.
+    for (let more = 0; more < 3 && again <= small; more++) {
+      look();
+      again = await work();
+    }
+    console.log(JSON.stringify([grown, small, again]));
     process.exit();`;
   const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], {
     encoding: "utf8",
