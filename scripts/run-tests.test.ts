@@ -18,11 +18,15 @@ function makeProject(t: TestContext, files: Readonly<Record<string, string>>): s
 
 function run(root: string, ...args: string[]) {
   const script = join(import.meta.dirname, "run-tests.ts");
-  const { status, stdout, stderr } = spawnSync(process.execPath, [script, "--root", root, ...args], {
-    encoding: "utf8",
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [script, "--root", root, "--skips", "any", ...args],
+    {
+      encoding: "utf8",
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
   const lines = stdout.trimEnd().split("\n");
   return { status, stdout, stderr, lines, summary: lines.at(-1) };
 }
@@ -45,6 +49,33 @@ test("adds up all steps, and prints the sum once and last", (t) => {
     "ok    program  no test files",
   ]);
   assert.equal(lines[4], "Skipped 1: not installed: dig");
+});
+
+test("fails where a test is skipped for a reason that is not listed", (t) => {
+  const files = { "src/lib/a.test.ts": PASSING, "src/lib/b.test.ts": SKIPPED };
+  const unlisted = makeProject(t, files);
+  const { status, stdout, summary } = run(unlisted, "--only", "unit", "--skips", "listed");
+  assert.deepEqual([status, summary], [1, "1 passed, 1 failed, 1 skipped"]);
+  assert.match(
+    stdout,
+    /FAIL: test\/expected-skips\.json does not list[^\n]*\n +src\/lib\/b\.test\.ts:3 {2}skipped\n/,
+  );
+  assert.equal(run(unlisted, "--only", "unit", "--skips", "any").status, 0);
+  const list = JSON.stringify([{ reason: "not installed: (dig|kdig)", why: "for this test" }]);
+  const listed = makeProject(t, { ...files, "test/expected-skips.json": list });
+  assert.equal(run(listed, "--only", "unit", "--skips", "listed").status, 0);
+});
+
+test("shows how long each process of tests took", (t) => {
+  const root = makeProject(t, { "scripts/a.test.ts": PASSING, "scripts/b.test.ts": PASSING });
+  const { stdout } = run(root, "--only", "scripts", "--times");
+  assert.deepEqual(
+    stdout
+      .match(/^ +\d+\.\d s {2}\S+$/gm)
+      ?.map((line) => line.slice(11))
+      .sort(),
+    ["scripts/a.test.ts", "scripts/b.test.ts"],
+  );
 });
 
 test("fails when a test fails, and runs the steps after it", (t) => {

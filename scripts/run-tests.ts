@@ -3,16 +3,22 @@ import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { killAll } from "./lib/captured-process.ts";
+import { EXPECTED_SKIPS, readExpectedSkips } from "./lib/expected-skips.ts";
 import { checked, countsText, NOTHING, type Outcome, sum } from "./lib/outcome.ts";
+import { canInstallTools, provideTools } from "./lib/system-tools.mjs";
+import type { SkippedTest } from "./lib/test-events.ts";
 import { STEPS, type Step } from "./lib/test-plan.ts";
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const HELP = `npm test -- [--only STEP[,STEP]] [--files GLOB] [--name PATTERN]
+const HELP = `npm test -- [--only STEP[,STEP]] [--files GLOB] [--name PATTERN] [--times] [--skips KIND]
 
   --only STEP     one or more of the steps below, or "static" or "tests"
   --files GLOB    only test files there, such as src/dns or 'src/plugins/cache/*.test.ts'
   --name PATTERN  only tests whose name matches this regular expression
+  --times         show how long each process of tests took, the slowest first
+  --skips KIND    "listed": a test may only be skipped for a reason in ${EXPECTED_SKIPS}, else the run fails.
+                  "any": for any reason. Default "listed" on Debian as root, where everything is installed, else "any"
 
 ${STEPS.map(({ name, about }) => `  ${name.padEnd(10)}${about}`).join("\n")}
 
@@ -36,6 +42,8 @@ async function main(): Promise<number> {
       only: { type: "string", multiple: true },
       files: { type: "string", multiple: true },
       name: { type: "string" },
+      skips: { type: "string", default: canInstallTools() ? "listed" : "any" },
+      times: { type: "boolean" },
       root: { type: "string", default: projectRoot },
       help: { type: "boolean" },
     },
@@ -51,8 +59,14 @@ async function main(): Promise<number> {
     console.error(`No such step: ${unknown.join(", ")}\n\n${HELP}`);
     return 2;
   }
+  if (values.skips !== "listed" && values.skips !== "any") {
+    console.error(`--skips takes "listed" or "any"\n\n${HELP}`);
+    return 2;
+  }
   const filtersTests = files.length > 0 || values.name !== undefined;
   const selected = STEPS.filter((step) => isSelected(step, only, filtersTests));
+  if (values.root === projectRoot && selected.some(({ hasTests }) => hasTests))
+    await provideTools(projectRoot);
   const outcomes: Outcome[] = [];
   for (const step of selected) {
     const outcome = await runStep(step, { root: values.root, files, name: values.name });
@@ -60,13 +74,39 @@ async function main(): Promise<number> {
   }
 
   const total = sum(outcomes);
+  if (values.times) reportTimes(total);
   const noTests =
     selected.some((step) => step.hasTests) && !selected.some((step, at) => ranTests(step, outcomes[at]));
   if (noTests) console.log("No test ran.");
-  for (const [reason, count] of total.skipReasons)
-    console.log(`Skipped ${count}: ${reason || "no reason given"}`);
-  console.log(`\n${countsText(total)}`);
-  return total.failed > 0 || noTests || total.passed === 0 ? 1 : 0;
+  const unexpected = reportSkips(total.skips, values.root, values.skips === "listed");
+  const counted = { ...total, failed: total.failed + unexpected };
+  console.log(`\n${countsText(counted)}`);
+  return counted.failed > 0 || noTests || total.passed === 0 ? 1 : 0;
+}
+
+/**
+ * Prints the reasons of skipped tests.
+ * @param demandsList whether a reason has to be in the project's list
+ * @returns how many tests were skipped for a reason that is not
+ */
+function reportSkips(skips: readonly SkippedTest[], root: string, demandsList: boolean): number {
+  const expected = readExpectedSkips(root);
+  let unexpected = 0;
+  for (const [reason, tests] of Map.groupBy(skips, (skip) => skip.reason)) {
+    console.log(`Skipped ${tests.length}: ${reason || "no reason given"}`);
+    if (!demandsList || expected.some((pattern) => pattern.test(reason))) continue;
+    unexpected += tests.length;
+    console.log(`  FAIL: ${EXPECTED_SKIPS} does not list this reason. Install what is missing, or list it.`);
+    for (const { place, name } of tests.slice(0, 10)) console.log(`        ${place}  ${name}`);
+  }
+  return unexpected;
+}
+
+function reportTimes({ times }: Outcome): void {
+  for (const { seconds, files } of times.toSorted((a, b) => b.seconds - a.seconds)) {
+    const more = files.length > 1 ? ` and ${files.length - 1} more` : "";
+    console.log(`${seconds.toFixed(1).padStart(7)} s  ${files[0]}${more}`);
+  }
 }
 
 function isSelected(step: Step, only: readonly string[], filtersTests: boolean): boolean {

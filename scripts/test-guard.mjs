@@ -1,7 +1,9 @@
-// Loaded before the tests. A test that ends the process would take the others with it, unseen.
+// Loaded before the tests. A test that ends the process would take the others with it, unseen; an error that nothing listens to should name
+// what opened the connection.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
+import { watchOpened } from "./lib/opened.mjs";
 
 /** Milliseconds. */
 const INTERVAL = 100;
@@ -10,6 +12,7 @@ if (isMainThread) {
   process.exit = () => {
     throw new Error("a test, or what it tests, called process.exit()");
   };
+  watchOpened();
   const limit = Number(process.env.PORTOLAN_TEST_MEMORY);
   if (limit > 0) collectAbove(limit);
 }

@@ -2,6 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import { relative } from "node:path";
 import type { TestEvent } from "node:test/reporters";
 import { inspect } from "node:util";
+import { stillOpen, unheardConnections } from "./lib/opened.mjs";
 import { ENDING_TIME_VARIABLE, EVENTS_FILE_VARIABLE, type TestEventLine } from "./lib/test-events.ts";
 
 /**
@@ -32,7 +33,7 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
         path.splice(event.data.nesting, path.length, event.data.name);
         break;
       case "test:pass":
-        if (event.data.details.type !== "suite") write(passLine(event.data));
+        if (event.data.details.type !== "suite") write(passLine(event.data, path));
         break;
       case "test:fail":
         if (isOwnFailure(event.data)) write(failLine(event.data, path));
@@ -42,12 +43,13 @@ export default async function* report(source: AsyncIterable<TestEvent>): AsyncGe
           write({ kind: "warning", text: event.data.message });
         break;
       case "test:summary":
+        for (const text of unheardConnections()) write({ kind: "careless", text });
         write(summaryLine(event.data));
         break;
     }
     if (unfinished.size > 0 || event.type === "test:summary") continue;
     ending = setTimeout(() => {
-      write({ kind: "left-open", resources: process.getActiveResourcesInfo() });
+      write({ kind: "left-open", resources: [...process.getActiveResourcesInfo(), ...stillOpen()] });
       process.kill(process.pid, "SIGKILL");
     }, endingTime).unref();
   }
@@ -62,10 +64,18 @@ function idOf(event: TestEvent): number {
   return data !== undefined && "testId" in data && typeof data.testId === "number" ? data.testId : -1;
 }
 
-function passLine({ skip, todo }: Passed): TestEventLine {
+function passLine(data: Passed, path: readonly string[]): TestEventLine {
+  const { skip, todo } = data;
   const reason = skip ?? (todo === undefined ? undefined : `to do: ${todo}`);
   if (reason === undefined) return { kind: "passed" };
-  return { kind: "skipped", reason: typeof reason === "string" ? reason : "" };
+  return { kind: "skipped", ...nameOf(data, path), reason: typeof reason === "string" ? reason : "" };
+}
+
+function nameOf(data: Passed | Failed, path: readonly string[]): { place: string; name: string } {
+  return {
+    place: `${relative(process.cwd(), data.file ?? "")}:${data.line ?? 1}`,
+    name: [...path.slice(0, data.nesting), data.name].join(" > "),
+  };
 }
 
 /** A suite also fails because of a test in it, and a test that is still to be done may fail. */
@@ -75,11 +85,9 @@ function isOwnFailure({ details, todo }: Failed): boolean {
 }
 
 function failLine(data: Failed, path: readonly string[]): TestEventLine {
-  const file = relative(process.cwd(), data.file ?? "");
   return {
     kind: "failed",
-    place: `${file}:${data.line ?? 1}`,
-    name: [...path.slice(0, data.nesting), data.name].join(" > "),
+    ...nameOf(data, path),
     counted: data.details.type !== "suite",
     error: errorText(data.details.error.cause ?? data.details.error),
   };

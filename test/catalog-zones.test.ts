@@ -4,9 +4,10 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { createServer, type EmbeddedServer } from "../src/index.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { sampleOf, serialOf, untilSerial, withFolder } from "./support/zone-copies.ts";
 
 const APEX = (serial: number): string =>
@@ -165,7 +166,7 @@ test("a reload of the configuration keeps the zones of a catalog", () =>
     await pair.until(async () => (await serialOf(port, "a.example.")) === undefined);
   }));
 
-test("zones of a catalog that Knot generates", { skip: skipWithoutPeers("knotd") }, () =>
+test("zones of a catalog that Knot generates", { skip: skipWithout("knotd") }, () =>
   withFolder(async (folder) => {
     const port = await freePort();
     await using knot = await Peer.start("knotd", (knotPort) => ({

@@ -5,7 +5,7 @@ import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { dig } from "./support/dig.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { portolan } from "./support/portolan.ts";
 import { untilTrue } from "./support/until-true.ts";
 
@@ -34,7 +34,7 @@ const QUESTIONS = [
 ];
 
 test("answers and counts as dnsmasq does", {
-  skip: skipWithout("dig") || skipWithoutPeers("dnsmasq"),
+  skip: skipWithout("dig", "dnsmasq"),
 }, async (t) => {
   await using up = await Peer.dnsmasq([
     "address=/www.up.test/192.0.2.1",

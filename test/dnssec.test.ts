@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import { Peer } from "./support/peers.ts";
 import { Portolan } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 
@@ -82,7 +83,7 @@ function publicKey(folder: string, name: string): string[] {
 }
 
 suite("validators believe", {
-  skip: skipWithoutPeers("delv", "dnssec-keygen", "unbound", "dig"),
+  skip: skipWithout("delv", "dnssec-keygen", "unbound", "dig"),
   concurrency: 2,
 }, () => {
   for (const [what, algorithms, option] of [
@@ -167,7 +168,7 @@ suite("validators believe", {
   }
 });
 
-suite("compact denial", { skip: skipWithoutPeers("dig", "dnssec-keygen") }, () => {
+suite("compact denial", { skip: skipWithout("dig", "dnssec-keygen") }, () => {
   test("who sets CO gets NXDOMAIN, all others NOERROR, out of the cache as well", async () => {
     await withKeys([["-a", "ED25519", "-f", "KSK"]], async (folder, names) => {
       const text = corefile(folder, names, "compact");

@@ -4,9 +4,10 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { dig } from "./support/dig.ts";
 import { counted } from "./support/metrics.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { Portolan } from "./support/portolan.ts";
 
 const NAMESPACES = ["shop", "blog"].map(
@@ -71,7 +72,7 @@ function rewrite(server: Portolan, file: string, text: string): void {
 }
 
 for (const threads of [1, 2]) {
-  describe(`on ${threads} thread(s)`, { skip: skipWithoutPeers("unbound", "dig") }, () => {
+  describe(`on ${threads} thread(s)`, { skip: skipWithout("unbound", "dig") }, () => {
     let outside: Peer;
     let server: Portolan;
 

@@ -4,12 +4,13 @@ import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { decodeMessage } from "../src/dns/message.ts";
 import { rcodeName } from "../src/dns/numbers.ts";
 import { formatData } from "../src/dns/resource-record.ts";
 import { ask, framed, queryOctets, TcpClient } from "./support/dns-client.ts";
 import { hostilePacket, seedMessages } from "./support/hostile-packets.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { Portolan, projectRoot } from "./support/portolan.ts";
 import { SeededRandom } from "./support/seeded-random.ts";
 
@@ -26,7 +27,7 @@ const MARGIN = 32 * 1024 * 1024;
 /** Packets that may be under way: they fit the socket's buffer, so that none is lost unread. */
 const BATCH = 250;
 
-test("a million hostile packets", { skip: skipWithoutPeers("dnsmasq") }, async (t) => {
+test("a million hostile packets", { skip: skipWithout("dnsmasq") }, async (t) => {
   const seed = process.env.PORTOLAN_SEED;
   const random = new SeededRandom(seed === undefined ? undefined : Number(seed));
   t.diagnostic(`PORTOLAN_SEED=${random.seed}`);

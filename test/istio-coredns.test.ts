@@ -4,10 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { dig } from "./support/dig.ts";
 import { freePort } from "./support/free-ports.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { Portolan, portolan, runPortolan } from "./support/portolan.ts";
 import type { Program } from "./support/program.ts";
 
@@ -39,7 +40,7 @@ const MIDDLE: Readonly<Record<string, (plugin: number, upstream: string) => stri
   }`,
 };
 
-describe("the chain of 2019", { skip: skipWithoutPeers("unbound") }, () => {
+describe("the chain of 2019", { skip: skipWithout("unbound") }, () => {
   let api: ApiSimulator;
   let plugin: Program;
   let pluginPort: number;

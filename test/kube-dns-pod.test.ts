@@ -7,17 +7,16 @@ import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
 import { makeTree } from "../scripts/lib/test-tree.ts";
 import { dig } from "./support/dig.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
 import { untilTrue } from "./support/until-true.ts";
 
 const WEB = "web.default.svc.cluster.local";
-const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
-const hasDnsmasq = missingTools(["dnsmasq"], PATH).length === 0;
+const hasDnsmasq = missingTools(["dnsmasq"]).length === 0;
 
 for (const real of [true, false]) {
   test(`kube-dns, ${real ? "a real dnsmasq" : "our own cache"} and the sidecar`, {
-    skip: skipWithout("dig") || skipWithoutPeers("dnsmasq"),
+    skip: skipWithout("dig", "dnsmasq"),
   }, async (t) => {
     assert.ok(hasDnsmasq);
     await using stub = await Peer.dnsmasq(["address=/abc.acme.local/192.0.2.1"]);

@@ -11,7 +11,7 @@ import { queryOctets, UdpClient } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
 import { ApiSimulator } from "./support/kubernetes-api/api-simulator.ts";
 import { kubeconfigText } from "./support/kubernetes-api/credentials-folder.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
 import { untilTrue } from "./support/until-true.ts";
 
@@ -49,7 +49,7 @@ async function start(words: readonly string[], env: NodeJS.ProcessEnv = {}) {
 }
 
 test("kube-dns follows its ConfigMap, and loses no query", {
-  skip: skipWithout("dig") || skipWithoutPeers("dnsmasq"),
+  skip: skipWithout("dig", "dnsmasq"),
 }, async () => {
   await using stub = await Peer.dnsmasq(["address=/abc.acme.local/192.0.2.1"]);
   await using upstream = await Peer.dnsmasq([
@@ -182,7 +182,7 @@ test("kube-dns follows its ConfigMap, and loses no query", {
 });
 
 test("kube-dns follows its folder", {
-  skip: skipWithout("dig") || skipWithoutPeers("dnsmasq"),
+  skip: skipWithout("dig", "dnsmasq"),
 }, async (t) => {
   await using upstream = await Peer.dnsmasq(["ptr-record=9.9.9.9.in-addr.arpa,nine.example"]);
   const manifests = makeTree(t, {

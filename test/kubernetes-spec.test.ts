@@ -4,11 +4,12 @@
  */
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import type { RuleGroup } from "./fixtures/kubernetes/rule-case.ts";
 import { OUTSIDE, RULE_GROUPS } from "./fixtures/kubernetes/rules.ts";
 import { ask, type Server } from "./support/dns-client.ts";
 import { absoluteName, askOverTcp, checkReply } from "./support/kubernetes-rules.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { Portolan } from "./support/portolan.ts";
 
 const cluster = fileURLToPath(new URL("fixtures/kubernetes", import.meta.url));
@@ -38,7 +39,7 @@ function serverBlock(address: string, { options, zones }: RuleGroup, port: numbe
 `;
 }
 
-describe("the Kubernetes DNS specification", { skip: skipWithoutPeers("unbound") }, () => {
+describe("the Kubernetes DNS specification", { skip: skipWithout("unbound") }, () => {
   let outside: Peer;
   let server: Portolan;
 

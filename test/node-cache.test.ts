@@ -4,17 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
+import { skipWithout, TOOL_PATH } from "../scripts/lib/system-tools.mjs";
 import { NetworkNamespace } from "./support/network-namespace.ts";
 import { portolanWords, runPortolan } from "./support/portolan.ts";
 import { Program, run } from "./support/program.ts";
 import { untilTrue } from "./support/until-true.ts";
 
-const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
 const whyNot = async (): Promise<string | false> => {
-  const missing = missingTools(["nft", "iptables", "curl"], PATH);
-  if (missing.length > 0) return `not installed: ${missing.join(", ")}`;
-  return skipWithout("dig") || ((await NetworkNamespace.whyNot()) ?? false);
+  return skipWithout("dig", "nft", "iptables", "curl") || ((await NetworkNamespace.whyNot()) ?? false);
 };
 const LOCAL = "169.254.20.10";
 const SERVICE = "10.96.0.10";
@@ -94,7 +91,7 @@ class Network implements AsyncDisposable {
     const [command = "", ...words] = cluster.words(
       ...portolanWords("-conf", join(network.folder, "Backend")),
     );
-    network.programs.push(new Program(command, words, { env: { PATH } }));
+    network.programs.push(new Program(command, words, { env: { PATH: TOOL_PATH } }));
     return network;
   }
 
@@ -158,7 +155,9 @@ class Network implements AsyncDisposable {
         ...more,
       ),
     );
-    const program = new Program(command, words, { env: { PATH, KUBE_DNS_UPSTREAM_SERVICE_HOST: BACKEND } });
+    const program = new Program(command, words, {
+      env: { PATH: TOOL_PATH, KUBE_DNS_UPSTREAM_SERVICE_HOST: BACKEND },
+    });
     this.programs.push(program);
     return program;
   }
@@ -262,7 +261,7 @@ test("node-cache answers on IPv6 addresses at once", { skip }, async () => {
     ...portolanWords("node-cache", "-localip", "fd00::10", "-conf", join(folder, "Corefile")),
     ...["-basecorefile", join(folder, "Corefile.base"), "-kubednscm", "", "-syncinterval", "3"],
   );
-  await using program = new Program(command, words, { env: { PATH } });
+  await using program = new Program(command, words, { env: { PATH: TOOL_PATH } });
   await untilTrue(async () => /node\d/.test(program.output) || program.hasEnded);
   assert.match(
     await node.run("dig", "@fd00::10", "+short", "widget.example"),

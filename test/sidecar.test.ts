@@ -1,9 +1,10 @@
 /** `portolan sidecar` and `portolan exechealthz`: with the flags of the programs that they stand in for, and a real dnsmasq. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
 import { ask } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { Peer } from "./support/peers.ts";
 import { portolan, runPortolan } from "./support/portolan.ts";
 
 /** Asks until the page is as wanted. */
@@ -23,7 +24,7 @@ async function page(
 }
 
 test("the sidecar shows dnsmasq's statistics and probes it", {
-  skip: skipWithoutPeers("dnsmasq"),
+  skip: skipWithout("dnsmasq"),
 }, async () => {
   await using dnsmasq = await Peer.dnsmasq(["cache-size=1337", "address=/ok.local/192.0.2.1"]);
   for (let count = 0; count < 100; count++) await ask(dnsmasq, "ok.local");

@@ -4,7 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { Peer, skipWithoutPeers } from "./support/peers.ts";
+import { skipWithout } from "../scripts/lib/system-tools.mjs";
+import { Peer } from "./support/peers.ts";
 import { Portolan } from "./support/portolan.ts";
 import { run } from "./support/program.ts";
 
@@ -272,7 +273,7 @@ const TOOLS = [
 
 for (const mode of MODES) {
   suite(`validators believe ${mode.name}`, {
-    skip: skipWithoutPeers(...TOOLS),
+    skip: skipWithout(...TOOLS),
     concurrency: 2,
   }, () => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-validated-"));

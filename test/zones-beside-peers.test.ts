@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { missingTools } from "../scripts/lib/system-tools.mjs";
+import { missingTools, skipWithout } from "../scripts/lib/system-tools.mjs";
 import { decodeMessage, encodeMessage, makeQuery } from "../src/dns/message.ts";
 import { Name } from "../src/dns/name.ts";
 import { Flag } from "../src/dns/numbers.ts";
@@ -19,7 +19,6 @@ import { parseRecordType } from "../src/dns/type-names.ts";
 import { createServer } from "../src/index.ts";
 import { UdpClient } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
-import { skipWithoutPeers } from "./support/peers.ts";
 import { randomZone } from "./support/random-zone.ts";
 import { ZONE_PEERS } from "./support/zone-peers.ts";
 
@@ -189,7 +188,7 @@ for (const [peerName, program] of [
     ["signed with NSEC3", ["-3", "abcd", "-H", "2"]],
   ] as const) {
     const skip =
-      skipWithoutPeers(program) ||
+      skipWithout(program) ||
       (options !== undefined && missingTools(["dnssec-signzone"]).length > 0
         ? "not installed: dnssec-signzone"
         : false);

@@ -1,14 +1,20 @@
-import type { Counts } from "./test-events.ts";
+import type { Counts, SkippedTest } from "./test-events.ts";
 
 /** What came of one step: its counts, and what a person has to read about it. */
 export interface Outcome extends Counts {
   /** Empty where all is well. */
   readonly details: string;
-  /** Why tests were skipped, each reason with the number of tests. */
-  readonly skipReasons: ReadonlyMap<string, number>;
+  readonly skips: readonly SkippedTest[];
+  readonly times: readonly ProcessTime[];
 }
 
-export const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, details: "", skipReasons: new Map() };
+/** How long a process that ran these test files took. */
+export interface ProcessTime {
+  readonly files: readonly string[];
+  readonly seconds: number;
+}
+
+export const NOTHING: Outcome = { passed: 0, failed: 0, skipped: 0, details: "", skips: [], times: [] };
 
 /** The outcome of a check that has no counts of its own. */
 export function checked(problem: string | undefined): Outcome {
@@ -19,16 +25,13 @@ export function checked(problem: string | undefined): Outcome {
 export function sum(outcomes: Iterable<Outcome>): Outcome {
   let total = NOTHING;
   for (const outcome of outcomes) {
-    const skipReasons = new Map(total.skipReasons);
-    for (const [reason, count] of outcome.skipReasons) {
-      skipReasons.set(reason, (skipReasons.get(reason) ?? 0) + count);
-    }
     total = {
       passed: total.passed + outcome.passed,
       failed: total.failed + outcome.failed,
       skipped: total.skipped + outcome.skipped,
       details: [total.details, outcome.details].filter((text) => text !== "").join("\n"),
-      skipReasons,
+      skips: [...total.skips, ...outcome.skips],
+      times: [...total.times, ...outcome.times],
     };
   }
   return total;

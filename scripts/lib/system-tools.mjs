@@ -1,26 +1,66 @@
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { runLogged, StepFailure, step } from "./step.mjs";
 
-/** Programs that the black-box tests run, and the Debian packages that have them. */
+/** The programs and files that tests need beside Node, and the Debian package of each. */
 const DEBIAN_PACKAGES = new Map([
   ["dig", "bind9-dnsutils"],
+  ["delv", "bind9-dnsutils"],
+  ["nsupdate", "bind9-dnsutils"],
+  ["named", "bind9"],
+  ["named-rrchecker", "bind9"],
+  ["named-checkzone", "bind9-utils"],
+  ["dnssec-signzone", "bind9-utils"],
   ["kdig", "knot-dnsutils"],
-  ["dnsperf", "dnsperf"],
+  ["knotd", "knot"],
+  ["nsd", "nsd"],
   ["unbound", "unbound"],
   ["dnsmasq", "dnsmasq-base"],
-  ["kubectl", "kubernetes-client"],
-  ["chromium", "chromium"],
+  ["ldns-verify-zone", "ldnsutils"],
+  ["dnsperf", "dnsperf"],
+  ["h2load", "nghttp2-client"],
+  ["curl", "curl"],
+  ["openssl", "openssl"],
   ["fstrm_capture", "fstrm-bin"],
   ["dnstap-ldns", "dnstap-ldns"],
+  ["kubectl", "kubernetes-client"],
   ["etcd", "etcd-server"],
   ["etcdctl", "etcd-client"],
   ["pebble", "pebble"],
-  ["h2load", "nghttp2-client"],
+  ["promtool", "prometheus"],
+  ["chromium", "chromium"],
+  ["ip", "iproute2"],
+  ["nft", "nftables"],
+  ["iptables", "iptables"],
+  ["bash", "bash"],
+  ["fish", "fish"],
+  ["zsh", "zsh"],
+  ["script", "bsdutils"],
+  ["man", "man-db"],
+  ["mandoc", "mandoc"],
+  ["groff", "groff-base"],
+  ["gcc", "gcc"],
+  ["musl-gcc", "musl-tools"],
+  ["aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"],
+  // The compilers only recommend the headers.
+  ["/usr/include/stdio.h", "libc6-dev"],
+  ["/usr/aarch64-linux-gnu/include/stdio.h", "libc6-dev-arm64-cross"],
 ]);
+
+/** PATH with the folders of servers and of root's tools, which the PATH of other users may lack. */
+export const TOOL_PATH = [process.env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin"].join(delimiter);
+
+const IS_ROOT = process.getuid?.() === 0;
+const OS_RELEASE = "/etc/os-release";
 
 /** Asked by Debian's packages whether the service that they bring may be started. */
 const POLICY = "/usr/sbin/policy-rc.d";
+
+/**
+ * What a test of `provideTools` puts in place of this machine: the user, the file that names the distribution, the one that package
+ * installations ask whether services may start, and the tools with the folders to look for them in.
+ * @typedef {{ isRoot?: boolean, osRelease?: string, policy?: string, tools?: readonly string[], path?: string }} System
+ */
 
 /**
  * For the `skip` option of a test: why it cannot run here, or false where it can.
@@ -33,29 +73,39 @@ export function skipWithout(...tools) {
 }
 
 /**
- * The tools that are not in PATH.
- * @param {Iterable<string>} [tools]
- * @param {string} [path]
+ * The tools that are not installed.
+ * @param {Iterable<string>} [tools] names of programs, and absolute paths of files
+ * @param {string} [path] the folders to look in
  */
-export function missingTools(tools = DEBIAN_PACKAGES.keys(), path = process.env.PATH ?? "") {
+export function missingTools(tools = DEBIAN_PACKAGES.keys(), path = TOOL_PATH) {
   const folders = path.split(delimiter);
-  return [...tools].filter((tool) => !folders.some((folder) => isExecutable(join(folder, tool))));
+  return [...tools].filter((tool) =>
+    isAbsolute(tool) ? !existsSync(tool) : !folders.some((folder) => isExecutable(join(folder, tool))),
+  );
+}
+
+/**
+ * Whether `provideTools` installs every tool on this machine: Debian itself, as root. Distributions made from it lack a package or two.
+ * @param {System} [system]
+ */
+export function canInstallTools({ isRoot = IS_ROOT, osRelease = OS_RELEASE } = {}) {
+  return isRoot && isDebian(osRelease, /^ID=debian$/m);
 }
 
 /**
  * Installs the tools that are missing where that can be done without asking: on Debian, as root. Elsewhere says
  * what to install; the tests that need them are skipped.
  * @param {string} root the project's folder
- * @param {{ isRoot?: boolean, osRelease?: string, policy?: string }} [system] the user, the file that names the
- *   distribution, and the one that package installations ask whether services may start
+ * @param {System} [system]
  */
 export async function provideTools(root, system = {}) {
-  const { isRoot = process.getuid?.() === 0, osRelease = "/etc/os-release", policy = POLICY } = system;
-  const missing = missingTools();
+  const { policy = POLICY, tools = [...DEBIAN_PACKAGES.keys()], path = TOOL_PATH } = system;
+  const missing = missingTools(tools, path);
   if (missing.length === 0) return;
-  const packages = missing.map(packageOf);
+  const packages = packagesOf(missing);
+  const { isRoot = IS_ROOT, osRelease = OS_RELEASE } = system;
   if (!isRoot || !isDebian(osRelease)) {
-    explainMissing(missing, packages);
+    explainMissing(missing);
     return;
   }
   try {
@@ -75,13 +125,13 @@ export async function provideTools(root, system = {}) {
     if (!(error instanceof StepFailure)) throw error;
     console.log(error.message);
   }
-  const stillMissing = missingTools();
-  if (stillMissing.length > 0) explainMissing(stillMissing, stillMissing.map(packageOf));
+  const stillMissing = missingTools(tools, path);
+  if (stillMissing.length > 0) explainMissing(stillMissing);
 }
 
-/** @param {string} tool */
-function packageOf(tool) {
-  return DEBIAN_PACKAGES.get(tool) ?? tool;
+/** @param {readonly string[]} tools */
+function packagesOf(tools) {
+  return [...new Set(tools.map((tool) => DEBIAN_PACKAGES.get(tool) ?? tool))];
 }
 
 /**
@@ -121,18 +171,19 @@ async function withoutServices(policy, install) {
   }
 }
 
-/**
- * @param {string[]} missing
- * @param {string[]} packages
- */
-function explainMissing(missing, packages) {
+/** @param {readonly string[]} missing */
+function explainMissing(missing) {
+  const packages = packagesOf(missing).join(" ");
   console.log(`Not installed: ${missing.join(", ")}. The tests that need them are skipped.`);
-  console.log(`On Debian or Ubuntu: sudo apt-get install --no-install-recommends ${packages.join(" ")}`);
+  console.log(`On Debian or Ubuntu: sudo apt-get install --no-install-recommends ${packages}`);
 }
 
-/** @param {string} osRelease */
-function isDebian(osRelease) {
-  return existsSync(osRelease) && /^ID(_LIKE)?=.*\bdebian\b/m.test(readFileSync(osRelease, "utf8"));
+/**
+ * @param {string} osRelease
+ * @param {RegExp} [line] what the file says there; also of distributions that install Debian's packages by the same commands
+ */
+function isDebian(osRelease, line = /^ID(_LIKE)?=.*\bdebian\b/m) {
+  return existsSync(osRelease) && line.test(readFileSync(osRelease, "utf8"));
 }
 
 /** @param {string} path */

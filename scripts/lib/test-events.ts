@@ -1,8 +1,10 @@
 /** What the reporter writes about one run of the test runner: one JSON object a line, each written at once. */
 export type TestEventLine =
   | { readonly kind: "passed" }
-  | { readonly kind: "skipped"; readonly reason: string }
+  | ({ readonly kind: "skipped" } & SkippedTest)
   | TestFailure
+  /** A connection without an error listener: an error of it would end the process, and be counted against another test. */
+  | { readonly kind: "careless"; readonly text: string }
   | { readonly kind: "warning"; readonly text: string }
   /** All tests are done, and the process still does not end because of these resources. */
   | { readonly kind: "left-open"; readonly resources: readonly string[] }
@@ -15,12 +17,20 @@ export interface Counts {
   readonly skipped: number;
 }
 
-export interface TestFailure {
-  readonly kind: "failed";
+interface NamedTest {
   /** "src/dns/name.test.ts:14", relative to the working directory. */
   readonly place: string;
   /** The test's name behind those of its suites: "parse > refuses an empty label". */
   readonly name: string;
+}
+
+export interface SkippedTest extends NamedTest {
+  /** Empty where the test gives no reason. */
+  readonly reason: string;
+}
+
+export interface TestFailure extends NamedTest {
+  readonly kind: "failed";
   /** False for a suite, which the runner does not count. */
   readonly counted: boolean;
   readonly error: string;

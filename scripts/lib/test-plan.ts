@@ -6,7 +6,6 @@ import { provideBuild } from "./build.mjs";
 import { capture } from "./captured-process.ts";
 import { checked, NOTHING, type Outcome, sum } from "./outcome.ts";
 import { StepFailure } from "./step.mjs";
-import { provideTools } from "./system-tools.mjs";
 import { runTestProcess } from "./test-process.ts";
 import { toolPath } from "./tool-path.ts";
 
@@ -69,7 +68,6 @@ export const STEPS: readonly Step[] = [
     "black-box tests of the built program, test/**/*.test.ts",
     ["test/**/*.test.ts"],
     async (files, selection) => {
-      await provideTools(selection.root);
       const built = await buildProgram(selection.root);
       return built.failed > 0 ? built : sum([built, await runApart(files, selection)]);
     },

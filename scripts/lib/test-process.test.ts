@@ -29,7 +29,14 @@ test("takes the counts from the runner", async (t) => {
   ]);
   assert.deepEqual(counts(outcome), { passed: 2, failed: 0, skipped: 3 });
   assert.equal(outcome.details, "");
-  assert.deepEqual([...outcome.skipReasons], [["not installed: dig", 2]]);
+  assert.deepEqual(outcome.skips, [
+    { kind: "skipped", place: "1.test.ts:4", name: "skipped", reason: "not installed: dig" },
+    { kind: "skipped", place: "1.test.ts:5", name: "skips itself", reason: "not installed: dig" },
+  ]);
+  assert.deepEqual(
+    outcome.times.map(({ files }) => files),
+    [["0.test.ts", "1.test.ts"]],
+  );
 });
 
 test("shows a failure with its place, its suites and the difference", async (t) => {
@@ -92,6 +99,45 @@ test("ends a process that a test left something open in", async (t) => {
   const outcome = await run(t, [source]);
   assert.deepEqual(counts(outcome), { passed: 1, failed: 1, skipped: 0 });
   assert.match(outcome.details, /0\.test\.ts: does not end after the last test, .*TCPServerWrap/);
+});
+
+const CONNECTING = `import { once } from "node:events";
+import { connect, createServer } from "node:net";
+${HEAD}
+async function connected(serve) {
+  const server = createServer(serve).listen(0);
+  await once(server, "listening");
+  const socket = connect(server.address().port);
+  server.unref();
+  return socket;
+}
+`;
+
+test("names the opener of a connection whose error nothing listens to", async (t) => {
+  const source = `${CONNECTING}test("leaves", async () => void (await connected((socket) => socket.resetAndDestroy())));\n`;
+  const outcome = await run(t, [source]);
+  assert.equal(outcome.failed, 1);
+  assert.match(outcome.details, /connection opened at 0\.test\.ts:9, without an error listener/);
+});
+
+test("fails where a connection has no error listener, even if nothing goes wrong", async (t) => {
+  const source = `${CONNECTING}test("closes", async () => {
+    const socket = await connected((socket) => socket.once("data", () => socket.end()).resume());
+    await once(socket, "connect");
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    socket.resume().end("done");
+    await once(socket, "close");
+  });\n`;
+  const outcome = await run(t, [source]);
+  assert.deepEqual(counts(outcome), { passed: 1, failed: 1, skipped: 0 });
+  assert.match(outcome.details, /need a listener for "error"[^\n]*\n {2}connection opened at 0\.test\.ts:9/);
+});
+
+test("names the opener of a child that is still there after the last test", async (t) => {
+  const source = `import { spawn } from "node:child_process";\n${HEAD}test("leaks", () => { spawn("sleep", ["60"]); });\n`;
+  const outcome = await run(t, [source]);
+  assert.deepEqual(counts(outcome), { passed: 1, failed: 1, skipped: 0 });
+  assert.match(outcome.details, /does not end after the last test, .*child process opened at 0\.test\.ts:4/);
 });
 
 test("kills a process that takes too long, with its children", async (t) => {

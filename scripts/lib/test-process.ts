@@ -64,8 +64,10 @@ export async function runTestProcess(
       // With it the runner would take itself for a part of another one.
       NODE_TEST_CONTEXT: undefined,
     };
+    const start = performance.now();
     const ended = await capture(process.execPath, args, { cwd: options.cwd, timeout: options.timeout, env });
-    return outcomeOf(ended, readEvents(eventsFile), files);
+    const seconds = (performance.now() - start) / 1000;
+    return { ...outcomeOf(ended, readEvents(eventsFile), files), times: [{ files, seconds }] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -85,7 +87,7 @@ function outcomeOf(
   ended: CapturedProcess,
   events: readonly TestEventLine[],
   files: readonly string[],
-): Outcome {
+): Omit<Outcome, "times"> {
   const failures = events.filter((event) => event.kind === "failed");
   const skipped = events.filter((event) => event.kind === "skipped");
   const summary = events.find((event) => event.kind === "summary");
@@ -103,14 +105,12 @@ function outcomeOf(
   if (details.length > 0 && ended.output.trim() !== "")
     details.push(`Printed meanwhile:\n${indent(ended.output.trimEnd())}`);
 
-  const skipReasons = new Map<string, number>();
-  for (const { reason } of skipped) skipReasons.set(reason, (skipReasons.get(reason) ?? 0) + 1);
   return {
     passed: counts.passed,
     failed: counts.failed + (unexplained ? 1 : 0),
     skipped: counts.skipped,
     details: details.join("\n"),
-    skipReasons,
+    skips: skipped,
   };
 }
 
@@ -124,6 +124,11 @@ function problemOf(
   const leftOpen = events.find((event) => event.kind === "left-open");
   if (leftOpen !== undefined) {
     return `${what}: does not end after the last test, as these are open: ${leftOpen.resources.join(", ")}`;
+  }
+  const careless = events.filter((event) => event.kind === "careless").map((event) => event.text);
+  if (careless.length > 0) {
+    const lines = careless.map((text) => `  ${text}`).join("\n");
+    return `${what}: these need a listener for "error" before their test goes on:\n${lines}`;
   }
   if (ended.timedOut) return `${what}: took too long and was killed`;
   const summary = events.find((event) => event.kind === "summary");

@@ -2,19 +2,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { missingTools } from "../../scripts/lib/system-tools.mjs";
+import { TOOL_PATH } from "../../scripts/lib/system-tools.mjs";
 import { waitForServer } from "./dns-client.ts";
 import { freePort } from "./free-ports.ts";
 import { Program } from "./program.ts";
-
-/** Daemons are kept where only root's PATH leads. */
-const PATH = `${process.env.PATH ?? ""}:/usr/sbin:/sbin`;
-
-/** For the `skip` option of a test: why it cannot run here, or false where it can. */
-export function skipWithoutPeers(...names: readonly string[]): string | false {
-  const missing = missingTools(names, PATH);
-  return missing.length === 0 ? false : `not installed: ${missing.join(", ")}`;
-}
 
 export interface PeerDescription {
   readonly args: readonly string[];
@@ -33,7 +24,7 @@ export class Peer implements AsyncDisposable {
   private constructor(command: string, args: readonly string[], port: number, folder: string) {
     this.port = port;
     this.#folder = folder;
-    this.program = new Program(command, args, { cwd: folder, env: { PATH } });
+    this.program = new Program(command, args, { cwd: folder, env: { PATH: TOOL_PATH } });
   }
 
   /** unbound with these records, each a line of zone text, and nothing else in the world. */

@@ -1,5 +1,7 @@
 /** Other authoritative servers from Debian's packages, each with one zone, from text or from a primary. */
-import { Peer, skipWithoutPeers } from "./peers.ts";
+
+import { skipWithout } from "../../scripts/lib/system-tools.mjs";
+import { Peer } from "./peers.ts";
 
 /**
  * Where a server has its zone from; `notify` is the port of a secondary on loopback. With `onlyWhole`, NSD and Knot hand out no changes alone. With a
@@ -213,5 +215,5 @@ async function bind(zone: string, source: ZoneSource): Promise<Peer> {
 
 /** For the `skip` option of a test. */
 export function skipWithoutZonePeer(name: ZonePeerName): string | false {
-  return skipWithoutPeers(ZONE_PEERS[name].program);
+  return skipWithout(ZONE_PEERS[name].program);
 }
