@@ -41,8 +41,7 @@ test(
     withFolder(async (folder) => {
       const [first, second, third] = [await freePort(), await freePort(), await freePort()];
       writeFileSync(join(folder, "zone"), zoneText(1, "192.0.2.1").join("\n"));
-      await using bind = await ZONE_PEERS.bind.start("example.org", { primary: first });
-      await using knot = await ZONE_PEERS.knot.start("example.org", { primary: first });
+      const [bindPort, knotPort] = [await freePort(), await freePort()];
       const corefile = `
 example.org:${first} {
   bind 127.0.0.1
@@ -54,7 +53,7 @@ example.org:${first} {
     update update.example
   }
   transfer {
-    to * 127.0.0.1:${bind.port} 127.0.0.1:${knot.port} 127.0.0.1:${second}
+    to * 127.0.0.1:${bindPort} 127.0.0.1:${knotPort} 127.0.0.1:${second}
   }
 }
 example.org:${second} {
@@ -79,6 +78,9 @@ example.org:${third} {
 `;
       await using server = await createServer({ corefile, file: join(folder, "Corefile") });
       await server.start();
+      // They ask for the zone when they start, and wait long before they ask a primary again that was not there.
+      await using bind = await ZONE_PEERS.bind.start("example.org", { primary: first, port: bindPort });
+      await using knot = await ZONE_PEERS.knot.start("example.org", { primary: first, port: knotPort });
       const ports = [bind.port, knot.port, second, third];
       for (const port of ports) await untilSerial(port, 1, () => `the first state at ${port}`);
       const sample = async (result: string) =>

@@ -1,7 +1,7 @@
 /** Who is let in by encrypted listeners: client certificates in all five modes, and clients behind a proxy that says who they are. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { after, before, describe, test } from "node:test";
@@ -121,6 +121,8 @@ describe("behind a proxy", () => {
    */
   async function proxied(name: string, together: boolean): Promise<Duplex> {
     const socket = connectTcp({ port: server.portOf(name), host: "127.0.0.1", noDelay: true });
+    // The server may reset it when the session ends.
+    socket.on("error", () => undefined);
     await once(socket, "connect");
     let header = HEADER;
     if (!together) {
@@ -142,12 +144,19 @@ describe("behind a proxy", () => {
 
   async function overHttp2(connection: Duplex, url: string): Promise<Message> {
     const session = connectHttp2(url, { createConnection: () => connection });
+    session.on("error", () => undefined);
     const stream = session.request({ ":method": "POST", ":path": "/dns-query" });
     stream.end(queryOctets("www.example.org."));
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
-    session.destroy();
+    await closed(session, connection);
     return decodeMessage(Buffer.concat(chunks));
+  }
+
+  async function closed(session: ClientHttp2Session, connection: Duplex): Promise<void> {
+    const isClosed = once(connection, "close");
+    session.destroy();
+    await isClosed;
   }
 
   const KNOWN = { ca: authority.certificate, host: "127.0.0.1" };
@@ -178,8 +187,9 @@ describe("behind a proxy", () => {
     test(`HTTP/2 in the clear begins ${together ? "with" : "behind"} what the proxy says`, async () => {
       const connection = await proxied("grpc", together);
       const session = connectHttp2("http://127.0.0.1", { createConnection: () => connection });
+      session.on("error", () => undefined);
       await once(session, "remoteSettings");
-      session.destroy();
+      await closed(session, connection);
     });
   }
 });

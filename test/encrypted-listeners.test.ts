@@ -94,8 +94,9 @@ async function tls(name: string, options: ConnectionOptions = {}): Promise<TLSSo
     ca: authority.certificate,
     ...options,
   });
+  socket.on("error", () => undefined);
   await once(socket, "secureConnect");
-  return socket.on("error", () => undefined);
+  return socket;
 }
 
 async function http2(name: string): Promise<ClientHttp2Session> {

@@ -193,6 +193,7 @@ async function handshake(
     ...(most && { maxVersion: most.replace("_", ".") as SecureVersion }),
     ...(alpn && { ALPNProtocols: [...alpn] }),
   });
+  socket.on("error", () => undefined);
   try {
     await once(socket, "secureConnect");
     return { alpn: socket.alpnProtocol || null, version: socket.getProtocol() };

@@ -352,7 +352,7 @@ describe("TCP", () => {
     await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
     const { promise, resolve } = Promise.withResolvers<void>();
     app.gate.release = promise;
-    const socket = connect(app.port(), "127.0.0.1");
+    const socket = connect(app.port(), "127.0.0.1").on("error", () => undefined);
     const ids: number[] = [];
     let pending = Buffer.alloc(0);
     const three = new Promise<void>((done) => {
@@ -380,7 +380,7 @@ describe("TCP", () => {
 
   test("a client that closes its side still gets its answer", async () => {
     await using app = await running(".:0 {\n answer 192.0.2.1\n}\n");
-    const socket = connect(app.port(), "127.0.0.1");
+    const socket = connect(app.port(), "127.0.0.1").on("error", () => undefined);
     socket.end(framed("a.", 5));
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk as Buffer);

@@ -32,7 +32,7 @@ class Answerer implements MessageReceiver {
 }
 
 async function connected({ port }: Transport): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
+  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   await once(socket, "connect");
   return socket;
 }

@@ -15,7 +15,7 @@ test("a request that breaks off is the client's fault", async () => {
     await once(server, "listening");
     const address = server.address();
     assert.ok(typeof address === "object" && address !== null);
-    const client = connect(address.port, "127.0.0.1");
+    const client = connect(address.port, "127.0.0.1").on("error", () => undefined);
     client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 50\r\n\r\nabc", () => client.destroy());
     const error = await read.promise;
     assert.ok(error instanceof RequestError);

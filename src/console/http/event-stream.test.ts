@@ -14,7 +14,9 @@ test("a client that reads nothing loses events, and its place at last", async (t
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = Object(server.address()) as AddressInfo;
-  const client = connect(port, "127.0.0.1").pause();
+  const client = connect(port, "127.0.0.1")
+    .pause()
+    .on("error", () => undefined);
   client.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
   const [, response] = await once(server, "request");
   const stream = new EventStream(response);
