@@ -31,7 +31,7 @@ await runScript(async () => {
   requireTools(
     options.onlyCluster || options.onlyZones ? ["dnsperf", "taskset"] : ["dnsperf", "unbound", "taskset"],
   );
-  if (options.build) await provideBuild(root, process.execPath);
+  if (options.build) await provideBuild(root, process.execPath, { types: false });
   const folder = mkdtempSync(join(tmpdir(), "portolan-bench-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const former = readResults(options.output);

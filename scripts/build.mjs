@@ -11,7 +11,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 await runScript(async () => {
   const node = await providePackages(root);
-  await step("Building dist/ from src/", () => build(root, node));
+  await step("Building dist/ from src/", () => build(root, node, { types: true }));
   if (!process.argv.includes("--for-publishing")) return;
   await step("Writing man/ from the READMEs", () =>
     runLogged(node, [join("scripts", "write-man-pages.ts")], {

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { endLike, runAttached } from "../bin/attached-process.mjs";
 import { provideBuild } from "./lib/build.mjs";
 import { questionOf, waitForAnswer } from "./lib/dns-probe.mjs";
-import { providePackages } from "./lib/packages.mjs";
+import { provideStartPackages } from "./lib/packages.mjs";
 import { runScript, StepFailure } from "./lib/step.mjs";
 
 /**
@@ -16,14 +16,16 @@ import { runScript, StepFailure } from "./lib/step.mjs";
  * @typedef {{ command: string, answer: string, about: string }} Try
  */
 
+/** @typedef {{ console: string, queries: Try[] }} Tour the address of the console, and queries */
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const quickstart = join("examples", "quickstart");
 
 await runScript(async () => {
-  const node = await providePackages(root);
-  await provideBuild(root, node);
-  const tries = readTries();
-  const question = questionOf(tries[0]?.command ?? "");
+  const node = await provideStartPackages(root);
+  await provideBuild(root, node, { types: false });
+  const tour = readTour();
+  const question = questionOf(tour.queries[0]?.command ?? "");
   // Where another server has the port, an answer would be that one's: Portolan itself will say what is wrong.
   const announced = question !== undefined && (await isFree(question));
 
@@ -33,7 +35,7 @@ await runScript(async () => {
     cwd: root,
   });
   const waiting = new AbortController();
-  const announcing = announced ? announce(question, tries, waiting.signal) : undefined;
+  const announcing = announced ? announce(question, tour, waiting.signal) : undefined;
   try {
     endLike(await server.ended);
   } finally {
@@ -42,8 +44,8 @@ await runScript(async () => {
   }
 });
 
-/** @returns {Try[]} */
-function readTries() {
+/** @returns {Tour} */
+function readTour() {
   const file = join(quickstart, "try.json");
   try {
     return JSON.parse(readFileSync(join(root, file), "utf8"));
@@ -55,19 +57,30 @@ function readTries() {
 /**
  * Once the server answers, shows what to ask it.
  * @param {import("./lib/dns-probe.mjs").Question} question
- * @param {Try[]} tries
+ * @param {Tour} tour
  * @param {AbortSignal} signal
  */
-async function announce(question, tries, signal) {
+async function announce(question, tour, signal) {
   if (!(await waitForAnswer(question, signal))) return;
-  const lines = tries.flatMap(({ command, answer, about }) => [
+  const lines = tour.queries.flatMap(({ command, answer, about }) => [
     `  ${command}`,
     ...answer.split("\n").map((line) => `      ${line}`),
     `      (${about})`,
     "",
   ]);
   const where = `Portolan answers at ${question.address} port ${question.port}`;
-  console.log(["", `${where}. Try in another terminal:`, "", ...lines, "Ctrl-C stops it.", ""].join("\n"));
+  console.log(
+    [
+      "",
+      `Console: ${tour.console}`,
+      "",
+      `${where}. Try in another terminal:`,
+      "",
+      ...lines,
+      "Ctrl-C stops it.",
+      "",
+    ].join("\n"),
+  );
 }
 
 /** @param {{ address: string, port: number }} place */

@@ -16,6 +16,11 @@ interface Try {
   readonly answer: string;
 }
 
+interface Tour {
+  readonly console: string;
+  readonly queries: readonly Try[];
+}
+
 const OUTSIDE = ["www.example.com. 300 IN A 192.0.2.53", "www.example.com. 300 IN AAAA 2001:db8::53"];
 
 /** Question, expected status, expected answers in any order without TTL and class. */
@@ -105,6 +110,7 @@ describe("the quickstart", { skip: skipWithout("dig", "kdig", "unbound") }, () =
         .replace("127.0.0.1:18080", `127.0.0.1:${port("health")}`)
         .replace("127.0.0.1:18181", `127.0.0.1:${port("ready")}`)
         .replace("127.0.0.1:19153", `127.0.0.1:${port("metrics")}`)
+        .replace("127.0.0.1:8184", `127.0.0.1:${port("console")}`)
         .replace("manifests manifests", `manifests ${quickstart}/manifests`)
         .replace("/etc/resolv.conf", `127.0.0.1:${outside.port}`),
     );
@@ -115,8 +121,17 @@ describe("the quickstart", { skip: skipWithout("dig", "kdig", "unbound") }, () =
     await outside?.[Symbol.asyncDispose]();
   });
 
-  const tries = JSON.parse(readFileSync(`${quickstart}/try.json`, "utf8")) as Try[];
-  for (const { command, answer } of tries) {
+  const tour: Tour = JSON.parse(readFileSync(`${quickstart}/try.json`, "utf8"));
+
+  test("has the console where it says", async () => {
+    const { port } = new URL(tour.console);
+    assert.ok(readFileSync(`${quickstart}/Corefile`, "utf8").includes(`console 127.0.0.1:${port}\n`));
+    const { status, body } = await server.page("console", "/");
+    assert.equal(status, 200);
+    assert.match(body, /<title>.*Portolan/);
+  });
+
+  for (const { command, answer } of tour.queries) {
     test(`gives what it says: ${command}`, async () => {
       const [program = "", ...words] = command.replace("-p 1053", `-p ${server.port}`).split(" ");
       const { output } = await run(program, words);

@@ -15,45 +15,44 @@ import { runLogged, step } from "./step.mjs";
 /**
  * Builds `dist/` unless it is newer than the sources.
  * @param {string} root the project's folder
- * @param {string} node the Node to run the compiler with
+ * @param {string} node the Node to run the tools with
+ * @param {{ types: boolean }} options whether the declarations of types are needed: they take most of the time
  * @throws {StepFailure}
  */
-export async function provideBuild(root, node) {
-  if (!isBuildCurrent(root)) await step("Building dist/ from src/", () => build(root, node));
+export async function provideBuild(root, node, { types }) {
+  const isCurrent = isBuildCurrent(root) && (!types || existsSync(join(root, "dist", "index.d.ts")));
+  if (!isCurrent) await step("Building dist/ from src/", () => build(root, node, { types }));
 }
 
 /**
- * Builds `dist/`: types from the compiler, a few large modules from the bundler, and beside them the files that the program reads.
+ * Builds `dist/`: a few large modules from the bundler, and beside them the files that the program reads.
  * A build that fails leaves the old `dist/` as it was.
  * @param {string} root
  * @param {string} node
+ * @param {{ types: boolean }} options whether to add the compiler's declarations of types
  * @throws {StepFailure}
  */
-export async function build(root, node) {
+export async function build(root, node, { types }) {
   const begun = new Date();
   const cache = join(root, ".cache");
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, "build-"));
   const made = join(work, "dist");
   try {
-    const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-    const logged = { cwd: root, log: join(cache, "build.log") };
-    const compile = [compiler, "-p", "tsconfig.build.json"];
-    await runLogged(node, [...compile, "--emitDeclarationOnly", "--outDir", made], logged);
-    // Comments are for those who read the types: V8 holds the text of each module that it runs.
-    const modules = join(work, "modules");
-    await runLogged(
-      node,
-      [...compile, "--declaration", "false", "--removeComments", "--outDir", modules],
-      logged,
-    );
-    await runLogged(node, [join(import.meta.dirname, "bundle.mjs"), modules, made], logged);
-    copyOtherFiles(join(root, "src"), made);
+    const src = join(root, "src");
+    const run = (/** @type {string[]} */ ...args) =>
+      runLogged(node, args, { cwd: root, log: join(cache, "build.log") });
+    if (types) {
+      const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+      await run(compiler, "-p", "tsconfig.build.json", "--emitDeclarationOnly", "--outDir", made);
+    }
+    await run(join(import.meta.dirname, "bundle.mjs"), src, made);
+    copyOtherFiles(src, made);
     // What "portolan help" shows.
     const pages = join(root, "docs");
     if (existsSync(pages)) cpSync(pages, join(made, "docs"), { recursive: true });
-    if (existsSync(join(root, "src", "console", "page")))
-      await runLogged(node, [join(import.meta.dirname, "build-page.mjs"), made], logged);
+    if (existsSync(join(src, "console", "page")))
+      await run(join(import.meta.dirname, "build-page.mjs"), made);
     const stamp = join(work, BUILD_STAMP);
     writeFileSync(stamp, "");
     utimesSync(stamp, begun, begun);

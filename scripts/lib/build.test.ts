@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { isBuildCurrent } from "../../bin/build-state.mjs";
-import { build, missingFiles } from "./build.mjs";
+import { build, missingFiles, provideBuild } from "./build.mjs";
 import { makeTree } from "./test-tree.ts";
 
 const project = join(import.meta.dirname, "..", "..");
@@ -26,7 +26,8 @@ function makeProject(t: TestContext, sources: Readonly<Record<string, string>>):
 }
 
 const SOURCES = {
-  "src/lib/a.ts": "export const a: number = 1;\n",
+  "src/index.ts": "export const version: number = 1;\n",
+  "src/lib/a.ts": "export const a: number = process.pid;\n",
   "src/lib/a.test.ts": 'import { a } from "./a.ts";\nif (a !== 1) throw new Error("not 1");\n',
   "src/cli/main.ts":
     'import { a } from "../lib/a.ts";\nexport const main = async (): Promise<number> => a;\n',
@@ -44,7 +45,7 @@ function age(root: string): void {
 
 test("emits types, a few modules and the licences of what is in them, and copies what the program reads", async (t) => {
   const root = makeProject(t, SOURCES);
-  await build(root, process.execPath);
+  await build(root, process.execPath, { types: true });
   const files = readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" }).filter(
     (name) => /\.\w+$/.test(name) && !name.startsWith("chunks"),
   );
@@ -52,6 +53,8 @@ test("emits types, a few modules and the licences of what is in them, and copies
     ".built",
     "cli/main.d.ts",
     "cli/main.js",
+    "index.d.ts",
+    "index.js",
     "lib/a.d.ts",
     "plugin.cfg",
     "plugins/x/README.md",
@@ -63,26 +66,39 @@ test("emits types, a few modules and the licences of what is in them, and copies
     readFileSync(join(root, "dist/cli/main.js"), "utf8"),
   )?.[1];
   assert.ok(chunk !== undefined);
-  assert.match(readFileSync(join(root, "dist/cli", chunk), "utf8"), /^const a=1;/m);
+  assert.match(readFileSync(join(root, "dist/cli", chunk), "utf8"), /^const a=process\.pid;/m);
   const notices = readFileSync(join(root, "dist/NOTICES"), "utf8");
   assert.match(notices, /^yaml [\d.]+\n[\s\S]*copyright/i);
   assert.match(notices, /^@bufbuild\/protobuf [\d.]+\n[\s\S]*^Apache License\n[\s\S]*^END OF TERMS/m);
   assert.deepEqual(readdirSync(join(root, ".cache")), ["build.log"]);
 });
 
+test("leaves the types out where only the server is wanted, and adds them once they are", async (t) => {
+  const root = makeProject(t, SOURCES);
+  age(root);
+  await provideBuild(root, process.execPath, { types: false });
+  assert.ok(existsSync(join(root, "dist/cli/main.js")));
+  assert.equal(existsSync(join(root, "dist/index.d.ts")), false);
+  await provideBuild(root, process.execPath, { types: true });
+  assert.ok(existsSync(join(root, "dist/index.d.ts")));
+});
+
 test("replaces what an earlier build made", async (t) => {
   const root = makeProject(t, SOURCES);
-  await build(root, process.execPath);
+  await build(root, process.execPath, { types: true });
   rmSync(join(root, "src/plugin.cfg"));
-  await build(root, process.execPath);
+  await build(root, process.execPath, { types: true });
   assert.equal(existsSync(join(root, "dist/plugin.cfg")), false);
 });
 
 test("keeps the earlier build when the sources have an error, and shows it", async (t) => {
   const root = makeProject(t, SOURCES);
-  await build(root, process.execPath);
+  await build(root, process.execPath, { types: true });
   writeFileSync(join(root, "src/lib/a.ts"), 'export const a: number = "one";\n');
-  await assert.rejects(build(root, process.execPath), /src\/lib\/a\.ts\(1,14\)[\s\S]*\.cache\/build\.log/);
+  await assert.rejects(
+    build(root, process.execPath, { types: true }),
+    /src\/lib\/a\.ts\(1,14\)[\s\S]*\.cache\/build\.log/,
+  );
   assert.ok(existsSync(join(root, "dist/cli/main.js")));
 });
 
@@ -90,7 +106,7 @@ test("knows whether the build is current", async (t) => {
   const root = makeProject(t, SOURCES);
   assert.equal(isBuildCurrent(root), false);
   age(root);
-  await build(root, process.execPath);
+  await build(root, process.execPath, { types: true });
   assert.equal(isBuildCurrent(root), true);
 
   writeFileSync(join(root, "src/lib/a.test.ts"), "changed");

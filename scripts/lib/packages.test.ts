@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { arePackagesCurrent } from "./packages.mjs";
+import { arePackagesCurrent, packagesToStart } from "./packages.mjs";
 import { makeTree } from "./test-tree.ts";
 
 const LOCKED = {
@@ -43,4 +43,46 @@ test("sees that something is missing, changed or left over", (t) => {
     isCurrent(t, LOCKED, { ...INSTALLED, "node_modules/a": { version: "1.0.0", integrity: "sha512-x" } }),
     false,
   );
+});
+
+const PROJECT = {
+  dependencies: { a: "1.0.0" },
+  optionalDependencies: { "b-for-windows": "2.0.0" },
+  devDependencies: { esbuild: "3.0.0", linter: "4.0.0" },
+};
+
+/** What esbuild depends on is in its own folder, beside another version for all. */
+const DEVELOPMENT = {
+  ...LOCKED,
+  "node_modules/esbuild": { version: "3.0.0", dev: true, dependencies: { inner: "1", outer: "1" } },
+  "node_modules/esbuild/node_modules/inner": { version: "1.0.0", dev: true, dependencies: { outer: "1" } },
+  "node_modules/inner": { version: "2.0.0", dev: true },
+  "node_modules/outer": { version: "1.0.0", dev: true, optionalDependencies: { a: "1" } },
+  "node_modules/linter": { version: "4.0.0", dev: true },
+};
+
+test("finds the packages that building and running the server takes", (t) => {
+  const root = makeTree(t, {
+    "package.json": JSON.stringify(PROJECT),
+    "package-lock.json": JSON.stringify({ packages: DEVELOPMENT }),
+  });
+  assert.deepEqual([...packagesToStart(root).keys()].sort(), [
+    "node_modules/a",
+    "node_modules/b-for-windows",
+    "node_modules/esbuild",
+    "node_modules/esbuild/node_modules/inner",
+    "node_modules/outer",
+  ]);
+});
+
+test("the packages of the server may be there without the others", (t) => {
+  const locked = DEVELOPMENT;
+  const { "node_modules/linter": _linter, "node_modules/b": _b, "": _root, ...installed } = locked;
+  const root = makeTree(t, {
+    "package.json": JSON.stringify(PROJECT),
+    "package-lock.json": JSON.stringify({ packages: locked }),
+    "node_modules/.package-lock.json": JSON.stringify({ packages: installed }),
+  });
+  assert.equal(arePackagesCurrent(root, packagesToStart(root)), true);
+  assert.equal(arePackagesCurrent(root), false);
 });

@@ -164,7 +164,7 @@ async function runGroups(
 
 async function buildProgram(root: string): Promise<Outcome> {
   try {
-    await provideBuild(root, process.execPath);
+    await provideBuild(root, process.execPath, { types: true });
     return NOTHING;
   } catch (error) {
     if (error instanceof StepFailure) return checked(error.message);
