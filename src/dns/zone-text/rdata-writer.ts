@@ -181,7 +181,7 @@ export class RdataWriter {
       const flags = octetAt(entry.flags, token);
       // The column is the token's number: it leads back to its line. 1 stands for the end of an empty text.
       tokens.push({
-        text: tokenText(entry, token),
+        text: latin1(entry.bytes, octetAt32(entry.starts, token), octetAt32(entry.ends, token)),
         quoted: (flags & QUOTED) !== 0,
         adjacent: (flags & ADJACENT) !== 0,
         column: token + 2,
