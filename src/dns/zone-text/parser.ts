@@ -155,6 +155,8 @@ export class ZoneTextParser implements ZoneTextRecord {
         frame.generated.refill(scanner);
         continue;
       }
+      // Lines of $GENERATE have it from the entry that makes them.
+      if (scanner.brokenLine > 0 && frame.place === undefined) this.#warnOfBrokenText(scanner);
       left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
         this.#frames.pop();
@@ -190,9 +192,15 @@ export class ZoneTextParser implements ZoneTextRecord {
       file,
       line: place?.line ?? line,
       column: place?.column ?? column,
-      reason: warning ? reason.slice(WARNING.length) : reason,
+      reason: inOneLine(warning ? reason.slice(WARNING.length) : reason),
       severity: warning ? "warning" : "error",
     });
+  }
+
+  /** It may be meant so, as with keys that were pasted, or a quote may have been forgotten. */
+  #warnOfBrokenText({ brokenLine, brokenColumn, brokenEnd }: EntryScanner): void {
+    const reason = `quoted text continues to line ${brokenEnd} and includes the line breaks`;
+    this.#faultAt(brokenLine, brokenColumn, WARNING + reason);
   }
 
   #push(frame: ZoneTextFrame): void {
@@ -360,6 +368,18 @@ export class ZoneTextParser implements ZoneTextRecord {
 }
 
 const WARNING = "warning: ";
+
+/** Characters of a reason: words of zone text are part of it, and can be as long as they like. */
+const MAX_REASON = 400;
+
+/** Words between quotes may have the ends of lines in them. */
+function inOneLine(reason: string): string {
+  const short = reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
+  return short.replace(CONTROLS, (control) => `\\${control.charCodeAt(0).toString().padStart(3, "0")}`);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROLS = /[\x00-\x1f\x7f]/g;
 
 /** RFC 6895 section 3.1: 128 to 255 are for questions and for what goes with a message. */
 function isQuestionType(type: number): boolean {
