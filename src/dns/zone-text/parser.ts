@@ -372,14 +372,11 @@ const WARNING = "warning: ";
 /** Characters of a reason: words of zone text are part of it, and can be as long as they like. */
 const MAX_REASON = 400;
 
-/** Words between quotes may have the ends of lines in them. */
+/** Words between quotes may have line breaks in them. */
 function inOneLine(reason: string): string {
   const short = reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
-  return short.replace(CONTROLS, (control) => `\\${control.charCodeAt(0).toString().padStart(3, "0")}`);
+  return short.replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString().padStart(3, "0")}`);
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROLS = /[\x00-\x1f\x7f]/g;
 
 /** RFC 6895 section 3.1: 128 to 255 are for questions and for what goes with a message. */
 function isQuestionType(type: number): boolean {
