@@ -7,12 +7,11 @@ import { octetAt, readU32 } from "../octets.ts";
 import { RecordType, recordTypeName } from "../type-names.ts";
 import { EntryScanner, Scan } from "./entry-scanner.ts";
 import type { ZoneTextFaults } from "./fault.ts";
-import { compileTemplate, GeneratedLines, GenerateProblem, parseRange } from "./generate.ts";
+import { compileTemplate, GeneratedLines, GenerateProblem, parseRange, templateText } from "./generate.ts";
 import { RdataWriter, tokenText } from "./rdata-writer.ts";
 import {
   CLASS_BIT,
   isDigit,
-  latin1,
   NAME_ROOM,
   nameProblem,
   readTtl,
@@ -353,10 +352,7 @@ export class ZoneTextParser implements ZoneTextRecord {
       return this.fault(scanner.count, "$GENERATE needs a range, a name, a type and data");
     const range = parseRange(tokenText(scanner, 1));
     if (typeof range === "string") return this.fault(1, range);
-    const last = scanner.count - 1;
-    const closing = ((scanner.flags[last] ?? 0) & 1) !== 0 ? 1 : 0;
-    const text = latin1(scanner.bytes, scanner.starts[2] as number, (scanner.ends[last] as number) + closing);
-    const template = compileTemplate(text, range.start);
+    const template = compileTemplate(templateText(scanner), range.start);
     if (template instanceof GenerateProblem) return this.fault(2, template.reason);
     const lines = new GeneratedLines(template, range);
     if (lines.isTooLong) return this.fault(2, "the lines of $GENERATE are too long");

@@ -15,12 +15,13 @@ import { WireError } from "../wire-reader.ts";
 import { MAX_MESSAGE_OCTETS, WireWriter } from "../wire-writer.ts";
 import { ADJACENT, type EntryScanner, QUOTED } from "./entry-scanner.ts";
 import {
+  escapedOctet,
+  escapeLength,
   isDigit,
   latin1,
   NAME_ROOM,
   nameProblem,
   readNumber,
-  threeDigits,
   utf8,
   writeName,
 } from "./words.ts";
@@ -156,11 +157,9 @@ export class RdataWriter {
       for (let at = octetAt32(entry.starts, token); at < end; at++) {
         let octet = octetAt(bytes, at);
         if (octet === 0x5c) {
-          const escaped = at + 1 < end ? octetAt(bytes, at + 1) : -1;
-          if (isDigit(escaped)) octet = at + 3 < end ? threeDigits(bytes, at + 1) : -1;
-          else octet = escaped;
+          octet = escapedOctet(bytes, at + 1, end);
           if (octet < 0) return this.#fail(token, `bad escape in "${tokenText(entry, token)}"`);
-          at += isDigit(escaped) ? 3 : 1;
+          at += escapeLength(bytes, at + 1, end);
         }
         if (to - lengthAt > MAX_STRING_OCTETS) {
           octets[lengthAt] = MAX_STRING_OCTETS;
