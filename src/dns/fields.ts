@@ -111,9 +111,10 @@ export const signatureTime: Field<number> = {
       /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(word) ?? [];
     const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) / 1000;
     // Date.parse takes the 30th of February and the hour 24; printing tells them from real times.
-    if (!(time >= 0) || printTime(time) !== word)
+    if (Number.isNaN(time) || printTime(time) !== word)
       throw scanner.fail(`not a time of the form YYYYMMDDHHmmSS: "${word}"`);
-    return time % 0x1_0000_0000;
+    // Times before 1970 wrap as those behind 2106 do.
+    return time >>> 0;
   },
 };
 

@@ -64,9 +64,21 @@ export class Name {
    * @throws NameError
    */
   static parse(text: string, origin?: Name): Name {
+    return Name.#parse(text, origin, 0x7f);
+  }
+
+  /**
+   * As {@link parse}, with each character one octet: names in zone text hold any octets (RFC 2181 section 11).
+   * @throws NameError
+   */
+  static parseOctets(text: string, origin?: Name): Name {
+    return Name.#parse(text, origin, 0xff);
+  }
+
+  static #parse(text: string, origin: Name | undefined, mostCode: number): Name {
     if (text === "@" && origin !== undefined) return origin;
     if (text === ".") return Name.root;
-    const { wire, absolute } = parseLabels(text);
+    const { wire, absolute } = parseLabels(text, mostCode);
     if (absolute || origin === undefined) {
       const whole = new Uint8Array(wire.length + 1);
       whole.set(wire);
@@ -357,7 +369,7 @@ function formatWire(wire: Uint8Array): string {
 }
 
 /** Octets of the labels without the root octet; `absolute` tells whether the text ended in a dot. */
-function parseLabels(text: string): { wire: Uint8Array; absolute: boolean } {
+function parseLabels(text: string, mostCode: number): { wire: Uint8Array; absolute: boolean } {
   if (text.length === 0) throw new NameError(text, "empty text");
   if (text.length > MAX_NAME_TEXT) throw new NameError(text, "longer than 255 octets");
   const wire = new Uint8Array(text.length + 1);
@@ -385,10 +397,10 @@ function parseLabels(text: string): { wire: Uint8Array; absolute: boolean } {
       } else {
         index++;
         if (index >= text.length) throw new NameError(text, "ends in a backslash");
-        at = writeCharacter(wire, at, text, index);
+        at = writeCharacter(wire, at, text, index, mostCode);
       }
     } else {
-      at = writeCharacter(wire, at, text, index);
+      at = writeCharacter(wire, at, text, index, mostCode);
     }
     if (at - lengthAt - 1 > MAX_LABEL_OCTETS) throw new NameError(text, "label longer than 63 octets");
   }
@@ -399,9 +411,9 @@ function parseLabels(text: string): { wire: Uint8Array; absolute: boolean } {
   return { wire: wire.subarray(0, lengthAt), absolute };
 }
 
-function writeCharacter(wire: Uint8Array, at: number, text: string, index: number): number {
+function writeCharacter(wire: Uint8Array, at: number, text: string, index: number, mostCode: number): number {
   const code = text.charCodeAt(index);
-  if (code < 0x80) {
+  if (code <= mostCode) {
     wire[at] = code;
     return at + 1;
   }

@@ -1,4 +1,8 @@
-/** Tokens of one record's presentation form (RFC 1035 section 5.1) and the reading of RDATA fields from them. */
+/**
+ * Tokens of one record's presentation form (RFC 1035 section 5.1) and the reading of RDATA fields from them. Names and character strings
+ * hold any octets (RFC 2181 section 11), so each character of a token is one octet. Text that JavaScript holds as characters is taken as
+ * its octets in UTF-8.
+ */
 import { Name, NameError } from "./name.ts";
 import { toHex } from "./octets.ts";
 
@@ -18,7 +22,7 @@ export class PresentationError extends Error {
 }
 
 export interface PresentationToken {
-  /** Escapes are kept: names and character strings resolve them each in their own way. */
+  /** Each character is one octet. Escapes are kept: names and character strings resolve them each in their own way. */
   readonly text: string;
   readonly quoted: boolean;
   /** True where nothing stands between this token and the one before: `key="value"` is two tokens. */
@@ -51,7 +55,7 @@ export function tokenizeRecord(text: string): PresentationToken[] {
     const quoted = character === '"';
     const start = quoted ? at + 1 : at;
     at = quoted ? endOfQuoted(text, start) : endOfWord(text, start);
-    tokens.push({ text: text.slice(start, at), quoted, adjacent, column });
+    tokens.push({ text: octetText(text.slice(start, at)), quoted, adjacent, column });
     if (quoted) at++;
     previousEnd = at;
   }
@@ -69,6 +73,18 @@ function endOfQuoted(text: string, start: number): number {
   while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
   if (at >= text.length) throw new PresentationError(text, start, "quoted text has no closing quote");
   return at;
+}
+
+/** The octets of text in UTF-8, each as one character. */
+function octetText(text: string): string {
+  for (let at = 0; at < text.length; at++)
+    if (text.charCodeAt(at) >= 0x80) return Buffer.from(text).toString("latin1");
+  return text;
+}
+
+/** What people are to read, with octets as the characters that they are in UTF-8. */
+function legible(text: string): string {
+  return text.replace(/[\x80-\xff]+/g, (octets) => Buffer.from(octets, "latin1").toString());
 }
 
 export class RdataScanner {
@@ -130,7 +146,7 @@ export class RdataScanner {
   domainName(what: string): Name {
     const token = this.token(what);
     try {
-      return Name.parse(token.text, this.origin);
+      return Name.parseOctets(token.text, this.origin);
     } catch (error) {
       if (error instanceof NameError) throw this.fail(`${what}: ${error.message}`, token);
       throw error;
@@ -149,31 +165,31 @@ export class RdataScanner {
     reason: string,
     token: PresentationToken | undefined = this.#tokens[this.#next - 1],
   ): PresentationError {
-    return new PresentationError(this.text, token?.column ?? this.text.length + 1, reason);
+    return new PresentationError(this.text, token?.column ?? this.text.length + 1, legible(reason));
   }
 }
 
-/** Octets of a character string as written in zone text; `undefined` for an escape above 255 or cut off. */
+/**
+ * Octets of a character string as written in zone text, each character one octet; `undefined` for an escape above 255 or cut off.
+ */
 export function unescapeText(text: string): Uint8Array | undefined {
-  const octets: number[] = [];
+  const octets = new Uint8Array(text.length);
+  let length = 0;
   for (let at = 0; at < text.length; at++) {
     if (text[at] === "\\") {
       const digits = text.slice(at + 1, at + 4);
       if (/^\d{3}$/.test(digits)) {
         if (Number(digits) > 255) return undefined;
-        octets.push(Number(digits));
+        octets[length++] = Number(digits);
         at += 3;
         continue;
       }
       at++;
       if (at >= text.length) return undefined;
     }
-    const point = text.codePointAt(at) ?? 0;
-    if (point > 0xffff) at++;
-    if (point < 0x80) octets.push(point);
-    else octets.push(...Buffer.from(String.fromCodePoint(point)));
+    octets[length++] = text.charCodeAt(at);
   }
-  return Uint8Array.from(octets);
+  return octets.subarray(0, length);
 }
 
 /** The form of RFC 3597 section 5 for RDATA of any type. */

@@ -55,7 +55,7 @@ export const loc: RecordKind<Location> = recordWith(
       version: 0,
       latitude: parseAngle(scanner, "N", "S", 90),
       longitude: parseAngle(scanner, "E", "W", 180),
-      altitude: parseMetres(scanner, -ALTITUDE_ORIGIN, 0xffffffff - ALTITUDE_ORIGIN) + ALTITUDE_ORIGIN,
+      altitude: parseAltitude(scanner),
       size: parsePrecision(scanner, 100),
       horizontalPrecision: parsePrecision(scanner, 1_000_000),
       verticalPrecision: parsePrecision(scanner, 1_000),
@@ -82,7 +82,7 @@ function printAngle(value: number, positive: string, negative: string): string {
   return `${degrees} ${minutes} ${secondsOfArc} ${value < ANGLE_ORIGIN ? negative : positive}`;
 }
 
-/** Degrees, minutes and seconds, of which the latter two may be missing and the last may have three decimals. */
+/** Degrees, minutes and seconds, of which the latter two may be missing. Decimals of seconds behind the third are dropped, as in CoreDNS. */
 function parseAngle(scanner: RdataScanner, positive: string, negative: string, mostDegrees: number): number {
   let distance = scanner.integer("degrees", mostDegrees) * DEGREE;
   let unit = MINUTE;
@@ -92,9 +92,11 @@ function parseAngle(scanner: RdataScanner, positive: string, negative: string, m
       if (distance > mostDegrees * DEGREE) throw scanner.fail(`more than ${mostDegrees} degrees`);
       return word === positive ? ANGLE_ORIGIN + distance : ANGLE_ORIGIN - distance;
     }
-    const form = unit === MINUTE ? /^\d{1,2}$/ : /^\d{1,2}(\.\d{1,3})?$/;
-    if (unit < 1000 || !form.test(word) || Number(word) >= 60) throw scanner.fail(`not an angle: "${word}"`);
-    distance += Math.round(Number(word) * unit);
+    const form = unit === MINUTE ? /^(\d{1,3})$/ : /^(?=\.?\d)(\d{0,3})(?:\.(\d{0,15}))?$/;
+    const [, whole, decimals = ""] = form.exec(word) ?? [];
+    if (unit < 1000 || whole === undefined || Number(whole) >= 60)
+      throw scanner.fail(`not an angle: "${word}"`);
+    distance += Number(whole) * unit + Number(decimals.slice(0, 3).padEnd(3, "0"));
     unit /= 60;
   }
 }
@@ -103,14 +105,21 @@ function printMetres(centimetres: number): string {
   return `${(centimetres / 100).toFixed(2)}m`;
 }
 
-function parseMetres(scanner: RdataScanner, least: number, most: number): number {
+/** Altitudes may have more decimals than they are kept with, as in CoreDNS. */
+const ALTITUDE_TEXT = /^[-+]?(\d{1,8}(\.\d{0,15})?|\.\d{1,15})m?$/i;
+const PRECISION_TEXT = /^(\d{1,8}(\.\d{0,2})?|\.\d{1,2})m?$/i;
+
+function parseMetres(scanner: RdataScanner, form: RegExp, least: number, most: number): number {
   const word = scanner.word("a distance in metres");
-  const centimetres = /^-?\d{1,8}(\.\d{1,2})?m?$/i.test(word)
-    ? Math.round(Number.parseFloat(word) * 100)
-    : Number.NaN;
+  const centimetres = form.test(word) ? Math.round(Number.parseFloat(word) * 100) : Number.NaN;
   if (!(centimetres >= least && centimetres <= most))
     throw scanner.fail(`not a distance in range: "${word}"`);
   return centimetres;
+}
+
+function parseAltitude(scanner: RdataScanner): number {
+  const most = 0xffffffff - ALTITUDE_ORIGIN;
+  return parseMetres(scanner, ALTITUDE_TEXT, -ALTITUDE_ORIGIN, most) + ALTITUDE_ORIGIN;
 }
 
 /** Nothing, or one digit and so many zeroes as the other says. */
@@ -128,7 +137,7 @@ function precisionCentimetres(octet: number): number {
 
 /** As RFC 1876 has it in its appendix, digits below the first are dropped and not rounded. */
 function parsePrecision(scanner: RdataScanner, fallback: number): number {
-  let mantissa = scanner.hasMore ? parseMetres(scanner, 0, 9_000_000_000) : fallback;
+  let mantissa = scanner.hasMore ? parseMetres(scanner, PRECISION_TEXT, 0, 9_000_000_000) : fallback;
   let exponent = 0;
   while (mantissa > 9) {
     mantissa = Math.floor(mantissa / 10);

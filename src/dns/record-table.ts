@@ -42,6 +42,7 @@ import type { RecordKind } from "./record-kind.ts";
 import { record } from "./record-kind.ts";
 import { a6, apl, atma, nsap } from "./record-table-addresses.ts";
 import { amtRelay, hip, ipsecKey } from "./record-table-gateways.ts";
+import { type HostInformation, parseHostInformation } from "./record-table-host.ts";
 import { loc } from "./record-table-location.ts";
 import { serviceParameters } from "./service-parameters.ts";
 import { RecordType } from "./type-names.ts";
@@ -118,7 +119,10 @@ export const WKS = record("WKS", RecordType.WKS, {
   ports: portBitmap,
 });
 export const PTR = record("PTR", RecordType.PTR, { target: compressedName });
-export const HINFO = record("HINFO", RecordType.HINFO, { cpu: characterString, os: characterString });
+export const HINFO: RecordKind<HostInformation> = {
+  ...record("HINFO", RecordType.HINFO, { cpu: characterString, os: characterString }),
+  parseData: parseHostInformation,
+};
 export const MINFO = record("MINFO", RecordType.MINFO, {
   responsible: compressedName,
   errors: compressedName,

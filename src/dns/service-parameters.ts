@@ -125,7 +125,7 @@ function printValue(key: number, value: Uint8Array): string | undefined {
     case ServiceParameterKey.ipv6hint:
       return length > 0 && length % 16 === 0 ? hints(value, 16, formatIpv6) : undefined;
     case ServiceParameterKey.ech:
-      return length > 0 ? toBase64(value) : undefined;
+      return toBase64(value);
     case ServiceParameterKey.dohpath:
       return length > 0 ? quoteText(value) : undefined;
     default:
@@ -168,17 +168,16 @@ function parseParameter(scanner: RdataScanner): ServiceParameter {
   const next = scanner.peek();
   if (next?.adjacent === true) throw scanner.fail("no space between service parameters", next);
   const octets = unescapeText(raw ?? "");
-  const value =
-    octets === undefined || numberedKey(name) !== undefined ? octets : parseValue(key, raw, octets);
+  const value = octets === undefined || numberedKey(name) !== undefined ? octets : parseValue(key, octets);
   if (value === undefined) throw scanner.fail(`bad value for service parameter "${name}"`, token);
   return { key, value };
 }
 
-/** `given` tells a missing value from an empty one; only that of the flags may be missing. */
-function parseValue(key: number, given: string | undefined, octets: Uint8Array): Uint8Array | undefined {
+/** The flags have no value, which may also be written as an empty one; `ech` without one is read as CoreDNS, BIND and NSD do. */
+function parseValue(key: number, octets: Uint8Array): Uint8Array | undefined {
   if (key === ServiceParameterKey["no-default-alpn"] || key === ServiceParameterKey.ohttp)
-    return given === undefined ? octets : undefined;
-  if (octets.length === 0) return undefined;
+    return octets.length === 0 ? octets : undefined;
+  if (octets.length === 0) return key === ServiceParameterKey.ech ? octets : undefined;
   const raw = toLatin1(octets);
   switch (key) {
     case ServiceParameterKey.mandatory: {

@@ -23,6 +23,31 @@ it("reads the nameserver lines and nothing else", () => {
   );
 });
 
+it("takes an address with a comment right behind it, and an IPv4 address with a zone index that it cannot have", () => {
+  const read = (value: string) => parseNameservers(`nameserver ${value}`).map((address) => address.text);
+  for (const value of [
+    "127.0.0.1;x",
+    "127.0.0.1#x",
+    "127.0.0.1 ; x",
+    "127.0.0.1%eth0",
+    "127.0.0.1%",
+    "127.0.0.1%lo;x",
+  ])
+    assert.deepEqual(read(value), ["127.0.0.1:53"], value);
+  assert.deepEqual(read("::1%lo#x"), ["[::1%lo]:53"]);
+  for (const value of [
+    ";127.0.0.1",
+    "127.0.0.1,127.0.0.2",
+    "127.1",
+    "127.0.0.1:53",
+    "[::1]",
+    "::1%",
+    "%lo",
+    "localhost",
+  ])
+    assert.deepEqual(read(value), [], value);
+});
+
 it("an empty file names nobody", () => {
   assert.deepEqual(parseNameservers(""), []);
 });

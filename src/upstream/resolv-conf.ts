@@ -5,18 +5,25 @@ import { type UpstreamAddress, upstreamAddress } from "./address.ts";
 export const DNS_PORT = 53;
 
 /**
- * The addresses of the `nameserver` lines, in order, each with port 53. A zone index (`fe80::1%eth0`) is kept; a line
- * without an IP address is skipped, as the resolver of the C library does.
+ * The addresses of the `nameserver` lines, in order, each with port 53. A comment may stand right behind the address. A zone index is kept
+ * (`fe80::1%eth0`), but dropped from an IPv4 address, which has none, as in CoreDNS. A line without an IP address is skipped, as the resolver of
+ * the C library does.
  */
 export function parseNameservers(text: string): UpstreamAddress[] {
   const addresses: UpstreamAddress[] = [];
   for (const line of text.split("\n")) {
-    const [keyword, value] = line.trim().split(/\s+/);
-    if (keyword !== "nameserver" || value === undefined) continue;
-    const address = upstreamAddress(value, DNS_PORT);
+    const [keyword, value = ""] = line.trim().split(/\s+/);
+    if (keyword !== "nameserver") continue;
+    const text = value.replace(/[;#].*$/, "");
+    const address = upstreamAddress(text, DNS_PORT) ?? upstreamAddress(withoutZone(text), DNS_PORT);
     if (address !== undefined) addresses.push(address);
   }
   return addresses;
+}
+
+/** An IPv4 address without its zone index. */
+function withoutZone(text: string): string {
+  return text.includes(":") ? text : text.replace(/%.*$/, "");
 }
 
 /**

@@ -32,6 +32,9 @@ export const QUOTED = 1;
 /** Nothing stands between this token and the one before: `key="value"` is two tokens. */
 export const ADJACENT = 2;
 
+/** More octets than quoted text can have: RDATA has 65,535, each written with four characters at the most. */
+const MAX_QUOTED_OCTETS = 262_144;
+
 /** More tokens than RDATA of 65,535 octets can have, one an octet. */
 const MAX_TOKENS = 100_000;
 
@@ -55,6 +58,13 @@ export class EntryScanner {
   flags: Uint8Array = new Uint8Array(64);
   /** The entry begins with a space: it has the owner of the one before. */
   indented = false;
+  /** The first quoted text of the entry that goes on in another line: where it opens, and in which line it ends. 0 where there is none. */
+  brokenLine = 0;
+  brokenColumn = 0;
+  brokenEnd = 0;
+  /** Line ends in the quoted text that was read last, and what stands behind the last of them. */
+  #quotedLines = 0;
+  #quotedLineStart = 0;
   /** Where the entry begins, for who needs its octets as they are. */
   entryStart = 0;
 
@@ -71,6 +81,7 @@ export class EntryScanner {
     let openColumn = 0;
     let previousEnd = -1;
     this.count = 0;
+    this.brokenLine = 0;
     this.entryStart = at;
     this.indented = at < limit && KINDS[octetAt(bytes, at)] === SPACE;
     for (;;) {
@@ -113,7 +124,7 @@ export class EntryScanner {
         const end = kind === QUOTE ? this.#quotedEnd(start) : this.#wordEnd(start);
         if (end < 0) {
           if (end === CUT_OFF) return Scan.MORE;
-          return this.#skipLine(at, line, lineStart, at, "quoted text has no closing quote in its line");
+          return this.#skipLine(at, line, lineStart, at, this.#problem(end, line));
         }
         if (this.count >= MAX_TOKENS)
           return this.#skipLine(at, line, lineStart, at, "more words than any record has");
@@ -126,6 +137,15 @@ export class EntryScanner {
         );
         at = kind === QUOTE ? end + 1 : end;
         previousEnd = at;
+        if (kind === QUOTE && this.#quotedLines > 0) {
+          if (this.brokenLine === 0) {
+            this.brokenLine = line;
+            this.brokenColumn = start - lineStart;
+            this.brokenEnd = line + this.#quotedLines;
+          }
+          line += this.#quotedLines;
+          lineStart = this.#quotedLineStart;
+        }
       }
     }
   }
@@ -136,22 +156,45 @@ export class EntryScanner {
     while (at < limit) {
       const kind = octetAt(KINDS, octetAt(bytes, at));
       if (kind === WORD) at++;
-      else if (kind === BACKSLASH) at += 2;
-      else return at;
+      else if (kind !== BACKSLASH) return at;
+      else if (at + 1 < limit && octetAt(bytes, at + 1) === 0x0a) return LINE_ENDS;
+      else at += 2;
     }
     return this.final ? limit : CUT_OFF;
   }
 
+  /** Any octet may stand between quotes (RFC 1035 section 5.1), the end of a line too. */
   #quotedEnd(start: number): number {
     const { bytes, limit } = this;
     let at = start;
+    this.#quotedLines = 0;
     while (at < limit) {
-      const octet = octetAt(bytes, at);
-      if (octet === 0x22) return at;
-      if (octet === 0x0a) return UNCLOSED;
-      at += octet === 0x5c ? 2 : 1;
+      let octet = octetAt(bytes, at);
+      if (octet === 0x22) return this.#quotedLines === 0 ? at : this.#brokenTextEnd(at);
+      if (octet === 0x5c && ++at < limit) octet = octetAt(bytes, at);
+      at++;
+      if (octet !== 0x0a) continue;
+      if (at - start > MAX_QUOTED_OCTETS) return UNCLOSED;
+      this.#quotedLines++;
+      this.#quotedLineStart = at;
     }
     return this.final ? UNCLOSED : CUT_OFF;
+  }
+
+  /**
+   * Where a closing quote was forgotten, the next quote is meant to open another text, whose first octet stands right behind it. To take that
+   * for the end would make text of the lines between.
+   */
+  #brokenTextEnd(at: number): number {
+    if (at + 1 >= this.limit) return this.final ? at : CUT_OFF;
+    const next = octetAt(KINDS, octetAt(this.bytes, at + 1));
+    return next === WORD || next === BACKSLASH || next === QUOTE ? OPENS_ANOTHER : at;
+  }
+
+  #problem(end: number, line: number): string {
+    if (end === LINE_ENDS) return "backslash at the end of a line";
+    if (end === UNCLOSED) return "quoted text has no closing quote";
+    return `quoted text has no closing quote: the next one, in line ${line + this.#quotedLines}, opens another text`;
   }
 
   #take(start: number, end: number, line: number, column: number, flags: number): void {
@@ -207,3 +250,5 @@ export class EntryScanner {
 
 const CUT_OFF = -1;
 const UNCLOSED = -2;
+const OPENS_ANOTHER = -3;
+const LINE_ENDS = -4;

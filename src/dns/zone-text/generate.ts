@@ -2,7 +2,9 @@
  * `$GENERATE START-STOP[/STEP] LHS [TTL] [CLASS] TYPE RHS`, as BIND has it: a line for each number, in which `$` stands for the number and
  * `${OFFSET[,WIDTH[,BASE]]}` for another form of it. `\$` is a dollar sign.
  */
-import type { EntryScanner } from "./entry-scanner.ts";
+import { RecordType } from "../type-names.ts";
+import { type EntryScanner, QUOTED } from "./entry-scanner.ts";
+import { latin1, readWord } from "./words.ts";
 
 export interface GenerateRange {
   readonly start: number;
@@ -21,13 +23,45 @@ const MAX_ENTRY_OCTETS = 1024 * 1024;
 
 /** @returns what is wrong with it, for text that is no range */
 export function parseRange(text: string): GenerateRange | string {
-  const [, first, last, every] = /^(\d{1,10})-(\d{1,10})(?:\/(\d{1,10}))?$/.exec(text) ?? [];
+  const [, first, last, every] = /^(\d{1,10})-(\d{1,10})(?:\/\+?(\d{1,10}))?$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return `not a range such as 1-10 or 1-10/2: "${text}"`;
   const [start, stop, step] = [Number(first), Number(last), Number(every ?? 1)];
   if (start > stop) return `a range must not end before it begins: "${text}"`;
   if (step === 0) return `the step of a range must be 1 at least: "${text}"`;
   if ((stop - start) / step >= MAX_LINES) return `a range of more than ${MAX_LINES} numbers: "${text}"`;
   return { start, stop, step };
+}
+
+/** Types whose data can be one text between quotes. CoreDNS takes it for one, BIND for what is to be read once more. */
+const TEXT_TYPES: ReadonlySet<number> = new Set([
+  RecordType.TXT,
+  RecordType.SPF,
+  RecordType.HINFO,
+  RecordType.X25,
+  RecordType.ISDN,
+  RecordType.NINFO,
+  RecordType.AVC,
+  RecordType.RESINFO,
+  RecordType.WALLET,
+  RecordType.CLA,
+]);
+
+/**
+ * What is written behind the range. BIND wants data of several words between quotes (`MX "10 mail$"`): there they are taken away, unless the
+ * type may have a text as its data and no quotes stand within it.
+ */
+export function templateText(scanner: EntryScanner): string {
+  const { bytes, starts, ends, flags, count } = scanner;
+  const last = count - 1;
+  const start = starts[2] as number;
+  const end = ends[last] as number;
+  if (((flags[last] as number) & QUOTED) === 0) return latin1(bytes, start, end);
+  const data = latin1(bytes, starts[last] as number, end);
+  const type = readWord(bytes, starts[last - 1] as number, ends[last - 1] as number);
+  const isText = TEXT_TYPES.has(type) && !/^\\".*\\"$/s.test(data);
+  if (count < 5 || type < 0 || type > 0xffff || isText) return latin1(bytes, start, end + 1);
+  const within = data.replace(/\\(.)/gs, (sequence, character) => (character === '"' ? '"' : sequence));
+  return latin1(bytes, start, (starts[last] as number) - 1) + within;
 }
 
 /**
@@ -124,7 +158,7 @@ interface NumberForm {
 const PLAIN: NumberForm = { offset: 0, width: 0, base: "d" };
 
 function parseForm(text: string): NumberForm | undefined {
-  const [, offset, width, base] = /^(-?\d{1,9})(?:,(\d{1,3})(?:,([doxXnN]))?)?$/.exec(text) ?? [];
+  const [, offset, width, base] = /^([-+]?\d{1,9})(?:,(\d{1,3})(?:,([doxXnN]))?)?$/.exec(text) ?? [];
   if (offset === undefined) return undefined;
   return { offset: Number(offset), width: Number(width ?? 0), base: base ?? "d" };
 }

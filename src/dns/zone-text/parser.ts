@@ -7,12 +7,11 @@ import { octetAt, readU32 } from "../octets.ts";
 import { RecordType, recordTypeName } from "../type-names.ts";
 import { EntryScanner, Scan } from "./entry-scanner.ts";
 import type { ZoneTextFaults } from "./fault.ts";
-import { compileTemplate, GeneratedLines, GenerateProblem, parseRange } from "./generate.ts";
+import { compileTemplate, GeneratedLines, GenerateProblem, parseRange, templateText } from "./generate.ts";
 import { RdataWriter, tokenText } from "./rdata-writer.ts";
 import {
   CLASS_BIT,
   isDigit,
-  latin1,
   NAME_ROOM,
   nameProblem,
   readTtl,
@@ -155,6 +154,8 @@ export class ZoneTextParser implements ZoneTextRecord {
         frame.generated.refill(scanner);
         continue;
       }
+      // Lines of $GENERATE have it from the entry that makes them.
+      if (scanner.brokenLine > 0 && frame.place === undefined) this.#warnOfBrokenText(scanner);
       left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
         this.#frames.pop();
@@ -190,9 +191,15 @@ export class ZoneTextParser implements ZoneTextRecord {
       file,
       line: place?.line ?? line,
       column: place?.column ?? column,
-      reason: warning ? reason.slice(WARNING.length) : reason,
+      reason: inOneLine(warning ? reason.slice(WARNING.length) : reason),
       severity: warning ? "warning" : "error",
     });
+  }
+
+  /** It may be meant so, as with keys that were pasted, or a quote may have been forgotten. */
+  #warnOfBrokenText({ brokenLine, brokenColumn, brokenEnd }: EntryScanner): void {
+    const reason = `quoted text continues to line ${brokenEnd} and includes the line breaks`;
+    this.#faultAt(brokenLine, brokenColumn, WARNING + reason);
   }
 
   #push(frame: ZoneTextFrame): void {
@@ -345,10 +352,7 @@ export class ZoneTextParser implements ZoneTextRecord {
       return this.fault(scanner.count, "$GENERATE needs a range, a name, a type and data");
     const range = parseRange(tokenText(scanner, 1));
     if (typeof range === "string") return this.fault(1, range);
-    const last = scanner.count - 1;
-    const closing = ((scanner.flags[last] ?? 0) & 1) !== 0 ? 1 : 0;
-    const text = latin1(scanner.bytes, scanner.starts[2] as number, (scanner.ends[last] as number) + closing);
-    const template = compileTemplate(text, range.start);
+    const template = compileTemplate(templateText(scanner), range.start);
     if (template instanceof GenerateProblem) return this.fault(2, template.reason);
     const lines = new GeneratedLines(template, range);
     if (lines.isTooLong) return this.fault(2, "the lines of $GENERATE are too long");
@@ -360,6 +364,15 @@ export class ZoneTextParser implements ZoneTextRecord {
 }
 
 const WARNING = "warning: ";
+
+/** Characters of a reason: words of zone text are part of it, and can be as long as they like. */
+const MAX_REASON = 400;
+
+/** Words between quotes may have line breaks in them. */
+function inOneLine(reason: string): string {
+  const short = reason.length > MAX_REASON ? `${reason.slice(0, MAX_REASON)}…` : reason;
+  return short.replace(/\p{Cc}/gu, (control) => `\\${control.charCodeAt(0).toString().padStart(3, "0")}`);
+}
 
 /** RFC 6895 section 3.1: 128 to 255 are for questions and for what goes with a message. */
 function isQuestionType(type: number): boolean {

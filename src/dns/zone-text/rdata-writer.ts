@@ -15,12 +15,13 @@ import { WireError } from "../wire-reader.ts";
 import { MAX_MESSAGE_OCTETS, WireWriter } from "../wire-writer.ts";
 import { ADJACENT, type EntryScanner, QUOTED } from "./entry-scanner.ts";
 import {
+  escapedOctet,
+  escapeLength,
   isDigit,
   latin1,
   NAME_ROOM,
   nameProblem,
   readNumber,
-  threeDigits,
   utf8,
   writeName,
 } from "./words.ts";
@@ -156,11 +157,9 @@ export class RdataWriter {
       for (let at = octetAt32(entry.starts, token); at < end; at++) {
         let octet = octetAt(bytes, at);
         if (octet === 0x5c) {
-          const escaped = at + 1 < end ? octetAt(bytes, at + 1) : -1;
-          if (isDigit(escaped)) octet = at + 3 < end ? threeDigits(bytes, at + 1) : -1;
-          else octet = escaped;
+          octet = escapedOctet(bytes, at + 1, end);
           if (octet < 0) return this.#fail(token, `bad escape in "${tokenText(entry, token)}"`);
-          at += isDigit(escaped) ? 3 : 1;
+          at += escapeLength(bytes, at + 1, end);
         }
         if (to - lengthAt > MAX_STRING_OCTETS) {
           octets[lengthAt] = MAX_STRING_OCTETS;
@@ -181,7 +180,7 @@ export class RdataWriter {
       const flags = octetAt(entry.flags, token);
       // The column is the token's number: it leads back to its line. 1 stands for the end of an empty text.
       tokens.push({
-        text: tokenText(entry, token),
+        text: latin1(entry.bytes, octetAt32(entry.starts, token), octetAt32(entry.ends, token)),
         quoted: (flags & QUOTED) !== 0,
         adjacent: (flags & ADJACENT) !== 0,
         column: token + 2,

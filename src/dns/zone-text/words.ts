@@ -66,16 +66,9 @@ export function writeName(
       continue;
     }
     if (octet === BACKSLASH) {
-      const digit = from + 1 < end ? octetAt(bytes, from + 1) : -1;
-      if (digit < 0) return NameProblem.BAD_ESCAPE;
-      if (isDigit(digit)) {
-        octet = from + 3 < end ? threeDigits(bytes, from + 1) : -1;
-        if (octet < 0) return NameProblem.BAD_ESCAPE;
-        from += 3;
-      } else {
-        octet = digit;
-        from++;
-      }
+      octet = escapedOctet(bytes, from + 1, end);
+      if (octet < 0) return NameProblem.BAD_ESCAPE;
+      from += escapeLength(bytes, from + 1, end);
     }
     if (to >= last) return to - lengthAt > MAX_LABEL_OCTETS ? NameProblem.LONG_LABEL : NameProblem.LONG_NAME;
     target[to++] = octet;
@@ -97,12 +90,26 @@ function append(origin: Uint8Array, target: Uint8Array, at: number, to: number):
   return to + origin.length;
 }
 
-/** The number that three digits name, -1 where they are none or above 255. */
-export function threeDigits(bytes: Uint8Array, at: number): number {
-  const [one, two, three] = [octetAt(bytes, at), octetAt(bytes, at + 1), octetAt(bytes, at + 2)];
-  if (!isDigit(one) || !isDigit(two) || !isDigit(three)) return -1;
-  const value = (one - 0x30) * 100 + (two - 0x30) * 10 + (three - 0x30);
+/**
+ * The octet that is escaped by the backslash in front of `at`: that of three digits, or the character itself, also a digit that no two others
+ * follow, as with CoreDNS and NSD. -1 for three digits above 255, and at the end of the text.
+ */
+export function escapedOctet(bytes: Uint8Array, at: number, end: number): number {
+  if (at >= end) return -1;
+  const one = octetAt(bytes, at);
+  if (escapeLength(bytes, at, end) === 1) return one;
+  const value = (one - 0x30) * 100 + (octetAt(bytes, at + 1) - 0x30) * 10 + (octetAt(bytes, at + 2) - 0x30);
   return value > 255 ? -1 : value;
+}
+
+/** Octets behind the backslash that belong to it: 3 or 1. */
+export function escapeLength(bytes: Uint8Array, at: number, end: number): number {
+  return at + 2 < end &&
+    isDigit(octetAt(bytes, at)) &&
+    isDigit(octetAt(bytes, at + 1)) &&
+    isDigit(octetAt(bytes, at + 2))
+    ? 3
+    : 1;
 }
 
 export function isDigit(octet: number): boolean {

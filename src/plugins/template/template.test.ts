@@ -171,6 +171,18 @@ describe("template answers", () => {
     assert.ok(found.reply.authoritative);
   });
 
+  it("names in UTF-8, in owners and in data", async () => {
+    const text =
+      'template IN PTR example.org {\n answer "{{ .Name }} 60 IN PTR Büro\\0321._ipp.example.org."\n' +
+      ' additional "Büro\\0321._ipp.example.org. 60 IN HTTPS 1 grüße.example.org."\n}';
+    const running = PluginTest.of(template, text, { keys: "example.org:53" });
+    const found = await running.ask({ name: "_ipp.example.org.", type: "PTR" });
+    assert.deepEqual(found.answer, ["_ipp.example.org. 60 IN PTR B\\195\\188ro\\0321._ipp.example.org."]);
+    assert.deepEqual(found.additional, [
+      "B\\195\\188ro\\0321._ipp.example.org. 60 IN HTTPS 1 gr\\195\\188\\195\\159e.example.org.",
+    ]);
+  });
+
   it("with what the server finds for an alias behind it, and with TC where that is cut", async () => {
     const text = 'template IN A t.example {\n answer "{{ .Name }} 60 IN CNAME x.example."\n}';
     const running = PluginTest.of(template, text);

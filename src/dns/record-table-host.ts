@@ -1,0 +1,28 @@
+/** The text of HINFO records (RFC 1035 section 3.3.2), with the forms that CoreDNS takes. */
+import { MAX_STRING_OCTETS } from "./octet-fields.ts";
+import { type PresentationToken, type RdataScanner, unescapeText } from "./rdata-scanner.ts";
+
+export interface HostInformation {
+  readonly cpu: Uint8Array;
+  readonly os: Uint8Array;
+}
+
+/** One text is divided at its first space, or has an empty one behind it. Of three and more, the second has all that follow. */
+export function parseHostInformation(scanner: RdataScanner): HostInformation {
+  const first = scanner.token("a text");
+  if (!scanner.hasMore) {
+    const [cpu = "", ...os] = first.text.split(/[\t\n\v\f\r ]+/).filter((word) => word !== "");
+    return { cpu: octetsOf(scanner, cpu, first), os: octetsOf(scanner, os.join(" "), first) };
+  }
+  const second = scanner.token("a text");
+  const words = [second.text];
+  while (scanner.hasMore) words.push(scanner.word("a text"));
+  return { cpu: octetsOf(scanner, first.text, first), os: octetsOf(scanner, words.join(" "), second) };
+}
+
+function octetsOf(scanner: RdataScanner, text: string, token: PresentationToken): Uint8Array {
+  const octets = unescapeText(text);
+  if (octets === undefined) throw scanner.fail(`a text: bad escape in "${text}"`, token);
+  if (octets.length > MAX_STRING_OCTETS) throw scanner.fail("text longer than 255 octets; split it", token);
+  return octets;
+}
