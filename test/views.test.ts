@@ -1,5 +1,8 @@
 /** Server blocks with views, as clients see them: who gets which answer, out of which cache, counted under which name. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { createServer } from "../src/index.ts";
 
@@ -115,5 +118,51 @@ test("a second block without a view on the same key is refused, in any order of 
     }
     await using server = await createServer({ corefile });
     await server.start();
+  }
+});
+
+test("a view takes the pods of a namespace, also for names outside of the cluster", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "portolan-views-"));
+  try {
+    const pods = [
+      ["shop", "a", "10.244.1.1"],
+      ["bank", "b", "10.244.1.2"],
+    ].map(([namespace, name, ip]) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { namespace, name },
+        spec: { containers: [] },
+        status: { podIP: ip, podIPs: [{ ip }], phase: "Running" },
+      }),
+    );
+    await writeFile(join(folder, "pods.yaml"), pods.join("\n---\n"));
+    const block = (view: string, text: string) => `.:0 {
+      bind 127.0.0.1
+      metadata
+      ${view}
+      kubernetes cluster.local {
+        manifests ${folder}
+        pods verified
+      }
+      template IN TXT . {
+        answer "{{ .Name }} 60 IN TXT ${text}"
+      }
+    }`;
+    const view = `view shop {
+        expr metadata('kubernetes/client-namespace') == 'shop'
+      }`;
+    await withServer(`${block(view, "tenant")}\n${block("", "others")}`, async (server) => {
+      for (const [client, text] of [
+        ["10.244.1.1", "tenant"],
+        ["10.244.1.2", "others"],
+        ["10.244.1.3", "others"],
+      ] as const) {
+        const { answer } = await server.ask({ name: "www.example.com", type: "TXT", client });
+        assert.deepEqual(answer, [`www.example.com. 60 IN TXT "${text}"`], client);
+      }
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 });

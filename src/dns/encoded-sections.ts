@@ -311,7 +311,7 @@ export class EncodedSections {
    * @throws WireError when RDATA is malformed
    */
   decode(question?: Uint8Array): RecordSections {
-    const source = question === undefined ? this : this.#withQuestion(question);
+    const source = question === undefined ? this : this.forQuestion(question);
     const records: ResourceRecord[] = [];
     for (let index = 0; index < source.count; index++) records.push(source.recordAt(index));
     const authorityEnd = this.answerCount + this.authorityCount;
@@ -322,7 +322,8 @@ export class EncodedSections {
     };
   }
 
-  #withQuestion(question: Uint8Array): EncodedSections {
+  /** The same records behind another spelling of the question, given as octets, which owners may point to. */
+  forQuestion(question: Uint8Array): EncodedSections {
     if (question.length !== this.start - HEADER_OCTETS || this.count === 0) return this;
     const bytes = copyOctets(this.bytes, 0, this.end);
     bytes.set(question, HEADER_OCTETS);

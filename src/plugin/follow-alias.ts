@@ -2,13 +2,13 @@
 import type { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
-import type { Outcome } from "./outcome.ts";
+import { NoNextPluginError, type Outcome } from "./outcome.ts";
 import type { Query } from "./query.ts";
 
 /**
- * Answers with the aliases, and behind them what the server finds out about their last target. One that does not exist, or that this
- * server is not to resolve, leaves the aliases alone; one that could not be asked for is a failure, so that nobody remembers the name
- * as one without addresses (kubernetes-dns-spec rule 51).
+ * Answers with the aliases, and behind them what the server finds out about their last target. A target that does not exist, that this
+ * server refuses, or that none of its plugins answers for, leaves the aliases alone: the client's resolver may follow them. If an upstream
+ * could not be asked, the query fails, so that no cache keeps the name as one without addresses (kubernetes-dns-spec rule 51).
  * @param aliases CNAME records from the query's name to `target`, in order
  */
 export function followAlias(
@@ -23,6 +23,8 @@ export function followAlias(
 
 function joinAliases(query: Query, aliases: readonly ResourceRecord[], outcome: Outcome): Outcome {
   if (outcome.kind === "dropped" || outcome.kind === "stream") return query.fail();
+  if (outcome.kind === "failed" && outcome.error instanceof NoNextPluginError)
+    return query.reply({ authoritative: true, answer: aliases });
   const { rcode } = outcome;
   if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN && rcode !== Rcode.REFUSED) {
     return outcome.kind === "failed" ? query.fail(Rcode.SERVFAIL, outcome.error) : query.fail();

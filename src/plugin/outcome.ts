@@ -21,6 +21,16 @@ export class Failure {
   }
 }
 
+/** No plugin behind the last one: the chain ends, and nobody has answered. */
+export class NoNextPluginError extends Error {
+  override readonly name = "NoNextPluginError";
+
+  /** @param plugin name of the last plugin */
+  constructor(plugin: string) {
+    super(`plugin/${plugin}: no next plugin found`);
+  }
+}
+
 /**
  * An answer of several messages on one connection: a zone transfer (RFC 5936 section 2.2, RFC 1995 section 4). The server takes a part
  * when the client has room for it, so a slow client holds up nobody, and a zone is never in memory as a whole.

@@ -86,3 +86,10 @@ export interface PlacedPlugin {
   readonly name: string;
   readonly instance: PluginInstance;
 }
+
+/** Whether CoreDNS has a link for it in the chain of queries: also for a plugin that only filters queries, or collects metadata of them. */
+export function isInChain(instance: PluginInstance): boolean {
+  return (
+    instance.handle !== undefined || instance.accepts !== undefined || instance.metadataZones !== undefined
+  );
+}

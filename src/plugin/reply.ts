@@ -222,6 +222,14 @@ export class Reply {
     this.#ttl = NO_TTL;
   }
 
+  /** Encodes the records again if compression of names makes them shorter: those of another server may be spelled out. */
+  compress(): void {
+    const { encoded, complete } = EncodedSections.encode(this.query.question, this.records);
+    if (!complete || encoded.end >= this.sections.end) return;
+    this.#encoded = encoded;
+    this.#ttl = NO_TTL;
+  }
+
   /** True when the octets exist already, and asking for them costs nothing. */
   get isEncoded(): boolean {
     return this.#encoded !== undefined;

@@ -45,7 +45,7 @@ export class BackedZones implements PluginInstance {
   constructor(options: BackedZonesOptions) {
     const { site, fallthrough, refresh } = options;
     this.#options = options;
-    const service = new ZoneService(this, site, fallthrough);
+    const service = new ZoneService(this, site, fallthrough, false);
     this.service = service;
     this.handle = options.around?.(service.handle) ?? service.handle;
     this.transferSource = service;

@@ -7,7 +7,7 @@ import type { Logger } from "../lib/log.ts";
 import type { GaugeFamily } from "../lib/metric-families.ts";
 import type { Handler, Next } from "../plugin/handler.ts";
 import { DROPPED, type Outcome } from "../plugin/outcome.ts";
-import type { PluginInstance } from "../plugin/plugin-instance.ts";
+import { isInChain, type PluginInstance } from "../plugin/plugin-instance.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { Trace } from "../plugin/trace.ts";
@@ -70,8 +70,10 @@ export class ZoneService implements TransferSource {
   readonly #endCollecting: () => void;
   #isLast: boolean | undefined;
 
-  constructor(self: PluginInstance, site: Site, fallthrough: Fallthrough) {
+  /** @param refusesOthers whether the last plugin of a chain refuses queries that no zone holds: else they fail */
+  constructor(self: PluginInstance, site: Site, fallthrough: Fallthrough, refusesOthers = true) {
     this.#self = self;
+    if (!refusesOthers) this.#isLast = false;
     this.#site = site;
     this.#log = site.log;
     this.#fallthrough = fallthrough;
@@ -395,7 +397,7 @@ export class ZoneService implements TransferSource {
   #isLastInChain(): boolean {
     const plugins = this.#site.block.plugins();
     const own = plugins.findIndex(({ instance }) => instance === this.#self);
-    return own >= 0 && !plugins.slice(own + 1).some(({ instance }) => instance.handle !== undefined);
+    return own >= 0 && !plugins.slice(own + 1).some(({ instance }) => isInChain(instance));
   }
 }
 

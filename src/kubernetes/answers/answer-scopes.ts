@@ -20,7 +20,8 @@ export function scopeOf(name: Name, zone: ClusterZone): number {
   if (count === 0) return EVERY_CHANGE;
   if (zone.isReverse) {
     const key = addressOfReverseName(name);
-    return key === undefined ? UNCHANGING : addressScope(key);
+    // Any address may be one that begins so.
+    return key === undefined ? EVERY_CHANGE : addressScope(key);
   }
   if (name.isLabel(count - 1, "svc")) return count < 3 ? UNCHANGING : serviceScope(name, count - 3);
   if (!name.isLabel(count - 1, "pod")) return EVERY_CHANGE;

@@ -90,6 +90,7 @@ export class ClusterAnswers {
         return resolveApex(view, zone, this.#primary, owner, type);
       // The SOA record of the zone names it.
       if (owner.equals(zone.nameServer)) return resolveNameServerAddress(view, this.#primary, owner, type);
+      if (zone.nameServer.isBelow(owner)) return NO_DATA;
       return resolveReverse(view, this.#primary, owner, type);
     }
     const parsed = this.parse(owner, zone);

@@ -7,13 +7,21 @@ import { RecordType } from "../../dns/type-names.ts";
 import { formatIpv4, formatIpv6, parseIpv4 } from "../../lib/ip-address.ts";
 import { addressOfKey } from "../objects/addresses.ts";
 import { labelAt } from "../store/endpoint-block.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressOfReverseName, prefixOfReverseName } from "../store/reverse-names.ts";
 import { addressStandsAt } from "../store/service-endpoints.ts";
 import { addressLengthOf } from "./address-records.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";
 import { type ClusterZone, joinLabels } from "./cluster-zone.ts";
 import { type KubeDnsEntry, kubeDnsEntries, kubeDnsLeaf } from "./kube-dns-tree.ts";
-import { aliasOf, answered, NO_DATA, NO_SERVICE, NO_SUCH_ADDRESS, type Resolution } from "./resolution.ts";
+import {
+  aliasOf,
+  answered,
+  BEGINNING_OF_ADDRESSES,
+  NO_DATA,
+  NO_SERVICE,
+  NO_SUCH_ADDRESS,
+  type Resolution,
+} from "./resolution.ts";
 
 const PRIORITY = 10;
 const SOA_TTL = 3600;
@@ -49,7 +57,12 @@ export class KubeDnsAnswers {
     const { view } = this.#answers;
     const [zone] = this.#answers.forwardZones;
     const key = addressOfReverseName(owner);
-    if (key === undefined || zone === undefined) return NO_SUCH_ADDRESS;
+    if (key === undefined || zone === undefined) {
+      const prefix = prefixOfReverseName(owner);
+      return prefix !== undefined && view.store.services.hasAddressBelow(prefix)
+        ? BEGINNING_OF_ADDRESSES
+        : NO_SUCH_ADDRESS;
+    }
     for (const entry of view.store.services.servicesAt(key)) {
       const target = view.selects(entry.namespace.name) ? zone.serviceName(entry) : undefined;
       if (target !== undefined) return answered([PTR.create(owner, view.ttl, { target })]);

@@ -33,6 +33,8 @@ function empty(exists: boolean): Resolution {
 
 /** The name has no records of this type. */
 export const NO_DATA: Resolution = empty(true);
+/** No known address is this one, but some begin like it: the name has others below it and no records (RFC 8020). */
+export const BEGINNING_OF_ADDRESSES: Resolution = empty(true);
 /** No object of a cluster has a name of this form. */
 export const NO_SUCH_FORM: Resolution = empty(false);
 /** The namespace does not exist, or is not selected. */

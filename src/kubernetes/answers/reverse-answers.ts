@@ -4,20 +4,25 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { PTR } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { type AddressKey, addressOfKey } from "../objects/addresses.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressOfReverseName, prefixOfReverseName } from "../store/reverse-names.ts";
 import { addressStandsAt, endpointLabel } from "../store/service-endpoints.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
-import { answered, NO_DATA, NO_SUCH_ADDRESS, type Resolution } from "./resolution.ts";
+import { answered, BEGINNING_OF_ADDRESSES, NO_DATA, NO_SUCH_ADDRESS, type Resolution } from "./resolution.ts";
 
 /**
  * Answers for a name below a reverse zone. Targets stand in `zone`, the first zone that is not one for reverse names
- * (rule 44). A name that is no complete address does not exist: whether anything stands below it could not be told
- * without going through all addresses.
+ * (rule 44). A name that is no complete address exists if an address of the cluster stands below it. Whether that address is published is
+ * not looked at: at worst, the name exists although nothing below it does, which misleads no resolver.
  */
 export function resolveReverse(view: ClusterView, zone: ClusterZone, owner: Name, type: number): Resolution {
   const key = addressOfReverseName(owner);
-  if (key === undefined) return NO_SUCH_ADDRESS;
+  if (key === undefined) {
+    const prefix = prefixOfReverseName(owner);
+    return prefix !== undefined && view.store.services.hasAddressBelow(prefix)
+      ? BEGINNING_OF_ADDRESSES
+      : NO_SUCH_ADDRESS;
+  }
   const targets = namesOfAddress(view, zone, key);
   if (targets.length === 0) return NO_SUCH_ADDRESS;
   if (type !== RecordType.PTR) return NO_DATA;

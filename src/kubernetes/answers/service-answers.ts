@@ -159,6 +159,6 @@ function isProtocolOf(label: string, ports: Service["ports"]): boolean {
   return label.startsWith("_") && ports.some(({ name, protocol }) => name !== "" && label === `_${protocol}`);
 }
 
-function hasProtocol(label: string, endpoints: readonly EndpointReference[]): boolean {
+export function hasProtocol(label: string, endpoints: readonly EndpointReference[]): boolean {
   return label.startsWith("_") && endpoints.some(({ group }) => isProtocolOf(label, group.ports));
 }

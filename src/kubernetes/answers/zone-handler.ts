@@ -7,8 +7,8 @@ import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { AnswerMemo } from "../../plugin/answer-memo.ts";
-import type { Next } from "../../plugin/handler.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
+import { afterNext, type Next } from "../../plugin/handler.ts";
+import { NoNextPluginError, type Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import { type Fallthrough, ZoneList } from "../../plugin/zones.ts";
@@ -115,6 +115,23 @@ export abstract class ZoneHandler<Zone, Found> {
     return this.withoutRecords(query, zone, Rcode.SERVFAIL);
   }
 
+  /**
+   * A name that has no records, but names below it. It exists (RFC 8020), so NXDOMAIN would be wrong, from the plugins behind this one as well.
+   * These may have records for it: a network has more addresses than those of the cluster.
+   */
+  protected emptyNonTerminal(query: Query, next: Next, zone: Zone, found: Found): Outcome | Promise<Outcome> {
+    if (!this.#fallthrough.permits(query.name)) {
+      query.trace?.note(this.explain(query, zone, found));
+      return this.withoutRecords(query, zone, Rcode.NOERROR);
+    }
+    query.trace?.note(
+      `${this.explain(query, zone, found)}: falls through, as others may have records for it`,
+    );
+    return afterNext(next(query), query, (outcome) =>
+      isDenied(outcome) ? this.negative(query, zone, Rcode.NOERROR) : outcome,
+    );
+  }
+
   protected withoutRecords(query: Query, zone: Zone, rcode: number): Reply {
     const reply = this.negative(query, zone, rcode);
     // That the cluster is not synced yet changes without any of its objects changing.
@@ -124,4 +141,10 @@ export abstract class ZoneHandler<Zone, Found> {
   protected negative(query: Query, zone: Zone, rcode: number): Reply {
     return query.reply({ rcode, authoritative: true, authority: [this.#zones.authority(zone)] });
   }
+}
+
+/** Whether the plugins behind say that a name does not exist, or do not answer for it at all. */
+export function isDenied(outcome: Outcome): boolean {
+  if (outcome.kind === "reply") return outcome.rcode === Rcode.NXDOMAIN;
+  return outcome.kind === "failed" && outcome.error instanceof NoNextPluginError;
 }

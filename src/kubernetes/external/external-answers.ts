@@ -9,6 +9,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import {
   answered,
+  BEGINNING_OF_ADDRESSES,
   NO_DATA,
   NO_NAMESPACE,
   NO_SERVICE,
@@ -17,7 +18,7 @@ import {
   type Resolution,
 } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressOfReverseName, prefixOfReverseName } from "../store/reverse-names.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
@@ -81,11 +82,16 @@ export class ExternalAnswers {
     return startOfExternalAuthority(this.view, zone);
   }
 
-  /** Each service with this external address. A name that is no complete address does not exist. */
+  /** Each service with this external address. A name that is no complete address exists if such an address begins like it. */
   #resolveReverse(owner: Name, type: number): Resolution {
     const key = addressOfReverseName(owner);
-    if (key === undefined) return NO_SUCH_ADDRESS;
     const { cluster, primary, ttl } = this.view;
+    if (key === undefined) {
+      const prefix = prefixOfReverseName(owner);
+      return prefix !== undefined && cluster.store.services.external.hasAddressBelow(prefix)
+        ? BEGINNING_OF_ADDRESSES
+        : NO_SUCH_ADDRESS;
+    }
     const targets = shownNames(cluster, primary, cluster.store.services.external.at(key));
     if (targets.length === 0) return NO_SUCH_ADDRESS;
     if (type !== RecordType.PTR) return NO_DATA;

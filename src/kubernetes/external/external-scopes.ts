@@ -18,7 +18,8 @@ export function externalScopeOf(name: Name, zone: ExternalZone): number {
   if (count === 0 || name.isAtOrBelow(zone.apex)) return EVERY_CHANGE;
   if (zone.isReverse) {
     const key = addressOfReverseName(name);
-    return key === undefined ? UNCHANGING : addressScope(key);
+    // Any address may be one that begins so.
+    return key === undefined ? EVERY_CHANGE : addressScope(key);
   }
   return count === 1 ? UNCHANGING : serviceScope(name, count - 2);
 }

@@ -17,7 +17,7 @@ import {
   NO_SUCH_PORT,
   type Resolution,
 } from "../answers/resolution.ts";
-import { aliasRecord } from "../answers/service-answers.ts";
+import { aliasRecord, hasProtocol } from "../answers/service-answers.ts";
 import {
   endpointServiceRecords,
   isPortNamed,
@@ -61,7 +61,12 @@ export function resolveExternalService(question: ExternalServiceQuestion): Exter
   if (!view.headless || service.type === "externalName") return NO_EXTERNAL_ADDRESS;
   if (count === 3) {
     const { services } = view.cluster.store;
-    return resolveEndpoints(question, services.endpointsNamed(entry, owner.labelText(0)), undefined);
+    const label = owner.labelText(0);
+    const named = services.endpointsNamed(entry, label);
+    const isHeadless = service.type === "headless";
+    if (named.length === 0 && isHeadless && hasProtocol(label.toLowerCase(), entry.endpoints.published()))
+      return NO_DATA;
+    return resolveEndpoints(question, named, undefined);
   }
   return service.type === "headless" ? resolveHeadless(question, filter) : NO_EXTERNAL_ADDRESS;
 }

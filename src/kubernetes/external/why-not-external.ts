@@ -2,6 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import {
+  BEGINNING_OF_ADDRESSES,
   NO_EXTERNAL_ADDRESS,
   NO_NAMESPACE,
   NO_READY_ENDPOINT,
@@ -38,6 +39,8 @@ export function whyNotExternal(
       return `${service} has no external address, and no endpoint ${labels[0] ?? ""} that is ready`;
     case NO_SUCH_PORT:
       return `${service} has no port ${labels[0] ?? ""} with protocol ${labels[1] ?? ""}`;
+    case BEGINNING_OF_ADDRESSES:
+      return "external addresses have names below it, and it has no records of its own";
     case NO_SUCH_ADDRESS:
       return "no service has this external address";
   }

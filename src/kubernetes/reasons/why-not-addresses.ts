@@ -32,7 +32,8 @@ export function whyNoPod(view: ClusterView, parsed: ClusterName, type: number): 
 /** Why a name below a reverse zone does not exist. */
 export function whyNoReverse(view: ClusterView, name: Name): string {
   const key = addressOfReverseName(name);
-  if (key === undefined) return "the name is not that of a whole address";
+  if (key === undefined)
+    return "the name is not that of a whole address, and no address of the cluster has a name below it";
   return whyNoNameOf(view, key);
 }
 

@@ -143,7 +143,21 @@ const CLUSTERS: readonly Cluster[] = [
         "10.244.3.40 is the address of pod shop/client-1, which is behind no Service",
       ],
       ["9.9.9.9.in-addr.arpa.", "PTR", "neither a Service nor an endpoint has the address 9.9.9.9"],
-      ["96.10.in-addr.arpa.", "PTR", "the name is not that of a whole address"],
+      [
+        "96.10.in-addr.arpa.",
+        "PTR",
+        "addresses of the cluster have names below it, and it has no records of its own",
+      ],
+      [
+        "9.9.in-addr.arpa.",
+        "PTR",
+        "the name is not that of a whole address, and no address of the cluster has a name below it",
+      ],
+      [
+        "dns.in-addr.arpa.",
+        "A",
+        "the name server of the zone has its name below it, and it has no records of its own",
+      ],
       [
         "1.0.96.10.in-addr.arpa.",
         "A",

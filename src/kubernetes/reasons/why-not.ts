@@ -10,7 +10,7 @@ import type { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ClusterZone } from "../answers/cluster-zone.ts";
 import type { ClusterName } from "../answers/name-grammar.ts";
-import type { Resolution } from "../answers/resolution.ts";
+import { BEGINNING_OF_ADDRESSES, type Resolution } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Port, Service } from "../objects/objects.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";
@@ -34,6 +34,10 @@ export function whyNot(question: Unanswered): string {
   const { view } = answers;
   if (zone.isReverse) {
     if (name.labelCount === zone.name.labelCount) return noSuchType(type, "SOA and NS", "the zone itself");
+    if (resolution === BEGINNING_OF_ADDRESSES)
+      return "addresses of the cluster have names below it, and it has no records of its own";
+    if (zone.nameServer.isBelow(name))
+      return "the name server of the zone has its name below it, and it has no records of its own";
     return resolution.exists
       ? noSuchType(type, "PTR", "an address that the cluster knows")
       : whyNoReverse(view, name);

@@ -2,6 +2,7 @@
 import { type Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { AddressKey } from "../objects/addresses.ts";
+import type { AddressPrefixes } from "./address-prefixes.ts";
 import { freeMark, markedFree, type Slot } from "./block-table.ts";
 import { hashText, spread } from "./hashes.ts";
 
@@ -16,9 +17,14 @@ export class AddressSlots {
   #firstFree = NO_ENTRY;
   #size = 0;
   #ipv4 = 0;
+  readonly #prefixes: AddressPrefixes | undefined;
 
-  /** @param memory where it lies */
-  constructor(memory: ColumnMemory = new ColumnMemory()) {
+  /**
+   * @param memory where it lies
+   * @param prefixes told of each pair that comes and goes
+   */
+  constructor(memory: ColumnMemory = new ColumnMemory(), prefixes?: AddressPrefixes) {
+    this.#prefixes = prefixes;
     this.#index = new GrowingIndex(memory);
     this.#slots = memory.int32();
   }
@@ -69,6 +75,7 @@ export class AddressSlots {
     this.#index.add(entry, hashKey(key));
     this.#size++;
     if (typeof key === "number") this.#ipv4++;
+    this.#prefixes?.add(key);
   }
 
   delete(key: AddressKey, slot: Slot): void {
@@ -83,6 +90,7 @@ export class AddressSlots {
     this.#firstFree = entry;
     this.#size--;
     if (typeof key === "number") this.#ipv4--;
+    this.#prefixes?.delete(key);
   }
 
   /** Passes over what has the same hash and is of the other family: an address of IPv6 can be found for the hash of any of IPv4. */

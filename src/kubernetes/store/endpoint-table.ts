@@ -9,6 +9,7 @@ import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { AddressKey } from "../objects/addresses.ts";
 import { equalEndpointSets } from "../objects/equality.ts";
 import type { EndpointGroup, EndpointSet, Identity } from "../objects/objects.ts";
+import type { AddressPrefixes } from "./address-prefixes.ts";
 import { AddressSlots } from "./address-slots.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { EndpointBlockWriter, readBlockGroups, readBlockName, readBlockStamp } from "./endpoint-block.ts";
@@ -30,11 +31,14 @@ export class EndpointTable {
   /** Sets that no block has room for. */
   readonly large = new LargeObjects<EndpointSet>();
 
-  /** @param entries what sets belong to */
-  constructor(memory: ColumnMemory, arena: OctetArena, entries: EntryTable) {
+  /**
+   * @param entries what sets belong to
+   * @param prefixes told of each address that comes and goes
+   */
+  constructor(memory: ColumnMemory, arena: OctetArena, entries: EntryTable, prefixes?: AddressPrefixes) {
     this.#entries = entries;
     this.#blocks = new BlockTable(memory, arena);
-    this.#byAddress = new AddressSlots(memory);
+    this.#byAddress = new AddressSlots(memory, prefixes);
     this.#owners = memory.int32();
     this.#next = memory.int32();
   }

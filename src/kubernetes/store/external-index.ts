@@ -3,6 +3,7 @@ import { parseIpAddress } from "../../lib/ip-address.ts";
 import type { ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
+import { type AddressPrefix, AddressPrefixes } from "./address-prefixes.ts";
 import { AddressSlots } from "./address-slots.ts";
 import { entriesAt } from "./entries-at.ts";
 import { type EntryTables, ServiceEntry } from "./service-entry.ts";
@@ -12,21 +13,28 @@ import type { ChangeRecorder } from "./store-change.ts";
 export class ExternalIndex {
   readonly #tables: EntryTables;
   readonly #byAddress: AddressSlots;
+  readonly #prefixes: AddressPrefixes;
   readonly #named: SlotSet;
 
   constructor(memory: ColumnMemory, tables: EntryTables) {
     this.#tables = tables;
-    this.#byAddress = new AddressSlots(memory);
+    this.#prefixes = new AddressPrefixes(memory);
+    this.#byAddress = new AddressSlots(memory, this.#prefixes);
     this.#named = new SlotSet(memory);
   }
 
   get octets(): number {
-    return this.#byAddress.octets + this.#named.octets;
+    return this.#byAddress.octets + this.#prefixes.octets + this.#named.octets;
   }
 
   /** The services that have an external address: several may share that of one load balancer. */
   at(key: AddressKey): readonly ServiceEntry[] {
     return entriesAt(this.#tables, this.#byAddress, key, externalKeys);
+  }
+
+  /** Whether an external address begins so. */
+  hasAddressBelow(prefix: AddressPrefix): boolean {
+    return this.#prefixes.has(prefix);
   }
 
   /** The services that are known outside by a host name, among others. */

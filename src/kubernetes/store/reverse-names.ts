@@ -2,6 +2,7 @@
 import { Name } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
 import { type AddressKey, addressOfKey } from "../objects/addresses.ts";
+import type { AddressPrefix } from "./address-prefixes.ts";
 
 const IPV4_ROOT = Name.parse("in-addr.arpa.");
 const IPV6_ROOT = Name.parse("ip6.arpa.");
@@ -13,6 +14,17 @@ export function addressOfReverseName(name: Name): AddressKey | undefined {
   if (name.labelCount === 6 && name.isAtOrBelow(IPV4_ROOT)) return readIpv4(name.folded);
   if (name.labelCount === 34 && name.isAtOrBelow(IPV6_ROOT)) return readIpv6(name.folded);
   return undefined;
+}
+
+/** The beginning of addresses that a reverse name of fewer labels stands for; undefined for any other name. */
+export function prefixOfReverseName(name: Name): AddressPrefix | undefined {
+  if (name.isBelow(IPV4_ROOT)) {
+    const count = name.labelCount - IPV4_ROOT.labelCount;
+    return count < 4 ? ipv4Prefix(name.folded, count) : undefined;
+  }
+  if (!name.isBelow(IPV6_ROOT)) return undefined;
+  const count = name.labelCount - IPV6_ROOT.labelCount;
+  return count < 32 ? ipv6Prefix(name.folded, count) : undefined;
 }
 
 /** `4.3.2.1.in-addr.arpa.` or its relative of 32 nibbles (RFC 1035 section 3.5, RFC 3596 section 2.5). */
@@ -49,9 +61,20 @@ function digitsOf(octet: number): number {
 }
 
 function readIpv4(wire: Uint8Array): AddressKey | undefined {
+  return readOctets(wire, 4);
+}
+
+function ipv4Prefix(wire: Uint8Array, count: number): AddressPrefix | undefined {
+  const octets = readOctets(wire, count);
+  if (octets === undefined) return undefined;
+  return { isIpv4: true, bits: 8 * count, high: (octets << (8 * (4 - count))) | 0, low: 0 };
+}
+
+/** The last octet comes first. */
+function readOctets(wire: Uint8Array, count: number): number | undefined {
   let key = 0;
   let at = 0;
-  for (let part = 0; part < 4; part++) {
+  for (let part = 0; part < count; part++) {
     const length = octetAt(wire, at);
     if (length > 3 || (length > 1 && octetAt(wire, at + 1) === DIGIT_ZERO)) return undefined;
     let value = 0;
@@ -61,11 +84,24 @@ function readIpv4(wire: Uint8Array): AddressKey | undefined {
       value = value * 10 + digit;
     }
     if (value > 255) return undefined;
-    // The last octet of the address comes first.
     key |= value << (8 * part);
     at += length + 1;
   }
   return key;
+}
+
+function ipv6Prefix(wire: Uint8Array, count: number): AddressPrefix | undefined {
+  let high = 0;
+  let low = 0;
+  for (let label = 0; label < count; label++) {
+    const nibble = nibbleAt(wire, 2 * label);
+    if (nibble === -1) return undefined;
+    // The first nibble of the address comes last.
+    const place = count - 1 - label;
+    if (place < 8) high |= nibble << (28 - 4 * place);
+    else if (place < 16) low |= nibble << (60 - 4 * place);
+  }
+  return { isIpv4: false, bits: 4 * count, high, low };
 }
 
 function readIpv6(wire: Uint8Array): AddressKey | undefined {

@@ -6,6 +6,7 @@ import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { type AddressKey, addressKey, dashedAddress, parseDashedAddress } from "../objects/addresses.ts";
 import { equalExternally, equalServices } from "../objects/equality.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "../objects/objects.ts";
+import { type AddressPrefix, AddressPrefixes } from "./address-prefixes.ts";
 import { AddressSlots } from "./address-slots.ts";
 import type { Slot } from "./block-table.ts";
 import { labelAt } from "./endpoint-block.ts";
@@ -48,6 +49,8 @@ export class ServiceIndex {
   /** Services of type `externalName`. */
   readonly #aliases: SlotSet;
   readonly #byClusterAddress: AddressSlots;
+  /** Of cluster addresses and endpoints. */
+  readonly #prefixes: AddressPrefixes;
   readonly #memory: ColumnMemory;
 
   /** @param memory where all of it lies. Another thread may read it there, or write to it */
@@ -56,7 +59,8 @@ export class ServiceIndex {
     this.#arena = new OctetArena(memory);
     this.#namespaces = new NamespaceTable(memory, this.#arena);
     this.#entries = new EntryTable(memory, this.#arena, this.#namespaces);
-    this.#sets = new EndpointTable(memory, this.#arena, this.#entries);
+    this.#prefixes = new AddressPrefixes(memory);
+    this.#sets = new EndpointTable(memory, this.#arena, this.#entries, this.#prefixes);
     this.#tables = {
       namespaces: this.#namespaces,
       entries: this.#entries,
@@ -64,7 +68,7 @@ export class ServiceIndex {
       recent: new RecentEndpoints(),
     };
     this.#aliases = new SlotSet(memory);
-    this.#byClusterAddress = new AddressSlots(memory);
+    this.#byClusterAddress = new AddressSlots(memory, this.#prefixes);
     this.external = new ExternalIndex(memory, this.#tables);
   }
 
@@ -124,6 +128,11 @@ export class ServiceIndex {
     return entriesAt(this.#tables, this.#byClusterAddress, key, clusterKeys);
   }
 
+  /** Whether a cluster address or an endpoint begins so, ready or not. */
+  hasAddressBelow(prefix: AddressPrefix): boolean {
+    return this.#prefixes.has(prefix);
+  }
+
   /** The endpoint sets that hold an address, ready or not. To be read at once. */
   endpointSetsAt(key: AddressKey): readonly StoredSet[] {
     return this.#sets.at(key).map((slot) => new StoredSet(this.#tables, slot));
@@ -160,6 +169,7 @@ export class ServiceIndex {
       tables +
       this.#arena.reservedOctets +
       this.#byClusterAddress.octets +
+      this.#prefixes.octets +
       this.#aliases.octets +
       this.external.octets
     );

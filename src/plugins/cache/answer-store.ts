@@ -1,4 +1,5 @@
 /** The two caches side by side, and which of their answers a query gets (CoreDNS facts 2.35). */
+import { isCompressible } from "../../dns/compression.ts";
 import type { Name } from "../../dns/name.ts";
 import { NameSet } from "../../dns/name-set.ts";
 import { Flag } from "../../dns/numbers.ts";
@@ -136,6 +137,10 @@ export class AnswerStore {
       if (success >= 0 && this.success.isAnswer(success) && this.#isUsable(this.success, success, now))
         return;
     }
+    const { sections } = reply;
+    // Once, instead of at each hit that would be cut.
+    if (sections.end > SMALLEST_LIMIT && isCompressible(sections, asked.bytes, sections.count))
+      reply.compress();
     const slab = verdict.denial ? this.denial : this.success;
     const evictions = verdict.denial ? counters.denialEvictions : counters.successEvictions;
     const hits = predecessor === undefined ? undefined : this.slabOf(predecessor).hitsOf(predecessor);
@@ -282,6 +287,9 @@ interface Forgetting {
 
 /** Half a microsecond each. */
 const FORGOTTEN_IN_TURN = 2_000;
+
+/** Octets that every client takes (RFC 1035 section 2.3.4). */
+const SMALLEST_LIMIT = 512;
 
 function wildcardOf(asked: Query): Uint8Array | undefined {
   const text = asked.metadataValue(WILDCARD_LABEL);

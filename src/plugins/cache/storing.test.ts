@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EncodedSections, Rcode, RecordType } from "../../dns/index.ts";
+import { EncodedSections, encodeMessage, Name, Rcode, RecordType } from "../../dns/index.ts";
 import { writeU16 } from "../../dns/octets.ts";
 import type { Next, Query, Reply, ReplyContent } from "../../plugin/index.ts";
 import {
@@ -279,6 +279,41 @@ for (const { title, text, question, reply, ttl, kept } of CASES) {
     assert.equal(upstream.asked.length, kept === "no" ? 2 : 1);
     assert.equal(counter(running, "hits_total", "success"), kept === "success" ? 1 : 0);
     assert.equal(counter(running, "hits_total", "denial"), kept === "denial" ? 1 : 0);
+  });
+}
+
+for (const [count, isCompressed] of [
+  [10, false],
+  [20, true],
+] as const) {
+  test(`${isCompressed ? "compresses" : "leaves as they are"} ${count} addresses of an upstream that compresses no name`, async () => {
+    const name = Name.parse("www.example.org.");
+    const answer = Array.from({ length: count }, (_, n) => A.replace(/1$/, String(n)));
+    const bytes = encodeMessage(
+      {
+        id: 1,
+        opcode: 0,
+        flags: 0,
+        rcode: 0,
+        questions: [{ name, type: RecordType.A, class: 1 }],
+        answer: records(...answer),
+        authority: [],
+        additional: [],
+        edns: undefined,
+      },
+      { compress: false },
+    );
+    const { encoded } = EncodedSections.scan(bytes, bytes.length);
+    const upstream = new Upstream({ encoded });
+    const running = PluginTest.of(cache, "cache");
+    // As a client that takes long replies gets it first, and others may ask later.
+    for (const edns of [{ udpSize: 4096 }, undefined]) {
+      const asked = { name: String(name), next: upstream.next, ...(edns !== undefined && { edns }) };
+      const given = await running.ask(asked);
+      assert.equal(given.reply.sections.end, isCompressed ? 12 + 21 + count * 16 : encoded.end);
+      assert.deepEqual(given.answer, answer);
+    }
+    assert.equal(upstream.asked.length, 1);
   });
 }
 

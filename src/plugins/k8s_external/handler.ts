@@ -4,7 +4,7 @@ import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { EVERY_CHANGE } from "../../kubernetes/answers/answer-scopes.ts";
-import type { Resolution } from "../../kubernetes/answers/resolution.ts";
+import { BEGINNING_OF_ADDRESSES, type Resolution } from "../../kubernetes/answers/resolution.ts";
 import { aliasRecord } from "../../kubernetes/answers/service-answers.ts";
 import { type AnsweredZones, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import type { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
@@ -53,6 +53,7 @@ export class ExternalHandler extends ZoneHandler<ExternalZone, Resolution> {
   protected override answer(query: Query, next: Next, zone: ExternalZone): Outcome | Promise<Outcome> {
     const resolution = this.reads.read(() => this.#answers.resolve(query.name, query.type, zone));
     if (!resolution.exists) return this.missing(query, next, zone, resolution);
+    if (resolution === BEGINNING_OF_ADDRESSES) return this.emptyNonTerminal(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, resolution.alias);
     const { answer, additional, targets } = resolution;
     if (answer.length === 0) {

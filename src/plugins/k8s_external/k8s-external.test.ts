@@ -153,6 +153,9 @@ table("headless", { external: `${ZONES} {\n headless\n}` }, [
   ["db-2.db.shop", "A", "NX"],
   ["_sql._tcp.db.shop", "A", ["A 10.244.1.1", "A 10.244.1.2"]],
   ["_web._tcp.db.shop", "A", "NX"],
+  ["_tcp.db.shop", "A", "ND"],
+  ["_TCP.db.shop", "SRV", "ND"],
+  ["_udp.db.shop", "A", "NX"],
   [
     "_sql._tcp.db.shop",
     "SRV",
@@ -174,7 +177,12 @@ table("addresses", {}, [
   ["1.2.0.192.in-addr.arpa.", "A", "ND"],
   ["9.2.0.192.in-addr.arpa.", "PTR", "NX"],
   ["1.0.96.10.in-addr.arpa.", "PTR", "NX"],
-  ["2.0.192.in-addr.arpa.", "PTR", "NX"],
+  ["2.0.192.in-addr.arpa.", "PTR", "ND"],
+  ["2.0.192.in-addr.arpa.", "NS", "ND"],
+  ["192.in-addr.arpa.", "A", "ND"],
+  ["8.b.d.0.1.0.0.2.ip6.arpa.", "PTR", "ND"],
+  ["96.10.in-addr.arpa.", "PTR", "NX"],
+  ["dns.in-addr.arpa.", "A", "ND"],
   ["in-addr.arpa.", "PTR", "ND"],
 ]);
 

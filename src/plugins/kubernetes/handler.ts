@@ -4,7 +4,7 @@ import { Rcode } from "../../dns/numbers.ts";
 import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
-import type { Resolution } from "../../kubernetes/answers/resolution.ts";
+import { BEGINNING_OF_ADDRESSES, type Resolution } from "../../kubernetes/answers/resolution.ts";
 import { resolveWildcard } from "../../kubernetes/answers/wildcard-answers.ts";
 import { type AnsweredZones, BEING_CHANGED, ZoneHandler } from "../../kubernetes/answers/zone-handler.ts";
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
@@ -71,6 +71,7 @@ export class KubernetesHandler extends ZoneHandler<ClusterZone, Resolution> {
     }
     const resolution = wildcard ?? this.#resolve(name, type, zone);
     if (!resolution.exists) return this.missing(query, next, zone, resolution);
+    if (resolution === BEGINNING_OF_ADDRESSES) return this.emptyNonTerminal(query, next, zone, resolution);
     if (resolution.alias !== undefined) return this.#follow(query, zone, resolution.alias);
     if (resolution.answer.length === 0) {
       query.trace?.note(this.explain(query, zone, resolution));

@@ -8,9 +8,12 @@ import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts
 import type { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { KubeDnsAnswers } from "../../kubernetes/answers/kube-dns-answers.ts";
 import { spansServices } from "../../kubernetes/answers/kube-dns-tree.ts";
+import { BEGINNING_OF_ADDRESSES } from "../../kubernetes/answers/resolution.ts";
+import { isDenied } from "../../kubernetes/answers/zone-handler.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
 import {
   AnswerMemo,
+  afterNext,
   type Clock,
   type Fallthrough,
   followAlias,
@@ -82,13 +85,21 @@ export class KubeDnsHandler {
 
   #reverse(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
     const { store } = this.#answers.view;
-    const found =
-      query.type === RecordType.PTR ? store.read(() => this.#records.resolveReverse(query.name)) : undefined;
-    if (found !== undefined && found.answer.length > 0) {
+    const found = store.read(() => this.#records.resolveReverse(query.name));
+    if (found === BEGINNING_OF_ADDRESSES) return this.#beginning(query, next, zone);
+    if (query.type === RecordType.PTR && found.answer.length > 0) {
       const reply = query.reply({ recursionAvailable: true, answer: found.answer });
       return this.#remembered(query, zone, reply);
     }
     return this.#missing(query, next, zone);
+  }
+
+  /** Names of addresses stand below it: see `ZoneHandler.emptyNonTerminal`. */
+  #beginning(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {
+    query.trace?.note("addresses of the cluster have names below it, and it has no records of its own");
+    const empty = () => query.reply({ authority: [this.#records.authority(zone, this.#seconds)] });
+    if (!this.#fallthrough.permits(query.name)) return this.#remembered(query, zone, empty());
+    return afterNext(next(query), query, (outcome) => (isDenied(outcome) ? empty() : outcome));
   }
 
   #forward(query: Query, next: Next, zone: ClusterZone): Outcome | Promise<Outcome> {

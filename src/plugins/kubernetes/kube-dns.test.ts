@@ -220,6 +220,17 @@ describe("kube_dns", () => {
     });
   }
 
+  test("does not deny the names between a reverse zone and an address", async () => {
+    for (const name of ["0.0.10.in-addr.arpa.", "10.in-addr.arpa.", "d.f.ip6.arpa."]) {
+      for (const type of ["PTR", "NS"]) {
+        const { rcode, answer, full } = await ask(name, type);
+        assert.deepEqual([rcode, answer], ["NOERROR", []], name);
+        assert.match(full.authority.join(), / SOA /);
+      }
+    }
+    assert.equal((await ask("9.9.in-addr.arpa.", "PTR")).rcode, "NXDOMAIN");
+  });
+
   test("passes addresses without a name on, where told to", async () => {
     const other = make("fallthrough in-addr.arpa ip6.arpa");
     await other.start();

@@ -345,6 +345,11 @@ describe("kubernetes", () => {
   });
 
   describe("tells metadata", () => {
+    const ofClient = {
+      "client-namespace": "shop",
+      "client-pod-name": "client-1",
+      "client-label/app": "client",
+    };
     const cases: [title: string, question: QuestionOptions, labels: Record<string, string>][] = [
       [
         "of a service",
@@ -364,11 +369,18 @@ describe("kubernetes", () => {
       ["of a pod", { name: "1-2-3-4.shop.pod.cluster.local." }, { kind: "pod", namespace: "shop" }],
       ["of a name without meaning", { name: "foo.cluster.local." }, { "parse-error": "invalid query name" }],
       ["of nothing outside of the zones", { name: "www.example.com." }, {}],
+      ["of the client", { name: "svc.cluster.local.", client: "10.244.3.40" }, ofClient],
       [
-        "of the client",
-        { name: "svc.cluster.local.", client: "10.244.3.40" },
-        { "client-namespace": "shop", "client-pod-name": "client-1", "client-label/app": "client" },
+        "of the client that asks for a name outside of the zones",
+        { name: "www.example.com.", client: "10.244.3.40" },
+        ofClient,
       ],
+      [
+        "of the client that asks for an address",
+        { name: "1.0.96.10.in-addr.arpa.", type: "PTR", client: "10.244.3.40" },
+        ofClient,
+      ],
+      ["of no client that is no pod", { name: "www.example.com.", client: "192.0.2.77" }, {}],
     ];
     for (const [title, question, labels] of cases) {
       it(title, async () => {

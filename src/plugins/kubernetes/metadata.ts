@@ -6,12 +6,15 @@ import { addressKey } from "../../kubernetes/objects/addresses.ts";
 import { copyPod } from "../../kubernetes/store/pod-table.ts";
 import type { Query } from "../../plugin/index.ts";
 
-/** Sets the labels of a query in one of the zones of `answers`. @param cluster where the client is looked for */
+/**
+ * Sets the labels of the client, for any query: views and templates depend on it for names outside of the cluster, too. Then those of
+ * a name in one of the zones of `answers`.
+ * @param cluster where the client is looked for
+ */
 export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cluster: ClusterAnswers): void {
-  const zone = answers.zoneOf(query.name);
-  if (zone === undefined) return;
   provideClient(query, cluster);
-  if (zone.isReverse) return;
+  const zone = answers.zoneOf(query.name);
+  if (zone === undefined || zone.isReverse) return;
   const parsed = answers.parse(query.name, zone);
   if (parsed.kind === "invalid") {
     query.setMetadata("kubernetes/parse-error", "invalid query name");

@@ -139,6 +139,10 @@ describe("remembered answers", () => {
       ["2.0.0.10.in-addr.arpa.", "PTR"] as const,
       ["3.0.1.10.in-addr.arpa.", "PTR"] as const,
       [`1.${"0.".repeat(29)}d.f.ip6.arpa.`, "PTR"] as const,
+      // Names above addresses exist as long as these do.
+      ["0.0.10.in-addr.arpa.", "PTR"] as const,
+      ["1.10.in-addr.arpa.", "NS"] as const,
+      ["0.0.d.f.ip6.arpa.", "PTR"] as const,
     ];
     const change = () => {
       const { namespace, name } = random.pick(owners);

@@ -12,8 +12,8 @@ import {
   type Reviewer,
 } from "../../plugin/handler.ts";
 import { type LateFaults, LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
-import { Failure, type Outcome } from "../../plugin/outcome.ts";
-import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
+import { Failure, NoNextPluginError, type Outcome } from "../../plugin/outcome.ts";
+import { isInChain, type PlacedPlugin } from "../../plugin/plugin-instance.ts";
 import type { ChainLink, Query } from "../../plugin/query.ts";
 import type { AnswerWitness } from "../../plugin/repetition.ts";
 import type { Reply } from "../../plugin/reply.ts";
@@ -43,12 +43,16 @@ export function buildChain(plugins: readonly ChainPlugin[], onPanic: PanicObserv
   return next;
 }
 
-/** The chain of queries: the plugins of a block that handle them. */
+/**
+ * The chain of queries: the plugins of a block that handle them. A block whose plugins only look at queries has a chain as well: it ends
+ * at once, and its queries are not refused but fail, as in CoreDNS.
+ */
 export function buildQueryChain(placed: readonly PlacedPlugin[], onPanic: PanicObserver): Next | undefined {
   const plugins = placed.flatMap(({ name, instance }) =>
     instance.handle === undefined ? [] : [{ name, handle: instance.handle }],
   );
-  return buildChain(plugins, onPanic);
+  const last = placed.findLast(({ instance }) => isInChain(instance));
+  return buildChain(plugins, onPanic) ?? (last && noNextPlugin(last.name));
 }
 
 /**
@@ -86,7 +90,7 @@ export class PluginPanic extends Error {
 }
 
 function noNextPlugin(name: string): Next {
-  const error = new Error(`plugin/${name}: no next plugin found`);
+  const error = new NoNextPluginError(name);
   return () => new Failure(Rcode.SERVFAIL, error);
 }
 

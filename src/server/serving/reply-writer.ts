@@ -4,11 +4,13 @@
  */
 
 import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
+import { compressed, isCompressible } from "../../dns/compression.ts";
 import { CO_BIT, type EdnsOption, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import { WireError } from "../../dns/wire-reader.ts";
 import { echoedOptions, optionsLength } from "../../plugin/echoed-options.ts";
 import type { MessageSeal } from "../../plugin/message-seal.ts";
 import type { Query } from "../../plugin/query.ts";
@@ -31,13 +33,14 @@ export interface ReplyBuffers {
  */
 export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): number {
   reply.answerFor(query);
-  const { sections } = reply;
   const { bytes, seals } = query;
   const room = seals === undefined ? 0 : roomOf(seals);
   const limit = sizeLimit(query) - room;
   const pads = isPadded(query);
   const options = optionsFor(query, reply, limit, pads);
   const opt = optLength(query, reply, options);
+  const whole = reply.sections;
+  const sections = whole.end + opt <= limit ? whole : shortened(whole, query, limit - opt);
   const out = buffers.buffer(Math.min(limit, sections.end + opt + (pads ? PADDING_BLOCK + 4 : 0)) + room);
   const shown = sections.end + opt <= limit ? sections.count : recordsThatFit(sections, limit - opt);
   const end = shown === sections.count ? sections.end : (sections.recordStarts[shown] ?? sections.start);
@@ -45,7 +48,7 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
   const authorities = Math.min(shown - answers, sections.authorityCount);
 
   const fromQuery = query.opcode === Opcode.QUERY ? query.flags & (Flag.RD | Flag.CD) : 0;
-  const truncated = shown < sections.count ? Flag.TC : 0;
+  const truncated = shown < whole.count ? Flag.TC : 0;
   const flags =
     Flag.QR |
     (query.opcode << 11) |
@@ -90,6 +93,21 @@ function seal(seals: readonly MessageSeal[], out: Uint8Array, written: number): 
 function sizeLimit(query: Query): number {
   if (query.takesLongReplies) return MAX_STREAM_OCTETS;
   return Math.max(512, Math.min(query.udpSize, query.replyLimit, MAX_DATAGRAM_OCTETS));
+}
+
+/** What does not fit may do so once its names are compressed: not every upstream compresses them. */
+function shortened(whole: EncodedSections, query: Query, limit: number): EncodedSections {
+  const { bytes, question, questionEnd } = query;
+  const fitting = recordsThatFit(whole, limit);
+  // If compression gains nothing up to the first record that is left out, it has no room either way.
+  if (!isCompressible(whole, bytes, Math.min(fitting + 1, whole.count))) return whole;
+  try {
+    const shorter = compressed(whole, question, bytes.subarray(12, questionEnd), limit);
+    return recordsThatFit(shorter, limit) > fitting ? shorter : whole;
+  } catch (error) {
+    if (error instanceof WireError) return whole;
+    throw error;
+  }
 }
 
 /** Records are kept in order while they fit; what follows the first that does not is left out. */
