@@ -66,6 +66,7 @@ export class ZoneAnswers {
     this.#redirectionCount = 0;
     this.#dnssecOk = query.dnssecOk;
     this.#denial = undefined;
+    this.found = Found.DATA;
     this.wildcard = NO_NODE;
     let bytes = query.bytes;
     let at = QUESTION_NAME;
@@ -79,6 +80,7 @@ export class ZoneAnswers {
       let node = walk.closest;
       this.wildcard = NO_NODE;
       if (way === Walk.REDIRECTION) {
+        this.found = Found.ALIAS;
         const end = this.#redirect(zone, node, bytes, at, length);
         if (end < 0) return this.#reply(query, end === YXDOMAIN ? Rcode.YXDOMAIN : Rcode.SERVFAIL);
         if (query.type === RecordType.CNAME || query.type === RecordType.ANY)
@@ -366,7 +368,6 @@ export class ZoneAnswers {
     at: number,
     length: number,
   ): Outcome | Promise<Outcome> {
-    this.found = Found.ALIAS;
     const target = Name.fromCheckedWire(bytes.slice(at, at + length));
     // The lookup may come back here, and use the same buffers: what was written so far is taken out first.
     this.#denial?.write();
@@ -376,7 +377,11 @@ export class ZoneAnswers {
     this.#writer.begin(query.bytes, query.nameEnd);
     if (ns >= 0) this.#writeNode(Section.AUTHORITY, records, APEX, ns);
     const nameServers = this.#writer.finish();
+    const { wildcard } = this;
     const outcome = query.lookup(target, query.type);
+    // Whatever the lookup found here, this answer is an alias, which the zone has.
+    this.found = Found.ALIAS;
+    this.wildcard = wildcard;
     if (outcome instanceof Promise) {
       return outcome.then((settled) => joinLookup(query, aliases, nameServers, settled));
     }
