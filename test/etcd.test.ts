@@ -253,10 +253,14 @@ suite("etcd that goes and comes", { skip }, () => {
     await untilAddress("old", /192\.0\.2\.1$/);
     await etcd.putWithLease("/skydns/org/example/leased", { host: "192.0.2.3" }, 2);
     await untilAddress("leased", /192\.0\.2\.3$/);
+    assert.match((await dig(server, "missing.example.org", "A")).text, /status: NXDOMAIN/);
     const start = server.log.length;
     await etcd.stop();
     await server.waitForLog(/\[WARNING\] plugin\/etcd: etcd is unreachable: http/, start);
     assert.match(await address("old"), /192\.0\.2\.1$/);
+    // etcd may have such a name by now: the answer that was remembered is forgotten.
+    for (const name of ["missing.example.org", "new.example.org"])
+      assert.match((await dig(server, name, "A")).text, /status: SERVFAIL/);
     const state = await server.page("ready", "/ready?verbose");
     assert.equal(state.status, 200);
     assert.match(state.body, /etcd: away for \d+s \(.*\); answering from the last known 3 keys/);

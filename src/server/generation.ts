@@ -415,6 +415,8 @@ function makeRoute(
   return {
     zone,
     ...ways,
+    servesZone: () =>
+      instances.some((each) => each.transferSource?.transferZones.some((apex) => apex.equals(zone))),
     filters: instances.filter((instance) => instance.accepts !== undefined),
     metadata:
       collector?.metadataZones === undefined

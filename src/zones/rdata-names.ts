@@ -31,7 +31,7 @@ function sparse(rows: readonly (readonly [number, NamesInRdata])[]): readonly (N
   return table;
 }
 
-/** Names of the types of RFC 1035, which may be compressed (RFC 3597 section 4) and are kept in lower case. */
+/** Names of the types of RFC 1035, which may be compressed (RFC 3597 section 4) and are compared without regard to case. */
 export function compressibleNames(type: number): NamesInRdata | undefined {
   return type < 64 ? COMPRESSIBLE[type] : undefined;
 }
@@ -52,18 +52,42 @@ export function hostOffset(type: number): number {
   }
 }
 
-/** Puts the names that {@link compressibleNames} tells of into lower case, in place. */
-export function foldNames(type: number, bytes: Uint8Array, at: number): void {
+/**
+ * Whether RDATA of the same length are the same, but for upper and lower case in the names that {@link compressibleNames} tells of.
+ * @param differ the first octet that differs
+ */
+export function areSameData(
+  type: number,
+  bytes: Uint8Array,
+  at: number,
+  rdata: Uint8Array,
+  length: number,
+  differ: number,
+): boolean {
   const names = compressibleNames(type);
-  if (names === undefined) return;
-  let to = at + names.offset;
-  for (let left = names.count; left > 0; left--) {
-    while (octetAt(bytes, to) !== 0) {
-      const end = to + octetAt(bytes, to);
-      for (to++; to <= end; to++) bytes[to] = octetAt(FOLD, octetAt(bytes, to));
-    }
-    to++;
+  if (names === undefined || differ < names.offset) return false;
+  let namesEnd = names.offset;
+  for (let left = names.count; left > 0 && namesEnd < length; left--) namesEnd += nameLength(rdata, namesEnd);
+  // Lengths of labels are below any letter.
+  for (let index = differ; index < length; index++) {
+    const one = octetAt(bytes, at + index);
+    const other = octetAt(rdata, index);
+    if (one !== other && (index >= namesEnd || octetAt(FOLD, one) !== octetAt(FOLD, other))) return false;
   }
+  return true;
+}
+
+/** RDATA in octets of their own, with the names that {@link compressibleNames} tells of in lower case. */
+export function foldedData(type: number, rdata: Uint8Array): Uint8Array {
+  const folded = rdata.slice();
+  const names = compressibleNames(type);
+  if (names === undefined) return folded;
+  let at = names.offset;
+  for (let left = names.count; left > 0; left--) {
+    const end = at + nameLength(rdata, at);
+    for (; at < end; at++) folded[at] = octetAt(FOLD, octetAt(rdata, at));
+  }
+  return folded;
 }
 
 /** Octets of the uncompressed name at `at`, root included. */

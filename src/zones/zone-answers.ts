@@ -66,6 +66,7 @@ export class ZoneAnswers {
     this.#redirectionCount = 0;
     this.#dnssecOk = query.dnssecOk;
     this.#denial = undefined;
+    this.found = Found.DATA;
     this.wildcard = NO_NODE;
     let bytes = query.bytes;
     let at = QUESTION_NAME;
@@ -79,8 +80,9 @@ export class ZoneAnswers {
       let node = walk.closest;
       this.wildcard = NO_NODE;
       if (way === Walk.REDIRECTION) {
+        this.found = Found.ALIAS;
         const end = this.#redirect(zone, node, bytes, at, length);
-        if (end < 0) return this.#reply(query, end === YXDOMAIN ? Rcode.YXDOMAIN : Rcode.SERVFAIL);
+        if (end < 0) return this.#reply(query, Rcode.YXDOMAIN);
         if (query.type === RecordType.CNAME || query.type === RecordType.ANY)
           return this.#positive(zone, query);
         bytes = this.#synthesised;
@@ -222,7 +224,7 @@ export class ZoneAnswers {
 
   /**
    * DNAME and the CNAME that follows from it (RFC 6672 section 3.2), whose target is left in the buffer.
-   * @returns the target's length, or a code below 0
+   * @returns the target's length, or TOO_LONG
    */
   #redirect(zone: Zone, node: number, bytes: Uint8Array, at: number, length: number): number {
     const { records } = zone;
@@ -236,12 +238,10 @@ export class ZoneAnswers {
       this.#redirections[this.#redirectionCount++] = node;
       this.#writeNode(Section.ANSWER, records, node, rrset);
     }
-    if (kept + targetLength > MAX_NAME_OCTETS) return YXDOMAIN;
+    if (kept + targetLength > MAX_NAME_OCTETS) return TOO_LONG;
     const name = new Uint8Array(kept + targetLength);
     for (let index = 0; index < kept; index++) name[index] = octetAt(FOLD, octetAt(bytes, at + index));
     name.set(heap.subarray(target, target + targetLength), kept);
-    // The same name again: an answer would never end.
-    if (sameName(name, bytes, at, length)) return FAILED;
     const place = this.#writer.place(bytes, at);
     this.#aliasOwners[this.#aliasCount++] = place;
     this.#writer.alias(bytes === this.#synthesised ? bytes.slice() : bytes, at, records.ttl(rrset), name);
@@ -366,7 +366,6 @@ export class ZoneAnswers {
     at: number,
     length: number,
   ): Outcome | Promise<Outcome> {
-    this.found = Found.ALIAS;
     const target = Name.fromCheckedWire(bytes.slice(at, at + length));
     // The lookup may come back here, and use the same buffers: what was written so far is taken out first.
     this.#denial?.write();
@@ -376,7 +375,11 @@ export class ZoneAnswers {
     this.#writer.begin(query.bytes, query.nameEnd);
     if (ns >= 0) this.#writeNode(Section.AUTHORITY, records, APEX, ns);
     const nameServers = this.#writer.finish();
+    const { wildcard } = this;
     const outcome = query.lookup(target, query.type);
+    // Whatever the lookup found here, this answer is an alias, which the zone has.
+    this.found = Found.ALIAS;
+    this.wildcard = wildcard;
     if (outcome instanceof Promise) {
       return outcome.then((settled) => joinLookup(query, aliases, nameServers, settled));
     }
@@ -387,16 +390,7 @@ export class ZoneAnswers {
 /** Ends of answers, as places in {@link Zone.tails}. */
 const Tail = { NS: 0, SIGNED_NS: 1, SOA: 2 } as const;
 
-const FAILED = -1;
-const YXDOMAIN = -2;
-
-function sameName(name: Uint8Array, bytes: Uint8Array, at: number, length: number): boolean {
-  if (name.length !== length) return false;
-  for (let index = 0; index < length; index++) {
-    if (octetAt(FOLD, octetAt(name, index)) !== octetAt(FOLD, octetAt(bytes, at + index))) return false;
-  }
-  return true;
-}
+const TOO_LONG = -1;
 
 /** Records about other records, which nobody means by ANY. */
 function isOfSigning(type: number): boolean {

@@ -3,6 +3,7 @@ import { Name } from "../dns/name.ts";
 import { readU16 } from "../dns/octets.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
+import { foldedData } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneChange } from "./zone-change.ts";
@@ -97,7 +98,7 @@ export function nameServersAfter(zone: Zone, changes: readonly ZoneChange[]): nu
   const rrset = records.rrset(APEX, RecordType.NS);
   const left = new Set<string>();
   const keyOf = (rdata: Uint8Array): string =>
-    Buffer.from(records.foldedData(RecordType.NS, rdata, rdata.length)).toString("latin1");
+    Buffer.from(foldedData(RecordType.NS, rdata)).toString("latin1");
   const isApexNs = ({ owner, type }: PlainRecord): boolean =>
     type === RecordType.NS && owner.length === zone.apex.wire.length;
   if (rrset >= 0) {

@@ -74,7 +74,7 @@ export class ZoneComparison {
     if (!isSoa && this.#marks.get(records)?.mark(owner, ownerLength, type, ttl, rdata, length) === true)
       return true;
     const kept = { owner: foldedName(owner, ownerLength), type, ttl };
-    const record = { ...kept, rdata: records.foldedData(type, rdata, length) };
+    const record = { ...kept, rdata: rdata.slice(0, length) };
     if (isSoa) this.#soa = record;
     else this.#added.addPlain(record);
     return true;

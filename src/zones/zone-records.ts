@@ -8,7 +8,7 @@ import { RecordType } from "../dns/type-names.ts";
 import { APEX, NameTree, NO_NODE } from "./name-tree.ts";
 import { discard, OctetHeap } from "./octet-heap.ts";
 import { EMPTY, Side, type SideNumber } from "./pending-nodes.ts";
-import { foldNames } from "./rdata-names.ts";
+import { areSameData } from "./rdata-names.ts";
 import type { PlainRecord } from "./record-log.ts";
 import { kindOf, NO_RRSET, PADDED, powerOfTwo, RrsetTable } from "./rrset-table.ts";
 
@@ -192,7 +192,7 @@ export class ZoneRecords extends RrsetTable {
     const node = this.nodeFor(owner, ownerLength, true);
     if (node === NO_NODE) return Added.OUT_OF_ZONE;
     this.#touch(node);
-    const incoming = this.#take(type, rdata, length);
+    const incoming = this.#take(rdata, length);
     const kind = kindOf(type, coveredType(type, incoming));
     let last = NO_RRSET;
     let rrset = this.names.firstRrset(node);
@@ -246,7 +246,7 @@ export class ZoneRecords extends RrsetTable {
     return true;
   }
 
-  /** Whether there is such a record with this TTL. Names in RDATA are in lower case. */
+  /** Whether there is such a record with this TTL. */
   holds({ owner, type, ttl, rdata }: PlainRecord): boolean {
     const node = this.nodeFor(owner, owner.length, false);
     if (node === NO_NODE) return false;
@@ -262,17 +262,12 @@ export class ZoneRecords extends RrsetTable {
   locate(owner: Uint8Array, ownerLength: number, type: number, rdata: Uint8Array, length: number): number {
     const node = this.nodeFor(owner, ownerLength, false);
     if (node === NO_NODE) return -1;
-    const incoming = this.#take(type, rdata, length);
+    const incoming = this.#take(rdata, length);
     const rrset =
       type === RecordType.RRSIG ? this.signatures(node, readU16(incoming, 0)) : this.rrset(node, type);
     if (rrset < 0) return -1;
     this.located = rrset;
     return this.#find(rrset, incoming, length);
-  }
-
-  /** RDATA as they are kept: names of old types in lower case. */
-  foldedData(type: number, rdata: Uint8Array, length: number): Uint8Array {
-    return this.#take(type, rdata, length).slice(0, length);
   }
 
   /** Takes an RRset with all of its records away. */
@@ -362,7 +357,7 @@ export class ZoneRecords extends RrsetTable {
     return this.#isShared(node, rrset) ? this.#move(rrset, this.dataSize(rrset), 0) : at;
   }
 
-  /** Where the record stands within its RRset's data, -1 for nowhere. `rdata` is in lower case where that counts. */
+  /** Where the record stands within its RRset's data, -1 for nowhere. Names of the old types are the same in upper and lower case. */
   #find(rrset: number, rdata: Uint8Array, length: number): number {
     const { bytes } = this.heap;
     let at = this.data(rrset);
@@ -372,17 +367,20 @@ export class ZoneRecords extends RrsetTable {
       if (there === length) {
         let index = 0;
         while (index < length && bytes[at + LENGTH_OCTETS + index] === rdata[index]) index++;
-        if (index === length) return at;
+        if (
+          index === length ||
+          areSameData(this.type(rrset), bytes, at + LENGTH_OCTETS, rdata, length, index)
+        )
+          return at;
       }
       at += LENGTH_OCTETS + there;
     }
     return -1;
   }
 
-  #take(type: number, rdata: Uint8Array, length: number): Uint8Array {
+  #take(rdata: Uint8Array, length: number): Uint8Array {
     const incoming = this.#incoming;
     for (let at = 0; at < length; at++) incoming[at] = octetAt(rdata, at);
-    if (length > 0) foldNames(type, incoming, 0);
     return incoming;
   }
 

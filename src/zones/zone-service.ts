@@ -7,13 +7,13 @@ import type { Logger } from "../lib/log.ts";
 import type { GaugeFamily } from "../lib/metric-families.ts";
 import type { Handler, Next } from "../plugin/handler.ts";
 import { DROPPED, type Outcome } from "../plugin/outcome.ts";
-import { isInChain, type PluginInstance } from "../plugin/plugin-instance.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { Trace } from "../plugin/trace.ts";
 import type { StartOfAuthority, TransferSource, ZoneTransfer } from "../plugin/transfer.ts";
 import { isAsNew, ZoneNotLoadedError } from "../plugin/transfer.ts";
 import type { Fallthrough } from "../plugin/zones.ts";
+import { LaterPlugins } from "./later-plugins.ts";
 import { NO_NODE } from "./name-tree.ts";
 import type { ServedZone } from "./served-zone.ts";
 import type { Zone } from "./zone.ts";
@@ -26,6 +26,7 @@ import {
   requireSerial,
   ZoneChangeError,
 } from "./zone-changes.ts";
+import { ZoneChoice } from "./zone-choice.ts";
 import type { ZoneCopies } from "./zone-copies.ts";
 import { differenceOf, journalLimit, pendingDifference } from "./zone-journal.ts";
 import { ZoneTable } from "./zone-table.ts";
@@ -60,7 +61,8 @@ export class ZoneService implements TransferSource {
   copies: ZoneCopies | undefined;
   readonly #answers = new ZoneAnswers();
   readonly #site: Site;
-  readonly #self: PluginInstance;
+  readonly #later: LaterPlugins;
+  readonly #choice: ZoneChoice;
   readonly #log: Logger;
   readonly #fallthrough: Fallthrough;
   readonly #octets: GaugeFamily;
@@ -68,13 +70,14 @@ export class ZoneService implements TransferSource {
   readonly #listeners = new Set<(apex: Name) => void>();
   readonly #ages: GaugeFamily;
   readonly #endCollecting: () => void;
-  #isLast: boolean | undefined;
+  readonly #refusesOthers: boolean;
 
   /** @param refusesOthers whether the last plugin of a chain refuses queries that no zone holds: else they fail */
   constructor(self: PluginInstance, site: Site, fallthrough: Fallthrough, refusesOthers = true) {
-    this.#self = self;
-    if (!refusesOthers) this.#isLast = false;
+    this.#refusesOthers = refusesOthers;
     this.#site = site;
+    this.#later = new LaterPlugins(self, site);
+    this.#choice = new ZoneChoice(this.table, this.#answers, this.#later);
     this.#log = site.log;
     this.#fallthrough = fallthrough;
     this.#octets = site.metrics.gauge({
@@ -105,15 +108,19 @@ export class ZoneService implements TransferSource {
   }
 
   readonly handle: Handler = (query, next) => {
-    const served = this.table.find(query.bytes, 12, query.nameEnd);
+    const served = this.find(query);
     return served === undefined ? this.passOn(query, next) : this.answer(served, query, next);
   };
+
+  /** The zone that answers the query. */
+  find(query: Query): ServedZone | undefined {
+    return this.#choice.find(query);
+  }
 
   /** A query that no zone holds. */
   passOn(query: Query, next: Next): Outcome | Promise<Outcome> {
     query.trace?.note("no zone of this plugin holds the name");
-    this.#isLast ??= this.#isLastInChain();
-    return this.#isLast ? query.fail(Rcode.REFUSED) : next(query);
+    return this.#refusesOthers && this.#later.isEmpty ? query.fail(Rcode.REFUSED) : next(query);
   }
 
   /** A query for a name in a zone. */
@@ -123,7 +130,7 @@ export class ZoneService implements TransferSource {
       query.trace?.note("zone transfers are refused: see the plugin transfer");
       return query.fail(Rcode.REFUSED);
     }
-    const chosen = served.behind.length === 0 ? served : this.#choose(served, query);
+    const chosen = served.behind.length === 0 ? served : this.#choice.amongSameName(served, query);
     const { zone } = chosen;
     if (zone === undefined) return query.fail(Rcode.SERVFAIL, new ZoneNotLoadedError(served.spelled));
     if (chosen.isExpired) {
@@ -142,26 +149,6 @@ export class ZoneService implements TransferSource {
     if (wildcard !== NO_NODE && query.metadata !== undefined)
       query.setMetadata("zone/wildcard", zone.records.nodeName(wildcard).toString());
     return outcome;
-  }
-
-  /**
-   * Of zones with the same name the first that knows the name, then the first that delegates it (CoreDNS facts 2.43). One that is not
-   * loaded may know it, so it ends the search.
-   */
-  #choose(served: ServedZone, query: Query): ServedZone {
-    let best = served;
-    let bestRank = NO_RANK;
-    for (let index = -1; index < served.behind.length; index++) {
-      const each = index < 0 ? served : (served.behind[index] ?? served);
-      if (each.zone === undefined || each.isExpired) return bestRank < NO_RANK ? best : each;
-      const rank = RANKS[this.#answers.find(each.zone, query)] ?? 0;
-      if (rank === 0) return each;
-      if (rank < bestRank) {
-        bestRank = rank;
-        best = each;
-      }
-    }
-    return best;
   }
 
   /** Puts other records of a zone into force, with what changed noted where somebody hands out copies. */
@@ -393,21 +380,7 @@ export class ZoneService implements TransferSource {
     }
     return served.notified(query);
   }
-
-  #isLastInChain(): boolean {
-    const plugins = this.#site.block.plugins();
-    const own = plugins.findIndex(({ instance }) => instance === this.#self);
-    return own >= 0 && !plugins.slice(own + 1).some(({ instance }) => isInChain(instance));
-  }
 }
-
-const NO_RANK = 4;
-/** What makes of several zones one the better answer, the lowest the best. */
-const RANKS: Readonly<Record<number, number>> = {
-  [Found.DELEGATION]: 1,
-  [Found.EMPTY_NON_TERMINAL]: 2,
-  [Found.NO_NAME]: 3,
-};
 
 function oldestAge({ freshness, behind }: ServedZone): number | undefined {
   let oldest = freshness?.age;

@@ -32,6 +32,8 @@ export interface MirrorListener {
   changed(key: string): void;
   /** A listing is complete, the first one or a later one. */
   listed(): void;
+  /** etcd became unreachable. */
+  lost(): void;
 }
 
 /** Keys of one answer while listing: decoded and applied in a millisecond or two. */
@@ -128,8 +130,10 @@ export class KeyMirror {
       this.#revisions = [];
       return;
     }
-    if (this.#state !== "away") this.#options.log.warning(`etcd is unreachable: ${error.message}`);
+    const isNews = this.#state !== "away";
+    if (isNews) this.#options.log.warning(`etcd is unreachable: ${error.message}`);
     this.#enter("away", error.message);
+    if (isNews) for (const listener of this.#listeners) listener.lost();
     await this.#wait(this.#backOff.next());
   }
 

@@ -50,7 +50,7 @@ export class AutoZones implements PluginInstance {
   }
 
   readonly handle: Handler = (query, next) => {
-    const served = this.#service.table.find(query.bytes, 12, query.nameEnd);
+    const served = this.#service.find(query);
     // The zones of the directive are a gate; the apex of a zone lies within them or not, whatever the name that is asked for.
     if (served === undefined || this.#config.zones.matchQuery(query) === undefined) {
       if (this.#config.zones.matchQuery(query) === undefined) return next(query);

@@ -102,6 +102,7 @@ export class Etcd implements PluginInstance {
       fallthrough: config.fallthrough,
       source: () => this.#source(),
       isKept: () => this.#isKept,
+      isAway: () => this.#mirror?.state === "away",
       serial: () => (this.#isKept ? this.#changedAt : seconds(site.clock.wallTime())),
       staleAnswer: () => this.#metrics.stale.increment(),
       failed: (error) => this.#queryFailed(error),
@@ -181,6 +182,8 @@ export class Etcd implements PluginInstance {
       seen: (key, value) => this.#seen(key, value),
       changed: (key) => this.#changed(key),
       listed: () => this.#listed(),
+      // Names that were missing are no longer known to be.
+      lost: () => this.#handler.forgetAnswers(),
     });
     this.#metrics.follow(mirror, this.#site.clock);
     if (mirror.isSynced) this.#listed();

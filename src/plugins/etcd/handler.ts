@@ -24,6 +24,8 @@ export interface EtcdHandlerOptions {
   source(): KeySource<Found>;
   /** Whether what it gives is kept here, and everything that changes it is told to {@link EtcdHandler.forgetAnswers}. */
   isKept(): boolean;
+  /** etcd cannot be asked at the moment: keys that came meanwhile are not known. */
+  isAway(): boolean;
   /** Seconds since 1970: when the keys changed last, as far as anybody knows. */
   serial(): number;
   staleAnswer(): void;
@@ -93,6 +95,10 @@ export class EtcdHandler {
   }
 
   missing(query: Query, zone: Name, next: Next): Outcome | Promise<Outcome> {
+    if (this.#options.isAway()) {
+      query.trace?.note("there is no key for the name, but etcd is away and may have one by now");
+      return this.#reply(query, { rcode: Rcode.SERVFAIL, authority: [this.#authority(zone)] }, false);
+    }
     if (this.#options.fallthrough.permits(query.name)) {
       query.trace?.note("there is no key for the name: falls through");
       return next(query);

@@ -253,3 +253,58 @@ test("a name that is redirected to the DNAME itself has it in the answer once", 
   ]);
   await running.stop();
 });
+
+test("a DNAME that leads to itself is answered with itself and one CNAME", async () => {
+  write("db", zone(10, "alias DNAME alias\na DNAME b\nb DNAME a"));
+  const running = serve("fallthrough");
+  await running.start();
+  for (const type of ["A", "DNAME"]) {
+    const loop = await running.ask({ name: "www.alias.example.org.", type });
+    assert.equal(loop.rcode, 0);
+    assert.deepEqual(loop.answer, [
+      "alias.example.org. 60 IN DNAME alias.example.org.",
+      "www.alias.example.org. 60 IN CNAME www.alias.example.org.",
+    ]);
+  }
+  assert.deepEqual((await running.ask({ name: "www.a.example.org." })).answer, [
+    "a.example.org. 60 IN DNAME b.example.org.",
+    "www.a.example.org. 60 IN CNAME www.b.example.org.",
+    "b.example.org. 60 IN DNAME a.example.org.",
+    "www.b.example.org. 60 IN CNAME www.a.example.org.",
+  ]);
+  await running.stop();
+});
+
+test("names in record data keep their case, and are the same name in any", async () => {
+  write(
+    "db",
+    zone(
+      10,
+      `_http._tcp PTR My\\032Printer._http._tcp
+_http._tcp PTR my\\032printer._http._tcp
+mail MX 10 Mail.Other.test.
+also CNAME Over.There.Other.test.
+srv SRV 1 2 80 Host.Other.test.
+in CNAME WWW
+www A 192.0.2.1`,
+    ),
+  );
+  const running = serve("reload 1s");
+  await running.start();
+  const data = async (name: string, type: string): Promise<string[]> =>
+    (await running.ask({ name: `${name}.example.org.`, type })).answer.map((line) =>
+      line.split(" ").slice(4).join(" "),
+    );
+  assert.deepEqual(await data("_http._tcp", "PTR"), ["My\\032Printer._http._tcp.example.org."]);
+  assert.deepEqual(await data("mail", "MX"), ["10 Mail.Other.test."]);
+  assert.deepEqual(await data("also", "CNAME"), ["Over.There.Other.test."]);
+  assert.deepEqual(await data("srv", "SRV"), ["1 2 80 Host.Other.test."]);
+  assert.deepEqual(await data("in", "A"), ["WWW.example.org.", "192.0.2.1"]);
+  // A change is found whatever the case.
+  write("db", zone(11, "mail MX 10 mail.other.test.\nmail MX 20 Mail2.Other.test.\n_http._tcp PTR other"));
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("with 11 SOA serial")));
+  assert.deepEqual(await data("mail", "MX"), ["10 Mail.Other.test.", "20 Mail2.Other.test."]);
+  assert.deepEqual(await data("_http._tcp", "PTR"), ["other.example.org."]);
+  await running.stop();
+});

@@ -73,7 +73,7 @@ export class ZoneTransfers implements PluginInstance {
 
   started(): void {
     const isLeader = this.#site.feed.role === "leader";
-    for (const { instance } of this.#site.block.plugins()) {
+    for (const { name, instance } of this.#site.block.plugins()) {
       const source = instance.transferSource;
       if (source === undefined) continue;
       // Each data plane has the same zones, and what changed in them as long as somebody wants to know: one of them speaks for all.
@@ -81,8 +81,8 @@ export class ZoneTransfers implements PluginInstance {
         this.#ends.push(source.onZoneChange(() => undefined));
         continue;
       }
-      this.#ends.push(source.onZoneChange((apex) => this.#notify(apex)));
-      for (const apex of source.transferZones) this.#notify(apex);
+      this.#ends.push(source.onZoneChange((apex) => this.#notify(apex, name)));
+      for (const apex of source.transferZones) this.#notify(apex, name);
     }
   }
 
@@ -92,12 +92,13 @@ export class ZoneTransfers implements PluginInstance {
     this.#notifier.stop();
   }
 
-  #notify(apex: Name): void {
+  /** @param plugin the one that has the zone */
+  #notify(apex: Name, plugin: string): void {
     const permission = this.#permissionFor(apex);
     if (permission === undefined) return;
     const { source, key: name, notified } = permission;
     const key = name === undefined ? undefined : this.#keys.get(name);
-    for (const address of notified) this.#notifier.notify(apex, address, { source, key });
+    for (const address of notified) this.#notifier.notify(apex, address, { source, key }, plugin);
   }
 
   #permissionFor(name: Name): Permission | undefined {

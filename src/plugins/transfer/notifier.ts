@@ -1,4 +1,4 @@
-/** NOTIFY to secondary servers (RFC 1996): once a change, over UDP, and again where nobody says that it arrived. */
+/** NOTIFY to secondary servers (RFC 1996): over UDP, and again if a secondary does not say that it arrived. */
 import {
   decodeMessage,
   encodeMessage,
@@ -23,7 +23,7 @@ import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 const TRIES = 3;
 /** Milliseconds that a secondary may take to say that it heard. */
 const TIMEOUT = 2_000;
-/** Changes of a cluster come by the hundred: they are told of once in this time. Milliseconds. */
+/** Changes of a cluster come by the hundred: those behind the first one are told of once in this time. Milliseconds. */
 const GATHER = 500;
 /** Milliseconds without use after which a socket closes. */
 const EXPIRE = 10_000;
@@ -40,13 +40,20 @@ interface Target {
   readonly port: number;
 }
 
+/** The time in which further changes of a zone are gathered for an address. */
+interface Gathering {
+  timer: Timer | undefined;
+  /** How to tell of them, once one has come. */
+  next: (() => void) | undefined;
+}
+
 export class Notifier {
   readonly #site: Site;
   readonly #wheel: TimeoutWheel;
   readonly #metrics: UpstreamMetrics;
   readonly #exchanges = new Map<string, UdpExchange>();
   /** By zone and address. */
-  readonly #pending = new Map<string, Timer>();
+  readonly #gathering = new Map<string, Gathering>();
   readonly #now: () => number;
   #isStopped = false;
 
@@ -57,30 +64,48 @@ export class Notifier {
     this.#metrics = new UpstreamMetrics(site.metrics, "transfer");
   }
 
-  /** Tells an address that the zone changed, soon. */
-  notify(apex: Name, target: Target, sending: Sending): void {
+  /**
+   * Tells an address that the zone changed: at once for the first change, and once for all that come soon behind it.
+   * @param plugin the one that has the zone: failures are logged under its name
+   */
+  notify(apex: Name, target: Target, sending: Sending, plugin: string): void {
+    if (this.#isStopped) return;
     const key = `${apex} ${target.host} ${target.port}`;
-    if (this.#isStopped || this.#pending.has(key)) return;
-    this.#pending.set(
-      key,
-      this.#site.clock.after(GATHER, () => {
-        this.#pending.delete(key);
-        void this.#send(apex, target, sending);
-      }),
-    );
+    const send = (): void => void this.#send(apex, target, sending, plugin);
+    const gathering = this.#gathering.get(key);
+    if (gathering !== undefined) {
+      gathering.next = send;
+      return;
+    }
+    send();
+    this.#gather(key, { timer: undefined, next: undefined });
+  }
+
+  #gather(key: string, gathering: Gathering): void {
+    this.#gathering.set(key, gathering);
+    gathering.timer = this.#site.clock.after(GATHER, () => {
+      const { next } = gathering;
+      if (next === undefined) {
+        this.#gathering.delete(key);
+        return;
+      }
+      gathering.next = undefined;
+      next();
+      this.#gather(key, gathering);
+    });
   }
 
   stop(): void {
     this.#isStopped = true;
-    for (const timer of this.#pending.values()) timer.cancel();
-    this.#pending.clear();
+    for (const { timer } of this.#gathering.values()) timer?.cancel();
+    this.#gathering.clear();
     for (const exchange of this.#exchanges.values()) exchange.close();
     this.#exchanges.clear();
     this.#wheel.clear();
   }
 
   /** Never rejects. */
-  async #send(apex: Name, target: Target, { source, key }: Sending): Promise<void> {
+  async #send(apex: Name, target: Target, { source, key }: Sending, plugin: string): Promise<void> {
     const exchange = this.#exchange(target, source);
     if (exchange === undefined) return;
     const message = makeQuery(
@@ -97,14 +122,15 @@ export class Notifier {
         const reply = await exchangeOnce(exchange, query, 12 + apex.wire.length + 4, TIMEOUT);
         const { rcode } = decodeMessage(guard?.verify(reply) ?? reply);
         if (rcode === Rcode.NOERROR) return;
-        reason = `rcode was ${rcodeName(rcode)}`;
+        reason = `rcode was "${rcodeName(rcode)}"`;
       } catch (error) {
-        reason = error instanceof Error ? error.message : String(error);
+        reason = `"${error instanceof Error ? error.message : String(error)}"`;
       }
     }
     if (!this.#isStopped) {
       const to = upstreamAddress(target.host, target.port)?.text ?? target.host;
-      this.#site.log.warning(`notify for zone "${apex}" was not accepted by "${to}": ${reason}`);
+      const log = this.#site.processLog.child(`plugin/${plugin}`);
+      log.warning(`notify for zone "${apex}" was not accepted by "${to}": ${reason}`);
     }
   }
 

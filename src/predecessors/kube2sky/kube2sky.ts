@@ -63,6 +63,7 @@ export class Kube2sky {
     this.#mirror.listen({
       seen: () => undefined,
       changed: (key) => this.#keyChanged(key),
+      lost: () => undefined,
       listed: () => {
         this.#listed.resolve();
         if (this.#unsubscribe !== undefined) this.#touchEverything();

@@ -18,6 +18,8 @@ export interface Route {
   /** Instances that may refuse a query for this block (`view`). */
   readonly filters: readonly PluginInstance[];
   readonly metadata: RouteMetadata | undefined;
+  /** Whether a plugin of the block serves the zone from records of its own. */
+  readonly servesZone?: (() => boolean) | undefined;
   /** Who has to hear of answers that are given again; `undefined` where none may be. */
   readonly witnesses?: readonly AnswerWitness[] | undefined;
 }
@@ -50,24 +52,33 @@ export class RouteTable {
     }
   }
 
-  /** The route that takes the query: of the longest zone that has one which accepts; for DS of the shortest. */
+  /**
+   * The route that takes the query: of the longest zone that has one which accepts. DS records of a zone are data of its parent (RFC 4035
+   * section 3.1.4.1), so the route of the next zone above takes a query for them, and the zone's own only if there is no such route.
+   */
   find(query: Query): Route | undefined {
-    let parentSide: Route | undefined;
+    let childSide: Route | undefined;
     if (!this.#onlyRoot) {
       const { bytes, nameEnd } = query;
       for (let at = 12; octetAt(bytes, at) !== 0; at += octetAt(bytes, at) + 1) {
         const bucket = this.#byHash.get(hashName(bytes, at, nameEnd));
         const route = bucket === undefined ? undefined : acceptingRoute(bucket, query, at);
         if (route === undefined) continue;
-        // A DS record belongs to the parent's side of the cut (RFC 4035 section 3.1.4.1): look further up.
-        if (query.type !== RecordType.DS) return route;
-        parentSide = route;
+        if (query.type !== RecordType.DS || at > 12) return route;
+        childSide = route;
       }
     }
-    if (parentSide !== undefined) return parentSide;
-    for (const route of this.#root) if (route.chain !== undefined && accepts(route, query)) return route;
-    return undefined;
+    for (const route of this.#root) {
+      // A block for the root is the parent of top-level domains if it serves the root zone. Most only ask resolvers.
+      if (childSide !== undefined && !isRootParentOf(route, query)) continue;
+      if (route.chain !== undefined && accepts(route, query)) return route;
+    }
+    return childSide;
   }
+}
+
+function isRootParentOf({ servesZone }: Route, { bytes }: Query): boolean {
+  return octetAt(bytes, 13 + octetAt(bytes, 12)) === 0 && servesZone?.() === true;
 }
 
 function acceptingRoute(bucket: readonly Route[], query: Query, at: number): Route | undefined {
