@@ -60,7 +60,7 @@ export async function serve(
   const fromStdin = isStandardInput(flags.conf) ? firstSource : undefined;
   const metrics = new MetricsRegistry();
   const machine = thisMachine(process.env);
-  await beginSmall();
+  const beginning = await beginSmall();
   await nextTurn();
   let heapAtStart = 0;
   let spareMemory: SpareMemoryWatch | undefined;
@@ -126,7 +126,7 @@ export async function serve(
     }
   }
   await nextTurn();
-  spareMemory = await staySmall(machine.memoryLimit, clock);
+  spareMemory = await staySmall(beginning, machine.memoryLimit, clock);
   // What was read since the sockets were opened.
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
   // A signal during the start may have ended it.

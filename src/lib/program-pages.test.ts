@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { loadProgramPages, releaseInTurns, unchangedMappings } from "./program-pages.ts";
+import { Worker } from "node:worker_threads";
+import { loadMemoryAdvice } from "./memory-release.ts";
+import {
+  loadProgramPages,
+  readLastingMappings,
+  releaseInTurns,
+  releaseUnchanged,
+  unchangedMappings,
+} from "./program-pages.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 test("mappings of files that may be read only, and of which nothing was written to", () => {
@@ -15,7 +25,11 @@ test("mappings of files that may be read only, and of which nothing was written 
 });
 
 test("pages of the program are given back, and the program goes on", async (context) => {
-  const release = await loadProgramPages();
+  if (process.platform !== "linux") {
+    context.skip("no /proc here");
+    return;
+  }
+  const release = await loadProgramPages(await readLastingMappings());
   if (release === undefined) {
     context.skip("no madvise here");
     return;
@@ -35,18 +49,14 @@ test("no turn gives back more than 2 MiB of the program: the next one has to fau
     if (!isOver) setImmediate(count);
   };
   setImmediate(count);
-  const program = "/usr/bin/node";
   const mappings = [
-    { start: 0x40_0000n, octets: 0x1000n, path: program },
-    { start: 0x80_0000n, octets: 0x28f_a000n, path: program },
+    { start: 0x40_0000n, octets: 0x1000n, path: "/usr/bin/node" },
+    { start: 0x80_0000n, octets: 0x28f_a000n, path: "/usr/bin/node" },
     { start: 0x7e00_0000n, octets: 0x30_0000n, path: "/opt/addon.node" },
-    { start: 0x7f00_0000n, octets: 0x3000n, path: program },
   ];
-  await releaseInTurns(mappings, program, (start, octets) => {
+  await releaseInTurns(mappings, (start, octets) => {
     given.push([start, octets]);
-    if (start < 0x7e00_0000n) turns[turns.length - 1] = (turns.at(-1) ?? 0n) + octets;
-    // By the next turn it may be gone.
-    else if (start < 0x7f00_0000n) assert.equal(turns.length, 1);
+    turns[turns.length - 1] = (turns.at(-1) ?? 0n) + octets;
     return 0;
   });
   isOver = true;
@@ -64,6 +74,36 @@ test("no turn gives back more than 2 MiB of the program: the next one has to fau
     }
     assert.equal(next, start + octets);
   }
+});
+
+test("nothing is given back that goes when a thread ends: something else may lie there by then", async (context) => {
+  if ((await loadMemoryAdvice()) === undefined) {
+    context.skip("no madvise here");
+    return;
+  }
+  const lasting = await readLastingMappings();
+  const given: [start: bigint, end: bigint][] = [];
+  // Its code is a part of the program, mapped for it alone.
+  const thread = new Worker("require('node:worker_threads').parentPort.on('message', () => {})", {
+    eval: true,
+  });
+  await once(thread, "online");
+  await releaseUnchanged(lasting, (start, octets) => {
+    given.push([start, start + octets]);
+    return 0;
+  });
+  await thread.terminate();
+  const left = readFileSync("/proc/self/maps", "latin1").split("\n");
+  const files = left.flatMap((line) => {
+    const [, from, to] = /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p .*\//.exec(line) ?? [];
+    return from === undefined ? [] : [{ from: BigInt(`0x${from}`), to: BigInt(`0x${to}`) }];
+  });
+  assert.ok(given.length > 0);
+  for (const [start, end] of given)
+    assert.ok(
+      files.some(({ from, to }) => start >= from && end <= to),
+      `${start.toString(16)} to ${end.toString(16)} is no file any more`,
+    );
 });
 
 /** Of a running node, shortened: its code, what the linker protected, the code of a library with a break point, and what is no file. */

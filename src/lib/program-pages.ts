@@ -20,29 +20,50 @@ const PORTION = 2n * 1024n * 1024n;
  */
 export type ReleaseProgramPages = () => Promise<void>;
 
-/** @returns `undefined` where the system has no such call */
-export async function loadProgramPages(): Promise<ReleaseProgramPages | undefined> {
-  const advise = await loadMemoryAdvice();
-  if (advise === undefined) return undefined;
-  return async () => {
-    const text = await readFile("/proc/self/smaps", "latin1");
-    await releaseInTurns([...unchangedMappings(text)], process.execPath, advise);
-  };
+/**
+ * The mappings of files that stay where they are until the process ends: those that it has before it starts a thread with a heap. V8 maps a part of the
+ * program once more for each such thread, and that mapping goes when the thread ends. The next buffer may then lie at the same addresses.
+ * @throws NodeJS.ErrnoException where the process may not read its own mappings
+ */
+export async function readLastingMappings(): Promise<readonly Mapping[]> {
+  return [...mappingsOf(await readFile("/proc/self/maps", "latin1"), READ_ONLY)];
 }
 
 /**
- * @param program the file that is mapped for as long as the process runs: of it no more than {@link PORTION} octets go in a turn of the event loop. A
- *   library may be gone by the next turn, and something else in its place: all of them go in the first one
+ * @param lasting see {@link readLastingMappings}
+ * @returns `undefined` where the system has no such call
  */
-export async function releaseInTurns(
-  mappings: readonly Mapping[],
-  program: string,
-  advise: MemoryAdvice,
-): Promise<void> {
-  for (const { start, octets, path } of mappings) if (path !== program) advise(start, octets, DONT_NEED);
+export async function loadProgramPages(
+  lasting: readonly Mapping[],
+): Promise<ReleaseProgramPages | undefined> {
+  const advise = await loadMemoryAdvice();
+  if (advise === undefined) return undefined;
+  return () => releaseUnchanged(lasting, advise);
+}
+
+/**
+ * Gives back what is unchanged now and lasts. Anything else in the list may be gone by the time that it has been read, for threads end meanwhile: the call would then fill
+ * with zeros whatever lies there instead.
+ */
+export async function releaseUnchanged(lasting: readonly Mapping[], advise: MemoryAdvice): Promise<void> {
+  const text = await readFile("/proc/self/smaps", "latin1");
+  const unchanged = [...unchangedMappings(text)];
+  await releaseInTurns(
+    unchanged.filter((mapping) => lasting.some((whole) => isWithin(mapping, whole))),
+    advise,
+  );
+}
+
+function isWithin(part: Mapping, whole: Mapping): boolean {
+  if (part.path !== whole.path || part.start < whole.start) return false;
+  return part.start + part.octets <= whole.start + whole.octets;
+}
+
+/** No more than {@link PORTION} octets go in a turn of the event loop. The mappings must last. */
+export async function releaseInTurns(mappings: readonly Mapping[], advise: MemoryAdvice): Promise<void> {
   let left = PORTION;
-  for (const { start, octets, path } of mappings)
-    for (let at = 0n; path === program && at < octets; ) {
+  for (const { start, octets } of mappings)
+    for (let at = 0n; at < octets; ) {
       if (left === 0n) {
         await nextTurn();
         left = PORTION;
@@ -66,12 +87,18 @@ export interface Mapping {
  * protected afterwards, or a debugger's break point, would be lost.
  * @param smaps the text of /proc/PID/smaps (proc(5))
  */
-export function* unchangedMappings(smaps: string): Generator<Mapping> {
-  for (const [, from, to, path = ""] of smaps.matchAll(UNCHANGED)) {
+export function unchangedMappings(smaps: string): Generator<Mapping> {
+  return mappingsOf(smaps, UNCHANGED);
+}
+
+function* mappingsOf(text: string, pattern: RegExp): Generator<Mapping> {
+  for (const [, from, to, path = ""] of text.matchAll(pattern)) {
     const start = BigInt(`0x${from}`);
     yield { start, octets: BigInt(`0x${to}`) - start, path };
   }
 }
 
+/** A line of /proc/PID/maps. */
+const READ_ONLY = /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [^/\n]*(\/.*)$/gm;
 /** A line with the addresses, then lines with a field each. */
 const UNCHANGED = /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [^/\n]*(\/.*)\n(?:[A-Z].*\n)*?Anonymous: +0 kB$/gm;

@@ -4,7 +4,7 @@
  */
 import type { Clock, Timer } from "./clock.ts";
 import { loadTrimBeside } from "./memory-release.ts";
-import { loadProgramPages } from "./program-pages.ts";
+import { loadProgramPages, type Mapping } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";
 
 export interface SpareMemory {
@@ -15,8 +15,9 @@ export interface SpareMemory {
   trim(): Promise<void>;
 }
 
-export async function loadSpareMemory(): Promise<SpareMemory> {
-  const releaseFiles = await loadProgramPages();
+/** @param lasting see `readLastingMappings` */
+export async function loadSpareMemory(lasting: readonly Mapping[]): Promise<SpareMemory> {
+  const releaseFiles = await loadProgramPages(lasting);
   const trim = await loadTrimBeside();
   return {
     resident: residentMemory,

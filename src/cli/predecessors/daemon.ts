@@ -34,9 +34,9 @@ export class FatalError extends Error {
 /** A start behind which the process serves for long, as the server itself does. */
 export function startSmall(start: () => Promise<unknown>, clock: Clock): () => Promise<void> {
   return async () => {
-    await beginSmall();
+    const beginning = await beginSmall();
     await start();
-    await staySmall(readMemoryLimit(), clock);
+    await staySmall(beginning, readMemoryLimit(), clock);
   };
 }
 
