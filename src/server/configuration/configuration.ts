@@ -18,6 +18,7 @@ import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
 import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
 import { registryFor } from "./global-options.ts";
+import { reportCollisions } from "./listen-places.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { reportQuic } from "./quic-listeners.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -167,6 +168,7 @@ export async function inspectConfiguration(
   else {
     // Followers do without it.
     const { advise } = await import("../lint/advice.ts");
+  reportCollisions(blocks, report);
     await rest();
     const textOfFile = (file: string): string | undefined => textOf(file, source, options.host);
     const subject = { corefile, blocks, registry, machine: options.machine, textOf: textOfFile };
