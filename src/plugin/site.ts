@@ -248,6 +248,10 @@ export interface ServerControl {
   readonly sha512: string;
   /** Puts the Corefile as it now is into force, or rejects and leaves everything as it was. */
   reload(): Promise<void>;
+  /** What is in force by now, which may be a later configuration; `undefined` before the first one, and when the server stops. */
+  readonly inForce?: () => { readonly sha512: string; hasPlugin(name: string): boolean } | undefined;
+  /** For what goes on after its configuration has been replaced. @returns to be called where it ends before the server */
+  readonly untilServerStops?: (end: () => void) => () => void;
   /** Ends the process with status 1 after logging the message. */
   fatal(message: string): void;
   /**

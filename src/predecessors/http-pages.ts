@@ -1,6 +1,7 @@
 /** A few pages over HTTP, for commands that have nothing else to say over it. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { isWildcardHost } from "../lib/listen-address.ts";
 
 export interface Page {
   readonly status: number;
@@ -21,6 +22,7 @@ export class HttpPages {
   }
 
   /**
+   * @param host empty, `0.0.0.0` and `::` all mean every address of both families
    * @returns the port in use
    * @throws where nobody may listen there
    */
@@ -32,7 +34,8 @@ export class HttpPages {
         response.end(body);
       });
     });
-    server.listen(port, host);
+    // Without a host, Node takes both families, or IPv4 alone on a machine without IPv6.
+    server.listen({ port, ...(!isWildcardHost(host) && { host }) });
     await once(server, "listening");
     this.#server = server;
     const address = server.address();

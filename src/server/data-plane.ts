@@ -93,6 +93,7 @@ export class DataPlane {
       sharesPorts: options.sharesPorts,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
       tcpSockets,
+      otherListener: (host, port) => this.#http.listenerAt(host, port),
       onError,
       onGarbage: () => {
         void this.#freeYoung().catch(onError);

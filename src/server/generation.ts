@@ -1,6 +1,6 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
 
-import type { Diagnostic } from "../corefile/diagnostic.ts";
+import { type Diagnostic, formatPlace } from "../corefile/diagnostic.ts";
 import type { Scheme } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
 import type { Logger } from "../lib/log.ts";
@@ -16,8 +16,9 @@ import {
   type ConfiguredBlock,
   type ConfiguredPlugin,
 } from "./configuration/configuration.ts";
+import { type PlacedKey, placeListeners } from "./configuration/listen-places.ts";
 import { setupDiagnostic, setupFault } from "./configuration/setup-fault.ts";
-import { type GenerationOptions, listenerLabel, makeSite, messageOf } from "./plugin-site.ts";
+import { type GenerationOptions, makeSite, messageOf } from "./plugin-site.ts";
 import { buildQueryChain, buildUpdateChain, type PanicObserver, witnessesOf } from "./serving/chain.ts";
 import type { ListenerService } from "./serving/dns-listener.ts";
 import { InFlight } from "./serving/in-flight.ts";
@@ -31,6 +32,8 @@ export interface ListenPoint {
   /** Empty for all addresses. */
   readonly host: string;
   readonly port: number;
+  /** Where the Corefile asks for it first. */
+  readonly place: string;
   /** Of the blocks there; the later of two blocks counts (CoreDNS facts 1.9). */
   readonly settings: BlockSettings;
   readonly service: ListenerService;
@@ -40,6 +43,7 @@ export interface ListenPoint {
 
 interface Block {
   readonly configured: ConfiguredBlock;
+  readonly listeners: readonly PlacedKey[];
   /** Plugins that other blocks have, and that stand in every block. */
   readonly guests: readonly ConfiguredPlugin[];
   readonly placed: PlacedPlugin[];
@@ -81,25 +85,27 @@ export class Generation {
     this.#log = log;
     this.debug = configuration.blocks.some(({ settings }) => settings.debug);
     const everywhere = pluginsForEveryBlock(configuration.blocks);
-    this.#blocks = configuration.blocks.map((configured) => ({
+    const listeners = placeListeners(configuration.blocks);
+    this.#blocks = configuration.blocks.map((configured, index) => ({
       configured,
+      listeners: listeners[index] ?? [],
       guests: [...everywhere.values()].flatMap(({ guest }) =>
         configured.plugins.some(({ definition }) => definition === guest.definition) ? [] : guest,
       ),
       placed: [],
     }));
-    this.planes = Math.max(1, ...socketsByLabel(configuration.blocks).values());
+    this.planes = Math.max(1, ...socketsByLabel(this.#blocks).values());
   }
 
   async #make(options: GenerationOptions, rest: () => Promise<void>): Promise<void> {
     const { configuration } = this;
     const shared = new Map<string, unknown>();
     const everywhere = pluginsForEveryBlock(configuration.blocks);
-    const sockets = socketsByLabel(configuration.blocks);
+    const sockets = socketsByLabel(this.#blocks);
     const { plane } = options;
     for (const { block, plugin } of this.#inSetupOrder()) {
       const { name, leaderOnly } = plugin.definition;
-      if (plane > 0 && (leaderOnly === true || !listensIn(plane, block.configured, sockets))) continue;
+      if (plane > 0 && (leaderOnly === true || !listensIn(plane, block, sockets))) continue;
       const isGuest = block.guests.includes(plugin);
       const place = `${this.#blocks.indexOf(block)}/${name}`;
       await rest();
@@ -136,12 +142,12 @@ export class Generation {
 
   /** Its server blocks, for who shows them. */
   blockViews(): BlockView[] {
-    return this.#blocks.map(({ configured, placed }) => {
+    return this.#blocks.map(({ configured, listeners, placed }) => {
       const span = configured.keys[0]?.span;
       return {
         keys: configured.keys.map(({ zone, port }) => `${zone}:${port}`),
         place: { file: span?.file ?? "", line: span?.line ?? 0, column: span?.column ?? 0 },
-        listeners: [...new Set(labelsOf(configured))],
+        listeners: [...new Set(listeners.map(({ label }) => label))],
         chain: configured.plugins.map(({ definition: { name } }) => ({
           name,
           handles: placed.some((plugin) => plugin.name === name && plugin.instance.handle !== undefined),
@@ -290,40 +296,40 @@ export class Generation {
   }
 
   #makeListenPoints(options: GenerationOptions, sockets: ReadonlyMap<string, number>): ListenPoint[] {
-    const groups = new Map<
-      string,
-      { scheme: Scheme; host: string; port: number; members: { block: Block; route: Route }[] }
-    >();
+    const groups = new Map<string, { first: PlacedKey; members: { block: Block; route: Route }[] }>();
     const onPanic = this.#panicObserver(options);
     for (const block of this.#blocks) {
-      const { settings, keys, zones } = block.configured;
-      if (settings.listensNowhere) continue;
+      const { settings } = block.configured;
+      if (block.listeners.length === 0) continue;
       const chain = buildQueryChain(block.placed, onPanic);
       const updateChain = settings.takesUpdates ? buildUpdateChain(block.placed, onPanic) : undefined;
       // One for all zones: who remembers answers tells them apart by it.
       const witnesses = witnessesOf(block.placed);
-      for (const [index, key] of keys.entries()) {
-        const zone = zones[index];
-        if (zone === undefined) continue;
-        const route = makeRoute(zone, { chain, updateChain, witnesses }, block);
-        for (const host of settings.listenHosts.length > 0 ? settings.listenHosts : [""]) {
-          const label = listenerLabel(key, host);
-          const group = groups.get(label);
-          if (group === undefined)
-            groups.set(label, { scheme: key.scheme, host, port: key.port, members: [{ block, route }] });
-          else group.members.push({ block, route });
-        }
+      for (const placed of block.listeners) {
+        const route = makeRoute(placed.zone, { chain, updateChain, witnesses }, block);
+        const group = groups.get(placed.label);
+        if (group === undefined) groups.set(placed.label, { first: placed, members: [{ block, route }] });
+        else group.members.push({ block, route });
       }
     }
-    return [...groups].map(([label, { scheme, host, port, members }]) => ({
-      label,
-      scheme,
-      host,
-      port,
-      settings: listenerSettings(members.map(({ block }) => block.configured.settings)),
-      service: this.#makeService(members),
-      sockets: sockets.get(label) ?? 1,
-    }));
+    return [...groups].map(
+      ([
+        label,
+        {
+          first: { key, host },
+          members,
+        },
+      ]) => ({
+        label,
+        scheme: key.scheme,
+        host,
+        port: key.port,
+        place: formatPlace(key.span),
+        settings: listenerSettings(members.map(({ block }) => block.configured.settings)),
+        service: this.#makeService(members),
+        sockets: sockets.get(label) ?? 1,
+      }),
+    );
   }
 
   #makeService(members: readonly { readonly block: Block; readonly route: Route }[]): ListenerService {
@@ -383,26 +389,19 @@ function pluginsForEveryBlock(
   return found;
 }
 
-/** Labels of the listeners that a block is on. */
-function labelsOf({ settings, keys }: ConfiguredBlock): string[] {
-  if (settings.listensNowhere) return [];
-  const hosts = settings.listenHosts.length > 0 ? settings.listenHosts : [""];
-  return keys.flatMap((key) => hosts.map((host) => listenerLabel(key, host)));
-}
-
 /** The first block of a listener decides how many sockets it has. */
-function socketsByLabel(blocks: readonly ConfiguredBlock[]): Map<string, number> {
+function socketsByLabel(blocks: readonly Block[]): Map<string, number> {
   const sockets = new Map<string, number>();
-  for (const block of blocks) {
-    for (const label of labelsOf(block)) {
-      if (!sockets.has(label)) sockets.set(label, block.settings.sockets);
+  for (const { listeners, configured } of blocks) {
+    for (const { label } of listeners) {
+      if (!sockets.has(label)) sockets.set(label, configured.settings.sockets);
     }
   }
   return sockets;
 }
 
-function listensIn(plane: number, block: ConfiguredBlock, sockets: ReadonlyMap<string, number>): boolean {
-  return labelsOf(block).some((label) => (sockets.get(label) ?? 1) > plane);
+function listensIn(plane: number, { listeners }: Block, sockets: ReadonlyMap<string, number>): boolean {
+  return listeners.some(({ label }) => (sockets.get(label) ?? 1) > plane);
 }
 
 function makeRoute(

@@ -3,18 +3,21 @@
  * configuration opened them, so a reload loses no query that is on its way.
  */
 import type { Clock } from "../lib/clock.ts";
+import { hostsOverlap } from "../lib/listen-address.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
-import type { BlockSettings, Random } from "../plugin/site.ts";
+import type { Random } from "../plugin/site.ts";
 import { untilAccepted } from "../transports/byte-stream-server.ts";
 import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
-import type { Transport } from "../transports/transport.ts";
+import { ListenError, type Transport } from "../transports/transport.ts";
 import type { UdpListen } from "../transports/udp.ts";
+import { socketsOverlap } from "./configuration/listen-places.ts";
 import { Crowds } from "./crowds.ts";
 import type { ListenPoint } from "./generation.ts";
 import type { MemoryBudget } from "./memory-budget.ts";
+import { Lending, Neighbours, OpenListener } from "./open-listener.ts";
 import { closeAll, type ListenPlace, PointSockets, withFreePort } from "./point-sockets.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
@@ -35,6 +38,8 @@ export interface ListenerPoolOptions {
   readonly sharesPorts?: boolean | undefined;
   /** How UDP sockets are opened. */
   readonly listenUdp: () => Promise<UdpListen>;
+  /** Names what else of the server listens at an address and port. */
+  readonly otherListener?: ((host: string, port: number) => string | undefined) | undefined;
   /** How listening TCP sockets are made. */
   readonly tcpSockets: () => Promise<OpenTcpSocket>;
   /** Hears that much of what connections received is garbage by now. */
@@ -46,53 +51,10 @@ export interface ListenerPoolOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What is open for one label. It outlives configurations: of them it holds the settings in force and what `listener` serves, no more. */
-class OpenListener {
-  readonly host: string;
-  readonly listener: DnsListener;
-  settings: BlockSettings;
-  transports: readonly Transport[] = [];
-
-  constructor(listener: DnsListener, { host, settings }: ListenPoint) {
-    this.listener = listener;
-    this.host = host;
-    this.settings = settings;
-  }
-
-  /** Closes its sockets: connections that are open are answered until they fall silent. */
-  async fadeOut(): Promise<void> {
-    const patience = this.settings.idleTimeout;
-    await Promise.all(
-      this.transports.map((transport) => {
-        if (transport.fadeOut !== undefined) return transport.fadeOut(patience);
-        // What has arrived is answered.
-        transport.pause();
-        return transport.close();
-      }),
-    );
-  }
-
-  serve({ service, settings }: ListenPoint): void {
-    this.listener.service = service;
-    this.settings = settings;
-    for (const transport of this.transports) transport.settingsChanged?.();
-  }
-
-  /** Whether one of the two listens on all addresses and the other on one, of the same port. */
-  sharesPortWith(point: ListenPoint): boolean {
-    const samePort = this.transports.some(({ port }) => port === point.port);
-    return samePort && isWildcard(this.host) !== isWildcard(point.host);
-  }
-
-  share(on: boolean): boolean {
-    return this.transports.map((transport) => transport.share?.(on) === true).every(Boolean);
-  }
-}
-
 export class ListenerPool {
   readonly #open = new Map<string, OpenListener>();
-  /** Listeners that no configuration wants, until their last answers are out. */
-  readonly #retiring = new Map<string, Promise<void>>();
+  /** Listeners that no configuration wants, until their last answers are out and their sockets are closed. */
+  readonly #retiring = new Map<OpenListener, Promise<void>>();
   readonly #unshared = new Set<string>();
   readonly #budget: ConnectionBudget;
   readonly #room = new WaitingRoom(() => this.#listeners());
@@ -200,26 +162,42 @@ export class ListenerPool {
       maxConnections: connectionsWithin(this.#options.descriptors, planes, own),
     };
     const wanted = new Set(points.map(({ label }) => label));
+    const neighbours = new Neighbours(points);
     const opened: string[] = [];
     /** Listeners that share their port with others until this is over. */
-    const lending = new Set<OpenListener>();
-    const endLending = (): void => {
-      if (this.#options.sharesPorts !== true) for (const open of lending) open.share(false);
-    };
+    const lending = new Lending();
+    /** Those that share it for as long as the configuration is in force. */
+    const shared = new Set<OpenListener>();
+    const endLending = (): void =>
+      lending.end((open) => this.#options.sharesPorts === true || open.isShared || shared.has(open));
     try {
       for (const point of points) {
+        const beside = neighbours.of(point);
+        // Followers find their place beside every socket here, so these let them in for as long as there are followers.
+        const isShared = point.sockets > 1 || beside.some(({ sockets }) => sockets > 1);
         const open = this.#open.get(point.label);
         if (open !== undefined) {
-          if (places === undefined && point.sockets > 1) this.#share(point.label, open);
+          if (!isShared) continue;
+          shared.add(open);
+          if (places === undefined) {
+            // Followers come to stand beside all that is still open here.
+            await this.#untilFree(point);
+            this.#lendPort(point, lending);
+            this.#share(point.label, open);
+          }
           continue;
         }
-        await this.#retiring.get(point.label);
-        const isLent = this.#lendPort(point, wanted, lending);
-        const mine = await this.#openPoint(point, places?.get(point.label), isLent);
+        await this.#untilFree(point);
+        const isLent = this.#lendPort(point, lending);
+        const wish = { place: places?.get(point.label), isLent, isShared: isShared || beside.length > 0 };
+        const mine = await this.#openPoint(point, wish);
+        if (isShared) shared.add(mine);
         this.#open.set(point.label, mine);
-        if (isLent && point.sockets === 1) lending.add(mine);
+        if (isLent || beside.length > 0) lending.add(mine);
         opened.push(point.label);
       }
+      // Where none of them goes, all that need to stand side by side do so by now.
+      if (lending.every(({ listener }) => wanted.has(listener.label))) endLending();
     } catch (error) {
       await this.#close(opened);
       endLending();
@@ -228,6 +206,7 @@ export class ListenerPool {
     return {
       commit: () => {
         const close = this.#commit(points, lending);
+        for (const open of this.#open.values()) open.isShared = shared.has(open);
         return async () => {
           await close();
           endLending();
@@ -259,51 +238,64 @@ export class ListenerPool {
   }
 
   /** @returns what closes the listeners that no configuration wants any more, to be called once they are idle */
-  #commit(points: readonly ListenPoint[], lending: ReadonlySet<OpenListener>): () => Promise<void> {
+  #commit(points: readonly ListenPoint[], lending: Lending): () => Promise<void> {
     const wanted = new Set(points.map((point) => point.label));
     for (const point of points) this.#open.get(point.label)?.serve(point);
-    const retiring: OpenListener[] = [];
+    const fading: OpenListener[] = [];
+    const closing: OpenListener[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     for (const [label, open] of this.#open) {
       if (wanted.has(label)) continue;
       this.#open.delete(label);
       open.listener.retire();
-      this.#retiring.set(label, promise);
-      void promise.then(() => this.#retiring.delete(label));
-      retiring.push(open);
-      const heir = points.find((point) => lending.has(open) && open.sharesPortWith(point));
+      this.#retiring.set(open, promise);
+      void promise.then(() => this.#retiring.delete(open));
+      const heir = points.find(
+        (point) => lending.has(open) && point.scheme === open.scheme && socketsOverlap(open, point),
+      );
       // Its clients meant the address that another listener has now: they get that one's answers.
-      if (heir !== undefined) open.serve(heir);
-      else for (const transport of open.transports) transport.pause();
+      if (heir !== undefined) {
+        open.serve(heir);
+        fading.push(open);
+      } else {
+        for (const transport of open.transports) transport.pause();
+        closing.push(open);
+      }
     }
     return async () => {
-      await Promise.all(
-        retiring.map((open) => (lending.has(open) ? open.fadeOut() : closeAll(open.transports))),
-      );
+      await Promise.all([
+        ...fading.map((open) => open.fadeOut()),
+        ...closing.map((open) => closeAll(open.transports)),
+      ]);
       resolve();
     };
   }
 
+  /** Waits for those that still have the port from the configuration before the one in force. */
+  async #untilFree(point: ListenPoint): Promise<void> {
+    const inTheWay = [...this.#retiring].filter(
+      ([open]) =>
+        open.listener.label === point.label || (open.port === point.port && socketsOverlap(open, point)),
+    );
+    await Promise.all(inTheWay.map(([, closed]) => closed));
+  }
+
   /**
-   * A port changes hands between the wildcard and addresses of its own (`bind`): whoever has it now, and is not wanted any more, lets the
-   * new listener stand beside it for as long as both are needed.
+   * Whoever listens where the new listener is to listen, too, lets it stand beside: for good where one has all addresses and the other one of
+   * them (`bind`), until the old one has gone where the port changes hands.
    */
-  #lendPort(point: ListenPoint, wanted: ReadonlySet<string>, lending: Set<OpenListener>): boolean {
+  #lendPort(point: ListenPoint, lending: Lending): boolean {
     let isLent = false;
-    for (const [label, open] of this.#open) {
-      if (wanted.has(label) || !open.sharesPortWith(point)) continue;
+    for (const open of this.#open.values()) {
+      if (open.port !== point.port || !socketsOverlap(open, point)) continue;
       if (open.share(true)) isLent = true;
       lending.add(open);
     }
     return isLent;
   }
 
-  async #openPoint(
-    point: ListenPoint,
-    place: ListenPlace | undefined,
-    isLent: boolean,
-  ): Promise<OpenListener> {
-    const { label, scheme, host, port, sockets } = point;
+  async #openPoint(point: ListenPoint, { place, isLent, isShared }: PointWish): Promise<OpenListener> {
+    const { label, scheme, host, port } = point;
     const listener = new DnsListener({
       stream: this.#options.stream,
       label,
@@ -320,11 +312,30 @@ export class ListenerPool {
     const opener = new PointSockets(await schemeServer(scheme), this.#placeOf(label, host, open));
     if (place !== undefined) open.transports = await opener.openBeside(place);
     else {
-      const isShared = isLent || this.#options.sharesPorts === true;
-      const alone = await withFreePort(port, (free) => opener.openAll(free, isShared));
-      open.transports = sockets === 1 ? alone : await opener.shareAll(alone);
+      const reusePort = isLent || this.#options.sharesPorts === true;
+      const alone = await withFreePort(port, (free) => opener.openAll(free, reusePort)).catch(
+        (error: unknown) => {
+          throw this.#inUse(error, point);
+        },
+      );
+      open.transports = isShared ? await opener.shareAll(alone) : alone;
     }
     return open;
+  }
+
+  /** Says which part of this server has the port, where it is no other program. */
+  #inUse(error: unknown, point: ListenPoint): unknown {
+    if (!(error instanceof ListenError && error.code === "EADDRINUSE")) return error;
+    const own = [...this.#open.values()].find(
+      (open) => open.port === point.port && hostsOverlap(open.host, point.host),
+    );
+    const holder =
+      own === undefined
+        ? this.#options.otherListener?.(point.host, point.port)
+        : `${own.listener.label} (${own.place})`;
+    if (holder === undefined) return error;
+    const reason = `${holder} of this server has the port that ${point.label} (${point.place}) asks for`;
+    return new ListenError(error.address, error.code, error, reason);
   }
 
   /** Must not hold on to the listen point: sockets live on, and with it would its whole generation. */
@@ -379,6 +390,12 @@ export interface PreparedListeners {
   rollBack(): Promise<void>;
 }
 
-function isWildcard(host: string): boolean {
-  return host === "" || host === "::" || host === "0.0.0.0";
+/** How the sockets of a listen point are to be opened. */
+interface PointWish {
+  /** Of the first data plane, for a further one. */
+  readonly place: ListenPlace | undefined;
+  /** Others that are open already let them in. */
+  readonly isLent: boolean;
+  /** They are to let others in. */
+  readonly isShared: boolean;
 }

@@ -1,13 +1,12 @@
 /** What each instance of a plugin is given of the server. */
 
-import type { ServerKey } from "../corefile/server-key.ts";
-import type { Name } from "../dns/name.ts";
 import { GuardedClock } from "../lib/guarded-clock.ts";
 import type { Logger } from "../lib/log.ts";
 import type { CounterSlot } from "../lib/metric-slots.ts";
 import type { PlacedPlugin } from "../plugin/plugin-instance.ts";
 import type { BlockSite, Feed, ListenerSite, Site } from "../plugin/site.ts";
 import type { ConfiguredBlock } from "./configuration/configuration.ts";
+import type { PlacedKey } from "./configuration/listen-places.ts";
 import { PLUGIN_PANICS } from "./isolation/isolation.ts";
 
 /** Everything that a site offers and that does not depend on block and plugin. */
@@ -29,6 +28,7 @@ export interface GenerationOptions {
 /** A server block with the instances that stand in it so far. */
 export interface SiteBlock {
   readonly configured: ConfiguredBlock;
+  readonly listeners: readonly PlacedKey[];
   readonly placed: readonly PlacedPlugin[];
 }
 
@@ -40,18 +40,12 @@ export function makeSite(
   feed: Feed,
 ): Site {
   const { settings, keys, zones } = block.configured;
-  const hosts = settings.listenHosts.length > 0 ? settings.listenHosts : [""];
   const blockSite: BlockSite = {
     keys,
     zones,
     settings,
     plugins: () => block.placed,
-    listeners: () =>
-      settings.listensNowhere
-        ? []
-        : keys.flatMap((key, index) =>
-            hosts.map((host) => listenerSite(listenerLabel(key, host), zones[index], options)),
-          ),
+    listeners: () => block.listeners.map((placed) => listenerSite(placed, options)),
   };
   const log = options.site.processLog.child(`plugin/${plugin}`);
   return {
@@ -83,18 +77,12 @@ function sharedObject<T>(shared: Map<string, unknown>, key: string, make: () => 
   return shared.get(key) as T;
 }
 
-function listenerSite(label: string, zone: Name | undefined, options: GenerationOptions): ListenerSite {
-  if (zone === undefined) throw new RangeError("a key without zone");
+function listenerSite({ label, zone }: PlacedKey, options: GenerationOptions): ListenerSite {
   return { label, zone, address: () => options.addressOf(label) };
 }
 
 function oneLine(error: unknown): string {
   return messageOf(error).replaceAll(/\s*\n\s*/g, " ");
-}
-
-/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
-export function listenerLabel(key: ServerKey, host: string): string {
-  return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
 }
 
 export function messageOf(error: unknown): string {

@@ -1,4 +1,5 @@
 /** The server: one configuration in force, sockets that outlive it, and the ways to start, reload and stop. */
+import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
@@ -8,6 +9,7 @@ import type { Machine, Random, ServerControl } from "../plugin/site.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import {
   type Configuration,
+  ConfigurationError,
   type CorefileSource,
   describeDiagnostic,
 } from "./configuration/configuration.ts";
@@ -64,7 +66,7 @@ export class Server {
   /** Reloads run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   #stopping = false;
-  /** Resolves when the server is to stop: a reload that waits for its plugins is given up then. */
+  readonly #ends = new Set<() => void>();
   /** Has what is being waited for given up, while something is. */
   #giveUp: (() => void) | undefined;
 
@@ -131,6 +133,8 @@ export class Server {
    */
   async stop(): Promise<number> {
     this.#stopping = true;
+    for (const end of this.#ends) end();
+    this.#ends.clear();
     this.#giveUp?.();
     await this.#turn.catch(() => undefined);
     if (this.#plane.generation === undefined) return 0;
@@ -168,6 +172,7 @@ export class Server {
     const { log, host } = this.#options;
     const source = await this.#options.source();
     const configuration = await this.#read(source);
+    this.#refuseEmpty(configuration, source);
     for (const warning of configuration.warnings) {
       log.warning(describeDiagnostic(warning, source, host).split("\n", 1)[0] ?? warning.message);
     }
@@ -249,8 +254,24 @@ export class Server {
     return this.#read(source);
   }
 
+  /**
+   * An editor that empties the file before it writes, or a ConfigMap without the key, must not replace what is served by the built-in
+   * configuration. One that is in force already may be put into force again.
+   */
+  #refuseEmpty({ isEmpty, sha512 }: Configuration, source: CorefileSource): void {
+    const inForce = this.configuration;
+    if (isEmpty === undefined || inForce === undefined || inForce.sha512 === sha512) return;
+    const fault: Diagnostic = { ...isEmpty, severity: "error", message: "there is no server block" };
+    throw new ConfigurationError([fault], describeDiagnostic(fault, source, this.#options.host));
+  }
+
   #control(configuration: Configuration): ServerControl {
     return {
+      inForce: () => (this.#stopping ? undefined : inForceOf(this.configuration)),
+      untilServerStops: (end) => {
+        this.#ends.add(end);
+        return () => this.#ends.delete(end);
+      },
       sha512: configuration.sha512,
       readConfiguration: () => this.#readAgain(),
       reload: () => this.reload(),
@@ -282,4 +303,16 @@ export class Server {
     this.#turn = result.catch(() => undefined);
     return result;
   }
+}
+
+function inForceOf(
+  configuration: Configuration | undefined,
+): ReturnType<NonNullable<ServerControl["inForce"]>> {
+  if (configuration === undefined) return undefined;
+  const { sha512, blocks } = configuration;
+  return {
+    sha512,
+    hasPlugin: (name) =>
+      blocks.some(({ plugins }) => plugins.some(({ definition }) => definition.name === name)),
+  };
 }

@@ -7,6 +7,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Timer } from "../lib/clock.ts";
 import { LinkedList, type Place } from "../lib/linked-list.ts";
+import { isWildcardHost } from "../lib/listen-address.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
 import { type BudgetedConnection, type ConnectionBudget, TCP_OCTETS } from "./connection-budget.ts";
 import { ReportedEndpoint } from "./endpoint.ts";
@@ -149,8 +150,9 @@ class ByteStreamServer implements Transport {
 
   async #listenByNode(target: ListenTarget, reusePort: boolean): Promise<void> {
     const { host, port } = target;
-    const common = { port, exclusive: true, reusePort, ipv6Only: host !== "" };
-    if (host !== "") {
+    const isWildcard = isWildcardHost(host);
+    const common = { port, exclusive: true, reusePort, ipv6Only: !isWildcard };
+    if (!isWildcard) {
       await this.#attempt(target, { ...common, host });
       return;
     }

@@ -2,6 +2,7 @@
 import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
 import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
 import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+import { isWildcardHost } from "../lib/listen-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 
@@ -44,7 +45,7 @@ function openTcpSocket(
   options: { readonly reusePort: boolean },
 ): TcpSocket {
   const { host } = target;
-  if (host !== "") return bindTcpSocket(libc, target, host, options.reusePort);
+  if (!isWildcardHost(host)) return bindTcpSocket(libc, target, host, options.reusePort);
   try {
     return bindTcpSocket(libc, target, "::", options.reusePort);
   } catch (error) {
@@ -67,7 +68,7 @@ function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reuseP
   const fd = libc.socket(domain, Linux.SOCK_STREAM | Linux.SOCK_NONBLOCK | Linux.SOCK_CLOEXEC, 0);
   if (fd < 0) throw failure();
   if (family === 6)
-    setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_V6ONLY, target.host === "" ? 0 : 1);
+    setSocketNumber(libc, fd, Linux.IPPROTO_IPV6, Linux.IPV6_V6ONLY, isWildcardHost(target.host) ? 0 : 1);
   // Connections of a former process that are still being closed are no reason to refuse.
   setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEADDR, 1);
   const share = (on: boolean): boolean =>

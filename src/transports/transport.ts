@@ -93,7 +93,7 @@ export interface Transport {
 export const MAX_DATAGRAM_OCTETS = 65_507;
 
 export interface ListenTarget {
-  /** IP address, `::` or `0.0.0.0` for all; empty for all of both families. */
+  /** IP address. Empty, `0.0.0.0` and `::` all mean every address of both families, where the machine has both. */
   readonly host: string;
   readonly port: number;
 }
@@ -105,8 +105,11 @@ export class ListenError extends Error {
   /** `EADDRINUSE`, `EACCES`, … */
   readonly code: string;
 
-  constructor(address: string, code: string, cause?: Error) {
-    super(`cannot listen on ${address}: ${LISTEN_REASONS[code] ?? cause?.message ?? code}`, { cause });
+  /** @param reason in place of what the code says in general */
+  constructor(address: string, code: string, cause?: Error, reason?: string) {
+    super(`cannot listen on ${address}: ${reason ?? LISTEN_REASONS[code] ?? cause?.message ?? code}`, {
+      cause,
+    });
     this.address = address;
     this.code = code;
   }

@@ -9,6 +9,7 @@ import {
   writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
 import { WayOut } from "../lib/linux/way-out.ts";
+import { isWildcardHost } from "../lib/listen-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 
@@ -26,7 +27,7 @@ export interface UdpSocket {
 }
 
 /**
- * Opens and binds a UDP socket; an empty host means all addresses of both families, where the machine has both.
+ * Opens and binds a UDP socket.
  * @throws ListenError
  */
 export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSocketOptions = {}): UdpSocket {
@@ -51,7 +52,7 @@ export function openUdpSocket(libc: Libc, target: ListenTarget, options: UdpSock
     }
     return { fd, family, dualStack };
   };
-  if (host !== "") return open(host, false);
+  if (!isWildcardHost(host)) return open(host, false);
   try {
     return open("::", true);
   } catch (error) {

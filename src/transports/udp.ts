@@ -1,5 +1,6 @@
 /** DNS over UDP on `node:dgram`: one callback a datagram. */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import { isWildcardHost } from "../lib/listen-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import {
@@ -57,11 +58,12 @@ const RECEIVE_BUFFER_OCTETS = 4 * 1024 * 1024;
 
 function bindUdp(target: ListenTarget, options: UdpOptions): Promise<Socket> {
   const { host, port } = target;
+  const isWildcard = isWildcardHost(host);
   const attempt = (address: string, family: "udp4" | "udp6"): Promise<Socket> =>
     new Promise((resolve, reject) => {
       const socket = createSocket({
         type: family,
-        ipv6Only: family === "udp6" && host !== "",
+        ipv6Only: family === "udp6" && !isWildcard,
         reusePort: options.reusePort ?? false,
         lookup: lookupLiteral,
       });
@@ -74,7 +76,7 @@ function bindUdp(target: ListenTarget, options: UdpOptions): Promise<Socket> {
         resolve(socket);
       });
     });
-  if (host !== "") return attempt(host, host.includes(":") ? "udp6" : "udp4");
+  if (!isWildcard) return attempt(host, host.includes(":") ? "udp6" : "udp4");
   return attempt("::", "udp6").catch((error: unknown) => {
     if (error instanceof ListenError && NO_IPV6.has(error.code)) return attempt("0.0.0.0", "udp4");
     throw error;

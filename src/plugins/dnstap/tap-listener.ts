@@ -7,6 +7,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
 import { fileFault } from "../../lib/file-fault.ts";
 import { checkKeyPair } from "../../lib/key-pair.ts";
+import { isWildcardHost } from "../../lib/listen-address.ts";
 import { nodeTls } from "../../lib/node-modules.ts";
 import { type Clock, type CounterSlot, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
@@ -74,7 +75,7 @@ export class TapListener {
     if (path !== "") removeSocket(path);
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error) => reject(new SetupError(`dnstap: cannot listen: ${error.message}`)));
-      server.listen(path === "" ? { port, ...(host !== "" && { host }) } : { path }, resolve);
+      server.listen(path === "" ? { port, ...(!isWildcardHost(host) && { host }) } : { path }, resolve);
     });
     server.removeAllListeners("error");
     server.on("error", (error) => log.error(error.message));

@@ -8,6 +8,9 @@ import reload from "./index.ts";
 class Control implements ServerControl {
   readonly sha512: string = "one";
   corefile = "one";
+  /** What is in force; a text with "without" has no `reload`. */
+  current: string | undefined = "one";
+  readonly ends = new Set<() => void>();
   reads = 0;
   readonly reloads: string[] = [];
 
@@ -21,6 +24,21 @@ class Control implements ServerControl {
   async reload(): Promise<void> {
     this.reloads.push(this.corefile);
     if (this.corefile.startsWith("bad")) throw new Error(`cannot serve ${this.corefile}`);
+    this.current = this.corefile;
+  }
+
+  inForce() {
+    const { current } = this;
+    if (current === undefined) return undefined;
+    return {
+      sha512: current,
+      hasPlugin: (name: string) => name === "reload" && !current.includes("without"),
+    };
+  }
+
+  untilServerStops(end: () => void): () => void {
+    this.ends.add(end);
+    return () => this.ends.delete(end);
   }
 
   fatal(): void {
@@ -122,9 +140,55 @@ test("says once what cannot be read or parsed, line by line", async () => {
   assert.equal(plugin.clock.pendingTimers, 0);
 });
 
+describe("a new Corefile without reload", () => {
+  test("is watched on, with the same interval", async () => {
+    const control = new Control();
+    const plugin = await started("reload 10s 0s", control);
+    control.corefile = "two without";
+    await plugin.clock.settle(10_000);
+    await plugin.stop();
+    assert.equal(plugin.log.lines.at(-1), "[INFO] plugin/reload: Running configuration SHA512 = two without");
+    assert.deepEqual(values(plugin).version, ["sha512 two without 1"]);
+    control.corefile = "three without";
+    await plugin.clock.settle(10_000);
+    // What ran at first is no longer what runs.
+    control.corefile = "one";
+    await plugin.clock.settle(10_000);
+    assert.deepEqual(control.reloads, ["two without", "three without", "one"]);
+    // That has a watcher of its own.
+    assert.deepEqual([plugin.clock.pendingTimers, control.ends.size], [0, 0]);
+  });
+
+  test("put into force by the signal is watched on until another one has reload", async () => {
+    const control = new Control();
+    const plugin = await started("reload 10s 0s", control);
+    control.corefile = "two without";
+    await control.reload();
+    await plugin.stop();
+    await plugin.clock.settle(10_000);
+    assert.deepEqual([control.reads, control.reloads], [1, ["two without"]]);
+    control.corefile = "three";
+    await control.reload();
+    await plugin.clock.settle(10_000);
+    assert.deepEqual([control.reads, plugin.clock.pendingTimers, control.ends.size], [1, 0, 0]);
+  });
+
+  test("is not watched when the server has stopped", async () => {
+    const control = new Control();
+    const plugin = await started("reload 10s 0s", control);
+    control.current = "two without";
+    await plugin.stop();
+    assert.equal(plugin.clock.pendingTimers, 1);
+    for (const end of control.ends) end();
+    assert.equal(plugin.clock.pendingTimers, 0);
+  });
+});
+
 test("ends while a look is under way", async () => {
   const control = new Control();
   const read = Promise.withResolvers<{ sha512: string }>();
+  // The server stops.
+  control.current = undefined;
   control.readConfiguration = () => read.promise;
   const plugin = await started("reload 10s 0s", control);
   await plugin.clock.settle(10_000);

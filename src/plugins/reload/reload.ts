@@ -1,5 +1,14 @@
 import type { GaugeFamily } from "../../lib/metric-families.ts";
-import type { CounterSlot, PluginInstance, Site, Timer } from "../../plugin/index.ts";
+import type {
+  Clock,
+  CounterSlot,
+  Logger,
+  PluginInstance,
+  Random,
+  ServerControl,
+  Site,
+  Timer,
+} from "../../plugin/index.ts";
 
 /** Milliseconds. */
 export interface ReloadConfig {
@@ -26,11 +35,17 @@ export class Reload implements PluginInstance {
   }
 }
 
-/** Reads the Corefile at intervals, and has it put into force when it says something new. */
+/**
+ * Reads the Corefile at intervals, and has it put into force when it says something new. It goes on when a new Corefile has no `reload`, as in
+ * CoreDNS: what was lost by mistake comes back with the next change. So it holds nothing of the configuration that it began with.
+ */
 class CorefileWatcher {
   /** That of the last directive. */
   config: ReloadConfig = { interval: Number.POSITIVE_INFINITY, jitter: 0 };
-  readonly #site: Site;
+  readonly #control: ServerControl;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #random: Random;
   readonly #failed: CounterSlot;
   readonly #version: GaugeFamily;
   /** Hash of the configuration that runs, or was tried last. */
@@ -40,9 +55,13 @@ class CorefileWatcher {
   #period = 0;
   #timer: Timer | undefined;
   #ended = false;
+  #forgetServer: (() => void) | undefined;
 
   constructor(site: Site) {
-    this.#site = site;
+    this.#control = site.control;
+    this.#log = site.log;
+    this.#clock = site.clock;
+    this.#random = site.random;
     this.#known = site.control.sha512;
     this.#failed = site.metrics
       .counter({
@@ -59,23 +78,39 @@ class CorefileWatcher {
 
   start(): void {
     if (this.#timer !== undefined) return;
-    const { control, log, random } = this.#site;
-    log.info(`Running configuration SHA512 = ${control.sha512}`);
-    this.#version.clear();
-    this.#version.slot("sha512", control.sha512).set(1);
+    this.#announce(this.#control.sha512);
     const { interval } = this.config;
     const jitter = Math.min(this.config.jitter, interval / 2);
-    this.#period = interval + random.fraction() * jitter - jitter / 2;
+    this.#period = interval + this.#random.fraction() * jitter - jitter / 2;
     this.#schedule();
   }
 
+  /** Its configuration has been replaced, or the server stops. */
   stop(): void {
+    const later = this.#control.inForce?.();
+    if (this.#timer === undefined || this.#ended || later === undefined || later.hasPlugin("reload")) {
+      this.#end();
+      return;
+    }
+    if (this.#forgetServer !== undefined) return;
+    this.#forgetServer = this.#control.untilServerStops?.(() => this.#end());
+    this.#announce(later.sha512);
+  }
+
+  #end(): void {
     this.#ended = true;
     this.#timer?.cancel();
+    this.#forgetServer?.();
+  }
+
+  #announce(sha512: string): void {
+    this.#log.info(`Running configuration SHA512 = ${sha512}`);
+    this.#version.clear();
+    this.#version.slot("sha512", sha512).set(1);
   }
 
   #schedule(): void {
-    this.#timer = this.#site.clock.after(this.#period, () => {
+    this.#timer = this.#clock.after(this.#period, () => {
       void this.#look().then(() => {
         if (!this.#ended) this.#schedule();
       });
@@ -83,7 +118,13 @@ class CorefileWatcher {
   }
 
   async #look(): Promise<void> {
-    const { control } = this.#site;
+    const control = this.#control;
+    const inForce = control.inForce?.();
+    if (this.#forgetServer !== undefined && (inForce === undefined || inForce.hasPlugin("reload"))) {
+      // A reload by the signal has made another watcher.
+      this.#end();
+      return;
+    }
     let sha512: string;
     try {
       ({ sha512 } = await control.readConfiguration());
@@ -95,11 +136,12 @@ class CorefileWatcher {
     if (sha512 === this.#known || this.#ended) return;
     // Tried once, however it ends.
     this.#known = sha512;
-    if (sha512 === control.sha512) return;
+    if (sha512 === (inForce?.sha512 ?? control.sha512)) return;
     try {
       await control.reload();
-      // The new configuration has a watcher of its own, or none.
-      this.#ended = true;
+      const now = control.inForce?.();
+      // The new configuration has a watcher of its own, unless it has no `reload`.
+      if (now === undefined || now.hasPlugin("reload")) this.#end();
     } catch (error) {
       this.#fail(error);
     }
@@ -116,8 +158,8 @@ class CorefileWatcher {
   #fail(error: unknown): void {
     this.#failed.increment();
     const [first = "", ...others] = messageOf(error).split("\n");
-    this.#site.log.error(`Corefile changed but reload failed: ${first}`);
-    for (const line of others) this.#site.log.error(line);
+    this.#log.error(`Corefile changed but reload failed: ${first}`);
+    for (const line of others) this.#log.error(line);
   }
 }
 

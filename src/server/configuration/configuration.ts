@@ -18,6 +18,7 @@ import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { type BlockSettings, defaultBlockSettings, type Machine } from "../../plugin/site.ts";
 import { isServedScheme, servedSchemes } from "../serving/schemes.ts";
 import { registryFor } from "./global-options.ts";
+import { reportCollisions } from "./listen-places.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { reportQuic } from "./quic-listeners.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
@@ -52,6 +53,8 @@ export interface Configuration {
   /** SHA-512 in hexadecimal of the parsed blocks and the files of external plugins; comments and layout do not count. */
   readonly sha512: string;
   readonly warnings: readonly Diagnostic[];
+  /** The Corefile has no server block, so the built-in one serves in its place: the diagnostic says so. */
+  readonly isEmpty?: Diagnostic | undefined;
   /** The text of the Corefile or of a file that it imports, for excerpts in diagnostics. */
   readonly textOf: (file: string) => string | undefined;
 }
@@ -112,7 +115,10 @@ export async function readConfiguration(
   const { corefile, registry, blocks, diagnostics } = await inspectConfiguration(source, options);
   if (diagnostics.some(({ severity }) => severity === "error"))
     throw refusal(diagnostics, source, options.host);
-  if (blocks.length === 0) return readConfiguration(defaultCorefile(options.defaultPort), options);
+  if (blocks.length === 0) {
+    const builtIn = await readConfiguration(defaultCorefile(options.defaultPort), options);
+    return { ...builtIn, warnings: diagnostics, isEmpty: diagnostics.find(({ code }) => code === NO_BLOCK) };
+  }
   await options.rest?.();
   return {
     blocks,
@@ -147,6 +153,8 @@ export async function inspectConfiguration(
   });
   for (const word of oldWords) reportOldWord(word, report);
   const corefile = modernise(written, oldWords);
+  if (corefile.blocks.length === 0 && diagnostics.every(({ severity }) => severity !== "error"))
+    reportNoBlock(source, options.defaultPort, report);
   const registry = registryFor(corefile, options.registry, report);
   const keysOfBlocks = resolveServerKeys(corefile, report, { defaultPort: options.defaultPort });
   await rest();
@@ -160,6 +168,7 @@ export async function inspectConfiguration(
   const hasView = (index: number): boolean =>
     corefile.blocks[index]?.directives.some(({ name }) => name.text === "view") === true;
   reportOverlaps(blocks, hasView, report);
+  reportCollisions(blocks, report);
   reportObjectsOnThreads(blocks, registry, report);
   reportQuic(blocks, options.machine, report);
   let all: readonly Diagnostic[];
@@ -173,6 +182,17 @@ export async function inspectConfiguration(
     all = await advise(subject, diagnostics, report, rest);
   }
   return { corefile, registry, blocks, diagnostics: inOrderOfText(all, corefile.files) };
+}
+
+const NO_BLOCK = "NO_SERVER_BLOCK";
+
+/** CoreDNS says nothing, and answers every query with the address of its client. */
+function reportNoBlock({ file }: CorefileSource, port: number, report: DiagnosticSink): void {
+  const message = `there is no server block, so the built-in one is served: whoami on port ${port}`;
+  report.warning(NO_BLOCK, { file, line: 1, column: 1, length: 1 }, message, {
+    expected: "at least one server block",
+    notes: ["a reload refuses such a Corefile, and the old configuration stays in force"],
+  });
 }
 
 /** It runs, and whoever wrote it learns what to write today. */

@@ -1,4 +1,5 @@
 import type { Scheme } from "../../corefile/server-key.ts";
+import { canonicalHost } from "../../lib/listen-address.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 
@@ -41,7 +42,7 @@ function placesOf(block: LintBlock): string[] {
 }
 
 function hostsOf({ settings: { listenHosts } }: LintBlock): readonly string[] {
-  return listenHosts.length > 0 ? listenHosts : [""];
+  return listenHosts.length > 0 ? listenHosts.map(canonicalHost) : [""];
 }
 
 function place(scheme: Scheme, port: number, host: string): string {

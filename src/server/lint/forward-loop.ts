@@ -1,5 +1,6 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
+import { isWildcardHost } from "../../lib/listen-address.ts";
 import { parseHostPort } from "../../plugin/config/values.ts";
 import { areRelated } from "./back-ends.ts";
 import { canonicalAddress } from "./canonical-address.ts";
@@ -85,7 +86,9 @@ function blockAt(
   const bound = listeners.route(port, zone, isBoundTo);
   if (bound !== undefined) return bound.block;
   if (!isLoopback(address) && !machine.has(address)) return undefined;
-  return listeners.route(port, zone, ({ settings }) => settings.listenHosts.length === 0)?.block;
+  const isOnAll = ({ settings: { listenHosts } }: LintBlock): boolean =>
+    listenHosts.length === 0 || listenHosts.some(isWildcardHost);
+  return listeners.route(port, zone, isOnAll)?.block;
 }
 
 /** 127.0.0.11 is the resolver that Docker puts into its containers, though it is a loopback address. */

@@ -10,11 +10,11 @@ import { forwardLoop } from "./forward-loop.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
 import { logShadowed } from "./log-shadowed.ts";
-import { mixedBind } from "./mixed-bind.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
 import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintInput, LintRule } from "./rule.ts";
 import { runOrder } from "./run-order.ts";
+import { sameAddress } from "./same-address.ts";
 import { shadowedZone } from "./shadowed-zone.ts";
 import { templateUnmatched } from "./template-unmatched.ts";
 import { unreachable } from "./unreachable.ts";
@@ -25,7 +25,7 @@ import { zoneNotMeant } from "./zone-not-meant.ts";
 import { zoneOutsideBlock } from "./zone-outside-block.ts";
 
 export const lintRules: readonly LintRule[] = [
-  mixedBind,
+  sameAddress,
   unreachable,
   fallthroughMissing,
   runOrder,

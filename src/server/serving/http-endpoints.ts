@@ -7,6 +7,7 @@ import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import { parseScopedIpAddress } from "../../lib/ip-address.ts";
 import type { Place } from "../../lib/linked-list.ts";
+import { canonicalHost, hostsOverlap } from "../../lib/listen-address.ts";
 import { nodeHttp } from "../../lib/node-modules.ts";
 import type { IdentityHolder } from "../../lib/server-identity.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
@@ -30,6 +31,25 @@ export class HttpEndpoints {
   /** A place for the handlers of a configuration that is being made. */
   prepare(): PreparedHttp {
     return new PreparedHttp(this);
+  }
+
+  /**
+   * One spelling for all spellings of an address, by which its socket is known: `localhost:P` is `127.0.0.1:P`, and `0.0.0.0:P` is `:P`.
+   * @throws ListenError for a name that is not to be found
+   */
+  async place(address: string): Promise<string> {
+    const { host, port } = splitAddress(address);
+    const found = canonicalHost(isLiteral(host) ? host : await lookUp(host, port));
+    return `${found.includes(":") ? `[${found}]` : found}:${port}`;
+  }
+
+  /** The address of the endpoint that takes connections to `host`, if there is one. */
+  listenerAt(host: string, port: number): string | undefined {
+    for (const [address, socket] of this.#sockets) {
+      if (socket.port === port && hostsOverlap(splitAddress(address).host, host))
+        return `the HTTP endpoint ${address}`;
+    }
+    return undefined;
   }
 
   async open(address: string): Promise<HttpSocket> {
@@ -141,14 +161,15 @@ export class PreparedHttp implements HttpService {
     handler: HttpHandler,
     identity?: IdentityHolder,
   ): Promise<HttpEndpoint> {
-    const socket = await this.#endpoints.open(address);
-    if (identity !== undefined) this.#identities.set(address, identity);
-    const handlers = this.#handlers.get(address) ?? new Map<string, HttpHandler>();
-    this.#handlers.set(address, handlers.set(path, handler));
+    const place = await this.#endpoints.place(address);
+    const socket = await this.#endpoints.open(place);
+    if (identity !== undefined) this.#identities.set(place, identity);
+    const handlers = this.#handlers.get(place) ?? new Map<string, HttpHandler>();
+    this.#handlers.set(place, handlers.set(path, handler));
     // No configuration in force answers there yet: /health is up before DNS is (CoreDNS facts 1.2).
     if (!socket.inForce) {
       socket.handlers = handlers;
-      socket.identity = this.#identities.get(address);
+      socket.identity = this.#identities.get(place);
     }
     return { host: socket.host, port: socket.port };
   }
@@ -238,7 +259,7 @@ class HttpSocket {
     return new Promise((resolve, reject) => {
       const refused = (error: Error): void =>
         reject(new ListenError(formatListenAddress("http", host, port), errorCode(error), error));
-      const socket = isLiteral(host) ? openSocket({ host, port }, { reusePort: beside }) : undefined;
+      const socket = openSocket({ host, port }, { reusePort: beside });
       const target =
         socket === undefined
           ? { port, exclusive: true, reusePort: beside, ...(host !== "" && { host }) }
@@ -345,7 +366,18 @@ function splitAddress(address: string): { host: string; port: number } {
   return { host, port: Number(address.slice(separator + 1)) };
 }
 
-/** Names are left to Node, which looks them up. */
+/** The address of a name: one of IPv4 where it has both, as Go has it. */
+async function lookUp(host: string, port: number): Promise<string> {
+  const { lookup } = await import("node:dns/promises");
+  try {
+    const found = await lookup(host, { all: true });
+    return (found.find(({ family }) => family === 4) ?? found[0])?.address ?? host;
+  } catch (error) {
+    const cause = error instanceof Error ? error : undefined;
+    throw new ListenError(formatListenAddress("http", host, port), errorCode(error), cause);
+  }
+}
+
 function isLiteral(host: string): boolean {
   return host === "" || parseScopedIpAddress(host) !== undefined;
 }

@@ -99,7 +99,7 @@ export class QuicTransport implements Transport, QuicReplies {
   readonly #orders = new RecordWriter();
   readonly #clients = new Map<number, QuicClient>();
   readonly #isWildcard: boolean;
-  /** Empty for all addresses of both families. */
+  /** As of `ListenTarget`. */
   readonly #wantedHost: string;
   #socket: UdpSocket | undefined;
   #worker: Worker | undefined;

@@ -1,0 +1,114 @@
+/** Which listeners the server blocks of a configuration are on. */
+import { type DiagnosticSink, formatPlace } from "../../corefile/diagnostic.ts";
+import { formatServerKey, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
+import type { Name } from "../../dns/name.ts";
+import { canonicalHost, hostsOverlap } from "../../lib/listen-address.ts";
+import type { BlockSettings } from "../../plugin/site.ts";
+
+/** One key of a server block on one listener. */
+export interface PlacedKey {
+  readonly label: string;
+  readonly key: ServerKey;
+  readonly zone: Name;
+  /** As it is written where the listener is named first; empty for all addresses. */
+  readonly host: string;
+}
+
+interface PlacedBlock {
+  readonly keys: readonly ServerKey[];
+  readonly zones: readonly Name[];
+  readonly settings: Pick<BlockSettings, "listenHosts" | "listensNowhere">;
+}
+
+/**
+ * The listeners of each block, in the order of the blocks. An address has one listener however it is spelled (`0.0.0.0` is `::`, which is no
+ * `bind` at all), named as it is written first: CoreDNS opens a socket for each spelling, and leaves to the kernel which of them gets a query.
+ */
+export function placeListeners(blocks: readonly PlacedBlock[]): readonly (readonly PlacedKey[])[] {
+  const listeners = new Map<string, { readonly label: string; readonly host: string }>();
+  return blocks.map((block) => {
+    const placed = new Map<string, PlacedKey>();
+    for (const [index, key] of block.keys.entries()) {
+      const zone = block.zones[index];
+      if (zone === undefined) continue;
+      for (const host of hostsOf(block)) {
+        const place = `${key.scheme} ${canonicalHost(host)} ${key.port}`;
+        const listener = listeners.get(place) ?? { label: listenerLabel(key, host), host };
+        listeners.set(place, listener);
+        const id = `${index} ${listener.label}`;
+        if (!placed.has(id)) placed.set(id, { ...listener, key, zone });
+      }
+    }
+    return [...placed.values()];
+  });
+}
+
+function hostsOf({ settings }: PlacedBlock): readonly string[] {
+  if (settings.listensNowhere) return [];
+  return settings.listenHosts.length > 0 ? settings.listenHosts : ALL_ADDRESSES;
+}
+
+const ALL_ADDRESSES = [""];
+
+/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
+function listenerLabel(key: ServerKey, host: string): string {
+  return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
+}
+
+type SocketKind = "tcp" | "udp";
+
+const SOCKET_KINDS: Readonly<Record<Scheme, readonly SocketKind[]>> = {
+  dns: ["tcp", "udp"],
+  tls: ["tcp"],
+  https: ["tcp"],
+  grpc: ["tcp"],
+  quic: ["udp"],
+  https3: ["udp"],
+};
+
+/** Whether two listeners have sockets that see the same packets, were there not the other: at one address, or at one and all of them. */
+export function socketsOverlap(one: SocketPlace, other: SocketPlace): boolean {
+  if (one.port !== other.port || !hostsOverlap(one.host, other.host)) return false;
+  return SOCKET_KINDS[one.scheme].some((kind) => SOCKET_KINDS[other.scheme].includes(kind));
+}
+
+export interface SocketPlace {
+  readonly scheme: Scheme;
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Two protocols at one address and port: a client would reach either. CoreDNS starts, and half of the connections fail.
+ */
+export function reportCollisions(blocks: readonly PlacedBlock[], report: DiagnosticSink): void {
+  const taken = new Map<string, ServerKey>();
+  const told = new Set<ServerKey>();
+  for (const block of blocks) {
+    for (const host of hostsOf(block)) {
+      for (const key of block.keys) {
+        // Port 0 is another one each time.
+        if (key.port === 0) continue;
+        for (const kind of SOCKET_KINDS[key.scheme]) {
+          const place = `${kind} ${canonicalHost(host)} ${key.port}`;
+          const other = taken.get(place);
+          if (other === undefined) taken.set(place, key);
+          else if (other.scheme !== key.scheme && !told.has(key)) {
+            told.add(key);
+            reportCollision(key, other, report);
+          }
+        }
+      }
+    }
+  }
+}
+
+function reportCollision(key: ServerKey, other: ServerKey, report: DiagnosticSink): void {
+  const at = formatPlace(other.span);
+  report.error(
+    "KEY_PORT_TAKEN",
+    key.span,
+    `cannot serve ${formatServerKey(key)} - ${formatServerKey(other)} at ${at} listens on the same port`,
+    { expected: "a port of its own for each protocol, or a 'bind' to another address" },
+  );
+}
