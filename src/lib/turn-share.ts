@@ -50,6 +50,11 @@ export class SharedTurns {
     return now - this.#since >= this.#share;
   }
 
+  /** Whether others wait for their part of a later turn. */
+  get isWaitedFor(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /**
    * The same for who begins something that mostly comes alone, and calls {@link pause} when it is done. The end of a turn is noticed by an immediate, for
    * which the event loop looks for events once more: nothing alone needs one. What begins right behind something else goes on with its share.

@@ -27,6 +27,7 @@ import {
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Generation } from "./generation.ts";
 import { ListenerPool, type PreparedListeners } from "./listener-pool.ts";
+import { socketBuffers } from "./memory-budget.ts";
 import { MemoryWatch } from "./memory-watch.ts";
 import type { GenerationOptions } from "./plugin-site.ts";
 import type { ListenPlace } from "./point-sockets.ts";
@@ -92,7 +93,7 @@ export class DataPlane {
       stream: this.#stream,
       sharesPorts: options.sharesPorts,
       listenUdp: options.listenUdp ?? fastestUdpOf(log, options.plane),
-      tcpSockets,
+      tcpSockets: () => tcpSockets(socketBuffers(options.machine.memoryLimit)),
       otherListener: (host, port) => this.#http.listenerAt(host, port),
       onError,
       onGarbage: () => {

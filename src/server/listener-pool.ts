@@ -90,19 +90,20 @@ export class ListenerPool {
     return this.#room.size;
   }
 
-  /** Octets of replies that clients of stream connections have left unread. */
+  /** Octets that stream connections hold: replies that clients have not read, and what they sent that is not taken yet. */
   get unsent(): number {
     return this.#budget.unsent;
   }
 
   /** How much may wait from now on. */
-  bound({ waiting, waitingOfAll, connections, unsent, garbage, takesLong }: MemoryBudget): void {
+  bound({ waiting, waitingOfAll, connections, unsent, ofSystem, garbage, takesLong }: MemoryBudget): void {
     this.#maxWaiting = waiting;
     this.#room.limit = waitingOfAll;
     this.#budget.limits = {
       ...this.#budget.limits,
       maxOctets: connections,
       maxUnsentOfAll: unsent,
+      ofSystem,
       maxGarbage: garbage,
       takesLong,
     };

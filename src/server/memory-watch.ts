@@ -8,7 +8,7 @@ import { type MemoryBudget, memoryBudget, tightened, WAITING_OCTETS } from "./me
 export interface BoundedListeners {
   /** Queries that wait. */
   readonly waiting: number;
-  /** Octets that clients have left unread. */
+  /** Octets that stream connections hold: replies that clients have not read, and what they sent that is not taken yet. */
   readonly unsent: number;
   /** Octets that stream connections take themselves. */
   readonly connections: number;
@@ -38,7 +38,7 @@ const EASED = 0.95;
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;
   readonly #pressure: CounterSlot | undefined;
-  readonly #gauges: readonly [waiting: GaugeSlot, connections: GaugeSlot];
+  readonly #gauges: readonly [waiting: GaugeSlot, connections: GaugeSlot, unread: GaugeSlot];
   readonly #forgetCollector: () => void;
   #budget: MemoryBudget;
   #timer: Timer | undefined;
@@ -56,6 +56,10 @@ export class MemoryWatch {
       gauge(
         "connections",
         "Stream connections, estimated by their number, with replies that clients have left unread, and messages that are not whole.",
+      ),
+      gauge(
+        "unread",
+        "Replies that clients of stream connections have left unread, and what they sent that is not taken yet; part of portolan_memory_connections_bytes.",
       ),
     ];
     this.#forgetCollector = metrics.onCollect(() => this.#collect());
@@ -133,6 +137,7 @@ export class MemoryWatch {
     const { listeners } = this.#options;
     this.#gauges[0].set(listeners.waiting * WAITING_OCTETS);
     this.#gauges[1].set(listeners.unsent + listeners.connections);
+    this.#gauges[2].set(listeners.unsent);
   }
 }
 

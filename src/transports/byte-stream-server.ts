@@ -9,7 +9,12 @@ import type { Clock, Timer } from "../lib/clock.ts";
 import { LinkedList, type Place } from "../lib/linked-list.ts";
 import { isWildcardHost } from "../lib/listen-address.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
-import { type BudgetedConnection, type ConnectionBudget, TCP_OCTETS } from "./connection-budget.ts";
+import {
+  type BudgetedConnection,
+  type ConnectionAccount,
+  type ConnectionBudget,
+  TCP_OCTETS,
+} from "./connection-budget.ts";
 import { ReportedEndpoint } from "./endpoint.ts";
 import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "./tcp-socket.ts";
 import {
@@ -56,14 +61,16 @@ export interface ByteStreamServerOptions {
   readonly connectionOctets?: (() => number) | undefined;
   /** Milliseconds from the connection until its layers are passed; asked anew for each connection. */
   handshakeTimeout(): number;
-  /** Begins the protocol. `heardFrom` has to be called for each whole message. */
-  serve(stream: ByteStream, heardFrom: () => void): StreamUser;
+  /** Begins the protocol. `account` has to hear of each whole message, and of what the connection holds. */
+  serve(stream: ByteStream, account: ConnectionAccount): StreamUser;
   /** As of `UdpOptions`. */
   readonly reusePort?: boolean | undefined;
   /** Makes the listening socket with options that Node has not; Node's own way unless given. */
   readonly openSocket?: OpenTcpSocket | undefined;
   /** Told of each connection closed because there are too many: a silent one, or the new one where there is none. */
   readonly onTurnedAway?: (() => void) | undefined;
+  /** Told of each connection that was closed because its client does not read its replies. */
+  readonly onUnread?: (() => void) | undefined;
 }
 
 /**
@@ -195,7 +202,7 @@ export async function untilAccepted(): Promise<void> {
   await nextTurn();
 }
 
-class OpenConnection implements BudgetedConnection {
+class OpenConnection implements BudgetedConnection, ConnectionAccount {
   budgetPlace: Place<BudgetedConnection> | undefined;
   readonly octets: number;
   /** Where it stands in the server's list. */
@@ -203,10 +210,13 @@ class OpenConnection implements BudgetedConnection {
   readonly #socket: Socket;
   readonly #server: ByteStreamServer;
   #user: StreamUser | undefined;
+  /** What the protocol is spoken on. */
+  #inner: Socket;
   #handshake: Timer | undefined;
 
   constructor(socket: Socket, server: ByteStreamServer) {
     this.#socket = socket;
+    this.#inner = socket;
     this.#server = server;
     this.octets = server.options.connectionOctets?.() ?? TCP_OCTETS;
     // A broken connection closes itself; without a listener the process would end.
@@ -239,6 +249,40 @@ class OpenConnection implements BudgetedConnection {
     this.#socket.destroy();
   }
 
+  giveUp(): void {
+    const socket = this.#socket;
+    if (socket.destroyed) return;
+    this.#server.options.onUnread?.();
+    // The system would keep what its client has not read for minutes, and that is memory of the process as well: a reset frees it. Node cannot reset a
+    // socket that is being shut down.
+    if (socket.writableEnded || this.#inner.writableEnded) socket.destroy();
+    else socket.resetAndDestroy();
+  }
+
+  get unsentLimit(): number {
+    return this.#server.options.budget.unsentLimit;
+  }
+
+  takes(octets: number): boolean {
+    return this.#server.options.budget.takes(octets);
+  }
+
+  hasRoomFor(octets: number): boolean {
+    return this.#server.options.budget.hasRoomFor(octets);
+  }
+
+  notePassed(octets: number): void {
+    this.#server.options.budget.notePassed(octets);
+  }
+
+  heardFrom(): void {
+    this.#server.options.budget.heardFrom(this);
+  }
+
+  holds(octets: number, isStuck: boolean): void {
+    this.#server.options.budget.noteHeld(this, this.#socket.destroyed ? 0 : octets, isStuck);
+  }
+
   // Timers run before sockets are read: after a pause of our own, the client may have done its part in time.
   readonly #lookSoon = (): void =>
     void setImmediate(() => {
@@ -256,7 +300,8 @@ class OpenConnection implements BudgetedConnection {
     this.#handshake = undefined;
     if (this.#socket.destroyed) return;
     const { options } = this.#server;
-    this.#user = options.serve(stream, () => options.budget.heardFrom(this));
+    this.#inner = stream.socket;
+    this.#user = options.serve(stream, this);
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { type BudgetedConnection, ConnectionBudget } from "./connection-budget.ts";
 
 /** A connection that is closed by the budget alone. */
@@ -92,4 +92,64 @@ test("where memory is tight, long messages are not taken", () => {
   assert.deepEqual([part.takes(4_095), part.takes(4_096)], [true, false]);
   whole.limits = { ...whole.limits, takesLong: true };
   assert.equal(part.takes(65_535), true);
+});
+
+describe("where connections hold more than all may together", () => {
+  class Holder extends Connection {
+    givenUp = 0;
+
+    giveUp(): void {
+      this.givenUp++;
+      this.destroy();
+    }
+  }
+
+  function holding(budget: ConnectionBudget, ...octets: readonly number[]): Holder[] {
+    return octets.map((held) => {
+      const holder = new Holder(1);
+      budget.admit(holder);
+      budget.noteHeld(holder, held);
+      return holder;
+    });
+  }
+
+  const open = (holders: readonly Holder[]): boolean[] => holders.map(({ isOpen }) => isOpen);
+
+  test("those that hold the most are closed, until a quarter is free, and each one once", () => {
+    const whole = new ConnectionBudget({ maxUnsentOfAll: 100 });
+    const others = holding(whole, 10, 40, 30, 5);
+    const [own] = holding(new ConnectionBudget({}, whole), 15);
+    assert.ok(own && others[3]);
+    assert.deepEqual([whole.unsent, ...open(others), own.isOpen], [100, true, true, true, true, true]);
+    whole.noteHeld(others[3], 6);
+    assert.deepEqual([whole.unsent, ...open(others), own.isOpen], [61, true, false, true, true, true]);
+    assert.equal(others[1]?.givenUp, 1);
+  });
+
+  test("a bound that has become less closes them at once", () => {
+    const budget = new ConnectionBudget({ maxUnsentOfAll: 100 });
+    const holders = holding(budget, 10, 40, 30);
+    budget.limits = { ...budget.limits, maxUnsentOfAll: 20 };
+    assert.deepEqual([budget.unsent, ...open(holders)], [10, true, false, false]);
+  });
+
+  test("one whose client reads nothing counts with what the system holds for it", () => {
+    const budget = new ConnectionBudget({ maxUnsentOfAll: 100, ofSystem: 30 });
+    const [stuck, quick] = holding(budget, 20, 40);
+    assert.ok(stuck && quick);
+    budget.noteHeld(stuck, 25, true);
+    assert.equal(budget.unsent, 95);
+    budget.noteHeld(quick, 46);
+    assert.deepEqual([stuck.isOpen, quick.isOpen, budget.unsent], [false, true, 46]);
+    budget.noteHeld(quick, 0, true);
+    assert.equal(budget.unsent, 0);
+  });
+
+  test("the share of each is less the more they are", () => {
+    const budget = new ConnectionBudget({ maxUnsent: 50, maxUnsentOfAll: 100 });
+    const holders = holding(budget, 1, 1, 1, 1);
+    assert.equal(budget.unsentLimit, 25);
+    for (const holder of holders.slice(1)) budget.forget(holder);
+    assert.deepEqual([budget.unsentLimit, budget.unsent], [50, 1]);
+  });
 });

@@ -1,7 +1,7 @@
 /**
  * What all stream connections of a data plane share: how many there may be, and how many octets they may hold in memory for clients that
- * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: who opens
- * connections and says nothing does not shut out others.
+ * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: a client that opens
+ * connections and says nothing does not shut out others. Where they hold more than allowed, those that hold the most are closed.
  */
 import { BufferPool } from "../lib/buffer-pool.ts";
 import { LinkedList, type Place } from "../lib/linked-list.ts";
@@ -15,6 +15,30 @@ export interface BudgetedConnection {
   /** Memory that it takes as long as it is open, whether it says something or not. */
   readonly octets: number;
   destroy(): void;
+  /** Closes it at once and counts it: all together hold too much, and this one holds the most. `destroy` where it is absent. */
+  giveUp?(): void;
+}
+
+/** What a connection tells the budget about itself, and asks of it. */
+export interface ConnectionAccount {
+  /** Octets that it may hold before it is read no further. */
+  readonly unsentLimit: number;
+  /** Whether a message of so many octets is taken. */
+  takes(octets: number): boolean;
+  /** Whether so many octets more are within the bound of the process. */
+  hasRoomFor(octets: number): boolean;
+  /** A chunk was read from it, or written to it. */
+  notePassed(octets: number): void;
+  /** A whole message has come. */
+  heardFrom(): void;
+  /**
+   * It holds so many octets now: replies that its client has not read, and what the client sent that is not taken yet. Whoever holds the most may be closed for
+   * that before this returns.
+   * @param isStuck whether the client reads nothing, so that the buffers of the system are full as well
+   */
+  holds(octets: number, isStuck: boolean): void;
+  /** Closes it at once and counts it, because its client does not read. */
+  giveUp(): void;
 }
 
 export interface ConnectionLimits {
@@ -26,6 +50,8 @@ export interface ConnectionLimits {
   readonly maxUnsent: number;
   /** Octets that all clients together may leave unread. */
   readonly maxUnsentOfAll: number;
+  /** Octets that the system holds for a connection whose client reads nothing, where they count. */
+  readonly ofSystem: number;
   /** Octets of long messages that may have become garbage. Each is there two or three times: as it was read, put together, and kept. */
   readonly maxGarbage: number;
   /** Whether messages may be longer than 4 KiB. */
@@ -37,6 +63,7 @@ export const DEFAULT_CONNECTION_LIMITS: ConnectionLimits = {
   maxOctets: Number.POSITIVE_INFINITY,
   maxUnsent: 512 * 1024,
   maxUnsentOfAll: 32 * 1024 * 1024,
+  ofSystem: 0,
   maxGarbage: 8 * 1024 * 1024,
   takesLong: true,
 };
@@ -51,6 +78,12 @@ const MAX_LOOKED_AT = 64;
 const MAX_CLOSED = 16;
 /** Chunks and messages below this are short: V8 collects them in time. */
 const LONG = 4096;
+/** Octets that one connection may hold unnoticed, of replies that wait to be written. Most are on their way, and gone before anyone could have asked. */
+export const UNNOTICED = 4096;
+/** What a reply that waits takes beside its octets: the objects of Node that stand for it. */
+export const REPLY_OBJECTS_OCTETS = 256;
+/** Where connections hold too much, as many are closed as leave this share of what they may hold: the next one that writes must not have to look again. */
+const LEFT_HELD = 0.75;
 
 /** Connections of a listener with a bound of its own where nobody says otherwise (CoreDNS facts 1.9). */
 const USUAL_OWN = 200;
@@ -72,15 +105,15 @@ export function connectionsWithin(descriptors: number, planes: number, own = 0):
 }
 
 export class ConnectionBudget {
-  limits: ConnectionLimits;
+  #limits: ConnectionLimits;
   /** For large replies, until their clients have read them. */
   readonly buffers: BufferPool;
   /** What counts the octets of all. */
   readonly #whole: ConnectionBudget | undefined;
   /** Those not heard of for the longest time come first. */
   readonly #connections = new LinkedList<BudgetedConnection>();
-  /** Connections whose client is behind with reading. */
-  #behind = 0;
+  /** Octets of those that hold some. */
+  readonly #held = new Map<BudgetedConnection, number>();
   #unsent = 0;
   /** Of the connections themselves. */
   #octets = 0;
@@ -92,10 +125,20 @@ export class ConnectionBudget {
    * @param onGarbage called when much of what passed is garbage by now
    */
   constructor(limits: Partial<ConnectionLimits> = {}, whole?: ConnectionBudget, onGarbage?: () => void) {
-    this.limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
+    this.#limits = { ...DEFAULT_CONNECTION_LIMITS, ...limits };
     this.#whole = whole;
     this.#onGarbage = onGarbage;
     this.buffers = whole?.buffers ?? new BufferPool();
+  }
+
+  get limits(): ConnectionLimits {
+    return this.#limits;
+  }
+
+  /** Those that hold more than they may from now on are closed. */
+  set limits(limits: ConnectionLimits) {
+    this.#limits = limits;
+    this.#shrink();
   }
 
   get connections(): number {
@@ -107,7 +150,7 @@ export class ConnectionBudget {
     return this.#whole?.octets ?? this.#octets;
   }
 
-  /** Octets of replies that clients have left unread, as far as is known: each connection tells when it writes. */
+  /** Octets that connections hold, as far as is known: each tells when it reads or writes. */
   get unsent(): number {
     return this.#whole?.unsent ?? this.#unsent;
   }
@@ -137,6 +180,7 @@ export class ConnectionBudget {
   forget(connection: BudgetedConnection): void {
     if (connection.budgetPlace !== undefined && this.#connections.remove(connection.budgetPlace))
       this.#noteOctets(-connection.octets);
+    this.noteHeld(connection, 0);
   }
 
   /** A chunk was read from a connection, or written to it. */
@@ -158,7 +202,7 @@ export class ConnectionBudget {
   /** Octets of replies that a connection may leave unread before it is read no further: less where very many are behind. */
   get unsentLimit(): number {
     if (this.#whole !== undefined) return this.#whole.unsentLimit;
-    return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#behind));
+    return Math.min(this.limits.maxUnsent, this.limits.maxUnsentOfAll / Math.max(1, this.#held.size));
   }
 
   /** Whether a message of so many octets is taken. */
@@ -173,15 +217,33 @@ export class ConnectionBudget {
     return this.#unsent + octets <= this.limits.maxUnsentOfAll;
   }
 
-  /** A connection has so many octets unread in place of so many before. */
-  noteUnsent(before: number, now: number): void {
+  /** A connection holds so many octets now. Where all hold too much by that, those that hold the most are closed; this one may be among them. */
+  noteHeld(connection: BudgetedConnection, octets: number, isStuck = false): void {
     if (this.#whole !== undefined) {
-      this.#whole.noteUnsent(before, now);
+      this.#whole.noteHeld(connection, octets, isStuck);
       return;
     }
+    const now = octets === 0 ? 0 : octets + (isStuck ? this.limits.ofSystem : 0);
+    const before = this.#held.get(connection) ?? 0;
+    if (now === before) return;
     this.#unsent += now - before;
-    if (before === 0 && now > 0) this.#behind++;
-    else if (before > 0 && now === 0) this.#behind--;
+    if (now === 0) this.#held.delete(connection);
+    else this.#held.set(connection, now);
+    if (now > before) this.#shrink();
+  }
+
+  /** Closes those that hold the most, where all hold too much. */
+  #shrink(): void {
+    const { maxUnsentOfAll } = this.limits;
+    if (this.#unsent <= maxUnsentOfAll) return;
+    const largestFirst = [...this.#held].sort(([, one], [, other]) => other - one);
+    for (const [connection, octets] of largestFirst) {
+      if (this.#unsent <= maxUnsentOfAll * LEFT_HELD) return;
+      this.#held.delete(connection);
+      this.#unsent -= octets;
+      if (connection.giveUp === undefined) connection.destroy();
+      else connection.giveUp();
+    }
   }
 
   /** Whether more than they may take would be taken with so many octets more. One connection may be there in any case. */

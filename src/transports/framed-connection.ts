@@ -5,13 +5,19 @@
  */
 import type { Socket } from "node:net";
 import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
-import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/buffer-pool.ts";
+import type { BufferPool, PooledBuffer } from "../lib/buffer-pool.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
 import type { SharedTurns } from "../lib/turn-share.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
 import type { ByteStream, StreamUser } from "./byte-stream-server.ts";
-import type { ConnectionBudget } from "./connection-budget.ts";
-import type { MessageReceiver, PartPort, ReplyPort } from "./transport.ts";
+import {
+  type ConnectionAccount,
+  type ConnectionBudget,
+  REPLY_OBJECTS_OCTETS,
+  UNNOTICED,
+} from "./connection-budget.ts";
+import { FramedReplyPort, LENGTH_OCTETS, type ReplyConnection } from "./framed-reply-port.ts";
+import type { MessageReceiver } from "./transport.ts";
 
 /** Read anew for each connection and message, so that a reload changes them for open sockets too. */
 export interface StreamLimits {
@@ -30,30 +36,31 @@ export interface FramedOptions {
   /** What all connections of a listener may do in a turn of the event loop together. */
   readonly turns: SharedTurns;
   limits(): StreamLimits;
-  /** Told of each connection that was closed because its client does not read its replies. */
-  readonly onUnread?: (() => void) | undefined;
 }
 
 /** Queries of one connection that may be under way before it is read no further. */
 const MAX_IN_FLIGHT = 256;
 /** Messages taken from a connection at a time, which is once or twice a turn: a chunk may hold thousands, and others want their turn. */
 const MESSAGES_A_TURN = 128;
+/** The same where other connections wait for their turn: with a thousand that never stop asking, one that asks a single question waits for a part of a second. */
+const MESSAGES_AMONG_OTHERS = 16;
 /**
  * Messages between two looks at the clock, at most. While code is not compiled yet, each takes a millisecond: the first look is before the first one, the second behind it.
  */
 const MESSAGES_A_LOOK = 4;
 /** Octets of replies that are gathered for one write, which is one system call, and one record of TLS or few. */
 const MAX_GATHERED = 32 * 1024;
-const LENGTH_OCTETS = 2;
 /** Octets of a message that is not whole that every connection may have: most queries are shorter. */
 const LITTLE = 512;
+/** What is left of a chunk is copied where it is less than this part of it. */
+const SMALL_PART = 4;
 
-export class FramedConnection implements StreamUser {
+export class FramedConnection implements StreamUser, ReplyConnection {
   readonly client: Endpoint;
   readonly local: Endpoint;
   readonly #socket: Socket;
   readonly #options: FramedOptions;
-  readonly #heardFrom: () => void;
+  readonly #account: ConnectionAccount;
   #pending: Buffer = EMPTY;
   #inFlight = 0;
   #received = 0;
@@ -63,10 +70,16 @@ export class FramedConnection implements StreamUser {
   #hasEnded = false;
   /** Messages that have arrived are taken in the next turn. Until then nothing more is read. */
   #takesLater = false;
-  /** Octets of replies that the client has left unread. */
+  /** Octets of replies that the client has left unread, as the budget is told of them. */
   #unsent = 0;
-  /** Octets that the budget knows of. */
-  #noted = 0;
+  /** Replies that were written since there was nothing to be read. */
+  #replies = 0;
+  /** What waits is there twice over TLS: as it was written, and encrypted. */
+  readonly #copies: 1 | 2;
+  /** The socket tells when it has written what waits now. */
+  #awaitsWritten = false;
+  /** Something more was written before that. */
+  #isBehind = false;
   /** The client was behind when the time was up last, and has taken nothing since. */
   #isStuck = false;
   #timer: Timer | undefined;
@@ -83,14 +96,22 @@ export class FramedConnection implements StreamUser {
     if (this.#gathered === 0) return;
     this.#gathered = 0;
     this.#socket.uncork();
+    this.#noteUnsent();
+  };
+  readonly #onWritten = (): void => {
+    this.#awaitsWritten = false;
+    this.#isBehind = false;
+    this.#noteUnsent();
+    if (!this.#isTaking) this.#resume();
   };
   /** Whoever waits for the client to read. */
   #drained: PromiseWithResolvers<void> | undefined;
 
-  constructor({ socket, client, local }: ByteStream, options: FramedOptions, heardFrom: () => void) {
+  constructor({ socket, client, local }: ByteStream, options: FramedOptions, account: ConnectionAccount) {
     this.#socket = socket;
     this.#options = options;
-    this.#heardFrom = heardFrom;
+    this.#account = account;
+    this.#copies = "encrypted" in socket ? 2 : 1;
     this.client = client;
     this.local = local;
     socket.on("data", (data) => this.#onData(data));
@@ -100,7 +121,7 @@ export class FramedConnection implements StreamUser {
     });
     socket.on("drain", () => {
       this.#isStuck = false;
-      this.#noteUnsent(0);
+      this.#noteUnsent();
       this.#settleDrained();
       this.#resume();
     });
@@ -108,7 +129,7 @@ export class FramedConnection implements StreamUser {
     socket.on("close", () => {
       this.#timer?.cancel();
       this.#pending = EMPTY;
-      this.#noteUnsent(0);
+      this.#noteUnsent();
       this.#settleDrained();
     });
     this.#expectMessage(options.limits().readTimeout);
@@ -175,23 +196,21 @@ export class FramedConnection implements StreamUser {
       lent?.takeBack();
       return false;
     }
-    const { budget, onUnread } = this.#options;
     const octets = length + LENGTH_OCTETS;
     const waiting = this.#socket.writableLength - this.#gathered;
     // A reply to a client that takes none is not kept for it: it may ask again when it reads.
-    if (waiting > 0 && (waiting > budget.unsentLimit || !budget.hasRoomFor(octets))) {
-      onUnread?.();
-      this.#socket.destroy();
+    if (waiting > 0 && waiting > this.#account.unsentLimit) {
+      this.#account.giveUp();
       lent?.takeBack();
       return false;
     }
     writeU16(framed, 0, length);
+    this.#replies++;
     if (gathers) this.#gather(octets);
     const flowing = this.#socket.write(framed.subarray(0, octets), lent?.written);
-    if (!flowing || this.#gathered >= MAX_GATHERED) this.#sendGathered();
-    this.#noteUnsent(flowing ? 0 : this.#socket.writableLength);
-    if (this.#hasTooMuchUnsent) this.#socket.pause();
-    return flowing;
+    if (!gathers) this.#noteUnsent();
+    else if (!flowing || this.#gathered >= MAX_GATHERED) this.#sendGathered();
+    return flowing && !this.#socket.destroyed;
   }
 
   #gather(octets: number): void {
@@ -203,21 +222,17 @@ export class FramedConnection implements StreamUser {
   }
 
   #onData(data: Buffer): void {
-    this.#options.budget.notePassed(data.length);
+    this.#account.notePassed(data.length);
     this.#pending = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);
     if (!this.#takesLater) this.#takeMessages();
     this.#note();
     // Many that begin a long message and do not end it are as many that do not read: what they sent must not fill the memory.
-    const { budget, onUnread } = this.#options;
     const { length } = this.#pending;
-    if (length <= LITTLE || holdsMessage(this.#pending)) return;
-    if (length <= budget.unsentLimit && budget.hasRoomFor(0)) return;
-    onUnread?.();
-    this.#hangUp();
+    if (length > LITTLE && !holdsMessage(this.#pending) && length > this.#account.unsentLimit) this.#hangUp();
   }
 
   #hangUp(): void {
-    this.#socket.destroy();
+    this.#account.giveUp();
     this.#pending = EMPTY;
     this.#note();
   }
@@ -227,17 +242,18 @@ export class FramedConnection implements StreamUser {
     let at = 0;
     let taken = 0;
     let nextLook = 0;
+    const most = this.#options.turns.isWaitedFor ? MESSAGES_AMONG_OTHERS : MESSAGES_A_TURN;
     const pending = this.#pending;
     this.#isTaking = true;
-    const { turns, budget, onUnread } = this.#options;
+    const { turns } = this.#options;
     let isRefused = false;
-    while (!this.#isBusy && taken < MESSAGES_A_TURN && pending.length - at >= LENGTH_OCTETS) {
+    while (!this.#isBusy && taken < most && pending.length - at >= LENGTH_OCTETS) {
       if (taken === nextLook) {
         if (turns.isOver) break;
         nextLook += Math.min(taken + 1, MESSAGES_A_LOOK);
       }
       const length = readU16(pending, at);
-      isRefused = !budget.takes(length);
+      isRefused = !this.#account.takes(length);
       if (isRefused || pending.length - at - LENGTH_OCTETS < length) break;
       const message = pending.subarray(at + LENGTH_OCTETS, at + LENGTH_OCTETS + length);
       at += LENGTH_OCTETS + length;
@@ -250,16 +266,17 @@ export class FramedConnection implements StreamUser {
     this.#isTaking = false;
     this.#sendGathered();
     if (isRefused) {
-      onUnread?.();
       this.#hangUp();
       return;
     }
     if (at > 0) {
       this.#expectMessage(limits.idleTimeout);
-      this.#heardFrom();
+      this.#account.heardFrom();
     }
-    // What is left is copied, so that a few octets do not hold on to a large chunk.
-    this.#pending = at === 0 ? pending : Buffer.from(pending.subarray(at));
+    // A few octets that are left are copied, so that they do not hold on to a large chunk.
+    const left = pending.subarray(at);
+    this.#pending = left.length * SMALL_PART < left.buffer.byteLength ? Buffer.from(left) : left;
+    if (this.#socket.destroyed) this.#pending = EMPTY;
     this.#note();
     if (this.#isBusy) this.#socket.pause();
     else this.#goOn();
@@ -289,24 +306,37 @@ export class FramedConnection implements StreamUser {
 
   /** Whether nothing more is taken from the client for now. */
   get #isBusy(): boolean {
-    return this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#hasTooMuchUnsent;
+    return (
+      this.#noMoreReads || this.#inFlight >= MAX_IN_FLIGHT || this.#hasTooMuchUnsent || this.#socket.destroyed
+    );
   }
 
   get #hasTooMuchUnsent(): boolean {
-    return this.#unsent > 0 && this.#socket.writableLength > this.#options.budget.unsentLimit;
+    return this.#unsent > this.#account.unsentLimit;
   }
 
-  #noteUnsent(octets: number): void {
-    this.#unsent = octets;
+  /** What was written has left by now, or waits for the client to read. */
+  #noteUnsent(): void {
+    const waiting = this.#socket.writableLength - this.#gathered;
+    if (waiting <= 0) this.#replies = 0;
+    const octets = waiting * this.#copies + this.#replies * REPLY_OBJECTS_OCTETS;
+    this.#unsent = waiting > 0 && octets > UNNOTICED ? octets : 0;
+    if (this.#unsent > 0) {
+      if (this.#hasTooMuchUnsent) this.#socket.pause();
+      this.#isBehind ||= this.#awaitsWritten || this.#hasTooMuchUnsent;
+      if (!this.#awaitsWritten && this.#socket.writable) {
+        this.#awaitsWritten = true;
+        // Behind all the others: a socket tells of the end of a write, and only of that.
+        this.#socket.write(EMPTY, this.#onWritten);
+      }
+    }
     this.#note();
   }
 
   #note(): void {
-    const received = this.#pending.length;
-    const all = this.#unsent + (received > LITTLE ? received : 0);
-    if (all === this.#noted) return;
-    this.#options.budget.noteUnsent(this.#noted, all);
-    this.#noted = all;
+    const { byteLength } = this.#pending.buffer;
+    const received = this.#pending.length > LITTLE ? Math.max(this.#pending.length, byteLength) : 0;
+    this.#account.holds(this.#unsent + received, this.#isBehind);
   }
 
   #settleDrained(): void {
@@ -351,12 +381,11 @@ export class FramedConnection implements StreamUser {
       return;
     }
     // TLS says goodbye (RFC 8446 section 6.1), unless the client reads nothing anyway.
-    if (this.#unsent === 0) {
+    if (this.#socket.writableLength === 0) {
       this.#socket.destroySoon();
       return;
     }
-    this.#options.onUnread?.();
-    this.#socket.destroy();
+    this.#account.giveUp();
   };
 
   #finishIfDone(): void {
@@ -365,80 +394,11 @@ export class FramedConnection implements StreamUser {
   }
 }
 
-const EMPTY = Buffer.alloc(0);
+const EMPTY = Buffer.allocUnsafeSlow(0);
 
 function holdsMessage(pending: Buffer): boolean {
   return (
     pending.length >= LENGTH_OCTETS &&
     pending.length - LENGTH_OCTETS >= ((octetAt(pending, 0) << 8) | octetAt(pending, 1))
   );
-}
-
-class FramedReplyPort implements ReplyPort, PartPort {
-  readonly #connection: FramedConnection;
-  #framed: Uint8Array = EMPTY;
-  #lent: PooledBuffer | undefined;
-
-  constructor(connection: FramedConnection) {
-    this.#connection = connection;
-  }
-
-  get client(): Endpoint {
-    return this.#connection.client;
-  }
-
-  get local(): Endpoint {
-    return this.#connection.local;
-  }
-
-  get parts(): PartPort {
-    return this;
-  }
-
-  get isOpen(): boolean {
-    return this.#connection.isOpen;
-  }
-
-  keep(): ReplyPort {
-    return new FramedReplyPort(this.#connection);
-  }
-
-  buffer(size: number): Uint8Array {
-    const octets = size + LENGTH_OCTETS;
-    this.#lent = octets > LEAST_POOLED ? this.#connection.buffers.take(octets) : undefined;
-    this.#framed = this.#lent?.bytes ?? Buffer.allocUnsafe(octets);
-    return this.#framed.subarray(LENGTH_OCTETS);
-  }
-
-  send(length: number): void {
-    const framed = this.#framed;
-    const lent = this.#lent;
-    this.#letGo();
-    this.#connection.sendFramed(framed, length, lent);
-  }
-
-  sendPart(length: number): boolean {
-    const framed = this.#framed;
-    const lent = this.#lent;
-    this.#letGo();
-    return this.#connection.sendPart(framed, length, lent);
-  }
-
-  /** The port lives as long as its connection. */
-  #letGo(): void {
-    this.#framed = EMPTY;
-    this.#lent = undefined;
-  }
-
-  drained(): Promise<void> {
-    return this.#connection.drained();
-  }
-
-  drop(): void {
-    this.#connection.dropped();
-  }
-
-  abort(): void {
-    this.#connection.destroy();
-  }
 }

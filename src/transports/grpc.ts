@@ -53,7 +53,7 @@ export async function listenGrpc(
     ...options,
     name: "grpc",
     handshakeTimeout: () => options.timeouts().read,
-    serve: (stream, heardFrom) => sessions.serve(stream, heardFrom),
+    serve: (stream, account) => sessions.serve(stream, account),
   });
 }
 

@@ -66,7 +66,7 @@ test("a client that asks again and again and reads nothing is hung up on", async
   await scene({}, async (seen) => {
     const socket = await seen.connect();
     socket.pause();
-    const closed = once(socket, "close");
+    const closed = new Promise((resolve) => socket.once("close", resolve));
     socket.write(GET.repeat(90));
     while (seen.unread === 0) await nextTurn();
     assert.ok(seen.most <= seen.budget.limits.maxUnsent, `${seen.most}`);

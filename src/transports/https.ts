@@ -12,7 +12,7 @@ import {
   listenForStreams,
   type StreamUser,
 } from "./byte-stream-server.ts";
-import type { ConnectionBudget } from "./connection-budget.ts";
+import { type ConnectionAccount, UNNOTICED } from "./connection-budget.ts";
 import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
 import { HttpQueries, type HttpResponse, MAX_BODY, readTarget } from "./http-queries.ts";
 import { DohRequests, DohStream } from "./http2/doh-stream.ts";
@@ -32,6 +32,8 @@ export interface HttpsOptions
 const MAX_STREAMS = 250;
 /** Requests of one HTTP/1.1 connection that may wait for their responses. */
 const MAX_PIPELINED = 100;
+/** What one of those takes in Node's objects, with its header. */
+const REQUEST_OBJECTS_OCTETS = 4096;
 
 /**
  * Opens a listening socket and hands the messages of all requests to `receiver`.
@@ -58,16 +60,15 @@ export async function listenHttps(
     ...options,
     name: "https",
     handshakeTimeout: () => timeouts().read,
-    serve(stream, heardFrom) {
+    serve(stream, account) {
       const isHttp2 = "alpnProtocol" in stream.socket && stream.socket.alpnProtocol === "h2";
-      return isHttp2 ? http2.serve(stream, heardFrom) : http1.serve(stream, heardFrom);
+      return isHttp2 ? http2.serve(stream, account) : http1.serve(stream, account);
     },
   });
 }
 
 type Http1Options = HttpObserver & {
   readonly clock: Clock;
-  readonly budget: ConnectionBudget;
   readonly timeouts: () => HttpTimeouts;
 };
 
@@ -95,8 +96,8 @@ class Http1Server {
     });
   }
 
-  serve(stream: ByteStream, heardFrom: () => void): StreamUser {
-    const connection = new Http1Connection(stream, heardFrom, this.#options);
+  serve(stream: ByteStream, account: ConnectionAccount): StreamUser {
+    const connection = new Http1Connection(stream, account, this.#options);
     this.#connections.set(stream.socket, connection);
     this.#server.emit("connection", stream.socket);
     return connection;
@@ -105,7 +106,7 @@ class Http1Server {
 
 class Http1Connection implements StreamUser {
   readonly #stream: ByteStream;
-  readonly #heardFrom: () => void;
+  readonly #account: ConnectionAccount;
   readonly #options: Http1Options;
   /** Requests that have no response yet: a client need not wait for one before it sends the next. */
   #waiting = 0;
@@ -114,9 +115,9 @@ class Http1Connection implements StreamUser {
   #isEnding = false;
   #timer: Timer | undefined;
 
-  constructor(stream: ByteStream, heardFrom: () => void, options: Http1Options) {
+  constructor(stream: ByteStream, account: ConnectionAccount, options: Http1Options) {
     this.#stream = stream;
-    this.#heardFrom = heardFrom;
+    this.#account = account;
     this.#options = options;
     this.#within(options.timeouts().read, "request");
     stream.socket.on("close", () => this.#timer?.cancel());
@@ -136,9 +137,10 @@ class Http1Connection implements StreamUser {
     const client = withTraceHeaders(this.#stream.client, request.headers);
     let unsent = 0;
     if (++this.#waiting > MAX_PIPELINED) {
-      this.#stream.socket.destroy();
+      this.#account.giveUp();
       return;
     }
+    this.#hold(0);
     this.#within(this.#options.timeouts().read, "request");
     const answer: HttpResponse = {
       get isOpen() {
@@ -147,23 +149,23 @@ class Http1Connection implements StreamUser {
       write: (status, headers, body) => {
         this.#within(this.#options.timeouts().write, "response");
         if (this.#stream.socket.destroyed) return;
-        if (!this.#mayHold(body.length)) {
-          this.#options.onUnread?.();
-          this.#stream.socket.destroy();
+        if (this.#held > 0 && this.#held + body.length > this.#account.unsentLimit) {
+          this.#account.giveUp();
           return;
         }
         if (this.#isEnding) response.setHeader("connection", "close");
         response.writeHead(status, { ...headers });
         this.#hold(body.length);
-        this.#options.budget.notePassed(body.length);
+        this.#account.notePassed(body.length);
         unsent = body.length;
         response.end(body);
       },
     };
     // It is there in any case, also where the connection breaks.
     response.on("close", () => {
+      this.#waiting--;
       this.#hold(-unsent);
-      if (--this.#waiting > 0 || this.#stream.socket.destroyed) return;
+      if (this.#waiting > 0 || this.#stream.socket.destroyed) return;
       if (this.#isEnding) this.#stream.socket.end();
       else this.#within(this.#options.timeouts().idle);
     });
@@ -171,9 +173,9 @@ class Http1Connection implements StreamUser {
     const wanted = readTarget(request.method, request.url?.replace(/^https?:\/\/[^/?]*/i, ""));
     if (wanted.kind === "body") {
       const holder: BodyHolder = {
-        mayHold: (octets) => this.#options.budget.takes(octets) && this.#mayHold(octets),
+        mayHold: (octets) => this.#account.takes(octets) && this.#mayHold(octets),
         hold: (octets) => {
-          if (octets > 0) this.#options.budget.notePassed(octets);
+          if (octets > 0) this.#account.notePassed(octets);
           this.#hold(octets);
         },
       };
@@ -192,19 +194,20 @@ class Http1Connection implements StreamUser {
 
   /** Whether there is room in memory for so many octets more: a client that takes nothing is no reason to keep more for it. */
   #mayHold(octets: number): boolean {
-    const { budget } = this.#options;
-    return this.#held === 0 || (this.#held + octets <= budget.unsentLimit && budget.hasRoomFor(octets));
+    const account = this.#account;
+    return this.#held === 0 || (this.#held + octets <= account.unsentLimit && account.hasRoomFor(octets));
   }
 
   #hold(octets: number): void {
-    const before = this.#held;
     this.#held += octets;
-    this.#options.budget.noteUnsent(before, this.#held);
+    // One request at a time is what a connection is for.
+    const objects = Math.max(0, this.#waiting - 1) * REQUEST_OBJECTS_OCTETS;
+    this.#account.holds(this.#held + objects, this.#stream.socket.writableLength > UNNOTICED);
   }
 
   /** The query may take its time. */
   #isWhole(): void {
-    this.#heardFrom();
+    this.#account.heardFrom();
     this.#timer?.cancel();
     this.#timer = undefined;
   }

@@ -30,31 +30,49 @@ export type OpenTcpSocket = (
   options: { readonly reusePort: boolean },
 ) => TcpSocket | undefined;
 
+/** How much the system may hold for a connection, as setsockopt(2) takes it: Linux makes it twice as much, for what it needs itself. */
+export interface SocketBuffers {
+  /** Of what has come. */
+  readonly receive: number;
+  /** Of what the client has not acknowledged. */
+  readonly send: number;
+}
+
 /** Leaves sockets to Node. */
 export const withoutSystemCalls: OpenTcpSocket = () => undefined;
 
-/** The way of this system. */
-export async function tcpSockets(): Promise<OpenTcpSocket> {
+/**
+ * The way of this system.
+ * @param buffers of each connection; the system's own choice, which grows to megabytes, unless given
+ */
+export async function tcpSockets(buffers?: SocketBuffers): Promise<OpenTcpSocket> {
   const libc = await loadLibc();
-  return libc === undefined ? withoutSystemCalls : (target, options) => openTcpSocket(libc, target, options);
+  if (libc === undefined) return withoutSystemCalls;
+  return (target, options) => openTcpSocket(libc, target, { ...options, buffers });
 }
 
-function openTcpSocket(
-  libc: Libc,
-  target: ListenTarget,
-  options: { readonly reusePort: boolean },
-): TcpSocket {
+interface SocketOptions {
+  readonly reusePort: boolean;
+  readonly buffers: SocketBuffers | undefined;
+}
+
+function openTcpSocket(libc: Libc, target: ListenTarget, options: SocketOptions): TcpSocket {
   const { host } = target;
-  if (!isWildcardHost(host)) return bindTcpSocket(libc, target, host, options.reusePort);
+  if (!isWildcardHost(host)) return bindTcpSocket(libc, target, host, options);
   try {
-    return bindTcpSocket(libc, target, "::", options.reusePort);
+    return bindTcpSocket(libc, target, "::", options);
   } catch (error) {
     if (!(error instanceof ListenError && NO_IPV6.has(error.code))) throw error;
-    return bindTcpSocket(libc, target, "0.0.0.0", options.reusePort);
+    return bindTcpSocket(libc, target, "0.0.0.0", options);
   }
 }
 
-function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reusePort: boolean): TcpSocket {
+function bindTcpSocket(
+  libc: Libc,
+  target: ListenTarget,
+  address: string,
+  { reusePort, buffers }: SocketOptions,
+): TcpSocket {
   const failure = (): ListenError => {
     const errno = libc.errno();
     const name = ERRNO_NAMES[errno] ?? `errno ${errno}`;
@@ -74,6 +92,11 @@ function bindTcpSocket(libc: Libc, target: ListenTarget, address: string, reuseP
   const share = (on: boolean): boolean =>
     setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_REUSEPORT, on ? 1 : 0) === 0;
   if (reusePort) share(true);
+  // Connections take these from the socket that accepts them.
+  if (buffers !== undefined) {
+    setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_RCVBUF, buffers.receive);
+    setSocketNumber(libc, fd, Linux.SOL_SOCKET, Linux.SO_SNDBUF, buffers.send);
+  }
   const name = new Uint8Array(SOCKET_ADDRESS_OCTETS);
   const length = writeSocketAddress(name, 0, family, parsed.octets, target.port, parsed.scope);
   if (libc.bind(fd, name, length) < 0) {

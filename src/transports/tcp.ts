@@ -21,6 +21,8 @@ export interface TcpOptions extends Omit<FramedOptions, "receiver" | "turns"> {
   readonly openSocket?: OpenTcpSocket;
   /** Told of each connection closed because there are too many. */
   readonly onTurnedAway?: () => void;
+  /** Told of each connection that was closed because its client does not read its replies. */
+  readonly onUnread?: (() => void) | undefined;
 }
 
 /** Milliseconds of a turn of the event loop in which messages of all connections are taken. */
@@ -43,9 +45,10 @@ export async function listenTcp(
     layers: options.layers,
     connectionOctets: options.connectionOctets,
     handshakeTimeout: () => options.limits().readTimeout,
-    serve: (stream, heardFrom) => new FramedConnection(stream, framed, heardFrom),
+    serve: (stream, account) => new FramedConnection(stream, framed, account),
     reusePort: options.reusePort,
     openSocket: options.openSocket,
     onTurnedAway: options.onTurnedAway,
+    onUnread: options.onUnread,
   });
 }

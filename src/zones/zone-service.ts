@@ -7,6 +7,7 @@ import type { Logger } from "../lib/log.ts";
 import type { GaugeFamily } from "../lib/metric-families.ts";
 import type { Handler, Next } from "../plugin/handler.ts";
 import { DROPPED, type Outcome } from "../plugin/outcome.ts";
+import type { PluginInstance } from "../plugin/plugin-instance.ts";
 import type { Query } from "../plugin/query.ts";
 import type { Site } from "../plugin/site.ts";
 import type { Trace } from "../plugin/trace.ts";

@@ -3,6 +3,7 @@
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
+import type { Timer } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
 import { FileWatch } from "../../lib/file-watch.ts";
 import { checkKeyPair } from "../../lib/key-pair.ts";
@@ -28,6 +29,8 @@ export interface TlsConfig {
 
 /** Milliseconds between two looks at the files. */
 const LOOK_INTERVAL = 2_000;
+/** And between two log lines about a certificate that has expired. */
+const REMINDER_INTERVAL = 3_600_000;
 
 export class Certificates implements PluginInstance {
   readonly #site: Site;
@@ -41,6 +44,9 @@ export class Certificates implements PluginInstance {
   /** Why the files cannot be read, while they are for the first time. */
   #fault: unknown;
   #isRunning = false;
+  /** When the certificate in force expires, in milliseconds since 1970. */
+  #expires = Number.POSITIVE_INFINITY;
+  #reminder: Timer | undefined;
 
   constructor(config: TlsConfig, site: Site) {
     this.#site = site;
@@ -81,10 +87,11 @@ export class Certificates implements PluginInstance {
     await this.#read();
     this.#watch.stop();
     try {
-      this.#check(this.#context());
+      this.#expires = this.#check(this.#context());
     } catch (error) {
       throw this.#refused(error);
     }
+    if (this.#hasExpired) this.#site.log.warning(this.#expiryText);
   }
 
   async #read(): Promise<void> {
@@ -110,11 +117,42 @@ export class Certificates implements PluginInstance {
       throw this.#refused(error);
     }
     this.#isRunning = true;
+    // Every thread has an instance, and one of them speaks for all.
+    if (this.#site.feed.role === "follower") return;
+    this.#remind();
+    this.#reminder = this.#site.clock.every(REMINDER_INTERVAL, () => this.#remind());
+  }
+
+  /**
+   * With an expired certificate, most clients refuse what is encrypted. Where there is plain DNS as well, the block is ready all the same: its clients must not lose the
+   * pod because of a certificate that they never see.
+   */
+  ready(): boolean {
+    return !this.#hasExpired || this.#site.block.keys.some(({ scheme }) => scheme === "dns");
+  }
+
+  describeState(): string[] {
+    return this.#hasExpired ? [this.#expiryText] : [];
   }
 
   stop(): void {
+    this.#reminder?.cancel();
     this.#watch.stop();
     this.#keyLog?.end();
+  }
+
+  get #hasExpired(): boolean {
+    return this.#expires < this.#site.clock.wallTime();
+  }
+
+  get #expiryText(): string {
+    const { cert } = this.#paths;
+    return `certificate ${cert} expired on ${new Date(this.#expires).toUTCString()}: clients that verify it refuse to connect`;
+  }
+
+  #remind(): void {
+    if (this.#hasExpired)
+      this.#site.log.error(`${this.#expiryText}; renew the file, and it is used without a restart`);
   }
 
   #takeOver(): void {
@@ -131,6 +169,10 @@ export class Certificates implements PluginInstance {
     const holder = this.#site.block.settings.identity;
     const context = this.#context();
     const expires = this.#check(context);
+    // One that is too old is better than none, and worse than any other.
+    if (this.#isRunning && expires < this.#site.clock.wallTime())
+      throw new Error(`it expired on ${new Date(expires).toUTCString()}`);
+    this.#expires = expires;
     if (holder === undefined) return;
     const stream = this.#keyLog;
     holder.current = {
@@ -158,10 +200,7 @@ export class Certificates implements PluginInstance {
   /** @returns when it expires, in milliseconds since 1970 */
   #check(context: SecureContextOptions): number {
     checkKeyPair(context);
-    const certificate = new (nodeCrypto().X509Certificate)(context.cert as Buffer);
-    const expires = Date.parse(certificate.validTo);
-    if (expires < this.#site.clock.wallTime()) throw new Error(`it expired on ${certificate.validTo}`);
-    return expires;
+    return Date.parse(new (nodeCrypto().X509Certificate)(context.cert as Buffer).validTo);
   }
 
   #report(error: unknown): void {

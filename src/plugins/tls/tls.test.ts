@@ -55,7 +55,6 @@ for (const [name, words, reason] of [
   ],
   ["a key that is none", "good.crt junk", /the key file holds no private key in PEM form/],
   ["a key that does not fit", "good.crt other.key", /the key does not belong to the certificate/],
-  ["an expired certificate", "expired.crt expired.key", /it expired on/],
   ["a missing authority", "good.crt good.key none.ca", /none\.ca/],
   ["an authority that is none", "good.crt good.key junk", /the file of certificate authorities holds no/],
 ] as const) {
@@ -95,6 +94,74 @@ test("a change is taken over, a broken one is not, and the next right one is", a
   assert.match(body, /^portolan_tls_certificate_load_failures_total\{.*\} 2$/m);
   assert.match(body, /^portolan_tls_certificate_expiry_timestamp_seconds\{.*\} \d{10}$/m);
   await running.stop();
+});
+
+test("an expired certificate is served and told of each hour, until the renewed one is there", async () => {
+  for (const name of ["crt", "key"])
+    writeFileSync(at(`renewed.${name}`), readFileSync(at(`expired.${name}`)));
+  const running = PluginTest.of(tls, `tls ${at("renewed.crt")} ${at("renewed.key")}`, {
+    clock: new FakeClock({ wallTime: Date.now() }),
+    keys: "tls://.:853",
+  });
+  await running.start();
+  const { identity } = running.settings;
+  const [instance] = running.instances;
+  const told = (): number =>
+    running.log.lines.filter((line) =>
+      /\[ERROR\].*renewed\.crt expired on \w+, .* 2021 .* without a restart/.test(line),
+    ).length;
+  assert.deepEqual(identity?.current?.context.cert, readFileSync(at("expired.crt")));
+  assert.deepEqual([told(), instance?.ready?.()], [1, false]);
+  assert.match(String(instance?.describeState?.()), /renewed\.crt expired on/);
+  running.clock.advance(59 * 60_000);
+  assert.equal(told(), 1);
+  running.clock.advance(30 * 60_000);
+  assert.equal(told(), 2);
+  for (const name of ["crt", "key"]) writeFileSync(at(`renewed.${name}`), readFileSync(at(`good.${name}`)));
+  await until(() => {
+    running.clock.advance(2_000);
+    return instance?.ready?.() === true;
+  });
+  assert.deepEqual(identity?.current?.context.cert, readFileSync(at("good.crt")));
+  assert.match(running.log.lines.at(-1) ?? "", /renewed\.crt is in force for new connections/);
+  running.clock.advance(2 * 60 * 60_000);
+  assert.deepEqual([told(), instance?.describeState?.()], [2, []]);
+  // A file that has expired replaces none that has not.
+  writeFileSync(at("renewed.key"), readFileSync(at("expired.key")));
+  writeFileSync(at("renewed.crt"), readFileSync(at("expired.crt")));
+  await until(() => {
+    running.clock.advance(2_000);
+    return /it expired on .* the previous certificate stays in use/.test(running.log.lines.at(-1) ?? "");
+  });
+  assert.deepEqual(identity?.current?.context.cert, readFileSync(at("good.crt")));
+  await running.stop();
+  assert.equal(running.clock.pendingTimers, 0);
+});
+
+test("a certificate that expires while it is in force is told of, and stays", async () => {
+  const notAfter = new Date(Date.now() + 1_800_000);
+  issue("short", { notAfter });
+  const running = plugin(`tls ${at("short.crt")} ${at("short.key")}`);
+  await running.start();
+  assert.deepEqual(running.log.lines, []);
+  running.clock.advance(3_600_000);
+  assert.match(running.log.lines.join("\n"), /\[ERROR\].*short\.crt expired on/);
+  assert.notEqual(running.settings.identity?.current, undefined);
+  await running.stop();
+});
+
+test("a block with plain DNS is ready whatever its certificate, and check warns of it", async () => {
+  const text = `tls ${at("expired.crt")} ${at("expired.key")}`;
+  const running = PluginTest.of(tls, text, {
+    clock: new FakeClock({ wallTime: Date.now() }),
+    keys: ".:53 tls://.:853",
+  });
+  await running.start();
+  assert.equal(running.instances[0]?.ready?.(), true);
+  await running.stop();
+  const checked = plugin(text);
+  await checked.instances[0]?.examine?.();
+  assert.match(checked.log.lines.join("\n"), /\[WARNING\].*expired\.crt expired on/);
 });
 
 test("keylog makes a file for its owner alone, and warns", async () => {

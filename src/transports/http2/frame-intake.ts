@@ -46,6 +46,11 @@ export class FrameIntake {
     this.#user = user;
   }
 
+  /** Octets that have come and are not taken yet. */
+  get pending(): number {
+    return this.#pending.length + this.#blockOctets;
+  }
+
   /** Takes what has come, and what was left because the user was busy. */
   take(data: Uint8Array): void {
     const octets = this.#pending.length === 0 ? data : Buffer.concat([this.#pending, data]);

@@ -1,7 +1,7 @@
 /** What leaves on one connection of HTTP/2: frames, gathered into few writes, within the windows of the client (RFC 9113 section 5.2). */
 import type { Socket } from "node:net";
 import { copyOctets, writeU32 } from "../../dns/octets.ts";
-import type { ConnectionBudget } from "../connection-budget.ts";
+import { type ConnectionAccount, REPLY_OBJECTS_OCTETS, UNNOTICED } from "../connection-budget.ts";
 import { GatheredOutput, type OutputSlab, PORTION, SLAB_OCTETS, SMALL_PORTION } from "./gathered-output.ts";
 import { NO_TABLE } from "./hpack-encoder.ts";
 import {
@@ -34,7 +34,7 @@ export interface SenderUser<Stream> {
 export class FrameSender<Stream extends SendingStream> {
   readonly output: GatheredOutput;
   readonly #socket: Socket;
-  readonly #budget: ConnectionBudget;
+  readonly #account: ConnectionAccount;
   readonly #user: SenderUser<Stream>;
   readonly #isSeparate: boolean;
   /** What waits in a socket of TLS is there twice: as it was written, and encrypted. */
@@ -46,8 +46,10 @@ export class FrameSender<Stream extends SendingStream> {
   #waiting = 0;
   /** Octets of requests that are not whole. */
   #kept = 0;
-  /** Octets that the budget knows of. */
-  #noted = 0;
+  /** Octets that have come and are not taken yet. */
+  #arrived = 0;
+  /** Writes that the socket has not told the end of. */
+  #writes = 0;
   /** The client is behind with reading; how much had left when that was looked at last, and when it was less. */
   #isBehind = false;
   #left = 0;
@@ -59,16 +61,21 @@ export class FrameSender<Stream extends SendingStream> {
     this.output.flush();
   };
 
+  readonly #onWritten = (): void => {
+    this.#writes--;
+    this.#note();
+  };
+
   /** @param isSeparate each response leaves in a write, and so a record of TLS, of its own */
   constructor(
     socket: Socket,
-    budget: ConnectionBudget,
+    account: ConnectionAccount,
     slab: OutputSlab,
     user: SenderUser<Stream>,
     isSeparate: boolean,
   ) {
     this.#socket = socket;
-    this.#budget = budget;
+    this.#account = account;
     this.#user = user;
     this.#isSeparate = isSeparate;
     this.#copies = "encrypted" in socket ? 2 : 1;
@@ -79,12 +86,12 @@ export class FrameSender<Stream extends SendingStream> {
 
   /** Whether the client has to read before more is taken from it. */
   get isFull(): boolean {
-    return this.#isBehind && this.#socket.writableLength > this.#budget.unsentLimit;
+    return this.#isBehind && this.#socket.writableLength > this.#account.unsentLimit;
   }
 
   /** Whether so much waits for the client's windows that nothing more should be begun. */
   get isCrowded(): boolean {
-    return this.#waiting > this.#budget.unsentLimit / 2;
+    return this.#waiting > this.#account.unsentLimit / 2;
   }
 
   /** Octets in front of the next header block of a response, which {@link writeBeginning} writes. */
@@ -178,10 +185,17 @@ export class FrameSender<Stream extends SendingStream> {
    * @returns false where there is no room for them
    */
   keep(octets: number): boolean {
-    if (octets > 0 && !(this.#mayKeep(octets) && this.#budget.takes(octets))) return false;
+    if (octets > 0 && !(this.#mayKeep(octets) && this.#account.takes(octets))) return false;
     this.#kept += octets;
     this.#note();
     return true;
+  }
+
+  /** So many octets have come and are not taken yet. */
+  holdsArrived(octets: number): void {
+    if (octets === this.#arrived) return;
+    this.#arrived = octets;
+    this.#note();
   }
 
   /** @returns false where that is more than a window may be */
@@ -238,7 +252,8 @@ export class FrameSender<Stream extends SendingStream> {
   closed(): void {
     this.#isBehind = false;
     this.#waiting = 0;
-    this.#note();
+    this.#arrived = 0;
+    this.#account.holds(0, false);
   }
 
   /** Whether the client has been behind for so long and has taken nothing meanwhile. */
@@ -272,26 +287,27 @@ export class FrameSender<Stream extends SendingStream> {
     if (socket.destroyed || socket.writableEnded) return;
     // A reply to a client that takes none is not kept for it: it may ask again when it reads. What was gathered before that was known is.
     const unread = socket.writableLength;
-    const limit = this.#budget.unsentLimit + SLAB_OCTETS;
-    if (unread > 0 && (unread > limit || !this.#budget.hasRoomFor(octets.length))) {
+    const limit = this.#account.unsentLimit + SLAB_OCTETS;
+    if (unread > 0 && unread > limit) {
       this.#user.unread();
       return;
     }
-    this.#budget.notePassed(octets.length);
-    if (!socket.write(octets)) this.#isBehind = true;
+    this.#account.notePassed(octets.length);
+    this.#writes++;
+    if (!socket.write(octets, this.#onWritten)) this.#isBehind = true;
     this.#note();
   }
 
   #mayKeep(octets: number): boolean {
-    const budget = this.#budget;
-    return this.#waiting + this.#kept + octets <= budget.unsentLimit && budget.hasRoomFor(octets);
+    const account = this.#account;
+    return this.#waiting + this.#kept + octets <= account.unsentLimit && account.hasRoomFor(octets);
   }
 
   #note(): void {
-    const written = this.#isBehind ? this.#copies * this.#socket.writableLength : 0;
-    const unread = this.#waiting + this.#kept + written;
-    if (unread === this.#noted) return;
-    this.#budget.noteUnsent(this.#noted, unread);
-    this.#noted = unread;
+    const { writableLength } = this.#socket;
+    const waiting = this.#copies * writableLength + this.#writes * REPLY_OBJECTS_OCTETS;
+    const written = writableLength > 0 && (this.#isBehind || waiting > UNNOTICED) ? waiting : 0;
+    const arrived = this.#arrived > UNNOTICED ? this.#arrived : 0;
+    this.#account.holds(this.#waiting + this.#kept + arrived + written, this.#isBehind);
   }
 }

@@ -6,6 +6,7 @@
 import { readU32, writeU32 } from "../../dns/octets.ts";
 import type { Timer } from "../../lib/clock.ts";
 import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
+import type { ConnectionAccount } from "../connection-budget.ts";
 import { readStreamWindow } from "./client-settings.ts";
 import { FrameIntake, type FrameUser } from "./frame-intake.ts";
 import { FrameSender, type SenderUser } from "./frame-sender.ts";
@@ -31,8 +32,8 @@ const FRAMES_A_LOOK = 4;
 
 /** The sessions of a listener. */
 export class Http2Sessions extends SharedBySessions {
-  serve(stream: ByteStream, heardFrom: () => void): StreamUser {
-    return new Http2Session(stream, this, heardFrom);
+  serve(stream: ByteStream, account: ConnectionAccount): StreamUser {
+    return new Http2Session(stream, this, account);
   }
 }
 
@@ -49,7 +50,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   streamSendWindow = DEFAULT_WINDOW;
   readonly #sessions: Http2Sessions;
   readonly #options: Http2Options;
-  readonly #heardFrom: () => void;
+  readonly #account: ConnectionAccount;
   readonly #intake: FrameIntake;
   readonly #decoder: HpackDecoder;
   readonly #streams = new StreamTable();
@@ -77,16 +78,16 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   #timer: Timer | undefined;
   #idleSince: number;
 
-  constructor(stream: ByteStream, sessions: Http2Sessions, heardFrom: () => void) {
+  constructor(stream: ByteStream, sessions: Http2Sessions, account: ConnectionAccount) {
     const { options, slab, scratch } = sessions;
     const { socket } = stream;
     this.stream = stream;
     this.#sessions = sessions;
     this.#options = options;
-    this.#heardFrom = heardFrom;
+    this.#account = account;
     this.#decoder = new HpackDecoder(scratch);
     this.#intake = new FrameIntake(this);
-    this.sender = new FrameSender(socket, options.budget, slab, this, options.separateResponses === true);
+    this.sender = new FrameSender(socket, account, slab, this, options.separateResponses === true);
     this.#maxStreams = options.maxStreams();
     this.#idleSince = options.clock.now();
     this.#patience = new Patience(this.#idleSince);
@@ -124,7 +125,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     stream.isAsked = true;
     stream.deadline = Number.POSITIVE_INFINITY;
     this.#asked++;
-    this.#heardFrom();
+    this.#account.heardFrom();
   }
 
   /** The receiver has settled the message of a stream. @returns whether there is anybody to answer */
@@ -152,8 +153,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   }
 
   unread(): void {
-    this.#options.onUnread?.();
-    this.stream.socket.destroy();
+    this.#account.giveUp();
   }
 
   // What the intake hands on.
@@ -260,11 +260,12 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   #take(data: Uint8Array): void {
     if (this.#isOver) return;
-    this.#options.budget.notePassed(data.length);
+    this.#account.notePassed(data.length);
     const wasToTakeLater = this.#takesLater;
     this.sender.hold();
     this.#intake.take(data);
     this.sender.letGo();
+    this.sender.holdsArrived(this.#intake.pending);
     this.#finishIfDone();
     if (this.#isOver) return;
     if (this.sender.isFull || this.#takesLater) this.stream.socket.pause();

@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import { SharedTurns } from "../../lib/turn-share.ts";
-import type { ConnectionBudget } from "../connection-budget.ts";
 import type { HttpObserver, HttpTimeouts } from "../http-options.ts";
 import { OutputSlab } from "./gathered-output.ts";
 import { hpackScratch } from "./hpack-decoder.ts";
@@ -9,7 +8,6 @@ import { RequestHead } from "./request-head.ts";
 
 export interface Http2Options extends HttpObserver {
   readonly clock: Clock;
-  readonly budget: ConnectionBudget;
   /** Asked anew for each connection. */
   readonly maxStreams: () => number;
   readonly timeouts: () => HttpTimeouts;
