@@ -69,8 +69,8 @@ global:53 {
 `,
   );
   assert.deepEqual(notices.map(sentenceOf).slice(0, 3), [
-    'Option "upstream" in plugin "kubernetes" is removed in 1.7.0.',
     'Plugin "proxy" is removed in 1.5.0. It is replaced by "forward".',
+    'Option "upstream" in plugin "kubernetes" is removed in 1.7.0.',
     'Plugin "proxy" is removed in 1.5.0. It is replaced by "forward".',
   ]);
   assert.ok(notices.map(sentenceOf).includes('Plugin "ready" is added as a default in 1.5.0.'));
