@@ -26,7 +26,7 @@ const examples: Readonly<Record<CorefileDiagnosticCode, string>> = {
   COREFILE_IMPORT_UNREADABLE: "import directory",
   COREFILE_INVALID_PORT: ".:70000 {\n}",
   COREFILE_INVALID_ZONE: "a..b {\n}",
-  COREFILE_KEY_IS_DIRECTIVE_NAME: "log {\n log\n}",
+  COREFILE_KEY_IS_DIRECTIVE_NAME: "log {\n}",
   COREFILE_MISSING_CLOSING_BRACE: ". {",
   COREFILE_MISSING_KEY: "{\n}",
   COREFILE_MISSING_SPACE_BEFORE_BRACE: ".{\n}",

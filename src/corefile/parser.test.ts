@@ -163,11 +163,32 @@ describe("parseCorefile", () => {
     assert.deepEqual(outline(". {\n log {\n  class error\n }\n}", { directives: ["log"] }).codes, []);
   });
 
-  it("serves a zone that has the name of a directive, and says so", () => {
-    const { blocks, codes } = outline("local {\n whoami\n}", { directives: ["local", "whoami"] });
-    assert.deepEqual(blocks, [[["local"], ["whoami"]]]);
-    assert.deepEqual(codes, ["COREFILE_KEY_IS_DIRECTIVE_NAME"]);
-    assert.deepEqual(outline("local. {\n whoami\n}", { directives: ["local", "whoami"] }).codes, []);
+  it("serves a zone that has the name of a directive", () => {
+    const { blocks, codes } = outline("local {\n tls a b\n whoami\n}", {
+      directives: ["local", "tls", "whoami"],
+    });
+    assert.deepEqual(blocks, [[["local"], ["tls", "a", "b"], ["whoami"]]]);
+    assert.deepEqual(codes, []);
+  });
+
+  for (const text of ["local {\n}", "forward . 192.0.2.53 {\n tls a b\n}"]) {
+    it(`says that it reads ${JSON.stringify(text)} as a server block`, () => {
+      const { blocks, codes } = outline(text, { directives: ["forward", "local", "tls"] });
+      assert.equal(blocks.length, 1);
+      assert.deepEqual(codes, ["COREFILE_KEY_IS_DIRECTIVE_NAME"]);
+    });
+  }
+
+  it("says once a file that braces are on lines of their own", () => {
+    const host = memoryHost({ files: { part: "a\n{\n log\n}\nb\n{\n log\n}\n" } });
+    const { diagnostics } = parseCorefile("c\n{\n log\n}\nd\n{\n log\n}\nimport part\n", {
+      file: "Corefile",
+      host,
+    });
+    assert.deepEqual(
+      diagnostics.map(({ code, span }) => `${code} ${span.file}:${span.line}`),
+      ["COREFILE_BRACE_ON_NEXT_LINE Corefile:2", "COREFILE_BRACE_ON_NEXT_LINE part:2"],
+    );
   });
 
   it("refuses blocks nested too deep, however deep, and reads on behind them", () => {

@@ -81,6 +81,7 @@ class Parser {
   readonly #directiveNames: Set<string> | undefined;
   readonly #globalOptions: Directive[] = [];
   readonly #blocks: ServerBlock[] = [];
+  readonly #filesWithBraceOnNextLine = new Set<string>();
 
   constructor(text: string, options: ParseOptions) {
     const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -217,6 +218,9 @@ class Parser {
     const key = words.at(-1);
     if (token?.kind !== "opening-brace" || key === undefined) return undefined;
     this.#stream.next();
+    // A file with one such brace usually has all of them there, and the server takes them.
+    if (this.#filesWithBraceOnNextLine.has(token.span.file)) return token;
+    this.#filesWithBraceOnNextLine.add(token.span.file);
     this.#sink.warning(
       "COREFILE_BRACE_ON_NEXT_LINE",
       token.span,
@@ -316,7 +320,7 @@ class Parser {
       if (next.line !== span.line || next.file !== span.file || next.column < span.column) break;
       span = { ...span, length: next.column + next.length - span.column };
     }
-    if (heading.brace !== undefined && this.#isDirectiveName(first)) {
+    if (heading.brace !== undefined && this.#isDirectiveName(first) && !holdsDirectives(body)) {
       this.#sink.warning(
         "COREFILE_KEY_IS_DIRECTIVE_NAME",
         first.span,
@@ -399,6 +403,14 @@ class Parser {
 }
 
 /** Where the comma at the end of a key stands, or the key if the comma comes from the environment. */
+/** Directives that are options of other directives as well. */
+const ALSO_OPTIONS: ReadonlySet<string> = new Set(["errors", "header", "reload", "tls", "transfer"]);
+
+/** Whether a block is surely one of a server, so that its key is a zone even if a directive has the same name. */
+function holdsDirectives({ directives }: Body): boolean {
+  return directives.some(({ name }) => !ALSO_OPTIONS.has(name.text));
+}
+
 function commaSpan({ raw, quoted, span }: Token): Span {
   if (quoted || !raw.endsWith(",")) return span;
   return { ...span, column: span.column + span.length - 1, length: 1 };

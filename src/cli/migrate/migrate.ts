@@ -191,7 +191,9 @@ function lineSource({ span }: Diagnostic, { text, file }: CorefileSource): strin
 function noticeText(notice: Notice): string {
   const place = notice.span === undefined ? "" : `${formatPlace(notice.span)}: `;
   const first =
-    notice.severity === "changed" ? `note: ${notice.notes.join("; ")}` : `${place}${sentenceOf(notice)}`;
+    notice.severity === "changed"
+      ? `${place}note: ${notice.notes.join("; ")}`
+      : `${place}${sentenceOf(notice)}`;
   const notes = notice.severity === "changed" ? [] : notice.notes.map((note) => `  note: ${note}`);
   return [first, ...notes].join("\n");
 }

@@ -12,6 +12,7 @@ import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { ClusterAccess } from "./access.ts";
 import { ApiClient } from "./api-client.ts";
+import { type ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
 import { ApiMetrics } from "./api-metrics.ts";
 import { APPLIED_IN_TURN, ListWatch } from "./list-watch.ts";
 import type { ListWatchTimings } from "./list-watch-timings.ts";
@@ -22,6 +23,7 @@ import { readPod } from "./read-pod.ts";
 import { freeingOctets } from "./received-octets.ts";
 import type { RequestLimits } from "./request-limiter.ts";
 import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
+import { UnusableLog } from "./unusable-log.ts";
 import { WatchLog } from "./watch-log.ts";
 
 export interface ApiSourceOptions {
@@ -54,9 +56,6 @@ export interface ApiSourceOptions {
   readonly thrift?: Pick<Thrift, "begin">;
 }
 
-/** Objects that cannot be used are named once, and no more of them than this. */
-const MAX_UNUSABLE = 1000;
-
 /** A {@link ListWatch} of whatever kind. */
 interface Watch {
   readonly store: ClusterStore;
@@ -81,7 +80,8 @@ export class ApiSource {
   readonly #latency: ProgrammingLatency;
   readonly #watches: Watch[] = [];
   readonly #turns: SharedTurns;
-  readonly #unusable = new Set<string>();
+  readonly #unusable: UnusableLog;
+  #arePagesSaid = false;
   readonly #ages: GaugeFamily;
   readonly #forgetCollector: () => void;
   #zone: string;
@@ -90,6 +90,7 @@ export class ApiSource {
   constructor(options: ApiSourceOptions) {
     const { access, clock, environment, limits, memory, metrics, timings, userAgent, store } = options;
     this.#options = options;
+    this.#unusable = new UnusableLog(options.log, clock);
     this.#turns = new SharedTurns(clock, APPLIED_IN_TURN);
     const apiMetrics = new ApiMetrics(metrics);
     this.#client = new ApiClient({
@@ -128,6 +129,7 @@ export class ApiSource {
   /** Ends everything; the store keeps what it holds. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#unusable.stop();
     this.#forgetCollector();
     this.#hideAges();
     await Promise.all(this.#watches.map(({ loop }) => loop.stop()));
@@ -208,6 +210,7 @@ export class ApiSource {
       ...(thrift !== undefined && { listing: () => thrift.begin() }),
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
+        readsPages: (error, subject) => this.#reportPages(error, subject),
         watching: () => {
           const wasLost = watchLog.trouble !== undefined;
           watchLog.watching(plural);
@@ -215,7 +218,7 @@ export class ApiSource {
           // The API is there again.
           for (const other of this.#watches) if (other.log !== watchLog) other.loop.wake();
         },
-        unusable: (identity, problem) => this.#reportUnusable(identity, problem),
+        unusable: (identity, problem) => this.#unusable.report(identity, problem),
         changed: (object, changedAt) => {
           if (store === this.#options.store && isEndpointSet(kind, object))
             this.#latency.record(object, changedAt);
@@ -224,12 +227,14 @@ export class ApiSource {
     });
   }
 
-  #reportUnusable(identity: string, problem: string): void {
-    const line = `${identity} cannot be used: ${problem}`;
-    if (this.#unusable.has(line)) return;
-    if (this.#unusable.size >= MAX_UNUSABLE) this.#unusable.clear();
-    this.#unusable.add(line);
-    this.#options.log.warning(line);
+  /** All kinds are refused in the same way, and at each start. */
+  #reportPages(error: ApiStatusError, subject: RequestSubject): void {
+    if (this.#arePagesSaid) return;
+    this.#arePagesSaid = true;
+    const words = explainFailure(error, subject);
+    this.#options.log.info(
+      `reading lists in pages, as the API server does not begin watches with a list: ${words}`,
+    );
   }
 
   #exposeAges(): void {

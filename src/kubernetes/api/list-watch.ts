@@ -39,6 +39,8 @@ export interface ListWatchOptions<K extends WatchedKind> {
 export interface ListWatchObserver<K extends WatchedKind> {
   /** A request failed, and will be tried again in `delayMs`. */
   failed(error: unknown, subject: RequestSubject, delayMs: number): void;
+  /** The server does not begin watches with a list, as with an etcd before 3.5: the list is read in pages at once. */
+  readsPages(error: ApiStatusError, subject: RequestSubject): void;
   /** The kind is listed, and its watch runs. Called for each watch that begins. */
   watching(): void;
   /** An object that cannot be used. */
@@ -170,7 +172,8 @@ export class ListWatch<K extends WatchedKind> {
       // What has been there is gone for a moment only, if a proxy says so; for good, if the server was renewed.
       if (isMissing) this.#askForFirst();
     }
-    if (!recourse.isOrdinary) observer.failed(told.error, told.subject, recourse.delayMs);
+    if (recourse.readsPages && error instanceof ApiStatusError) observer.readsPages(error, subject);
+    else if (!recourse.isOrdinary) observer.failed(told.error, told.subject, recourse.delayMs);
     if (recourse.delayMs === 0) return;
     const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
     await this.#sleep(recourse.delayMs, !isAskedFor);
@@ -369,7 +372,7 @@ export class ListWatch<K extends WatchedKind> {
       // As if it were not there: a server that starts afresh would not know what it was before either.
       const identity = identityOf(value);
       store.delete(this.kind, identity);
-      if (reduced.isForeign) return;
+      if (reduced.isForeign || reduced.isUnclaimed) return;
       observer.unusable(
         `${this.#requests.resource.objectKind} ${identity.namespace}/${identity.name}`,
         reduced.problem,

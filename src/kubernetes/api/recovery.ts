@@ -25,6 +25,8 @@ export interface Recourse {
   readonly delayMs: number;
   /** Whether that happens to servers that are well, and is not worth a word. */
   readonly isOrdinary: boolean;
+  /** Whether the server refused to begin a watch with a list, so that pages are read at once. */
+  readonly readsPages?: true;
 }
 
 /** Failures of watches at one revision before everything is listed again. */
@@ -127,7 +129,11 @@ export class Recovery {
     const isRefusal = error instanceof ApiStatusError && (error.code === 400 || error.code === 422);
     // A failure all the same: if nothing else works either, waits are to grow.
     if (!isRefusal) this.#backoff.failed();
-    return { listsAnew: false, delayMs: 0, isOrdinary: isRefusal || error instanceof ApiSilenceError };
+    // An etcd before 3.5 makes the server answer 500. Whatever else it answers it answers to pages as well, and that is worth the word.
+    if (error instanceof ApiStatusError && error.code === 500)
+      return { listsAnew: false, delayMs: 0, isOrdinary: false, readsPages: true };
+    const isOrdinary = error instanceof ApiStatusError || error instanceof ApiSilenceError;
+    return { listsAnew: false, delayMs: 0, isOrdinary };
   }
 
   /** Whether watches from this revision have failed so often that it may be what is wrong. */

@@ -68,7 +68,7 @@ export class WatchLog {
     const saidAt = this.#saidAt.get(words);
     if (isLasting || (saidAt !== undefined && now - saidAt < REPEAT_MS)) return;
     this.#said(words, now);
-    const next = `next try in ${duration(delayMs)}`;
+    const next = delayMs === 0 ? "next try at once" : `next try in ${duration(delayMs)}`;
     log.warning(
       this.#wasWatching
         ? `lost the watch on ${subject.resource}: ${words}; answering from what is known, ${duration(known)} old, ${next}`

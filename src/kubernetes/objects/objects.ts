@@ -142,4 +142,6 @@ export interface Unusable {
   readonly problem: string;
   /** There is nothing wrong with it: it is for somebody else. */
   readonly isForeign?: true;
+  /** It is legal and has no effect, which is worth a word only to those who write such objects by hand. */
+  readonly isUnclaimed?: true;
 }

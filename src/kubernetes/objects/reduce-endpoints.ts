@@ -30,7 +30,9 @@ export function reduceEndpointSlice(value: unknown, options: ReduceOptions): Red
   const service = labelOf(value, SERVICE_NAME_LABEL);
   if (service === "") {
     const problem = `the label ${SERVICE_NAME_LABEL} is missing`;
-    return labelOf(value, IMPORT_NAME_LABEL) === "" ? { problem } : { problem, isForeign: true };
+    return labelOf(value, IMPORT_NAME_LABEL) === ""
+      ? { problem, isUnclaimed: true }
+      : { problem, isForeign: true };
   }
   return reduceSlice(value, SERVICE_NAME_LABEL, "", options);
 }

@@ -1,23 +1,22 @@
 import type { ClusterAccess } from "../../kubernetes/api/access.ts";
 import { ApiClient } from "../../kubernetes/api/api-client.ts";
+import { explainFailure } from "../../kubernetes/api/api-error.ts";
 import { ApiMetrics } from "../../kubernetes/api/api-metrics.ts";
 import { ListWatch } from "../../kubernetes/api/list-watch.ts";
 import { SERVICE_ENTRY_RESOURCES } from "../../kubernetes/api/resource.ts";
+import { UnusableLog } from "../../kubernetes/api/unusable-log.ts";
 import { WatchLog } from "../../kubernetes/api/watch-log.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
 import type { Site } from "../../plugin/index.ts";
 import type { EntrySource } from "./entry-source.ts";
 
-/** Entries that cannot be used are named once, and no more of them than this. */
-const MAX_UNUSABLE = 1000;
-
 /** The ServiceEntries of a live cluster, listed and watched. */
 export class LiveEntries implements EntrySource {
   readonly #client: ApiClient;
   readonly #loop: ListWatch<"serviceentries">;
   readonly #watchLog: WatchLog;
-  readonly #unusable = new Set<string>();
+  readonly #unusable: UnusableLog;
 
   constructor(
     table: ServiceEntryTable,
@@ -34,6 +33,7 @@ export class LiveEntries implements EntrySource {
       metrics: new ApiMetrics(metrics),
       userAgent: `Portolan/${version} (${process.platform}/${process.arch})`,
     });
+    this.#unusable = new UnusableLog(log, clock);
     const watchLog = new WatchLog({ log, clock, age: () => table.age });
     this.#client = client;
     this.#watchLog = watchLog;
@@ -48,13 +48,11 @@ export class LiveEntries implements EntrySource {
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),
         watching: () => watchLog.watching("serviceentries"),
-        unusable: (identity, problem) => {
-          const line = `${identity} cannot be used: ${problem}`;
-          if (this.#unusable.has(line)) return;
-          if (this.#unusable.size >= MAX_UNUSABLE) this.#unusable.clear();
-          this.#unusable.add(line);
-          log.warning(line);
-        },
+        readsPages: (error, subject) =>
+          log.info(
+            `reading service entries in pages, as the API server does not begin watches with a list: ${explainFailure(error, subject)}`,
+          ),
+        unusable: (identity, problem) => this.#unusable.report(identity, problem),
         changed: () => undefined,
       },
     });
@@ -65,6 +63,7 @@ export class LiveEntries implements EntrySource {
   }
 
   async stop(): Promise<void> {
+    this.#unusable.stop();
     await this.#loop.stop();
     await this.#client.stop();
   }

@@ -68,8 +68,9 @@ global:53 {
 }
 `,
   );
-  assert.deepEqual(notices.map(sentenceOf).slice(0, 2), [
-    'Plugin "proxy" is deprecated in 1.4.0. It is replaced by "forward".',
+  assert.deepEqual(notices.map(sentenceOf).slice(0, 3), [
+    'Plugin "proxy" is removed in 1.5.0. It is replaced by "forward".',
+    'Option "upstream" in plugin "kubernetes" is removed in 1.7.0.',
     'Plugin "proxy" is removed in 1.5.0. It is replaced by "forward".',
   ]);
   assert.ok(notices.map(sentenceOf).includes('Plugin "ready" is added as a default in 1.5.0.'));

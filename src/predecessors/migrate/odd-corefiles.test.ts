@@ -59,8 +59,60 @@ test("what a snippet says is told once, however often it is imported", () => {
   );
   assert.deepEqual(
     notices.map(({ severity }) => severity),
-    ["deprecated", "removed"],
+    ["removed"],
   );
+});
+
+test("a file behind log goes, with its slash, and the rest of the line stays", () => {
+  const { text, notices } = migrated(
+    '.:53 {\n    log / stdout "{remote} {name}" {\n        class error\n    }\n}\nexample.org {\n    log example.org stdout\n}\nexample.net {\n    log example.net\n}\n',
+    undefined,
+    "1.14.7",
+    { directives: ["log"] },
+  );
+  assert.equal(
+    text,
+    '.:53 {\n    log . "{remote} {name}" {\n        class error\n    }\n}\nexample.org {\n    log example.org\n}\nexample.net {\n    log example.net\n}\n',
+  );
+  assert.deepEqual(
+    notices.map(({ notes, span }) => `${span?.line} ${notes.join()}`),
+    [
+      `2 'log / stdout "{remote} {name}"' becomes 'log . "{remote} {name}"': CoreDNS reads '/' and 'stdout' as a zone, so it logged no query`,
+      "7 'log example.org stdout' becomes 'log example.org': CoreDNS reads 'stdout' as a zone, so it logged no query",
+    ],
+  );
+});
+
+test("federation stays, and the reader learns that CoreDNS refuses it", () => {
+  const corefile = ".:53 {\n    federation cluster.local {\n        prod prod.example.org\n    }\n}\n";
+  const directives = { directives: ["federation"] };
+  const { text, notices } = migrated(corefile, undefined, "1.14.7", directives);
+  assert.equal(text, corefile);
+  assert.deepEqual(
+    notices.map(({ severity, plugin, version }) => [severity, plugin, version]),
+    [["removed", "federation", "1.7.0"]],
+  );
+  assert.deepEqual(migrated(corefile, undefined, "1.6.0", directives).notices, []);
+});
+
+test("a change is told with the last version that asked for it", () => {
+  const corefile =
+    ".:53 {\n    kubernetes cluster.local {\n        upstream\n        resyncperiod 5m\n    }\n}\n";
+  for (const [from, to, expected] of [
+    [undefined, "1.14.7", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
+    // It is gone in the old version already, and goes in silence nowhere.
+    ["1.8.0", "1.14.7", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
+    ["1.3.0", "1.5.0", ["upstream ignored 1.5.0", "resyncperiod deprecated 1.5.0"]],
+    ["1.3.0", "1.4.0", ["upstream deprecated 1.4.0"]],
+  ] as const) {
+    const { notices } = migrated(corefile, from, to);
+    assert.deepEqual(
+      notices
+        .filter(({ severity }) => severity !== "newdefault")
+        .map(({ option, severity, version }) => `${option} ${severity} ${version}`),
+      expected,
+    );
+  }
 });
 
 test("several lines of transfer become one directive", () => {

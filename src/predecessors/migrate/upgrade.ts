@@ -1,5 +1,7 @@
 /** A Corefile of an older CoreDNS as one of a newer version, comments and layout kept. */
 import { TextEditor } from "../../corefile/history/edit-text.ts";
+import { textOf } from "../../corefile/history/line.ts";
+import { oldLog } from "../../corefile/history/old-log.ts";
 import { findOldWords, OLD_DIRECTIVES, type OldWord, spanOf } from "../../corefile/history/old-words.ts";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
@@ -22,22 +24,17 @@ export interface UpgradeOptions {
 }
 
 export function upgrade(text: string, options: UpgradeOptions): Migrated {
-  const { file, host, from, to } = options;
+  const { file, host, from } = options;
   const first = readText(text, options);
   const words = findOldWords(first, reader(host));
-  const notices = [
-    ...words.flatMap((word) => noticesOf(word, from ?? "0.0.0", to)),
-    ...unknownPlugins(first, options),
-  ];
   const editor = new TextEditor(text, file);
-  const due = words.filter((word) => isDue(word, options));
-  const imported = due.filter((word) => !editor.has(word.old));
-  for (const word of due) if (editor.has(word.old)) rewrite(word, editor);
-  for (const word of imported)
-    notices.push({
-      ...noticeOf(word, "removed", word.removed ?? to),
-      notes: ["it is in an imported file, which is not changed"],
-    });
+  const notices = [
+    ...words.flatMap((word) => noticesOf(word, editor.has(word.old), options)),
+    ...unknownPlugins(first, options),
+    ...federations(first, options),
+  ];
+  for (const word of words) if (isDue(word, options) && editor.has(word.old)) rewrite(word, editor);
+  notices.push(...renewLogs(first, editor, options));
   const rewritten = editor.finish();
   const once = withoutRepetitions(notices);
   if (from === undefined) return { text: rewritten, notices: once };
@@ -65,15 +62,65 @@ function unknownPlugins({ blocks }: Corefile, { directives, to: version }: Upgra
   );
 }
 
-/** Every change of what becomes of a word, in the versions on the way. */
-function noticesOf(word: OldWord, from: string, to: string): Notice[] {
-  const steps = [
-    ["deprecated", word.deprecated],
-    ["ignored", word.ignored],
-    ["removed", word.removed],
-  ] as const;
-  return steps.flatMap(([severity, version]) =>
-    version !== undefined && isBetween(version, from, to) ? [noticeOf(word, severity, version)] : [],
+/** What became of a word: the last of the changes on the way alone, as the ones before it ask for the same. */
+function noticesOf(word: OldWord, isInText: boolean, options: UpgradeOptions): Notice[] {
+  const { from = "0.0.0", to } = options;
+  const steps: readonly { readonly severity: Notice["severity"]; readonly version: string | undefined }[] = [
+    { severity: "deprecated", version: word.deprecated },
+    { severity: "ignored", version: word.ignored },
+    { severity: "removed", version: word.removed },
+  ];
+  // A word that was already gone in the old version is rewritten all the same.
+  const last =
+    steps.findLast(({ version }) => version !== undefined && isBetween(version, from, to)) ??
+    (isDue(word, options)
+      ? steps.findLast(({ version }) => version !== undefined && isUpTo(version, to))
+      : undefined);
+  if (last?.version === undefined) return [];
+  const notice = noticeOf(word, last.severity, last.version);
+  const isKept = !isInText && isDue(word, options);
+  return [isKept ? { ...notice, notes: [...notice.notes, IN_IMPORTED_FILE] } : notice];
+}
+
+const IN_IMPORTED_FILE = "it is in an imported file, which is not changed";
+
+/** This server still knows the directive, so it is no unknown plugin; CoreDNS refuses the Corefile. */
+function federations({ blocks }: Corefile, { from = "0.0.0", to }: UpgradeOptions): Notice[] {
+  const version = "1.7.0";
+  if (!isUpTo(version, to) || isUpTo(to, from)) return [];
+  return blocks.flatMap(({ directives }) =>
+    directives.flatMap(({ name: { text: plugin, span } }): Notice[] =>
+      plugin === "federation"
+        ? [{ severity: "removed", plugin, version, notes: [FEDERATION_STAYS], span }]
+        : [],
+    ),
+  );
+}
+
+const FEDERATION_STAYS =
+  "it stays in the Corefile: Portolan still serves it, CoreDNS does not start with it; delete it unless clients ask for names of federations";
+
+/** `log stdout` was read as a name for years, which no version warned of. */
+function renewLogs({ blocks }: Corefile, editor: TextEditor, { to: version }: UpgradeOptions): Notice[] {
+  return blocks.flatMap(({ directives }) =>
+    directives.flatMap((directive): Notice[] => {
+      const found = oldLog(directive);
+      if (found === undefined) return [];
+      const { name, args } = directive;
+      const isInText = editor.has(directive);
+      if (isInText) editor.replace(directive, [found.today]);
+      const old = textOf({ words: [name, ...args] });
+      const note = `'${old}' ${isInText ? "becomes" : "should be"} '${textOf({ words: found.today.words })}': CoreDNS reads ${found.words.map(({ text }) => `'${text}'`).join(" and ")} as a zone, so it logged no query`;
+      return [
+        {
+          severity: "changed",
+          plugin: "log",
+          version,
+          notes: isInText ? [note] : [note, IN_IMPORTED_FILE],
+          span: name.span,
+        },
+      ];
+    }),
   );
 }
 

@@ -319,9 +319,19 @@ const CASES: Readonly<Record<string, readonly LintCase[]>> = {
       ],
     },
     {
+      title: "files",
+      corefile: ". {\n log stdout\n log / stderr {combined}\n log example.org /var/log/q.log\n whoami\n}",
+      warnings: [
+        "LINT_ZONE_NOT_MEANT Corefile:2:6: warning: 'stdout' is read as a zone: 'log' applies only to names in it",
+        "LINT_ZONE_NOT_MEANT Corefile:3:6: warning: '/' is read as a zone: 'log' applies only to names in it",
+        "LINT_ZONE_NOT_MEANT Corefile:3:8: warning: 'stderr' is read as a zone: 'log' applies only to names in it",
+        "LINT_ZONE_NOT_MEANT Corefile:4:18: warning: '/var/log/q.log' is read as a zone: 'log' applies only to names in it",
+      ],
+    },
+    {
       title: "zones",
       corefile:
-        ". {\n cache 30 example.org 30.in-addr.arpa\n log error.example {\n  class error\n }\n whoami\n}",
+        '. {\n log 0/25.2.0.192.in-addr.arpa stdout.example "/{name}"\n cache 30 example.org 30.in-addr.arpa\n log error.example {\n  class error\n }\n whoami\n}',
       warnings: [],
     },
   ],

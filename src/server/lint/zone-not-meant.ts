@@ -1,29 +1,51 @@
+import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import { textOf } from "../../corefile/history/line.ts";
+import { oldLog } from "../../corefile/history/old-log.ts";
+import type { Token } from "../../corefile/tokens.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import type { LintRule } from "./rule.ts";
 
-/** Durations and options where a directive takes zones: they are zones then, of which nobody asks. */
+/** Durations, options and files where a directive takes zones: they are zones then, of which nobody asks. */
 export const zoneNotMeant: LintRule = {
   code: "LINT_ZONE_NOT_MEANT",
-  about: "a duration or an option is taken for a zone",
+  about: "a duration, an option or a file is taken for a zone",
 
   check({ blocks }, report) {
     for (const { directives } of blocks) {
-      for (const { name, args } of directives) {
-        for (const { text, span } of args) {
-          const expected = MEANT.get(name.text)?.(text);
-          if (expected === undefined) continue;
-          report.warning(
-            zoneNotMeant.code,
-            span,
-            `'${text}' is read as a zone: '${name.text}' applies only to names in it`,
-            {
-              expected,
-            },
+      for (const directive of directives) {
+        for (const word of directive.args) {
+          const expected = MEANT.get(directive.name.text)?.(word.text);
+          if (expected !== undefined) warn(directive, word, expected, report);
+        }
+        const { words = [], today } = oldLog(directive) ?? {};
+        for (const word of words) {
+          const text = today === undefined ? "log" : textOf({ words: today.words });
+          warn(
+            directive,
+            word,
+            `'${text}': queries are logged to standard output, whatever is named`,
+            report,
+            ["'portolan migrate' rewrites the Corefile"],
           );
         }
       }
     }
   },
 };
+
+function warn(
+  { name }: Directive,
+  { text, span }: Token,
+  expected: string,
+  report: DiagnosticSink,
+  notes: readonly string[] = [],
+): void {
+  const message = `'${text}' is read as a zone: '${name.text}' applies only to names in it`;
+  report.warning(zoneNotMeant.code, span, message, {
+    expected,
+    ...(notes.length > 0 && { notes: [...notes] }),
+  });
+}
 
 const SECONDS: ReadonlyMap<string, number> = new Map([
   ["s", 1],

@@ -1,0 +1,46 @@
+/**
+ * `log [NAME] FILE [FORMAT]`, as the first versions of CoreDNS had it. Since then the words are read as names and `log` matches no query.
+ * The server keeps to that, so that a new version does not suddenly log every query; `check` and `migrate` know what was meant.
+ */
+import type { Token } from "../tokens.ts";
+import type { Directive } from "../tree.ts";
+import { type Line, line, type Word } from "./line.ts";
+
+export interface OldLog {
+  /** The words that are no names: files, and `/` for all names. */
+  readonly words: readonly Token[];
+  readonly today: Line;
+}
+
+/** @returns `undefined` for a directive other than a `log` that names a file */
+export function oldLog(directive: Directive): OldLog | undefined {
+  const words = oldWordsOf(directive);
+  return words.length === 0 ? undefined : { words, today: todaysLog(directive, words) };
+}
+
+function oldWordsOf({ name, args }: Directive): Token[] {
+  if (name.text !== "log") return [];
+  return args.filter((word) => !isFormat(word) && isFile(word.text));
+}
+
+/** A name may hold a slash, as in 0/25.2.0.192.in-addr.arpa, but does not begin with one. */
+function isFile(text: string): boolean {
+  return ["stdout", "stderr", "syslog"].includes(text) || text.startsWith("/");
+}
+
+function isFormat({ text }: Token): boolean {
+  return text.includes("{");
+}
+
+function todaysLog({ name, args, block }: Directive, old: readonly Token[]): Line {
+  const kept = args.filter((word) => !old.includes(word));
+  const names: readonly Word[] = kept.filter((word) => !isFormat(word));
+  const formats: readonly Word[] = kept.filter(isFormat);
+  // A format needs a name in front of it.
+  const scopes = names.length === 0 && formats.length > 0 ? ["."] : names;
+  return line([name, ...scopes, ...formats], block?.map(lineOf));
+}
+
+function lineOf({ name, args, block }: Directive): Line {
+  return line([name, ...args], block?.map(lineOf));
+}
