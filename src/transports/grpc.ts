@@ -72,6 +72,7 @@ class Call extends Http2Stream implements ReplyPort {
   readonly #receiver: MessageReceiver;
   #query: Uint8Array = NO_OCTETS;
   #octets: Uint8Array = NO_OCTETS;
+  #isHead = false;
 
   constructor(home: StreamHome, id: number, receiver: MessageReceiver) {
     super(home, id);
@@ -81,7 +82,8 @@ class Call extends Http2Stream implements ReplyPort {
   begin(head: RequestHead): void {
     const refusal = httpRefusal(head);
     if (refusal !== undefined) {
-      this.home.respond(this, encodeFields([[":status", refusal]]), NO_OCTETS);
+      this.#isHead = head.method === "HEAD";
+      this.refuse(refusal);
       return;
     }
     const path = head.pathText;
@@ -140,6 +142,11 @@ class Call extends Http2Stream implements ReplyPort {
     );
   }
 
+  protected refused(status: number): void {
+    const { block, body } = HTTP_REFUSALS[status] ?? UNSUPPORTED;
+    this.home.respond(this, block, this.#isHead ? NO_OCTETS : body);
+  }
+
   #respond(message: Uint8Array): void {
     if (!this.home.settled(this)) return;
     const packet = Buffer.concat([writePacketHead(message.length), message]);
@@ -158,6 +165,27 @@ class Call extends Http2Stream implements ReplyPort {
 }
 
 const NO_OCTETS = new Uint8Array(0);
+
+/** A client of gRPC shows the text with its own error, and so does a browser. */
+function httpRefusalOf(
+  status: number,
+  text: string,
+): { readonly block: Uint8Array; readonly body: Uint8Array } {
+  const body = Buffer.from(`${text}\n`);
+  const block = encodeFields([
+    [":status", status],
+    ["content-type", "text/plain; charset=utf-8"],
+    ["content-length", body.length],
+  ]);
+  return { block, body };
+}
+
+const UNSUPPORTED = httpRefusalOf(415, "only application/grpc is understood here");
+const HTTP_REFUSALS: Readonly<Record<number, typeof UNSUPPORTED>> = {
+  405: httpRefusalOf(405, "gRPC calls are POST requests"),
+  415: UNSUPPORTED,
+  431: httpRefusalOf(431, "the header is too large"),
+};
 
 /** The status of HTTP for what is no call of gRPC. */
 function httpRefusal(head: RequestHead): number | undefined {

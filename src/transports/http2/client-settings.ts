@@ -7,13 +7,13 @@ const MAX_SETTINGS = 64;
 
 /**
  * Of all that a client may say one thing matters here: what it takes on each stream.
+ * @param payload whole settings
  * @param window what it said before
  */
 export function readStreamWindow(
   payload: Uint8Array,
   window: number,
 ): { readonly window: number } | { readonly fault: ErrorCodeNumber } {
-  if (payload.length % SETTING_OCTETS !== 0) return { fault: ErrorCode.FRAME_SIZE_ERROR };
   if (payload.length > MAX_SETTINGS * SETTING_OCTETS) return { fault: ErrorCode.ENHANCE_YOUR_CALM };
   let said = window;
   for (let at = 0; at < payload.length; at += SETTING_OCTETS) {

@@ -75,25 +75,26 @@ export class DohStream extends Http2Stream implements ReplyPort {
   begin(head: RequestHead): void {
     this.#isHead = head.method === "HEAD";
     if (head.isTooLarge) {
-      this.#refuse(TOO_LARGE);
+      this.refuse(TOO_LARGE);
       return;
     }
     this.joinTrace(head);
     const { path, pathStart, pathEnd } = head;
     if (head.method === "POST" && isText(path, pathStart, pathEnd, POST_TARGET)) {
-      if (this.isWhole) this.#refuse(400);
+      if (this.isWhole) this.refused(400);
       return;
     }
     const { message } = this.#requests;
     const octets = head.method === "GET" ? decodeTarget(path, pathStart, pathEnd, message) : 0;
     if (octets > 0) {
-      this.#ask(message, octets);
+      if (this.isWhole) this.#ask(message, octets);
+      else this.standForBody(message.subarray(0, octets));
       return;
     }
     const wanted = readTarget(head.method, head.pathText);
-    if (wanted.kind === "refused") this.#refuse(wanted.status);
-    else if (wanted.kind === "message") this.#ask(wanted.message, wanted.message.length);
-    else if (this.isWhole) this.#refuse(400);
+    if (wanted.kind === "refused") this.refuse(wanted.status);
+    else if (wanted.kind === "message") this.standForBody(wanted.message);
+    else if (this.isWhole) this.refused(400);
   }
 
   keep(): ReplyPort {
@@ -132,11 +133,11 @@ export class DohStream extends Http2Stream implements ReplyPort {
   }
 
   drop(): void {
-    if (this.home.settled(this)) this.#refuse(500);
+    if (this.home.settled(this)) this.refused(500);
   }
 
   reject(): void {
-    if (this.home.settled(this)) this.#refuse(400);
+    if (this.home.settled(this)) this.refused(400);
   }
 
   protected whole(body: Uint8Array): void {
@@ -144,24 +145,24 @@ export class DohStream extends Http2Stream implements ReplyPort {
   }
 
   protected tooLong(): void {
-    this.#refuse(400);
+    this.refused(400);
   }
 
-  #ask(message: Uint8Array, length: number): void {
-    if (!isMessage(message, length)) {
-      this.#refuse(400);
-      return;
-    }
-    this.home.asked(this);
-    this.#requests.options.receiver.receive(message, length, this);
-  }
-
-  #refuse(status: number): void {
+  protected refused(status: number): void {
     if (!this.isOpen) return;
     this.#requests.options.onResponse?.(status);
     const { block, body } = this.#requests.refusal(status);
     // A response to HEAD has the header of one to GET, and no content (RFC 9110 section 9.3.2).
     this.home.respond(this, block, this.#isHead ? NO_OCTETS : body);
+  }
+
+  #ask(message: Uint8Array, length: number): void {
+    if (!isMessage(message, length)) {
+      this.refused(400);
+      return;
+    }
+    this.home.asked(this);
+    this.#requests.options.receiver.receive(message, length, this);
   }
 
   #writeInPlace(length: number): void {

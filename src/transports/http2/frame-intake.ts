@@ -16,8 +16,18 @@ import {
 export interface FrameUser {
   /** Nothing more is taken for now. */
   readonly isBusy: boolean;
-  /** @param octets header block, from `start` to `end` */
-  header(id: number, isLast: boolean, octets: Uint8Array, start: number, end: number): void;
+  /**
+   * @param dependency the stream that it depends on (RFC 7540 section 5.3.1), 0 where the client does not say
+   * @param octets header block, from `start` to `end`
+   */
+  header(
+    id: number,
+    isLast: boolean,
+    dependency: number,
+    octets: Uint8Array,
+    start: number,
+    end: number,
+  ): void;
   /** @param length of the frame, padding included */
   data(id: number, isLast: boolean, octets: Uint8Array, length: number): void;
   /** Any other frame. */
@@ -39,6 +49,7 @@ export class FrameIntake {
   /** A header that goes on in the next frame: the stream, 0 for none. */
   #blockStream = 0;
   #blockIsLast = false;
+  #blockDependency = 0;
   #block: Uint8Array[] = [];
   #blockOctets = 0;
 
@@ -97,7 +108,11 @@ export class FrameIntake {
       to -= start === end ? 1 : (octets[start] as number);
       from++;
     }
-    if (type === FrameType.HEADERS && (flags & FrameFlag.PRIORITY) !== 0) from += 5;
+    let dependency = 0;
+    if (type === FrameType.HEADERS && (flags & FrameFlag.PRIORITY) !== 0) {
+      if (from + 5 <= to) dependency = readU32(octets, from) & MAX_WINDOW;
+      from += 5;
+    }
     const isSettings = type === FrameType.SETTINGS && (flags & FrameFlag.ACK) === 0;
     if (from > to || (!this.#hasSettings && !isSettings)) {
       this.#fail(ErrorCode.PROTOCOL_ERROR);
@@ -106,10 +121,11 @@ export class FrameIntake {
     this.#hasSettings = true;
     if (type === FrameType.DATA) this.#user.data(id, isLast, octets.subarray(from, to), end - start);
     else if (type === FrameType.HEADERS && (flags & FrameFlag.END_HEADERS) !== 0 && id !== 0)
-      this.#user.header(id, isLast, octets, from, to);
+      this.#user.header(id, isLast, dependency, octets, from, to);
     else if (type === FrameType.HEADERS) {
       this.#blockStream = id;
       this.#blockIsLast = isLast;
+      this.#blockDependency = dependency;
       this.#continueBlock(copyOctets(octets, from, to), false);
     } else if (type === FrameType.CONTINUATION)
       this.#continueBlock(copyOctets(octets, from, to), (flags & FrameFlag.END_HEADERS) !== 0);
@@ -133,7 +149,7 @@ export class FrameIntake {
     this.#block = [];
     this.#blockOctets = 0;
     this.#blockStream = 0;
-    this.#user.header(id, this.#blockIsLast, block, 0, block.length);
+    this.#user.header(id, this.#blockIsLast, this.#blockDependency, block, 0, block.length);
   }
 
   #fail(code: ErrorCodeNumber): void {

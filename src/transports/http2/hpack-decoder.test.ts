@@ -173,14 +173,14 @@ describe("a request", () => {
       ["te", "trailers"],
       ["traceparent", "00-1-2-01"],
     ]);
-    assert.ok(head.isWellFormed);
+    assert.ok(head.isRequest);
     assert.equal(head.method, "GET");
     assert.equal(head.pathText, "/dns-query");
     assert.equal(head.contentLength, 17);
     assert.equal(head.contentType, "application/dns-message");
     assert.deepEqual(head.trace, { traceparent: "00-1-2-01" });
     head.reset();
-    assert.ok(!head.isWellFormed);
+    assert.ok(!head.isRequest);
     assert.equal(head.trace, undefined);
   });
 
@@ -198,7 +198,7 @@ describe("a request", () => {
     ["a header of one connection", [...BASE, ["upgrade", "x"]]],
   ] as const) {
     test(`is malformed with ${what}`, () => {
-      assert.ok(!read(fields).isWellFormed);
+      assert.ok(!read(fields).isRequest);
     });
   }
 

@@ -8,6 +8,7 @@ import type { Timer } from "../../lib/clock.ts";
 import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
 import type { ConnectionAccount } from "../connection-budget.ts";
 import { readStreamWindow } from "./client-settings.ts";
+import { frameFault } from "./control-frames.ts";
 import { FrameIntake, type FrameUser } from "./frame-intake.ts";
 import { FrameSender, type SenderUser } from "./frame-sender.ts";
 import { HpackDecoder, HpackError } from "./hpack-decoder.ts";
@@ -18,13 +19,14 @@ import {
   FrameFlag,
   FrameType,
   MAX_WINDOW,
-  Setting,
-  settingsPayload,
 } from "./http2-frames.ts";
-import { type Http2Stream, STREAM_WINDOW, type StreamHome } from "./http2-stream.ts";
+import type { Http2Stream, StreamHome } from "./http2-stream.ts";
 import { Patience } from "./patience.ts";
-import { MAX_HEADER_LIST, type RequestHead } from "./request-head.ts";
+import { ReceiveWindow } from "./receive-window.ts";
+import type { RequestHead } from "./request-head.ts";
+import { greet } from "./server-settings.ts";
 import { type Http2Options, SharedBySessions } from "./shared-by-sessions.ts";
+import { StreamNumbers } from "./stream-numbers.ts";
 import { hasUnsent, isAny, isUnfinished, StreamTable } from "./stream-table.ts";
 
 /** Frames between two looks at the clock. */
@@ -37,8 +39,6 @@ export class Http2Sessions extends SharedBySessions {
   }
 }
 
-/** Octets of bodies that a client may send before it is heard. */
-const CONNECTION_WINDOW = 256 * 1024;
 /** A part of a body below this is a crumb. */
 const CRUMB = 256;
 const NO_OCTETS = new Uint8Array(0);
@@ -54,16 +54,12 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   readonly #intake: FrameIntake;
   readonly #decoder: HpackDecoder;
   readonly #streams = new StreamTable();
+  readonly #numbers = new StreamNumbers();
   readonly #maxStreams: number;
   /** Messages with the receiver, and those among them whose client gave up: these still count as streams. */
   #asked = 0;
   #orphans = 0;
-  /** The last request that was begun, and the last of those that came too late for that. */
-  #lastStream = 0;
-  #lastPassedOver = 0;
-  /** What the client may still send, and octets taken that it has not been told of. */
-  #receiveWindow = CONNECTION_WINDOW;
-  #unreturned = 0;
+  readonly #receiveWindow = new ReceiveWindow();
   readonly #patience: Patience;
   /** No further requests. */
   #isEnding = false;
@@ -99,7 +95,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     });
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#closed());
-    this.#greet();
+    greet(this.sender, this.#maxStreams);
     this.#watch();
   }
 
@@ -148,7 +144,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   finished(stream: Http2Stream): void {
     if (stream.isWhole) this.#patience.restore();
     // What the client still sends of a request that is answered is not waited for (RFC 9113 section 8.1).
-    else this.sender.writeNumber(FrameType.RST_STREAM, stream.id, ErrorCode.NO_ERROR);
+    else this.#writeReset(stream, ErrorCode.NO_ERROR);
     this.#remove(stream);
   }
 
@@ -174,7 +170,14 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     this.stream.socket.destroySoon();
   }
 
-  header(id: number, isLast: boolean, octets: Uint8Array, start: number, end: number): void {
+  header(
+    id: number,
+    isLast: boolean,
+    dependency: number,
+    octets: Uint8Array,
+    start: number,
+    end: number,
+  ): void {
     const { head } = this.#sessions;
     head.reset();
     try {
@@ -184,22 +187,22 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
       this.fail(ErrorCode.COMPRESSION_ERROR);
       return;
     }
+    const isWellFormed = dependency !== id;
     if (id % 2 === 0) this.fail(ErrorCode.PROTOCOL_ERROR);
-    else if (id <= this.#lastStream) this.#trailers(id, isLast);
+    else if (id <= this.#numbers.last) this.#trailers(id, isLast, isWellFormed && head.isTrailers);
     // The goodbye says which requests are not answered: the client asks elsewhere.
-    else if (this.#isEnding) this.#lastPassedOver = Math.max(this.#lastPassedOver, id);
+    else if (this.#isEnding) this.#numbers.passOver(id);
     else {
-      this.#lastStream = id;
-      this.#request(id, head, isLast);
+      this.#numbers.begin(id);
+      this.#request(id, head, isLast, isWellFormed && head.isRequest);
     }
   }
 
   data(id: number, isLast: boolean, octets: Uint8Array, length: number): void {
     const stream = this.#streams.find(id);
-    this.#receiveWindow -= length;
-    if (stream === undefined && this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
-    else if (this.#receiveWindow < 0) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
-    if (stream === undefined || (!isLast && octets.length < CRUMB)) this.#spendPatience();
+    if (!this.#receiveWindow.take(length)) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
+    else if (stream === undefined) this.#afterTheEnd(id, isLast);
+    else if (!isLast && octets.length < CRUMB) this.#spendPatience();
     if (this.#isOver) return;
     this.#returnWindow(length);
     if (stream === undefined) return;
@@ -212,50 +215,30 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
   control(type: number, flags: number, id: number, payload: Uint8Array): void {
     this.#spendPatience();
     if (this.#isOver) return;
-    const isOfConnection =
-      type === FrameType.SETTINGS || type === FrameType.PING || type === FrameType.GOAWAY;
-    const isOfStream = type === FrameType.RST_STREAM || type === FrameType.PRIORITY;
-    if ((isOfConnection && id !== 0) || (isOfStream && id === 0)) {
-      this.fail(ErrorCode.PROTOCOL_ERROR);
+    const fault = frameFault(type, flags, id, payload.length);
+    if (fault !== undefined) {
+      this.fail(fault);
       return;
     }
     const isAnswer = (flags & FrameFlag.ACK) !== 0;
     switch (type) {
       case FrameType.SETTINGS:
         if (!isAnswer) this.#settings(payload);
-        else if (payload.length > 0) this.fail(ErrorCode.FRAME_SIZE_ERROR);
         return;
       case FrameType.WINDOW_UPDATE:
-        if (payload.length !== 4) this.fail(ErrorCode.FRAME_SIZE_ERROR);
-        else this.#windowUpdate(id, readU32(payload, 0) & MAX_WINDOW);
+        this.#windowUpdate(id, readU32(payload, 0) & MAX_WINDOW);
         return;
       case FrameType.RST_STREAM:
-        if (payload.length !== 4) this.fail(ErrorCode.FRAME_SIZE_ERROR);
-        else if (this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
-        else this.#remove(this.#streams.find(id));
+        if (this.#numbers.isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+        this.#numbers.end(id);
+        this.#remove(this.#streams.find(id));
         return;
       case FrameType.PING:
-        if (payload.length !== 8) this.fail(ErrorCode.FRAME_SIZE_ERROR);
-        else if (!isAnswer) this.sender.writeFrame(FrameType.PING, FrameFlag.ACK, 0, payload);
+        if (!isAnswer) this.sender.writeFrame(FrameType.PING, FrameFlag.ACK, 0, payload);
         return;
       case FrameType.PRIORITY:
-        if (payload.length !== 5) this.fail(ErrorCode.FRAME_SIZE_ERROR);
-        return;
-      case FrameType.PUSH_PROMISE:
-        this.fail(ErrorCode.PROTOCOL_ERROR);
+        if ((readU32(payload, 0) & MAX_WINDOW) === id) this.#dependsOnItself(id);
     }
-  }
-
-  #greet(): void {
-    const { sender } = this;
-    const settings = settingsPayload([
-      [Setting.MAX_CONCURRENT_STREAMS, this.#maxStreams],
-      [Setting.INITIAL_WINDOW_SIZE, STREAM_WINDOW],
-      [Setting.MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST],
-    ]);
-    sender.writeFrame(FrameType.SETTINGS, 0, 0, settings);
-    sender.writeNumber(FrameType.WINDOW_UPDATE, 0, CONNECTION_WINDOW - DEFAULT_WINDOW);
-    sender.flushSoon();
   }
 
   #take(data: Uint8Array): void {
@@ -287,13 +270,14 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     setImmediate(() => this.#take(NO_OCTETS));
   }
 
-  #request(id: number, head: RequestHead, isWhole: boolean): void {
+  #request(id: number, head: RequestHead, isWhole: boolean, isWellFormed: boolean): void {
     const isCrowded = this.#streams.size + this.#orphans >= this.#maxStreams || this.sender.isCrowded;
-    if (isCrowded || !head.isWellFormed || (isWhole && head.contentLength > 0)) {
+    if (isCrowded || !isWellFormed || (isWhole && head.contentLength > 0)) {
       this.#spendPatience();
       if (this.#isOver) return;
       const code = isCrowded ? ErrorCode.REFUSED_STREAM : ErrorCode.PROTOCOL_ERROR;
       this.sender.writeNumber(FrameType.RST_STREAM, id, code);
+      if (!isWhole) this.#numbers.reset(id);
       return;
     }
     const stream = this.#options.open(this, id);
@@ -303,32 +287,53 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
     stream.begin(head);
   }
 
-  /** Those of a request say nothing here; others come after the request was settled. */
-  #trailers(id: number, isLast: boolean): void {
-    this.#spendPatience();
+  /** They say nothing here. */
+  #trailers(id: number, isLast: boolean, isWellFormed: boolean): void {
     const stream = this.#streams.find(id);
-    if (stream === undefined || this.#isOver) return;
-    if (!isLast || stream.isWhole || !stream.take(NO_OCTETS, true))
+    if (stream === undefined) {
+      this.#afterTheEnd(id, isLast);
+      return;
+    }
+    this.#spendPatience();
+    if (this.#isOver) return;
+    if (stream.isWhole) this.#reset(stream, ErrorCode.STREAM_CLOSED);
+    else if (!isLast || !isWellFormed || !stream.take(NO_OCTETS, true))
       this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
   }
 
-  #settings(payload: Uint8Array): void {
-    const said = readStreamWindow(payload, this.streamSendWindow);
-    if ("fault" in said) this.fail(said.fault);
-    else this.#setStreamWindow(said.window);
-    if (!this.#isOver) this.sender.writeFrame(FrameType.SETTINGS, FrameFlag.ACK, 0, NO_OCTETS);
+  /** A part of a request has come on a stream that is not open. */
+  #afterTheEnd(id: number, isLast: boolean): void {
+    const fault = this.#numbers.faultOf(id);
+    if (fault === undefined) this.#spendPatience();
+    else this.fail(fault);
+    if (isLast) this.#numbers.end(id);
   }
 
-  /** A change is one to the streams that are open as well (RFC 9113 section 6.9.2). */
-  #setStreamWindow(window: number): void {
-    const change = window - this.streamSendWindow;
-    this.streamSendWindow = window;
-    if (change === 0) return;
-    for (const stream of this.#streams.those(isAny)) {
-      stream.sendWindow += change;
-      if (stream.sendWindow > MAX_WINDOW) this.fail(ErrorCode.FLOW_CONTROL_ERROR);
-      if (stream.isOpen) this.sender.sendBody(stream);
+  /** RFC 9113 has no priorities any more; by RFC 7540 section 5.3.1 this is a fault. A stream that is not there cannot be reset. */
+  #dependsOnItself(id: number): void {
+    const stream = this.#streams.find(id);
+    if (stream !== undefined) this.#reset(stream, ErrorCode.PROTOCOL_ERROR);
+    else if (this.#numbers.isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+  }
+
+  /** A change of the window is one to the streams that are open as well (RFC 9113 section 6.9.2). */
+  #settings(payload: Uint8Array): void {
+    const said = readStreamWindow(payload, this.streamSendWindow);
+    if ("fault" in said) {
+      this.fail(said.fault);
+      return;
     }
+    const change = said.window - this.streamSendWindow;
+    this.streamSendWindow = said.window;
+    const changed = change === 0 ? [] : this.#streams.those(isAny);
+    for (const stream of changed) stream.sendWindow += change;
+    if (changed.some(({ sendWindow }) => sendWindow > MAX_WINDOW)) {
+      this.fail(ErrorCode.FLOW_CONTROL_ERROR);
+      return;
+    }
+    // The client hears first that its settings are in force, then what they make room for (RFC 9113 section 6.5.3).
+    this.sender.writeFrame(FrameType.SETTINGS, FrameFlag.ACK, 0, NO_OCTETS);
+    for (const stream of changed) if (stream.isOpen) this.sender.sendBody(stream);
   }
 
   #windowUpdate(id: number, octets: number): void {
@@ -339,7 +344,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
         for (const stream of this.#streams.those(hasUnsent)) this.sender.sendBody(stream);
       return;
     }
-    if (this.#isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
+    if (this.#numbers.isIdle(id)) this.fail(ErrorCode.PROTOCOL_ERROR);
     const stream = this.#streams.find(id);
     if (stream === undefined) return;
     stream.sendWindow += octets;
@@ -354,23 +359,21 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   /** What is kept has a bound of its own: here the client is only told that it may go on. */
   #returnWindow(octets: number): void {
-    this.#unreturned += octets;
-    if (this.#unreturned < CONNECTION_WINDOW / 2) return;
-    this.#receiveWindow += this.#unreturned;
-    this.sender.writeNumber(FrameType.WINDOW_UPDATE, 0, this.#unreturned);
-    this.#unreturned = 0;
-  }
-
-  #isIdle(id: number): boolean {
-    return id > Math.max(this.#lastStream, this.#lastPassedOver) || id % 2 === 0;
+    const returned = this.#receiveWindow.giveBack(octets);
+    if (returned > 0) this.sender.writeNumber(FrameType.WINDOW_UPDATE, 0, returned);
   }
 
   #spendPatience(): void {
     if (!this.#patience.spend(this.#now)) this.fail(ErrorCode.ENHANCE_YOUR_CALM);
   }
 
-  #reset(stream: Http2Stream, code: ErrorCodeNumber): void {
+  #writeReset(stream: Http2Stream, code: ErrorCodeNumber): void {
     this.sender.writeNumber(FrameType.RST_STREAM, stream.id, code);
+    if (!stream.isWhole) this.#numbers.reset(stream.id);
+  }
+
+  #reset(stream: Http2Stream, code: ErrorCodeNumber): void {
+    this.#writeReset(stream, code);
     this.sender.flushSoon();
     this.#remove(stream);
   }
@@ -387,7 +390,7 @@ export class Http2Session implements StreamUser, FrameUser, SenderUser<Http2Stre
 
   #writeGoodbye(code: ErrorCodeNumber): void {
     const payload = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, code);
-    writeU32(payload, 0, this.#lastStream);
+    writeU32(payload, 0, this.#numbers.last);
     this.sender.writeFrame(FrameType.GOAWAY, 0, 0, payload);
     this.sender.flushSoon();
   }

@@ -10,6 +10,9 @@ import type { RequestHead } from "./request-head.ts";
 /** Octets of a body that a client may send before it is heard: more than the longest of ours. */
 export const STREAM_WINDOW = 80 * 1024;
 
+/** What becomes of a part of the body: it is kept, or passed over until the last one comes, or passed over for good. */
+const BodyUse = { KEPT: 0, COUNTED: 1, IGNORED: 2 } as const;
+
 /** The connection of a stream. */
 export interface StreamHome {
   readonly stream: ByteStream;
@@ -54,6 +57,9 @@ export abstract class Http2Stream implements SendingStream {
   /** What is kept of the body. */
   #parts: Uint8Array[] = [];
   #held = 0;
+  #bodyUse: (typeof BodyUse)[keyof typeof BodyUse] = BodyUse.KEPT;
+  /** The status of a response that waits for the end of the request, 0 for none. */
+  #refusal = 0;
 
   constructor(home: StreamHome, id: number) {
     this.home = home;
@@ -74,14 +80,32 @@ export abstract class Http2Stream implements SendingStream {
 
   /** The header has come. It answers, or waits for {@link whole}. */
   abstract begin(head: RequestHead): void;
-  /** The body has come. It is lent. */
+  /** The body has come, or what stands for it. It is lent. */
   protected abstract whole(body: Uint8Array): void;
   /** More has come than any message has, or than there is room for. */
   protected abstract tooLong(beginning: Uint8Array): void;
+  /** Sends a response of this status. */
+  protected abstract refused(status: number): void;
   protected abstract readonly maxBody: number;
 
   protected joinTrace({ trace }: RequestHead): void {
     if (trace !== undefined) this.#client = withTraceHeaders(this.#client, trace);
+  }
+
+  /**
+   * Refuses a request once it is whole, or too long. Until then the client may still break the rules of HTTP/2, and hears of that instead.
+   */
+  protected refuse(status: number): void {
+    this.#refusal = status;
+    this.#bodyUse = BodyUse.COUNTED;
+    if (this.isWhole) this.refused(status);
+  }
+
+  /** The header has the whole message, which is lent. It takes the place of the body, if there is one. */
+  protected standForBody(message: Uint8Array): void {
+    if (this.isWhole) this.whole(message);
+    else if (this.#keep(message)) this.#bodyUse = BodyUse.COUNTED;
+    else this.refuse(400);
   }
 
   /** @param length of the body, -1 where the client did not say */
@@ -95,23 +119,21 @@ export abstract class Http2Stream implements SendingStream {
    */
   take(octets: Uint8Array, isLast: boolean): boolean {
     this.#received += octets.length;
+    if (isLast) this.isWhole = true;
     if (this.#expected >= 0 && (isLast ? this.#received !== this.#expected : this.#received > this.#expected))
       return false;
-    if (isLast) this.isWhole = true;
-    // What comes behind a response, or of a body that is too long, is passed over.
-    if (!this.isOpen || this.isAsked) return true;
-    if (this.#received > this.maxBody || (!isLast && !this.#keep(octets))) {
-      const beginning = this.#parts[0] ?? octets;
-      this.dropBody();
-      this.tooLong(beginning);
-    } else if (!isLast) return true;
-    else if (this.#parts.length === 0) this.whole(octets);
-    else {
-      this.#parts.push(octets);
-      const body = Buffer.concat(this.#parts);
-      this.dropBody();
-      this.whole(body);
-    }
+    if (!this.isOpen || this.#bodyUse === BodyUse.IGNORED) return true;
+    const isTooLong = this.#received > this.maxBody;
+    const isKept = isLast || isTooLong || this.#bodyUse === BodyUse.COUNTED || this.#keep(octets);
+    if (!isLast && !isTooLong && isKept) return true;
+    const parts = this.#parts;
+    if (isLast && this.#bodyUse === BodyUse.KEPT && parts.length > 0) parts.push(octets);
+    this.#bodyUse = BodyUse.IGNORED;
+    this.dropBody();
+    if (this.#refusal > 0) this.refused(this.#refusal);
+    else if (isTooLong || !isKept) this.tooLong(parts[0] ?? octets);
+    else if (parts.length === 0) this.whole(octets);
+    else this.whole(parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts));
     return true;
   }
 

@@ -43,8 +43,19 @@ export class RequestHead implements FieldSink {
     this.#hasAuthority = false;
   }
 
+  /** Whether these fields may be trailers: they have no pseudo-header among them (RFC 9113 section 8.1). */
+  get isTrailers(): boolean {
+    return !(
+      this.#isMalformed ||
+      this.method !== "" ||
+      this.#hasPath ||
+      this.#hasScheme ||
+      this.#hasAuthority
+    );
+  }
+
   /** Whether this is a request at all (RFC 9113 sections 8.2 and 8.3). */
-  get isWellFormed(): boolean {
+  get isRequest(): boolean {
     if (this.#isMalformed || this.method === "") return false;
     return this.method === "CONNECT" || (this.#hasPath && this.pathEnd > this.pathStart && this.#hasScheme);
   }
