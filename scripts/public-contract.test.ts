@@ -17,6 +17,7 @@ const HOUSEKEEPING = [
   "node-modules.ts",
   "program-files.ts",
   "resident-memory.ts",
+  "listen-address.ts",
   "server-identity.ts",
   "thrift.ts",
   "time-stamp.ts",

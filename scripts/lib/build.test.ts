@@ -69,7 +69,7 @@ test("emits types, a few modules and the licences of what is in them, and copies
   assert.match(readFileSync(join(root, "dist/cli", chunk), "utf8"), /^const a=process\.pid;/m);
   const notices = readFileSync(join(root, "dist/NOTICES"), "utf8");
   assert.match(notices, /^yaml [\d.]+\n[\s\S]*copyright/i);
-  assert.match(notices, /^@bufbuild\/protobuf [\d.]+\n[\s\S]*^Apache License\n[\s\S]*^END OF TERMS/m);
+  assert.match(notices, /^@bufbuild\/protobuf [\d.]+\n[\s\S]*^ *Apache License\n[\s\S]*^ *END OF TERMS/m);
   assert.deepEqual(readdirSync(join(root, ".cache")), ["build.log"]);
 });
 

@@ -334,19 +334,28 @@ it("missing rights to imports are named, and the zone says SERVFAIL rather than 
   );
 });
 
-it("an import that cannot be used is named", async () => {
-  const api = await startApi();
-  putImport(api, "odd", { type: "Virtual" });
-  putImport(api, "bad", { type: "ClusterSetIP", ips: ["soon"] });
-  putSlice(api, "ring", "not a label", "172.0.9.9");
-  const plugin = make(api);
-  await plugin.start();
-  assert.deepEqual(plugin.log.lines.sort(), [
-    '[WARNING] plugin/kubernetes: EndpointSlice default/ring-not a label cannot be used: the label multicluster.kubernetes.io/source-cluster "not a label" is not a DNS label',
-    '[WARNING] plugin/kubernetes: ServiceImport default/bad cannot be used: spec.ips: "soon" is not an IP address',
-    '[WARNING] plugin/kubernetes: ServiceImport default/odd cannot be used: spec.type "Virtual" is neither ClusterSetIP nor Headless',
-  ]);
-});
+for (const [put, problem] of [
+  [
+    (api: ApiSimulator) => putImport(api, "odd", { type: "Virtual" }),
+    'ServiceImport default/odd cannot be used: spec.type "Virtual" is neither ClusterSetIP nor Headless',
+  ],
+  [
+    (api: ApiSimulator) => putImport(api, "bad", { type: "ClusterSetIP", ips: ["soon"] }),
+    'ServiceImport default/bad cannot be used: spec.ips: "soon" is not an IP address',
+  ],
+  [
+    (api: ApiSimulator) => putSlice(api, "ring", "not a label", "172.0.9.9"),
+    'EndpointSlice default/ring-not a label cannot be used: the label multicluster.kubernetes.io/source-cluster "not a label" is not a DNS label',
+  ],
+] as const) {
+  it(`logs: ${problem}`, async () => {
+    const api = await startApi();
+    put(api);
+    const plugin = make(api);
+    await plugin.start();
+    assert.deepEqual(plugin.log.lines, [`[WARNING] plugin/kubernetes: ${problem}`]);
+  });
+}
 
 it("a zone within the other is the longer one's, and all zones may be those of several clusters", async () => {
   const api = await startApi();
