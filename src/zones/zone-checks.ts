@@ -43,7 +43,8 @@ function checkHosts(records: ZoneRecords, node: number, type: number, problems: 
       hostProblem(records, host, nameLength(bytes, host)) ?? missingGlue(records, node, type, host);
     if (problem !== undefined) {
       const text = `${records.nodeName(node)}/${recordTypeName(type)} '${nameAt(bytes, host)}' ${problem}`;
-      problems.push({ severity: type === RecordType.NS ? "error" : "warning", text });
+      // What else points nowhere costs names below it and not the zone: named-checkzone takes it too.
+      problems.push({ severity: type === RecordType.NS && node === APEX ? "error" : "warning", text });
     }
     at += 2 + readU16(bytes, at);
   }
@@ -60,17 +61,22 @@ function hostProblem(records: ZoneRecords, at: number, length: number): string |
   return hasAddress || isBelowCut(records, node) ? undefined : NO_ADDRESS;
 }
 
-/** A name server below its own delegation is found by its glue alone (RFC 9471). */
+/** A name server below its own delegation is found by its glue alone (RFC 9471), one below another delegation sooner with it. */
 function missingGlue(records: ZoneRecords, node: number, type: number, at: number): string | undefined {
   if (type !== RecordType.NS || node === APEX) return undefined;
   const { bytes } = records.heap;
   const length = nameLength(bytes, at);
+  if (!records.liesInZone(bytes, at, length)) return undefined;
   const host = Name.fromCheckedWire(bytes.slice(at, at + length));
-  if (!host.isAtOrBelow(records.nodeName(node))) return undefined;
   const glue = records.nodeAt(bytes, at, length);
   const hasGlue =
     glue !== NO_NODE && (records.rrset(glue, RecordType.A) >= 0 || records.rrset(glue, RecordType.AAAA) >= 0);
-  return hasGlue ? undefined : NO_ADDRESS;
+  if (hasGlue) return undefined;
+  if (host.isAtOrBelow(records.nodeName(node))) return "has no REQUIRED GLUE address records (A or AAAA)";
+  const nearest = nearestAncestor(records, at, length);
+  return nearest !== NO_NODE && isBelowCut(records, nearest)
+    ? "has no SIBLING GLUE address records (A or AAAA)"
+    : undefined;
 }
 
 const NO_ADDRESS = "has no address records (A or AAAA)";
@@ -84,17 +90,22 @@ function isBelowCut(records: ZoneRecords, node: number): boolean {
 
 /** A wildcard may give the addresses, and a delegation may be where they are. */
 function hasCoveringName(records: ZoneRecords, at: number, length: number): boolean {
+  const nearest = nearestAncestor(records, at, length);
+  if (nearest === NO_NODE) return false;
+  return records.names.child(nearest, WILDCARD, 0) !== NO_NODE || isBelowCut(records, nearest);
+}
+
+/** The nearest node above a name of the zone. */
+function nearestAncestor(records: ZoneRecords, at: number, length: number): number {
   const { bytes } = records.heap;
   for (let end = at, left = length; left > records.apex.wire.length; ) {
     const step = (bytes[end] ?? 0) + 1;
     end += step;
     left -= step;
     const node = records.nodeAt(bytes, end, left);
-    if (node === NO_NODE) continue;
-    const wildcard = records.names.child(node, WILDCARD, 0);
-    return wildcard !== NO_NODE || isBelowCut(records, node);
+    if (node !== NO_NODE) return node;
   }
-  return false;
+  return NO_NODE;
 }
 
 const WILDCARD = Uint8Array.of(1, 0x2a);

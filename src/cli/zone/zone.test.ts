@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { suite, test } from "node:test";
 import { portolanWords } from "../../../test/support/portolan.ts";
 import { zone } from "./zone.ts";
 
@@ -90,13 +90,196 @@ test("check warns of what may be meant so", async () => {
   const text =
     "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS a.\nm MX 1 no\nx.test. A 192.0.2.1\nsub NS ns.sub\ns SRV 1 1 1 h.sub\n";
   assert.deepEqual(await run({ z: text }, "check", "z", "example.org"), {
-    code: 1,
+    code: 0,
     output:
       "DIR/z:5:1: warning: ignored: the name does not lie in example.org.\n" +
       "DIR/z: warning: m.example.org./MX 'no.example.org.' has no address records (A or AAAA)\n" +
-      "DIR/z: sub.example.org./NS 'ns.sub.example.org.' has no address records (A or AAAA)\n" +
-      "zone example.org. has errors\n",
+      "DIR/z: warning: sub.example.org./NS 'ns.sub.example.org.' has no REQUIRED GLUE address records (A or AAAA)\n" +
+      "zone example.org. serial 1, 5 records: OK\n",
   });
+});
+
+const HEAD = "$TTL 1\n@ SOA a. b. 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n";
+const HEAD_LINES = 4;
+/** Debian has it in package bind9-utils. */
+const CHECKZONE = "named-checkzone";
+const skip = spawnSync(CHECKZONE, ["-v"]).error === undefined ? false : `not installed: ${CHECKZONE}`;
+
+/** Ends of a zone file: with which code `check` ends, and what it tells. */
+const ENDS: readonly (readonly [title: string, text: string, code: number, told: readonly string[]])[] = [
+  [
+    "a delegation to a name that is not there",
+    "sub NS no",
+    0,
+    ["warning: sub.example.org./NS 'no.example.org.' has no address records (A or AAAA)"],
+  ],
+  [
+    "a delegation to an alias",
+    "sub NS al\nal CNAME ns",
+    0,
+    ["warning: sub.example.org./NS 'al.example.org.' is a CNAME (illegal)"],
+  ],
+  [
+    "a delegation without glue",
+    "sub NS ns.sub\nsub NS ns",
+    0,
+    ["warning: sub.example.org./NS 'ns.sub.example.org.' has no REQUIRED GLUE address records (A or AAAA)"],
+  ],
+  ["a delegation with glue", "sub NS ns.sub\nns.sub AAAA ::1", 0, []],
+  [
+    "a delegation to a name below another one, without glue",
+    "sub NS ns.other\nother NS a.",
+    0,
+    ["warning: sub.example.org./NS 'ns.other.example.org.' has no SIBLING GLUE address records (A or AAAA)"],
+  ],
+  [
+    "a delegation to a name below another one, with other data",
+    "sub NS ns.other\nother NS a.\nns.other TXT x",
+    0,
+    ["warning: sub.example.org./NS 'ns.other.example.org.' has no SIBLING GLUE address records (A or AAAA)"],
+  ],
+  [
+    "a delegation to a name below another one, with glue",
+    "sub NS ns.other\nother NS a.\nns.other A 192.0.2.2",
+    0,
+    [],
+  ],
+  ["a delegation to a wildcard", "sub NS a.w\n*.w A 192.0.2.2", 0, []],
+  ["a name server of the zone below a delegation", "@ NS ns.sub\nsub NS ns", 0, []],
+  [
+    "a name server of the zone without address",
+    "@ NS no",
+    1,
+    ["example.org./NS 'no.example.org.' has no address records (A or AAAA)"],
+  ],
+  [
+    "a TTL that means 0",
+    "x 4294967295 A 192.0.2.2",
+    0,
+    [":1:3: warning: a TTL above 2147483647 seconds means 0 (RFC 2181), not 4294967295"],
+  ],
+  ["a record of another class", "x CH TXT a", 1, [":1:1: ignored: class CH in a zone of class IN"]],
+  [
+    "an SOA record below the apex",
+    "x SOA a. b. 1 1 1 1 1",
+    1,
+    [":1:1: ignored: an SOA record that is not at the apex example.org."],
+  ],
+  [
+    "a record of another zone",
+    "x.test. A 192.0.2.2",
+    0,
+    [":1:1: warning: ignored: the name does not lie in example.org."],
+  ],
+  [
+    "quoted text over two lines",
+    'x TXT "a\nb"',
+    1,
+    [":1:7: quoted text continues to line 6 and includes the line breaks"],
+  ],
+];
+
+suite("check tells of the zone and ends", () => {
+  for (const [title, text, code, told] of ENDS) {
+    test(`with ${code} for ${title}`, async () => {
+      const ran = await run({ z: `${HEAD}${text}\n` }, "check", "z", "example.org");
+      const lines = ran.output.trim().split("\n").slice(0, -1);
+      const expected = told.map((line) =>
+        line.replace(/^(:(\d+))?/, (_, place, number) =>
+          place === undefined ? "DIR/z: " : `DIR/z:${Number(number) + HEAD_LINES}`,
+        ),
+      );
+      assert.deepEqual([ran.code, lines], [code, expected]);
+    });
+  }
+});
+
+suite("named-checkzone ends alike", { skip }, () => {
+  for (const [title, text, code] of ENDS) {
+    test(`with ${code} for ${title}`, () => {
+      const folder = mkdtempSync(join(tmpdir(), "portolan-zone-"));
+      try {
+        const file = join(folder, "z");
+        writeFileSync(file, `${HEAD}${text}\n`);
+        // "local" keeps it from asking the resolver of the machine.
+        assert.equal(spawnSync(CHECKZONE, ["-i", "local", "example.org", file]).status, code);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+  }
+});
+
+/** Runs the command and keeps its two streams apart. */
+async function streams(
+  files: Readonly<Record<string, string>>,
+  ...words: readonly string[]
+): Promise<{ readonly code: number; readonly printed: string; readonly complained: string }> {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-zone-"));
+  let [printed, complained] = ["", ""];
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const code = await zone(
+      words.map((word) => (word in files ? join(folder, word) : word)),
+      {
+        print: async (text) => {
+          printed += text;
+        },
+        complain: (text) => {
+          complained += text;
+        },
+      },
+    );
+    return { code, printed, complained: complained.replaceAll(folder, "DIR") };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test("print and diff write faults and warnings to standard error, and nothing but the zone to standard output", async () => {
+  const bad = `${HEAD}x A y\n`;
+  const strange = `${HEAD}x.test. A 192.0.2.2\ny 4294967295 A 192.0.2.3\n`;
+  assert.deepEqual(await streams({ bad }, "print", "bad", "example.org"), {
+    code: 1,
+    printed: "",
+    complained: 'DIR/bad:5:5: not an IPv4 address: "y"\nzone example.org. has errors\n',
+  });
+  const warnings = (file: string): string =>
+    `DIR/${file}:6:3: warning: a TTL above 2147483647 seconds means 0 (RFC 2181), not 4294967295\n`;
+  const ignored = "DIR/strange:5:1: warning: ignored: the name does not lie in example.org.\n";
+  const printed = await streams({ strange }, "print", "strange", "example.org");
+  assert.deepEqual([printed.code, printed.complained], [0, ignored + warnings("strange")]);
+  assert.match(
+    printed.printed,
+    /^example\.org\.\t1\tIN\tSOA\t.*\n.*\n.*\ny\.example\.org\.\t0\tIN\tA\t192\.0\.2\.3\n$/,
+  );
+  const compared = await streams({ strange, good: HEAD }, "diff", "strange", "good", "example.org");
+  assert.deepEqual([compared.code, compared.complained], [1, ignored + warnings("strange")]);
+  assert.equal(compared.printed, "- y.example.org.\t0\tIN\tA\t192.0.2.3\n");
+  const failed = await streams({ good: HEAD, bad }, "diff", "good", "bad", "example.org");
+  assert.deepEqual([failed.code, failed.printed], [2, ""]);
+  assert.match(failed.complained, /^DIR\/bad:5:5: not an IPv4 address/);
+});
+
+test("without ORIGIN, the owner of the SOA record is the zone, whatever the name of the file", async () => {
+  const body = "NS ns\nns A 192.0.2.1\n";
+  const said = async (name: string, text: string): Promise<Ran> => run({ [name]: text }, "check", name);
+  const good = { code: 0, output: "zone example.org. serial 1, 3 records: OK\n" };
+  assert.deepEqual(await said("my-zone.txt", `$TTL 1\nexample.org. SOA a. b. 1 1 1 1 1\n ${body}`), good);
+  assert.deepEqual(
+    await said(
+      "db.other.test",
+      `$TTL 1\n$ORIGIN org.\nexample SOA a. b. 1 1 1 1 1\n ${body.replaceAll("ns", "ns.example")}`,
+    ),
+    good,
+  );
+  assert.deepEqual(await said("db.example.org", `$TTL 1\n@ SOA a. b. 1 1 1 1 1\n ${body}`), good);
+  const without = await said("db.example.org", "$TTL 1\nx A 192.0.2.1\n");
+  assert.equal(without.code, 1);
+  assert.match(without.output, /has no SOA record for origin example\.org\.\n/);
+  const text = `$TTL 1\nexample.org. SOA a. b. 1 1 1 1 1\n ${body}`;
+  assert.deepEqual(await run({ one: text, two: text }, "diff", "one", "two"), { code: 0, output: "" });
+  assert.equal((await run({ one: text }, "check", "one", "example.net")).code, 1);
 });
 
 test("zones come from standard input and from pipes", async () => {

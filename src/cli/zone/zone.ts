@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
+import { formatZoneTextFault, type ZoneTextFault } from "../../dns/zone-text/fault.ts";
 import { SystemClock } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
 import { TurnShare } from "../../lib/turn-share.ts";
@@ -13,7 +13,8 @@ import { zoneLines } from "../../zones/zone-printer.ts";
 import { soaRecord } from "../../zones/zone-transfer.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { fitted } from "../terminal.ts";
-import { SHELL_FILES, STANDARD_INPUT } from "./zone-text-files.ts";
+import { absolute, zoneApex } from "./zone-apex.ts";
+import { SHELL_FILES } from "./zone-text-files.ts";
 
 /** Those of named-checkzone, and of diff. */
 const EXIT = { GOOD: 0, FAULTY: 1, CANNOT: 2 } as const;
@@ -22,11 +23,14 @@ const USAGE = `Usage: portolan zone check FILE [ORIGIN]  finds all faults of a z
        portolan zone print FILE [ORIGIN]  prints it in canonical order, one record a line
        portolan zone diff A B [ORIGIN]    compares two files, record by record
 
-FILE can be - for standard input. Without ORIGIN the name of the file gives it: db.example.org, example.org.zone,
-example.org.db or example.org.
+FILE can be - for standard input. Without ORIGIN, the owner of the file's SOA record is the zone. If that is a relative
+name such as @, the name of the file completes it: db.example.org, example.org.zone, example.org.db or example.org.
 
 ${exitCodesLine("zone")}
 `;
+
+/** How warnings begin that leave the exit code alone, as with named-checkzone. */
+const TOLERATED = ["ignored: the name does not lie in ", "a TTL above "] as const;
 
 /** Milliseconds of a turn: nobody waits but signals. */
 const SHARE = 20;
@@ -70,11 +74,11 @@ export async function zone(argv: readonly string[], output: Output): Promise<num
 }
 
 async function check(output: Output, file: string, origin: string | undefined): Promise<number> {
-  const read = await load(output, file, origin);
+  const read = await load(output, file, origin, (text) => output.print(text));
   if (typeof read === "number") return read;
   const apex = read.zone.apex.toString();
-  // A server goes on with what is strange; whoever asks for a check wants to hear of it.
-  const strange = read.warnings.filter(({ reason }) => !reason.startsWith("ignored: "));
+  // A server goes on with what is strange; named-checkzone refuses it, but for these.
+  const strange = read.warnings.filter(({ reason }) => !TOLERATED.some((start) => reason.startsWith(start)));
   const problems = checkZone(read.zone);
   for (const warning of read.warnings) {
     const isError = strange.includes(warning);
@@ -91,8 +95,9 @@ async function check(output: Output, file: string, origin: string | undefined): 
 }
 
 async function print(output: Output, file: string, origin: string | undefined): Promise<number> {
-  const read = await load(output, file, origin);
+  const read = await load(output, file, origin, complaints(output));
   if (typeof read === "number") return read;
+  complain(output, read.warnings);
   for await (const lines of zoneLines(read.zone)) {
     await output.print(lines);
   }
@@ -105,11 +110,11 @@ async function diff(
   second: string,
   origin: string | undefined,
 ): Promise<number> {
-  const [before, after] = [
-    await load(output, first, origin),
-    await load(output, second, origin ?? originOf(first)?.toString()),
-  ];
+  const before = await load(output, first, origin, complaints(output));
+  const apex = typeof before === "number" ? undefined : before.zone.apex.toString();
+  const after = await load(output, second, origin ?? apex, complaints(output));
   if (typeof before === "number" || typeof after === "number") return EXIT.CANNOT;
+  for (const { warnings } of [before, after]) complain(output, warnings);
   const compared = await compareZones(
     before.zone,
     after.zone,
@@ -128,37 +133,44 @@ async function diff(
   return removed.length + added.length === 0 ? EXIT.GOOD : EXIT.FAULTY;
 }
 
-/** @returns the exit code for a file that is no zone, which was said already */
+/** Records that were left out, and what else is not in the output as it is in the file. */
+function complain(output: Output, warnings: readonly ZoneTextFault[]): void {
+  for (const warning of warnings) output.complain(`${formatZoneTextFault(warning)}\n`);
+}
+
+/** Writes faults to standard error, where standard output is for the zone. */
+function complaints(output: Output): (text: string) => Promise<void> {
+  return async (text) => output.complain(text);
+}
+
+/**
+ * @param tell takes the faults of a file that is no zone
+ * @returns the exit code for such a file
+ */
 async function load(
   output: Output,
   file: string,
   originText: string | undefined,
+  tell: (text: string) => Promise<void>,
 ): Promise<ReadZone | number> {
-  const origin = originText === undefined ? originOf(file) : Name.tryParse(absolute(originText));
-  if (origin === undefined) {
-    output.complain(`"${originText ?? basename(file)}" names no origin: add one after the file\n`);
-    return EXIT.CANNOT;
-  }
+  const pause = new TurnShare(new SystemClock({ keepAlive: true }), SHARE).rest;
   try {
-    const pause = new TurnShare(new SystemClock({ keepAlive: true }), SHARE).rest;
+    const origin =
+      originText === undefined
+        ? await zoneApex(file, SHELL_FILES, pause)
+        : Name.tryParse(absolute(originText));
+    if (origin === undefined) {
+      output.complain(`"${originText ?? basename(file)}" names no origin: add one after the file\n`);
+      return EXIT.CANNOT;
+    }
     return await readZoneFile({ file, origin, files: SHELL_FILES, pause });
   } catch (error) {
     if (error instanceof ZoneFileError) {
-      for (const fault of error.faults) await output.print(`${formatZoneTextFault(fault)}\n`);
-      await output.print(`zone ${origin} has errors\n`);
+      for (const fault of error.faults) await tell(`${formatZoneTextFault(fault)}\n`);
+      await tell(`zone ${error.origin} has errors\n`);
       return EXIT.FAULTY;
     }
     output.complain(`cannot read ${file}: ${fileFault(error)}\n`);
     return EXIT.CANNOT;
   }
-}
-
-function originOf(file: string): Name | undefined {
-  if (file === STANDARD_INPUT) return undefined;
-  const text = basename(file).replace(/^db\.|\.(zone|db|signed)$/g, "");
-  return text === "" ? undefined : Name.tryParse(absolute(text));
-}
-
-function absolute(text: string): string {
-  return text.endsWith(".") ? text : `${text}.`;
 }

@@ -103,6 +103,8 @@ export class ZoneTextParser implements ZoneTextRecord {
   readonly #faults: ZoneTextFaults;
   #lastTtl = NO_TTL;
   #soaTtl = NO_TTL;
+  /** Of a `$TTL` in a file that has ended, for those who have no other. */
+  #includedTtl = NO_TTL;
 
   constructor(sink: ZoneTextSink, faults: ZoneTextFaults) {
     this.#sink = sink;
@@ -159,6 +161,7 @@ export class ZoneTextParser implements ZoneTextRecord {
       left -= 1 + (scanner.at - scanner.entryStart) / OCTETS_OF_ENTRY;
       if (found === Scan.END) {
         this.#frames.pop();
+        if (frame.ttl !== NO_TTL) this.#includedTtl = frame.ttl;
         // `$TTL`, `$ORIGIN` and the owner of an included file end with it.
         if (this.#frames.length === 0) return Step.DONE;
         const { ownerBefore } = this.#frame;
@@ -269,6 +272,7 @@ export class ZoneTextParser implements ZoneTextRecord {
     } else if (frame.ttl !== NO_TTL) this.ttl = frame.ttl;
     else if (this.#soaTtl !== NO_TTL) this.ttl = this.#soaTtl;
     else if (this.#lastTtl !== NO_TTL) this.ttl = this.#lastTtl;
+    else if (this.#includedTtl !== NO_TTL) this.ttl = this.#includedTtl;
     else if (this.type === RecordType.SOA && this.rdataLength >= 4) {
       // Files from before RFC 2308 have no other TTL than the last number of the SOA record.
       this.#soaTtl = Math.min(readU32(this.rdata, this.rdataLength - 4), MAX_TTL);

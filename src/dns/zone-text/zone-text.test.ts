@@ -214,6 +214,27 @@ test("what is read in pieces of any size is the same, includes among it", async 
   for (const portion of [1, 2, 3, 7, 16]) assert.deepEqual(await readAll(texts, portion), whole);
 });
 
+test("a $TTL of an included file is that of the records behind it where they have no other", async () => {
+  const soa = "@ SOA a. b. 1 2 3 4 7\n";
+  const read = async (db: string, included: string): Promise<string[]> =>
+    readAll({ db: `${db}a A 192.0.2.1\n$TTL 8\nb A 192.0.2.2`, included }, 1_000);
+  const include = "$INCLUDE included\n";
+  const own = "included:2 6 5";
+  assert.deepEqual(await read(include, `$TTL 5\n${soa}`), [own, "db:2 1 5", "db:4 1 8"]);
+  assert.deepEqual(await read(`$TTL 9\n${include}`, `$TTL 5\n${soa}`), [own, "db:3 1 9", "db:5 1 8"]);
+  assert.deepEqual(await read(`${soa.replace("SOA", "60 SOA")}${include}`, "$TTL 5\n"), [
+    "db:1 6 60",
+    "db:3 1 60",
+    "db:5 1 8",
+  ]);
+  const nested = {
+    db: `${include}a A 192.0.2.1`,
+    included: "$INCLUDE inner\nb A 192.0.2.2",
+    inner: `$TTL 5\n${soa}`,
+  };
+  assert.deepEqual(await readAll(nested, 1_000), ["inner:2 6 5", "included:2 1 5", "db:2 1 5"]);
+});
+
 test("a record without an owner behind an included file has the owner before it; the first one in that file as well", async () => {
   const texts = {
     db: '$TTL 9\nmail A 192.0.2.1\n$INCLUDE more\n TXT "mail"',
