@@ -71,7 +71,8 @@ export const HELP = `npm run bench -- [options]
   --limit MIB           only the live cluster inside of a control group with so much memory (as root, some fifteen minutes): the
                         loads of --memory, each in turns with a server without a limit
   --soak MINUTES        only floods, for so long with one thread and then with two: random names, names of 255 octets, names that
-                        collide, fuzzed messages and answers of 64 KiB, with the resident memory of each round
+                        collide, fuzzed messages and answers of 64 KiB, with the resident memory of each round. Then 2,000 reloads
+                        between one thread and two, under load on busy processors
   --console             only the console (some five minutes): how long its page takes to load in Chromium beside an empty
                         one, from a tab with another page and from an empty tab, and its stream under as many queries as the
                         server answers. --seconds (default 60) is the length of that load, --rounds (default 20) how often the

@@ -1,5 +1,6 @@
 /** The benchmark under floods: `--soak`. */
 import { capture } from "../../scripts/lib/captured-process.ts";
+import { reloadStorm } from "../../test/support/reload-storm.ts";
 import { USUAL_SIZE } from "../cluster/cluster-shape.ts";
 import { describeMachine } from "../machine.ts";
 import { moveToLoadCore } from "../run/cores.ts";
@@ -9,10 +10,12 @@ import type { SoakResults, SoakRun } from "./soak-results.ts";
 /** Of each flood. */
 const SECONDS = 12;
 const THREADS = [1, 2] as const;
+/** Between one thread and two, with four other processes that keep processors busy. */
+const STORM = { reloads: 2_000, busy: 4, pause: 230 };
 
 /**
  * @param minutes for each number of threads
- * @throws Error where the server ends
+ * @throws Error where the server ends, a reload does not, or a query is lost in one
  */
 export async function runSoakBenchmark(
   root: string,
@@ -29,5 +32,11 @@ export async function runSoakBenchmark(
     say(`floods with multisocket ${threads}, ${minutes} minutes`);
     runs.push(await measureSoak({ threads, minutes, seconds: SECONDS, size: USUAL_SIZE, folder, say }));
   }
+  say(`${STORM.reloads} reloads between one thread and two`);
+  const { udp, tcp, reloads, longestSeconds } = await reloadStorm({ ...STORM, say });
+  say(
+    `    ${reloads} reloads done, the longest in ${longestSeconds.toFixed(1)} s; of ${udp.sent} queries over UDP ${udp.lost} lost, of ${tcp.sent} connections ${tcp.lost}`,
+  );
+  if (reloads !== STORM.reloads || udp.lost + tcp.lost > 0) throw new Error("reloads cost queries");
   return { startedAt, machine, minutes, runs };
 }

@@ -58,6 +58,8 @@ export interface DataPlaneOptions {
 
 /** Milliseconds that queries under way have to finish at a stop or reload (CoreDNS facts 1.9). */
 export const GRACE = 5_000;
+/** Milliseconds for the queries that were taken last from a socket that others on the port replace. */
+const LAST_QUERIES = 1_000;
 /** More than this times what was in memory before a reload, and what went with the old configuration is looked for at once. */
 const MUCH_GROWTH = 1.15;
 
@@ -245,11 +247,20 @@ export class DataPlane {
   }
 
   /**
-   * As {@link stop}, while others answer on the same addresses: what arrives here until the end would reach nobody else, so it is
-   * answered until nothing waits any more, or the time is up.
+   * As {@link stop}, while others answer on the same addresses. What arrives here would reach nobody else, so it is answered: on connections until their
+   * clients have what they came for, and over UDP until the socket is closed to new queries.
+   * @param othersStay false: they stop, too, and nobody is given time to ask more
    */
-  async retire(): Promise<number> {
-    if (this.#current !== undefined) await this.#drained(this.#current);
+  async retire(othersStay: boolean): Promise<number> {
+    const generation = this.#current;
+    if (generation !== undefined && !othersStay) await this.#drained(generation);
+    else if (generation !== undefined) {
+      await this.#within(GRACE, this.#listeners.fadeOut(GRACE));
+      await this.#drained(generation);
+      this.#listeners.pause();
+      // What the socket still had is under way now.
+      await this.#drained(generation, LAST_QUERIES);
+    }
     return this.stop(0);
   }
 
@@ -299,9 +310,13 @@ export class DataPlane {
   }
 
   async #drained(generation: Generation, grace: number = GRACE): Promise<void> {
+    await this.#within(grace, generation.inFlight.drained());
+  }
+
+  async #within(patience: number, task: Promise<void>): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.after(grace, resolve);
-      void generation.inFlight.drained().then(() => {
+      const timer = this.#options.clock.after(patience, resolve);
+      void task.then(() => {
         timer.cancel();
         resolve();
       });

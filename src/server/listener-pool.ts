@@ -227,6 +227,20 @@ export class ListenerPool {
     await untilAccepted();
   }
 
+  /**
+   * Leaves new connections to the data planes that stay, and answers on those that are open, for `patience` milliseconds at most. UDP goes on.
+   * Resolves when no connection is left.
+   */
+  async fadeOut(patience: number): Promise<void> {
+    const transports = [...this.#open.values()].flatMap(({ transports }) => transports);
+    await Promise.all(
+      transports.map(async (transport) => {
+        await transport.fadeOut?.(patience);
+        await transport.emptied?.();
+      }),
+    );
+  }
+
   /** Takes no new queries; answers to those under way still go out. */
   pause(): void {
     for (const { transports } of this.#open.values()) for (const transport of transports) transport.pause();

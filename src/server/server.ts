@@ -1,7 +1,7 @@
 /** The server: one configuration in force, sockets that outlive it, and the ways to start, reload and stop. */
 import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
@@ -51,6 +51,14 @@ export interface ServerOptions {
   readonly onReplaced?: () => void;
   /** A plugin says that the process must not go on (`loop`). */
   readonly onFatal?: (message: string) => void;
+}
+
+/** Milliseconds that a reload has until it is in force. */
+const RELOAD_PATIENCE = 60_000;
+
+/** A reload that was given up. */
+export class ReloadError extends Error {
+  override readonly name = "ReloadError";
 }
 
 export class Server {
@@ -105,7 +113,7 @@ export class Server {
   /**
    * Puts the Corefile as it now is into force. Open sockets stay open; queries under way are answered by the plugins that they
    * began with.
-   * @throws as {@link start}; the old configuration then goes on as if nothing had happened
+   * @throws as {@link start}, and ReloadError where it is not in force within a minute; the old configuration then goes on as if nothing had happened
    */
   async reload(): Promise<void> {
     await this.#inTurn(async () => {
@@ -177,24 +185,28 @@ export class Server {
       log.warning(describeDiagnostic(warning, source, host).split("\n", 1)[0] ?? warning.message);
     }
     const hub = new FeedHub();
+    const deadline = this.#options.clock.now() + RELOAD_PATIENCE;
     const preparing = this.#plane.prepare(configuration, (key) => hub.feed(key));
-    const prepared = await this.#unlessStopped(preparing);
-    if (prepared === undefined) {
-      // A back end that does not answer may hold a plugin's start for longer than anybody waits for the server's end.
-      void preparing.then((late) => late.rollBack()).catch(() => undefined);
-      return false;
+    let prepared: PreparedGeneration | undefined;
+    try {
+      prepared = await this.#unlessStopped(preparing, deadline);
+    } finally {
+      // A back end that does not answer may hold a plugin's start for longer than anybody waits.
+      if (prepared === undefined)
+        void preparing.then((late) => this.#inTurn(() => late.rollBack())).catch(() => undefined);
     }
-    const warm = prepared.generation.warmUp();
-    // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
-    if (this.#plane.generation !== undefined) await this.#unlessStopped(warm);
-    else await this.#options.beforeListening?.();
-    if (this.#stopping) {
-      await prepared.rollBack();
-      return false;
-    }
+    if (prepared === undefined) return false;
     let fleet: PreparedFleet;
     try {
-      fleet = await this.#prepareOthers(source, prepared, hub);
+      const warm = prepared.generation.warmUp();
+      // At the start nobody else answers: whoever needs nothing from elsewhere shall not wait for those who do.
+      if (this.#plane.generation !== undefined) await this.#unlessStopped(warm, deadline);
+      else await this.#options.beforeListening?.();
+      if (this.#stopping) {
+        await prepared.rollBack();
+        return false;
+      }
+      fleet = await this.#prepareOthers(source, prepared, hub, deadline);
     } catch (error) {
       await prepared.rollBack();
       throw error;
@@ -207,13 +219,22 @@ export class Server {
   /**
    * Waits for what is to come, or until the server is to stop: `undefined` then. A race against one promise for the server's life would keep
    * what every reload brought.
+   * @param deadline of a reload, by the clock: at the start there is nothing that could go on instead
+   * @throws ReloadError at the deadline
    */
-  #unlessStopped<T>(task: Promise<T>): Promise<T | undefined> {
+  #unlessStopped<T>(task: Promise<T>, deadline: number): Promise<T | undefined> {
     if (this.#stopping) return Promise.resolve(undefined);
+    const { clock } = this.#options;
+    let timer: Timer | undefined;
     return new Promise<T | undefined>((resolve, reject) => {
       this.#giveUp = () => resolve(undefined);
+      if (this.#plane.generation !== undefined)
+        timer = clock.after(Math.max(0, deadline - clock.now()), () =>
+          reject(new ReloadError("the plugins did not start within a minute")),
+        );
       task.then(resolve, reject);
     }).finally(() => {
+      timer?.cancel();
       this.#giveUp = undefined;
     });
   }
@@ -222,6 +243,7 @@ export class Server {
     source: CorefileSource,
     prepared: PreparedGeneration,
     hub: FeedHub,
+    deadline: number,
   ): Promise<PreparedFleet> {
     // The sockets of this data plane first: where a port is in use, no thread is started.
     const places = await prepared.listen();
@@ -234,6 +256,7 @@ export class Server {
       sha512: configuration.sha512,
       hub,
       places,
+      deadline: this.#plane.generation === undefined ? undefined : deadline,
     });
   }
 

@@ -93,6 +93,8 @@ class ByteStreamServer implements Transport {
   readonly options: ByteStreamServerOptions;
   readonly #server: Server;
   readonly #connections = new LinkedList<OpenConnection>();
+  /** Until the server is closed and has no connection. */
+  readonly #gone = Promise.withResolvers<void>();
   #socket: TcpSocket | undefined;
 
   constructor(options: ByteStreamServerOptions) {
@@ -101,6 +103,7 @@ class ByteStreamServer implements Transport {
     // Half-open: a client that has no more to ask still gets the answers that are under way.
     const halfOpen = { noDelay: true, pauseOnConnect: false, allowHalfOpen: true };
     this.#server = createServer(halfOpen, (socket) => this.#accept(socket));
+    this.#server.once("close", () => this.#gone.resolve());
   }
 
   async listen(target: ListenTarget): Promise<void> {
@@ -141,6 +144,11 @@ class ByteStreamServer implements Transport {
       for (const connection of this.#connections) connection.destroy();
     });
     this.#server.once("close", () => timer.cancel());
+  }
+
+  /** To be called behind {@link fadeOut}. */
+  emptied(): Promise<void> {
+    return this.#gone.promise;
   }
 
   close(): Promise<void> {

@@ -85,6 +85,8 @@ export interface Transport {
    * the address is free. Absent where there are no connections: close it.
    */
   fadeOut?(patience: number): Promise<void>;
+  /** Resolves when the last connection is gone that {@link fadeOut} has left open. */
+  emptied?(): Promise<void>;
   /** Closes the socket and everything on it. */
   close(): Promise<void>;
 }

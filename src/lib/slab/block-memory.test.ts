@@ -9,7 +9,7 @@ function memory(regions: number): BlockMemory {
     new SharedParts(new SharedArrayBuffer(BlockMemory.octetsFor(regions))),
     regions,
   );
-  blocks.clear();
+  blocks.clear(true);
   return blocks;
 }
 

@@ -6,6 +6,7 @@
  * the buffer, too.
  */
 import { roundUp, type SharedParts } from "./shared-parts.ts";
+import { SlabFault } from "./slab-fault.ts";
 
 /** Blocks begin at multiples of it. */
 export const UNIT_OCTETS = 32;
@@ -97,10 +98,12 @@ export class BlockMemory {
     return roundUp(4 * CONTROL_WORDS) + roundUp(regions * REGION_UNITS) + roundUp(regions * REGION_OCTETS);
   }
 
-  /** Makes all memory free. To be called once for a new buffer, by who made it. */
-  clear(): void {
-    // What was never in use is zero, and to write there would have the kernel give memory for it.
-    this.#map.fill(0, 0, this.unitsTouched);
+  /**
+   * Makes all memory free, whatever is there.
+   * @param isNew whether it is all zero: to write there would have the kernel give memory for it
+   */
+  clear(isNew: boolean): void {
+    if (!isNew) this.#map.fill(0);
     this.#control.fill(0);
     this.#control.fill(NONE, HEADS);
   }
@@ -218,7 +221,7 @@ export class BlockMemory {
     let unit = this.firstBlock(region * REGION_UNITS, end);
     while (unit !== NONE) {
       yield unit;
-      unit = this.firstBlock(unit + this.lengthOf(unit), end);
+      unit = this.firstBlock(unit + this.#step(unit), end);
     }
   }
 
@@ -229,7 +232,10 @@ export class BlockMemory {
 
   /** Units to the next beginning of a block, or at least nearer to it. */
   #step(unit: number): number {
-    return (this.#stateOf(unit) & BEGINS) === 0 ? 1 : this.lengthOf(unit);
+    if ((this.#stateOf(unit) & BEGINS) === 0) return 1;
+    const length = this.lengthOf(unit);
+    if (length === 0) throw new SlabFault("a block has no length");
+    return length;
   }
 
   #findFree(length: number): number {

@@ -1,4 +1,5 @@
 import { type Column, ColumnMemory } from "./column-memory.ts";
+import { SlabFault } from "./slab-fault.ts";
 
 /**
  * From hashes to numbers, for as many as there come to be. It grows by one place with each entry (linear hashing after Litwin), so no turn of
@@ -58,7 +59,11 @@ export class GrowingIndex {
     let at = (heads[place] ?? 0) - 1;
     if (at === entry) heads[place] = following + 1;
     else {
-      while (next[at] !== entry) at = next[at] ?? NO_ENTRY;
+      let left = next.length;
+      while (next[at] !== entry) {
+        if (left-- === 0) throw new SlabFault("an index does not have the entry that it is to lose");
+        at = next[at] ?? NO_ENTRY;
+      }
       next[at] = following;
     }
     const round = this.#round.cells;
@@ -91,7 +96,11 @@ export class GrowingIndex {
       heads[place] = entry + 1;
       return;
     }
-    for (let behind = next[at] ?? NO_ENTRY; behind !== NO_ENTRY; behind = next[at] ?? NO_ENTRY) at = behind;
+    let left = next.length;
+    for (let behind = next[at] ?? NO_ENTRY; behind !== NO_ENTRY; behind = next[at] ?? NO_ENTRY) {
+      if (left-- === 0) throw new SlabFault("a chain of an index has no end");
+      at = behind;
+    }
     next[at] = entry;
   }
 
@@ -105,7 +114,9 @@ export class GrowingIndex {
     const heads = this.#heads.cells;
     let entry = (heads[place] ?? 0) - 1;
     heads[place] = 0;
+    let left = this.#next.cells.length;
     while (entry !== NO_ENTRY) {
+      if (left-- === 0) throw new SlabFault("a chain of an index has no end");
       const following = this.#next.cells[entry] ?? NO_ENTRY;
       this.#append(this.#placeOf(this.#hashes.cells[entry] ?? 0), entry);
       entry = following;

@@ -3,7 +3,9 @@
  * and nothing has to wait until it has grown; pages that nothing falls on cost no memory. Hashes must be keyed where strangers choose
  * what is hashed.
  */
+
 import { roundUp, type SharedParts } from "./shared-parts.ts";
+import { SlabFault } from "./slab-fault.ts";
 
 export class HashIndex {
   /** Pairs of hash and number plus one; a second word of 0 marks an empty place. For loops that must not call: see {@link first}. */
@@ -33,8 +35,12 @@ export class HashIndex {
   /** There must be room. */
   add(hash: number, value: number): void {
     const { pairs } = this;
-    let at = this.first(hash);
-    while (pairs[at + 1] !== 0) at = this.next(at);
+    const first = this.first(hash);
+    let at = first;
+    while (pairs[at + 1] !== 0) {
+      at = this.next(at);
+      if (at === first) throw new SlabFault("the index has no empty place");
+    }
     pairs[at] = hash;
     pairs[at + 1] = value + 1;
   }
@@ -42,13 +48,17 @@ export class HashIndex {
   /** What follows moves up, so that no search finds a gap before its end. */
   remove(hash: number, value: number): void {
     const { pairs } = this;
-    let gap = this.first(hash);
+    const first = this.first(hash);
+    let gap = first;
     while (pairs[gap + 1] !== value + 1) {
       if (pairs[gap + 1] === 0) return;
       gap = this.next(gap);
+      if (gap === first) throw new SlabFault("the index has no empty place");
     }
+    const found = gap;
     const mask = this.#mask;
     for (let at = this.next(gap); pairs[at + 1] !== 0; at = this.next(at)) {
+      if (at === found) throw new SlabFault("the index has no empty place");
       const home = (pairs[at] as number) & mask;
       // It may fill the gap unless its home lies behind the gap, going round.
       if ((((at >> 1) - home) & mask) < (((at >> 1) - (gap >> 1)) & mask)) continue;

@@ -1,12 +1,16 @@
 /**
  * A lock for those who write to memory that several threads share. Nobody sleeps: who does not get it in a few microseconds goes without.
- * A thread that was ended while it wrote leaves the lock and half a change behind; the next one is told so.
+ * A thread that was ended while it wrote leaves the lock and half a change behind; the next one is told so. Should it go on all the same, it cannot release what is
+ * another thread's by then.
  */
 
 /** Words of the lock. */
-export const LOCK_WORDS = 2;
-const OWNED = 0;
+export const LOCK_WORDS = 3;
+/** The number of its owner; 0 for none. */
+const OWNER = 0;
 const SINCE = 1;
+/** The number given last. */
+const NUMBERS = 2;
 
 /** Attempts, some 10 ns each. */
 const PATIENCE = 2_000;
@@ -21,6 +25,8 @@ export class SharedLock {
   readonly #words: Int32Array;
   readonly #at: number;
   readonly #now: () => number;
+  /** Each of those that take it has another one. */
+  readonly #number: number;
   /** When this thread went without last: since when the lock was taken, for how long that had been so, and the time. */
   #seenSince = 0;
   #seenFor = 0;
@@ -31,22 +37,25 @@ export class SharedLock {
     this.#words = words;
     this.#at = at;
     this.#now = now;
+    this.#number = Atomics.add(words, at + NUMBERS, 1) + 1;
   }
 
   /** `ABANDONED`: the lock is taken, and what it guards may be in any state. */
   take(): (typeof Taken)[keyof typeof Taken] {
     const words = this.#words;
-    const owned = this.#at + OWNED;
+    const owner = this.#at + OWNER;
     for (let attempt = 0; attempt < PATIENCE; attempt++) {
-      if (Atomics.compareExchange(words, owned, 0, 1) !== 0) continue;
+      if (Atomics.compareExchange(words, owner, 0, this.#number) !== 0) continue;
       this.#stamp();
       return Taken.WHOLE;
     }
+    const other = Atomics.load(words, owner);
     const since = Atomics.load(words, this.#at + SINCE);
     if (!this.#isAbandoned(since)) return Taken.NOT;
     // Of several that notice only one goes on.
     if (Atomics.compareExchange(words, this.#at + SINCE, since, this.#now() | 0) !== since) return Taken.NOT;
-    return Atomics.load(words, owned) === 0 ? Taken.NOT : Taken.ABANDONED;
+    if (other === 0) return Taken.NOT;
+    return Atomics.compareExchange(words, owner, other, this.#number) === other ? Taken.ABANDONED : Taken.NOT;
   }
 
   /**
@@ -63,7 +72,7 @@ export class SharedLock {
   }
 
   release(): void {
-    Atomics.store(this.#words, this.#at + OWNED, 0);
+    Atomics.compareExchange(this.#words, this.#at + OWNER, this.#number, 0);
   }
 
   #stamp(): void {

@@ -31,6 +31,7 @@ export class AnswerStore {
   readonly #forgetting: Forgetting[] = [];
   #timer: Timer | undefined;
   #mayGrow: (() => boolean) | undefined;
+  #onEmptied: ((reason: Error) => void) | undefined;
   #epoch = 0;
 
   constructor(settings: CacheSettings, random: Random, clock: Clock) {
@@ -63,6 +64,7 @@ export class AnswerStore {
     this.success = EntrySlab.join(success, false, start);
     this.denial = EntrySlab.join(denial, true, start);
     if (this.#mayGrow !== undefined) this.growOnlyWhile(this.#mayGrow);
+    if (this.#onEmptied !== undefined) this.onEmptied(this.#onEmptied);
     // What came out of its own slabs is not kept up to date any more.
     this.#epoch = (this.#epoch + 1) | 0;
   }
@@ -71,6 +73,12 @@ export class AnswerStore {
   growOnlyWhile(mayGrow: () => boolean): void {
     this.#mayGrow = mayGrow;
     for (const slab of [this.success, this.denial]) slab.growOnlyWhile(mayGrow);
+  }
+
+  /** Has it say why answers were dropped, when memory is damaged or a thread ended while it wrote. */
+  onEmptied(listener: (reason: Error) => void): void {
+    this.#onEmptied = listener;
+    for (const slab of [this.success, this.denial]) slab.onEmptied(listener);
   }
 
   #clockStart(): number {

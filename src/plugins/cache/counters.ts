@@ -32,6 +32,8 @@ export interface Holding {
 
 /** Names and labels are those of CoreDNS (facts 2.35). */
 export class CacheMetrics {
+  /** How often all answers were dropped because memory was damaged. */
+  readonly emptied: CounterSlot;
   readonly #zones: string;
   readonly #families: Families;
   readonly #known = new Map<string, CacheCounters>();
@@ -43,6 +45,13 @@ export class CacheMetrics {
   constructor(metrics: MetricsRegistry, zones: string) {
     this.#zones = zones;
     this.#families = declareFamilies(metrics);
+    this.emptied = metrics
+      .counter({
+        name: "portolan_cache_damages_total",
+        help: "Times that all answers were dropped because memory was damaged, or a thread ended while it wrote.",
+        labels: ["zones"],
+      })
+      .slot(zones);
   }
 
   /** The series for a query. Queries mostly come by the same listener as the one before. */

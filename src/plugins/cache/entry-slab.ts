@@ -3,12 +3,14 @@ import type { Name } from "../../dns/name.ts";
 import { BlockMemory, REGION_OCTETS, REGION_UNITS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import { HashIndex } from "../../lib/slab/hash-index.ts";
 import { ReadGuard } from "../../lib/slab/read-guard.ts";
-import { SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
+import { SharedLock } from "../../lib/slab/shared-lock.ts";
 import { SharedParts } from "../../lib/slab/shared-parts.ts";
+import { SlabFault } from "../../lib/slab/slab-fault.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import { Head, Key, NAME_START, NEVER } from "../../plugin/packed/entry-layout.ts";
 import { Frame, FramePool } from "../../plugin/packed/frames.ts";
 import { lendSections } from "../../plugin/packed/lend-sections.ts";
+import { DAMAGED, DISTURBED, EntryFinder, REGION_SHIFT } from "./entry-finder.ts";
 import { EntryMarks } from "./entry-marks.ts";
 import {
   type EntryContent,
@@ -21,8 +23,9 @@ import {
 } from "./entry-writer.ts";
 import { Evictor } from "./evictor.ts";
 import { type EntryKey, type EntryMark, KeptAnswer } from "./kept-answer.ts";
-import { type EntryFacts, entryFacts, isAbout, readHead } from "./kept-entries.ts";
+import { type EntryFacts, entryFacts, readHead } from "./kept-entries.ts";
 import { NameTree } from "./name-tree.ts";
+import { SlabGate } from "./slab-gate.ts";
 import {
   CONTROL_WORDS,
   marksFor,
@@ -47,19 +50,17 @@ export class EntrySlab {
   readonly #blocks: BlockMemory;
   readonly #floats: Float64Array;
   readonly #index: HashIndex;
+  readonly #finder: EntryFinder;
   readonly #tree: NameTree;
   readonly marks: EntryMarks;
   readonly #evictor: Evictor;
   readonly #frames = new FramePool();
   readonly #found = new Int32Array(1024);
   readonly #guard: ReadGuard;
-  readonly #lock: SharedLock;
+  readonly #gate: SlabGate;
   readonly #secret: number;
   readonly #bounds: SlabBounds;
   readonly #buffer: SharedArrayBuffer;
-  /** Whether other threads have it, too. One alone neither locks nor counts. */
-  #isShared = false;
-  #isReleased = false;
   /** Milliseconds to add to times of this thread's clock for those in the entries. */
   #shift = 0;
 
@@ -80,13 +81,15 @@ export class EntrySlab {
     this.#tree = new NameTree(parts, this.#blocks, capacity, secret);
     this.marks = new EntryMarks(parts.octets(marksFor(regions * REGION_OCTETS)));
     this.#guard = new ReadGuard(parts.int32(regions));
-    this.#lock = new SharedLock(this.#control, LOCK, sharedTime);
+    this.#finder = new EntryFinder(this.#index, this.#blocks, this.#guard);
+    const lock = new SharedLock(this.#control, LOCK, sharedTime);
+    this.#gate = new SlabGate(this.#guard, lock, () => this.#clear(false));
     const { words } = this.#blocks;
     this.#floats = new Float64Array(words.buffer, words.byteOffset, words.length / 2);
     this.#kept = new KeptAnswer(denial, new Frame(this.#frames, 512, 1).sections);
     this.#evictor = new Evictor(this.#blocks, this.marks);
     if (buffer !== undefined) return;
-    this.#clear();
+    this.#clear(true);
     this.#control[SERIAL] = secret;
   }
 
@@ -96,21 +99,21 @@ export class EntrySlab {
    */
   static join(shared: SharedSlab, denial: boolean, clockStart: number): EntrySlab {
     const slab = new EntrySlab(shared.bounds, denial, shared.secret, shared.buffer);
-    slab.#isShared = true;
+    slab.#gate.isShared = true;
     slab.#shift = clockStart - shared.clockStart;
     return slab;
   }
 
   /** Makes it one that other threads can {@link join}. */
   share(clockStart: number): SharedSlab {
-    this.#isShared = true;
+    this.#gate.isShared = true;
     return { buffer: this.#buffer, bounds: this.#bounds, secret: this.#secret, clockStart };
   }
 
   /** Gives its memory back; that of one that other threads have stays. */
   release(releasePages: (octets: Uint8Array) => void): void {
-    if (this.#isShared) return;
-    this.#isReleased = true;
+    if (this.#gate.isShared) return;
+    this.#gate.isReleased = true;
     this.#control[COUNT] = 0;
     releasePages(new Uint8Array(this.#buffer));
   }
@@ -120,6 +123,11 @@ export class EntrySlab {
     this.#blocks.mayGrow = mayGrow;
   }
 
+  /** Has it say why it was emptied, when a change to it was not finished or its memory is damaged. */
+  onEmptied(listener: (reason: Error) => void): void {
+    this.#gate.onEmptied = listener;
+  }
+
   /** Entries. */
   get size(): number {
     return this.#control[COUNT] as number;
@@ -127,7 +135,7 @@ export class EntrySlab {
 
   /** Regions that were ever in use; none of a slab that was released. */
   get regions(): number {
-    return this.#isReleased ? 0 : this.#blocks.unitsTouched / REGION_UNITS;
+    return this.#gate.isReleased ? 0 : this.#blocks.unitsTouched / REGION_UNITS;
   }
 
   /** Octets of the entries, rounded up to units. */
@@ -154,38 +162,24 @@ export class EntrySlab {
 
   /** Where the answer to the question of `query` is, expired or not; -1 where there is none. */
   find(hash: number, traits: number, query: Asked): number {
-    if (!this.#isShared) return this.#find(hash, traits, query);
+    if (!this.#gate.isShared) {
+      const unit = this.#finder.find(hash, traits, query);
+      return unit === DAMAGED ? this.#mend() : unit;
+    }
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const unit = this.#findWhileOthersWrite(hash, traits, query);
+      const unit = this.#finder.whileOthersWrite(hash, traits, query);
+      if (unit === DAMAGED) return this.#mend();
       if (unit !== DISTURBED) return unit;
     }
     return NONE;
   }
 
-  #find(hash: number, traits: number, query: Asked): number {
-    const index = this.#index;
-    const { pairs } = index;
-    for (let at = index.first(hash); pairs[at + 1] !== 0; at = index.next(at)) {
-      if (pairs[at] !== hash) continue;
-      const unit = (pairs[at + 1] as number) - 1;
-      if (isAbout(this.#blocks, unit, traits, query)) return unit;
-    }
+  /** For who looked for an answer, and came to no end. */
+  #mend(): number {
+    if (!this.#gate.enter()) return NONE;
+    this.#gate.mend(new SlabFault("the index has no empty place"));
+    this.#gate.leave();
     return NONE;
-  }
-
-  /** What is found is to be {@link read}, which tells whether it was whole. */
-  #findWhileOthersWrite(hash: number, traits: number, query: Asked): number {
-    const index = this.#index;
-    const { pairs } = index;
-    for (let at = index.first(hash); ; at = index.next(at)) {
-      const value = pairs[at + 1] as number;
-      if (value === 0) return NONE;
-      if (pairs[at] !== hash) continue;
-      const unit = value - 1;
-      // Who is still in the index once reading has begun has not been freed before.
-      if (!this.#guard.begin(unit >> REGION_SHIFT) || pairs[at + 1] !== value) return DISTURBED;
-      if (isAbout(this.#blocks, unit, traits, query)) return unit;
-    }
   }
 
   expiresAt(unit: number): number {
@@ -222,7 +216,7 @@ export class EntrySlab {
     kept.expiresAt = this.expiresAt(unit);
     kept.wildcard = (key & Key.WILDCARD) === 0 ? undefined : readWildcard(this.#blocks, unit);
     const sections = lendSections(this.#frames, words, head, (key & Key.NAME_END) + 4);
-    if (this.#isShared && !this.#guard.isWhole()) {
+    if (this.#gate.isShared && !this.#guard.isWhole()) {
       sections?.lender?.takeBack();
       return undefined;
     }
@@ -237,17 +231,20 @@ export class EntrySlab {
    * @returns how many other entries had to go; -1 where others wrote for so long that it is not kept
    */
   put(key: EntryKey, content: EntryContent): number {
-    if (!this.#enter()) return NONE;
+    if (!this.#gate.enter()) return NONE;
     try {
       return this.#put(key, content);
+    } catch (error) {
+      this.#gate.mend(error);
+      return NONE;
     } finally {
-      this.#leave();
+      this.#gate.leave();
     }
   }
 
   #put(key: EntryKey, content: EntryContent): number {
     const units = entryUnits(content);
-    const replaced = this.#find(key.hash, key.traits, content.asked);
+    const replaced = this.#finder.inside(key.hash, key.traits, content.asked);
     // An answer that is renewed is mostly as large as it was.
     if (replaced !== NONE && this.#blocks.lengthOf(replaced) === units) {
       this.#write(replaced, key, content);
@@ -260,13 +257,15 @@ export class EntrySlab {
     if (surplus !== NONE) evicted += this.#evict(surplus);
     while (this.size >= this.capacity) evicted += this.#evict(this.#evictor.victim());
     let unit = this.#blocks.allocate(units);
-    while (unit === NONE) {
+    for (let round = 0; unit === NONE; round++) {
+      if (round > this.capacity) throw new SlabFault("no entry makes room");
       evicted += this.#evictArea(units);
       unit = this.#blocks.allocate(units);
     }
     this.marks.clear(unit);
     this.#write(unit, key, content);
-    while (!this.#tree.link(unit)) {
+    for (let round = 0; !this.#tree.link(unit); round++) {
+      if (round > 2 * this.capacity) throw new SlabFault("no entry makes room for a name");
       const victim = this.#evictor.victim();
       // The new one is not linked yet. With nobody else there it would have found its place.
       if (victim !== unit) evicted += this.#evict(victim);
@@ -278,10 +277,15 @@ export class EntrySlab {
 
   /** Takes the answer to a question out. False where others wrote for so long that it is still there. */
   removeAnswer(hash: number, traits: number, asked: Asked): boolean {
-    if (!this.#enter()) return false;
-    const unit = this.#find(hash, traits, asked);
-    if (unit !== NONE) this.#remove(unit);
-    this.#leave();
+    if (!this.#gate.enter()) return false;
+    try {
+      const unit = this.#finder.inside(hash, traits, asked);
+      if (unit !== NONE) this.#remove(unit);
+    } catch (error) {
+      this.#gate.mend(error);
+    } finally {
+      this.#gate.leave();
+    }
     return true;
   }
 
@@ -295,39 +299,56 @@ export class EntrySlab {
    * @returns how many there were; as many as `most` means that there may be more. -1 where others wrote for so long that nothing was done
    */
   dropAtOrBelow(name: Name, most: number): number {
-    if (!this.#enter()) return NONE;
+    if (!this.#gate.enter()) return NONE;
     let dropped = 0;
-    // A cluster in motion has names forgotten whether or not anybody asked for any.
-    while (dropped < most && this.#control[COUNT] !== 0) {
-      const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
-      const count = this.#tree.collect(name.folded, room);
-      for (let index = 0; index < count; index++) this.#remove(room[index] as number);
-      dropped += count;
-      if (count < room.length) break;
+    try {
+      // A cluster in motion has names forgotten whether or not anybody asked for any.
+      while (dropped < most && this.#control[COUNT] !== 0) {
+        const room = this.#found.subarray(0, Math.min(most - dropped, this.#found.length));
+        const count = this.#tree.collect(name.folded, room);
+        for (let index = 0; index < count; index++) this.#remove(room[index] as number);
+        dropped += count;
+        if (count < room.length) break;
+      }
+    } catch (error) {
+      this.#gate.mend(error);
+    } finally {
+      this.#gate.leave();
     }
-    this.#leave();
     return dropped;
   }
 
   /** Entries of a name and of names below it; none where others write for too long. */
   entriesAt(name: Name, most: number): EntryFacts[] {
-    if (!this.#enter()) return [];
-    const found = new Int32Array(most);
-    const count = this.#tree.collect(name.folded, found);
-    const facts = Array.from(found.subarray(0, count), (unit) => entryFacts(this.#blocks, unit));
-    this.#leave();
-    return facts;
+    if (!this.#gate.enter()) return [];
+    try {
+      const found = new Int32Array(most);
+      const count = this.#tree.collect(name.folded, found);
+      return Array.from(found.subarray(0, count), (unit) => entryFacts(this.#blocks, unit));
+    } catch (error) {
+      this.#gate.mend(error);
+      return [];
+    } finally {
+      this.#gate.leave();
+    }
   }
 
   /** Drops what is meant of the entries of a name, or in a region. @returns how many; -1 where others wrote for so long that nothing was done */
   dropWhere(where: Name | number, isMeant: (entry: EntryFacts) => boolean): number {
-    if (!this.#enter()) return NONE;
-    const ofName = typeof where === "number" ? 0 : this.#tree.collect(where.folded, this.#found);
-    const units = typeof where === "number" ? this.#blocks.blocksIn(where) : this.#found.subarray(0, ofName);
-    const meant = Array.from(units).filter((unit) => isMeant(entryFacts(this.#blocks, unit)));
-    for (const unit of meant) this.#remove(unit);
-    this.#leave();
-    return meant.length;
+    if (!this.#gate.enter()) return NONE;
+    try {
+      const ofName = typeof where === "number" ? 0 : this.#tree.collect(where.folded, this.#found);
+      const units =
+        typeof where === "number" ? this.#blocks.blocksIn(where) : this.#found.subarray(0, ofName);
+      const meant = Array.from(units).filter((unit) => isMeant(entryFacts(this.#blocks, unit)));
+      for (const unit of meant) this.#remove(unit);
+      return meant.length;
+    } catch (error) {
+      this.#gate.mend(error);
+      return 0;
+    } finally {
+      this.#gate.leave();
+    }
   }
 
   /**
@@ -336,10 +357,10 @@ export class EntrySlab {
    * @returns hits in close succession; 0 where another thread writes
    */
   countHit(mark: EntryMark, now: number, windowMs: number): number {
-    if (!this.#enter()) return 0;
+    if (!this.#gate.enter()) return 0;
     const at = relative(now, this.expiresAt(mark.unit));
     const hits = this.has(mark) ? writeHit(this.#blocks.words, mark.unit * UNIT_WORDS, at, windowMs) : 0;
-    this.#leave();
+    this.#gate.leave();
     return hits;
   }
 
@@ -361,10 +382,10 @@ export class EntrySlab {
   }
 
   setRetryAt(mark: EntryMark, time: number): void {
-    if (!this.#enter()) return;
+    if (!this.#gate.enter()) return;
     if (this.has(mark))
       this.#blocks.words[mark.unit * UNIT_WORDS + Head.RETRY] = relative(time, this.expiresAt(mark.unit));
-    this.#leave();
+    this.#gate.leave();
   }
 
   /** Whether a background refresh is under way. */
@@ -379,47 +400,27 @@ export class EntrySlab {
   #write(unit: number, key: EntryKey, content: EntryContent): void {
     const serial = this.#control[SERIAL] as number;
     this.#control[SERIAL] = serial + 1;
-    this.#turn(unit);
+    this.#gate.turn(unit >> REGION_SHIFT);
     writeEntry(this.#blocks, this.#floats, unit, key, serial, content, this.#shift);
-    this.#turn(unit);
+    this.#gate.turn(unit >> REGION_SHIFT);
   }
 
   #remove(unit: number): void {
-    this.#turn(unit);
+    this.#gate.turn(unit >> REGION_SHIFT);
     this.#index.remove(this.#word(unit, Head.HASH), unit);
     this.#tree.unlink(unit);
     this.#control[COUNT] = this.size - 1;
     this.#blocks.words[unit * UNIT_WORDS + Head.KEY] = 0;
     this.#blocks.words[unit * UNIT_WORDS + Head.SERIAL] = ~this.#word(unit, Head.SERIAL);
     this.#blocks.free(unit);
-    this.#turn(unit);
+    this.#gate.turn(unit >> REGION_SHIFT);
   }
 
-  /** Before and after a change to what others may be reading. */
-  #turn(unit: number): void {
-    if (this.#isShared) this.#guard.turn(unit >> REGION_SHIFT);
-  }
-
-  /** False where another thread writes and does not come to an end. */
-  #enter(): boolean {
-    if (!this.#isShared) return !this.#isReleased;
-    const taken = this.#lock.take();
-    if (taken !== Taken.ABANDONED) return taken === Taken.WHOLE;
-    this.#guard.reset();
-    this.#clear();
-    this.#guard.reset();
-    return true;
-  }
-
-  #leave(): void {
-    if (this.#isShared) this.#lock.release();
-  }
-
-  #clear(): void {
-    const isNew = this.#blocks.octetsTouched === 0;
+  /** In the end there is nothing, whatever was there: a thread may have ended while it did this. */
+  #clear(isNew: boolean): void {
     this.#control[COUNT] = 0;
     if (!isNew) this.#index.pairs.fill(0);
-    this.#blocks.clear();
+    this.#blocks.clear(isNew);
     this.#tree.clear(isNew);
   }
 
@@ -444,7 +445,5 @@ export class EntrySlab {
   }
 }
 
-const REGION_SHIFT = Math.log2(REGION_UNITS);
 /** How often a search is begun anew that another thread disturbed. */
 const ATTEMPTS = 4;
-const DISTURBED = -2;

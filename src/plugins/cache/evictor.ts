@@ -4,6 +4,7 @@
  * octet.
  */
 import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";
+import { SlabFault } from "../../lib/slab/slab-fault.ts";
 import type { EntryMarks } from "./entry-marks.ts";
 
 /** How many entries are passed over for one that goes. */
@@ -36,6 +37,7 @@ export class Evictor {
       this.#marks.forgetUse(unit);
       unit = this.#blocks.nextBlock();
     }
+    if (unit < 0) throw new SlabFault("entries are counted, and there are none");
     return unit;
   }
 
@@ -66,7 +68,9 @@ export class Evictor {
     const start = first + units <= regionEnd ? first : regionEnd % blocks.unitsTouched;
     let used = 0;
     let end = start;
-    for (; end - start < units; end += blocks.lengthOf(end)) {
+    for (let length = 0; end - start < units; end += length) {
+      length = blocks.lengthOf(end);
+      if (length === 0) throw new SlabFault("a block has no length");
       if (!blocks.isBlock(end) || !this.#marks.wasUsed(end)) continue;
       used++;
       if (clears) this.#marks.forgetUse(end);

@@ -4,6 +4,7 @@ import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { loadPageRelease } from "../../lib/memory-release.ts";
+import { RareErrors } from "../../lib/rare-errors.ts";
 import type { Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
@@ -35,6 +36,11 @@ export class CacheHandler {
     this.store = new AnswerStore(settings, site.random, site.clock);
     this.#asker = new ChainAsker(settings, this.store, site.clock, site.log);
     this.#metrics = new CacheMetrics(site.metrics, settings.zones.toString());
+    const errors = new RareErrors(site.clock, (error) => site.log.error(error.message));
+    this.store.onEmptied((reason) => {
+      this.#metrics.emptied.increment();
+      errors.note(new Error(`all answers were dropped, because memory was damaged: ${reason.message}`));
+    });
     this.#basis = new EntryBasis(this.store, this.#metrics);
     this.#forgetCollector = site.metrics.onCollect(() =>
       this.#holds

@@ -8,6 +8,7 @@ import { FOLD } from "../../dns/octets.ts";
 import type { BlockMemory } from "../../lib/slab/block-memory.ts";
 import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import { roundUp, type SharedParts } from "../../lib/slab/shared-parts.ts";
+import { SlabFault } from "../../lib/slab/slab-fault.ts";
 import { HEAD_OCTETS, Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
 
 /** Numbers of labels of which ancestors have nodes. */
@@ -37,6 +38,8 @@ const MAX_OF_NAME = 64;
 export class NameTree {
   readonly #blocks: BlockMemory;
   readonly #maxNodes: number;
+  /** Entries at the most. */
+  readonly #capacity: number;
   readonly #control: Int32Array;
   readonly #nodes: Int32Array;
   /** First node of each bucket plus one, by hash and parent. */
@@ -53,6 +56,7 @@ export class NameTree {
   constructor(parts: SharedParts, blocks: BlockMemory, capacity: number, secret: number) {
     this.#blocks = blocks;
     this.#maxNodes = maxNodes(capacity);
+    this.#capacity = capacity;
     this.#control = parts.int32(2);
     this.#nodes = parts.int32(NODE_WORDS * this.#maxNodes);
     this.#nodeBuckets = parts.int32(bucketsFor(this.#maxNodes));
@@ -71,7 +75,7 @@ export class NameTree {
     );
   }
 
-  /** Forgets everything. Who made the buffer calls it once, and says that nothing was written yet: memory that is zero is none. */
+  /** Forgets everything, whatever is there. Who made the buffer says that nothing was written yet: memory that is zero is none. */
   clear(isNew: boolean): void {
     if (!isNew) {
       this.#nodeBuckets.fill(0);
@@ -125,7 +129,8 @@ export class NameTree {
       this.#nameBuckets[bucket] = following;
       return;
     }
-    while (link !== 0) {
+    for (let left = this.#capacity; link !== 0; left--) {
+      if (left < 0) throw new SlabFault("the entries of a name have no end");
       const at = (link - 1) * UNIT_WORDS + Head.NEXT_OF_NAME;
       link = words[at] as number;
       if (link === unit + 1) {
@@ -156,7 +161,8 @@ export class NameTree {
     let count = 0;
     if (labels > 0) {
       let link = this.#nameBuckets[this.#bucketOfName(labels)] as number;
-      while (link !== 0 && count < found.length) {
+      for (let left = this.#capacity; link !== 0 && count < found.length; left--) {
+        if (left < 0) throw new SlabFault("the entries of a name have no end");
         if (this.#endsIn(link - 1, name, true)) found[count++] = link - 1;
         link = this.#blocks.words[(link - 1) * UNIT_WORDS + Head.NEXT_OF_NAME] as number;
       }
@@ -168,19 +174,26 @@ export class NameTree {
   #collectBelow(top: number, name: Uint8Array, all: boolean, found: Int32Array, first: number): number {
     let count = first;
     let node = top;
+    // Each node and each entry is come by once, and each node is left upwards once.
+    let left = 2 * this.#maxNodes + this.#capacity;
     for (;;) {
       let entry = this.#get(node, FIRST_ENTRY);
       while (entry !== NONE) {
         if (count === found.length) return count;
+        if (left-- < 0) throw new SlabFault("the tree of names has no end");
         if (all || this.#endsIn(entry, name, false)) found[count++] = entry;
         entry = this.#blocks.words[entry * UNIT_WORDS + Head.NEXT_OF_NODE] as number;
       }
+      if (left-- < 0) throw new SlabFault("the tree of names has no end");
       const child = this.#get(node, FIRST_CHILD);
       if (child !== NONE) {
         node = child;
         continue;
       }
-      while (node !== top && this.#get(node, NEXT) === NONE) node = this.#get(node, PARENT);
+      while (node !== top && this.#get(node, NEXT) === NONE) {
+        if (left-- < 0) throw new SlabFault("the tree of names has no end");
+        node = this.#get(node, PARENT);
+      }
       if (node === top) return count;
       node = this.#get(node, NEXT);
     }
@@ -232,7 +245,8 @@ export class NameTree {
 
   #child(parent: number, hash: number): number {
     let link = this.#nodeBuckets[this.#bucketOfNode(parent, hash)] as number;
-    while (link !== 0) {
+    for (let left = this.#maxNodes; link !== 0; left--) {
+      if (left < 0) throw new SlabFault("a chain of nodes has no end");
       const node = link - 1;
       if (this.#get(node, HASH) === hash && this.#get(node, PARENT) === parent) return node;
       link = this.#get(node, NEXT_IN_BUCKET);
@@ -266,7 +280,9 @@ export class NameTree {
   /** Frees a node that nothing hangs on any more, and those above it. */
   #prune(from: number): void {
     let node = from;
+    let left = DEPTHS.length;
     while (node !== ROOT && this.#get(node, FIRST_ENTRY) === NONE && this.#get(node, FIRST_CHILD) === NONE) {
+      if (left-- === 0) throw new SlabFault("a node has no root");
       const parent = this.#get(node, PARENT);
       const next = this.#get(node, NEXT);
       const previous = this.#get(node, PREVIOUS);
@@ -287,7 +303,8 @@ export class NameTree {
       this.#nodeBuckets[bucket] = following;
       return;
     }
-    while (link !== 0) {
+    for (let left = this.#maxNodes; link !== 0; left--) {
+      if (left < 0) throw new SlabFault("a chain of nodes has no end");
       const other = link - 1;
       link = this.#get(other, NEXT_IN_BUCKET);
       if (link === node + 1) this.#set(other, NEXT_IN_BUCKET, following);
@@ -305,6 +322,7 @@ export class NameTree {
     let labels = 0;
     let end = start;
     for (let length = octets[end] as number; length !== 0; length = octets[end] as number) {
+      if (labels === MAX_LABELS) throw new SlabFault("a name has no end");
       starts[labels++] = end - start;
       end += length + 1;
     }

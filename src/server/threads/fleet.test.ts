@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -240,6 +241,28 @@ describe("reload", () => {
       app.log.lines.join("\n"),
     );
   });
+});
+
+test("connections that were opened before their thread is given up still get their answers", async () => {
+  await using app = await Running.start(corefile(3, "192.0.2.1"));
+  const sockets = Array.from({ length: 30 }, () => connect(app.port, "127.0.0.1"));
+  for (const socket of sockets) socket.on("error", () => undefined);
+  const received = sockets.map(async (socket) => {
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    await new Promise((resolve) => void socket.once("close", resolve));
+    return Buffer.concat(chunks);
+  });
+  await Promise.all(sockets.map((socket) => once(socket, "connect")));
+  const reloading = app.reload(corefile(1, "192.0.2.2"));
+  await app.until(() => app.server.dataPlanes === 1);
+  const message = question("a.");
+  for (const socket of sockets) socket.end(Buffer.concat([Buffer.from([0, message.length]), message]));
+  const answers = (await Promise.all(received)).map((octets) =>
+    octets.length > 2 ? addressIn(octets.subarray(2)) : "lost",
+  );
+  await reloading;
+  assert.ok(!answers.includes("lost"), `${answers}`);
 });
 
 test("a thread that ends is replaced, and what it had counted still counts", async () => {

@@ -34,6 +34,8 @@ export interface FleetTask {
   readonly sha512: string;
   readonly hub: FeedHub;
   readonly places: ReadonlyMap<string, ListenPlace>;
+  /** By the clock: by then threads have prepared it, or it is given up. Without one, each request has a minute. */
+  readonly deadline: number | undefined;
 }
 
 export interface PreparedFleet {
@@ -43,8 +45,8 @@ export interface PreparedFleet {
 
 /** Milliseconds that a follower has to say what it counted; then what it said last stands in its place. */
 const SCRAPE_PATIENCE = 1_000;
-/** Milliseconds that a follower has to stop: the grace for queries under way, and some more. */
-const STOP_PATIENCE = 10_000;
+/** Milliseconds that a follower has to stop: the grace for connections, the one for queries under way, and some more. */
+const STOP_PATIENCE = 15_000;
 /** Milliseconds until a thread that ended is replaced, doubled with each that ends early again. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 60_000;
@@ -97,8 +99,12 @@ export class Fleet {
       await Promise.all(fresh.map((thread) => this.#discard(thread)));
     };
     try {
-      await allDone(threads.map((thread) => this.#bringUp(thread, task)));
-      await allDone(threads.map((thread) => thread.request({ kind: "listen", places: task.places })));
+      await allDone(threads.map((thread) => this.#bringUp(thread, task, task.deadline)));
+      await allDone(
+        threads.map((thread) =>
+          thread.request({ kind: "listen", places: task.places }, this.#patience(task.deadline)),
+        ),
+      );
     } catch (error) {
       await rollBack();
       throw error;
@@ -114,7 +120,7 @@ export class Fleet {
     this.#restarts.clear();
     const threads = [...this.#threads.values()];
     for (const thread of threads) thread.inForce = false;
-    const failed = await Promise.all(threads.map((thread) => thread.stop(STOP_PATIENCE)));
+    const failed = await Promise.all(threads.map((thread) => thread.stop(STOP_PATIENCE, false)));
     await Promise.all(this.#ending.values());
     for (const hub of this.#hubs.values()) hub.close();
     this.#hubs.clear();
@@ -145,9 +151,13 @@ export class Fleet {
     return thread;
   }
 
-  async #bringUp(thread: FollowerThread, task: FleetTask): Promise<void> {
+  #patience(deadline: number | undefined): number | undefined {
+    return deadline === undefined ? undefined : Math.max(0, deadline - this.#options.clock.now());
+  }
+
+  async #bringUp(thread: FollowerThread, task: FleetTask, deadline: number | undefined): Promise<void> {
     const { generation, source, sha512, hub } = task;
-    await thread.request({ kind: "prepare", generation, source, sha512 });
+    await thread.request({ kind: "prepare", generation, source, sha512 }, this.#patience(deadline));
     // What the configuration in force has told goes first.
     this.#task?.hub.flush();
     await hub.attach(thread, thread.sink(generation));
@@ -170,7 +180,7 @@ export class Fleet {
       if (plane < task.planes) continue;
       thread.inForce = false;
       this.#threads.delete(plane);
-      this.#ending.set(thread, thread.stop(STOP_PATIENCE));
+      this.#ending.set(thread, thread.stop(STOP_PATIENCE, true));
     }
     // They answer by the old configuration until the queries that wait there are done.
     await Promise.all(this.#ending.values());
@@ -212,7 +222,7 @@ export class Fleet {
     if (task === undefined || plane >= task.planes || this.#threads.has(plane)) return;
     const thread = this.#spawn(plane);
     try {
-      await this.#bringUp(thread, task);
+      await this.#bringUp(thread, task, undefined);
       await thread.request({ kind: "listen", places: task.places });
       await thread.request({ kind: "commit" });
       thread.inForce = true;

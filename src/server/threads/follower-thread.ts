@@ -101,11 +101,15 @@ export class FollowerThread {
     });
   }
 
-  /** Asks it to answer what is under way and to end, and ends it where it does not. @returns how many plugin hooks failed */
-  async stop(patience: number): Promise<number> {
+  /**
+   * Asks it to answer what is under way and to end, and ends it where it does not.
+   * @param othersStay whether other threads go on to answer on the same addresses
+   * @returns how many plugin hooks failed
+   */
+  async stop(patience: number, othersStay: boolean): Promise<number> {
     let failedHooks = 0;
     try {
-      const words = (await this.request({ kind: "stop" }, patience)) as LastWords;
+      const words = (await this.request({ kind: "stop", othersStay }, patience)) as LastWords;
       this.metrics = words.metrics;
       failedHooks = words.failedHooks;
     } catch (error) {

@@ -135,7 +135,7 @@ class Follower {
       case "rollBack":
         return this.#rollBack();
       case "stop":
-        return this.#stop();
+        return this.#stop(request.othersStay);
     }
   }
 
@@ -173,9 +173,9 @@ class Follower {
     await generation.rollBack();
   }
 
-  async #stop(): Promise<LastWords> {
+  async #stop(othersStay: boolean): Promise<LastWords> {
     await this.#rollBack();
-    const failedHooks = (await this.#plane.drain()) + (await this.#plane.retire());
+    const failedHooks = (await this.#plane.drain()) + (await this.#plane.retire(othersStay));
     await this.#writer.flush();
     return { failedHooks, metrics: this.#metrics.snapshot() };
   }

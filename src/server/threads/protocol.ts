@@ -32,7 +32,9 @@ export type FollowerRequest =
       readonly sha512: string;
     }
   | { readonly kind: "listen"; readonly places: ReadonlyMap<string, ListenPlace> }
-  | { readonly kind: "commit" | "rollBack" | "stop" }
+  | { readonly kind: "commit" | "rollBack" }
+  /** `othersStay`: other threads go on to answer on the same addresses. */
+  | { readonly kind: "stop"; readonly othersStay: boolean }
   | { readonly kind: "echo" }
   | { readonly kind: "measure" };
 

@@ -1,0 +1,72 @@
+/** Finds the entry that answers a question. */
+import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";
+import type { HashIndex } from "../../lib/slab/hash-index.ts";
+import type { ReadGuard } from "../../lib/slab/read-guard.ts";
+import { SlabFault } from "../../lib/slab/slab-fault.ts";
+import type { Asked } from "../../plugin/asked.ts";
+import { isAbout } from "./kept-entries.ts";
+
+export const REGION_SHIFT: number = Math.log2(REGION_UNITS);
+const NONE = -1;
+/** Another thread wrote meanwhile: to be looked for once more. */
+export const DISTURBED = -2;
+/** The search came to no end. */
+export const DAMAGED = -3;
+
+export class EntryFinder {
+  readonly #index: HashIndex;
+  readonly #blocks: BlockMemory;
+  readonly #guard: ReadGuard;
+
+  constructor(index: HashIndex, blocks: BlockMemory, guard: ReadGuard) {
+    this.#index = index;
+    this.#blocks = blocks;
+    this.#guard = guard;
+  }
+
+  /** For who is alone, or has the lock. */
+  find(hash: number, traits: number, query: Asked): number {
+    const index = this.#index;
+    const { pairs } = index;
+    const first = index.first(hash);
+    let at = first;
+    while (pairs[at + 1] !== 0) {
+      if (pairs[at] === hash) {
+        const unit = (pairs[at + 1] as number) - 1;
+        if (isAbout(this.#blocks, unit, traits, query)) return unit;
+      }
+      at = index.next(at);
+      if (at === first) return DAMAGED;
+    }
+    return NONE;
+  }
+
+  /** For who changes something. */
+  inside(hash: number, traits: number, query: Asked): number {
+    const unit = this.find(hash, traits, query);
+    if (unit === DAMAGED) throw new SlabFault("the index has no empty place");
+    return unit;
+  }
+
+  /** What is found is to be read by `EntrySlab.read`, which tells whether it was whole. */
+  whileOthersWrite(hash: number, traits: number, query: Asked): number {
+    const index = this.#index;
+    const { pairs } = index;
+    const first = index.first(hash);
+    let at = first;
+    for (;;) {
+      const value = pairs[at + 1] as number;
+      if (value === 0) return NONE;
+      if (pairs[at] === hash) {
+        const unit = value - 1;
+        const region = unit >>> REGION_SHIFT;
+        if (region >= this.#blocks.regions) return DAMAGED;
+        // Who is still in the index once reading has begun has not been freed before.
+        if (!this.#guard.begin(region) || pairs[at + 1] !== value) return DISTURBED;
+        if (isAbout(this.#blocks, unit, traits, query)) return unit;
+      }
+      at = index.next(at);
+      if (at === first) return DAMAGED;
+    }
+  }
+}
