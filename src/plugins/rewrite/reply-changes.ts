@@ -1,5 +1,14 @@
 /** The way back of a reply: the rules that applied, the last one first (CoreDNS facts 2.32). */
-import { CNAME, type Edns, Flag, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import {
+  CNAME,
+  type Edns,
+  type EdnsOption,
+  EdnsOptionCode,
+  Flag,
+  findOption,
+  RecordType,
+  type ResourceRecord,
+} from "../../dns/index.ts";
 import { type NameChange, SectionsRespeller } from "../../dns/respell-sections.ts";
 import type { WireName } from "../../dns/wire-name.ts";
 import type { Outcome, Query, Reply } from "../../plugin/index.ts";
@@ -135,17 +144,40 @@ function withFailureRcode(
 }
 
 /**
- * The OPT of the reply. Options that a rule put into the query without `revert` are shown to a client that sent OPT, where the reply has no OPT of its own:
- * CoreDNS makes that of the changed query.
+ * The OPT of the reply. A client gets no option that it has not sent, nor the network of another one, whatever a rule put into the query. Of those that
+ * it has sent and a rule without `revert` has changed, it gets what CoreDNS makes of the changed query if the reply has no OPT of its own.
  */
 function setOpt(reply: Reply, query: Query, asked: Query, changes: readonly ReplyChange[]): void {
-  const { edns } = asked;
   // Who sent no OPT understands none (RFC 6891 section 7), whatever was asked on its behalf.
   if (!query.hasEdns && asked.hasEdns) reply.edns = undefined;
-  if (reply.edns !== undefined || !query.root.hasEdns || edns === undefined) return;
+  if (!query.root.hasEdns || !changesOptions(changes)) return;
+  const { edns } = asked;
+  if (edns === undefined) return;
+  const sent = query.root.edns?.options ?? [];
+  if (reply.edns !== undefined) {
+    if (reply.edns.options.length === 0) return;
+    const made = edns.options.filter((option) => !mayAnswer(option, sent));
+    const options = reply.edns.options.filter(({ code }) => !made.some((option) => option.code === code));
+    reply.edns = { ...reply.edns, options };
+    return;
+  }
   if (!changes.some(({ showsOptions }) => showsOptions)) return;
-  const options = edns.options.filter(({ code }) => query.echoedOptions.has(code));
+  const options = edns.options.filter(
+    (option) => query.echoedOptions.has(option.code) && mayAnswer(option, sent),
+  );
   reply.edns = { ...edns, options } satisfies Edns;
+}
+
+function changesOptions(changes: readonly ReplyChange[]): boolean {
+  for (const change of changes) if (change.showsOptions !== undefined) return true;
+  return false;
+}
+
+/** Whether an option of the changed query, or the answer to it, concerns the client. That to another network has to be discarded (RFC 7871 section 7.3). */
+function mayAnswer({ code, data }: EdnsOption, sent: readonly EdnsOption[]): boolean {
+  const own = findOption(sent, code);
+  if (own === undefined) return false;
+  return code !== EdnsOptionCode.CLIENT_SUBNET || Buffer.compare(own.data, data) === 0;
 }
 
 function hasAlias({ sections: encoded }: Reply): boolean {
