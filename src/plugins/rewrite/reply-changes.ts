@@ -11,7 +11,9 @@ import {
 } from "../../dns/index.ts";
 import { type NameChange, SectionsRespeller } from "../../dns/respell-sections.ts";
 import type { WireName } from "../../dns/wire-name.ts";
-import type { Outcome, Query, Reply } from "../../plugin/index.ts";
+import type { Failure, Outcome, Query, Reply } from "../../plugin/index.ts";
+import { LookupDepthError } from "../../plugin/lookup-depth.ts";
+import { NoNextPluginError } from "../../plugin/outcome.ts";
 import type { CnameTarget, ReplyChange } from "./rule.ts";
 
 export class ReplyChanges {
@@ -48,10 +50,21 @@ export class ReplyChanges {
     this.#change(reply, isLast ? query : asked, changes, start, end);
     const target = isLast ? undefined : changes[start - 1]?.cname;
     if (target === undefined) return reply;
+    const rest = start - 1;
     const followed = this.#follow(reply, target, asked);
     if (followed instanceof Promise)
-      return followed.then((other) => this.#upTo(start - 1, other, query, asked, changes));
-    return this.#upTo(start - 1, followed, query, asked, changes);
+      return followed.then((other) => this.#onwards(rest, other, query, asked, changes));
+    return this.#onwards(rest, followed, query, asked, changes);
+  }
+
+  #onwards(
+    end: number,
+    followed: Reply | Failure,
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[],
+  ): Outcome | Promise<Outcome> {
+    return followed.kind === "failed" ? followed : this.#upTo(end, followed, query, asked, changes);
   }
 
   /** Changes rcode, TTLs and names by the rules from `start` to `end`, and makes it the reply to `question`. */
@@ -80,7 +93,7 @@ export class ReplyChanges {
   }
 
   /** Looks the target of an alias up anew where a rule has another one for it. */
-  #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Promise<Reply> {
+  #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Failure | Promise<Reply | Failure> {
     if (!hasAlias(reply)) return reply;
     const { answer } = reply;
     for (const [index, record] of answer.entries()) {
@@ -186,8 +199,16 @@ function hasAlias({ sections: encoded }: Reply): boolean {
   return false;
 }
 
-/** A target that cannot be looked up leaves the reply as it was. */
-function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply {
+/**
+ * A target that cannot be looked up leaves the reply as it was. If the new target leads back to the rule, there is no answer: the name would have
+ * several aliases (RFC 2181 section 10.1).
+ */
+function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply | Failure {
+  if (outcome.kind === "failed" && outcome.error instanceof LookupDepthError) return outcome;
+  if (outcome.kind === "failed" && outcome.error instanceof NoNextPluginError) {
+    reply.replaceRecords({ answer: aliases });
+    return reply;
+  }
   if (outcome.kind !== "reply") return reply;
   reply.replaceRecords({ answer: [...aliases, ...outcome.answer] });
   reply.setFlag(Flag.TC, outcome.truncated);
