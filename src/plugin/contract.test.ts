@@ -115,10 +115,16 @@ test("a changed OPT keeps the rest of the message, where its options stay", () =
   assert.equal(query.derive({ edns: undefined }).hasEdns, false);
 });
 
-test("the size of a reply is what will be sent, the client's cookie included", () => {
-  const cookie = [{ code: 10, data: new Uint8Array(8) }];
-  const query = makeTestQuery({ name: "a.", edns: { options: cookie } });
-  assert.equal(query.reply().size, 12 + 7 + 11 + 12);
+test("the size of a reply is what will be sent, with the options that the listener sends back, and OPT only if the client sent one", () => {
+  const edns = {
+    options: [
+      { code: 10, data: new Uint8Array(8) },
+      { code: 65001, data: new Uint8Array(4) },
+    ],
+  };
+  assert.equal(makeTestQuery({ name: "a.", edns, echoedOptions: [65001] }).reply().size, 12 + 7 + 11 + 8);
+  const own = { udpSize: 1232, version: 0, dnssecOk: true, options: edns.options };
+  assert.equal(makeTestQuery({ name: "a." }).reply({ edns: own }).size, 12 + 7);
 });
 
 test("copies of a query stand alone, also where its octets are a Buffer", () => {

@@ -3,14 +3,12 @@ import { type EdnsOption, EdnsOptionCode, findOption } from "../dns/edns.ts";
 import { readU16, writeU16 } from "../dns/octets.ts";
 import type { Asked } from "./asked.ts";
 
-/** What CoreDNS sends back on every listener. */
-export const ECHOED_OPTIONS: ReadonlySet<number> = new Set([
-  EdnsOptionCode.NSID,
-  EdnsOptionCode.EXPIRE,
-  EdnsOptionCode.COOKIE,
-  EdnsOptionCode.TCP_KEEPALIVE,
-  EdnsOptionCode.PADDING,
-]);
+/**
+ * What every listener answers: only what it knows the meaning of. A server without cookies ignores those of clients (RFC 7873 section 5.2.1: one that
+ * sends them back seems to have a cookie of eight octets), an identifier is for the plugin `nsid` to give, and padding is for encrypted
+ * transports (RFC 7830 section 6), whose replies are padded as they are written.
+ */
+export const ECHOED_OPTIONS: ReadonlySet<number> = new Set([EdnsOptionCode.TCP_KEEPALIVE]);
 
 const NONE: readonly EdnsOption[] = [];
 

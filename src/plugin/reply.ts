@@ -238,10 +238,10 @@ export class Reply {
   /** Size of the message in octets, OPT included, before any truncation. */
   get size(): number {
     const { root } = this.query;
-    if (this.edns !== undefined)
-      return this.sections.end + OPT_FIXED_OCTETS + optionsLength(this.edns.options);
+    // No OPT goes to a client that sent none (RFC 6891 section 7).
     if (!root.hasEdns) return this.sections.end;
-    return this.sections.end + OPT_FIXED_OCTETS + optionsLength(echoedOptions(root));
+    const options = this.edns?.options ?? echoedOptions(root);
+    return this.sections.end + OPT_FIXED_OCTETS + optionsLength(options);
   }
 
   /** The same answer for another query with an equal question, with a shell of its own. */

@@ -66,6 +66,8 @@ export interface QuestionOptions {
   readonly client?: string;
   readonly clientPort?: number;
   readonly transport?: TransportName;
+  /** Codes of EDNS options that the listener sends back, besides those of every listener. */
+  readonly echoedOptions?: readonly number[];
   /** What the rest of the chain does; SERVFAIL unless given. */
   readonly next?: Next;
 }
@@ -284,7 +286,7 @@ export function makeTestQuery(question: QuestionOptions, receivedAt = 0, resolve
   const query = Query.read(bytes, bytes.length, {
     listener: {
       label: "dns://:53",
-      echoedOptions: ECHOED_OPTIONS,
+      echoedOptions: new Set([...ECHOED_OPTIONS, ...(question.echoedOptions ?? [])]),
       resolve: resolve ?? ((inner) => inner.fail()),
     },
     transport,

@@ -169,11 +169,16 @@ export async function resolveTargets(
     const key = `${place.scheme}://${place.address.key}${place.path}`;
     if (!places.has(key)) places.set(key, place);
   }
-  if (places.size === 0) {
-    const files = targets.flatMap((word) => (word.kind === "address" ? [] : word.text)).join(", ");
-    throw new SetupError(`no valid upstream addresses found: no nameserver line in ${files}`);
-  }
+  if (places.size === 0) throw new NoAddressError(targets);
   return [...places.values()];
+}
+
+/** All words are files, and no file has an address. */
+class NoAddressError extends SetupError {
+  constructor(targets: readonly Target[]) {
+    const files = targets.flatMap((word) => (word.kind === "address" ? [] : word.text)).join(", ");
+    super(`no valid upstream addresses found: no nameserver line in ${files}`);
+  }
 }
 
 /**
@@ -183,7 +188,10 @@ export async function resolveTargets(
 export async function examineTargets(targets: readonly Target[]): Promise<void> {
   const files = targets.filter((word) => word.kind === "file or host" && hostOf(word) === undefined);
   const nobody: HostLookup = () => Promise.reject(new Error("not looked up"));
-  for (const file of files) await resolveTargets([file], nobody);
+  const places = await Promise.all(files.map((file) => placesOf(file, nobody)));
+  // A file without an address is good enough beside other words, as at the start.
+  if (files.length > 0 && files.length === targets.length && places.every((found) => found.length === 0))
+    throw new NoAddressError(targets);
 }
 
 async function placesOf(word: Target, lookup: HostLookup, bootstrap?: Bootstrap): Promise<Place[]> {

@@ -10,6 +10,18 @@ export function isReverseZone(zone: Name): boolean {
   return REVERSE_ZONES.some((root) => zone.isAtOrBelow(root));
 }
 
+/**
+ * The zone in the targets of reverse names: the first one that does not hold names of addresses. If there is none, it is the root of such zones, as in
+ * CoreDNS, which does not count that as one of them.
+ */
+export function primaryZone(zones: readonly Name[]): Name | undefined {
+  return zones.find((zone) => !isReverseZone(zone)) ?? zones.find(isReverseRoot);
+}
+
+function isReverseRoot(zone: Name): boolean {
+  return REVERSE_ZONES.some((root) => root.equals(zone));
+}
+
 export class ClusterZone {
   /** In lower case, as all names inside of RDATA. */
   readonly name: Name;

@@ -79,6 +79,20 @@ describe("the upstreams of forward", () => {
     assert.deepEqual(await upstreams(`forward . ${path} 192.0.2.1`), ["192.0.2.1:53"]);
   });
 
+  it("are examined as they are resolved: a file without an address matters only if it is all there is", async () => {
+    const path = await file("empty-too.conf", "");
+    const named = await file("named.conf", "nameserver 192.0.2.2");
+    const examined = async (words: string) => {
+      for (const instance of PluginTest.of(forward, `forward . ${words}`).instances)
+        await instance.examine?.();
+    };
+    for (const words of [`${path} 192.0.2.1`, `${path} ${named}`, `${path} ns.example`, named, "192.0.2.1"])
+      await examined(words);
+    for (const words of [path, `${path} ${path}`])
+      await assert.rejects(examined(words), /no valid upstream addresses found: no nameserver line in/);
+    await assert.rejects(examined(`${join(directory, "missing.conf")} 192.0.2.1`), /no such file/);
+  });
+
   it("cannot come from a file that is not there", async () => {
     const path = join(directory, "missing.conf");
     const message = await failure(`forward . ${path}`);

@@ -1,6 +1,6 @@
 /** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { loadUndiciInTurns } from "../../kubernetes/api/undici-parts.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
@@ -51,7 +51,7 @@ export function reduceOptions(
 
 /** The zone by which metrics tell clusters apart. */
 export function nameOfCluster(values: KubernetesConfig): string {
-  return values.zones.zones.find((zone) => !isReverseZone(zone))?.toString() ?? "";
+  return primaryZone(values.zones.zones)?.toString() ?? "";
 }
 
 /** @throws SetupError where the options lead to no cluster */

@@ -10,7 +10,7 @@ function make(options: string[], zones = "cluster.local in-addr.arpa") {
 describe("refuses", () => {
   const manifests = "manifests x";
   const cases: [title: string, options: string[], message: RegExp, zones?: string][] = [
-    ["reverse zones alone", [manifests], /non-reverse zone name must be used/, "in-addr.arpa"],
+    ["reverse zones alone", [manifests], /non-reverse zone name must be used/, "10.in-addr.arpa"],
     ["an endpoint that is no URL", ["endpoint ftp://api"], /"ftp:\/\/api" is not the URL of an API server/],
     ["an unknown option", [manifests, "resyncperiod 5m"], /unknown property 'resyncperiod'/],
     ["manifests without a path", ["manifests"], /unexpected line ending after 'manifests'/],

@@ -1,6 +1,6 @@
 import type { Name } from "../../dns/name.ts";
 import { POD_MODES } from "../../kubernetes/answers/cluster-view.ts";
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { checkSource, SOURCE_OPTIONS } from "../../kubernetes/api/source-options.ts";
 import { LabelSelector, LabelSelectorError } from "../../kubernetes/objects/label-selector.ts";
 import {
@@ -90,7 +90,13 @@ export const config = directive({
 type At = (option?: string) => Span;
 
 function checkZones(own: ZoneList, multicluster: ZoneList | undefined, report: DiagnosticSink, at: At): void {
-  if (own.zones.every((zone) => isReverseZone(zone))) {
+  const primary = primaryZone(own.zones);
+  if (primary !== undefined && isReverseZone(primary)) {
+    const message = `no zone for the names of Services: PTR records lead to names such as web.default.svc.${primary}`;
+    const expected = "one more zone, such as cluster.local";
+    report.warning("KUBERNETES_ONLY_REVERSE_ZONES", at(), message, { expected });
+  }
+  if (primary === undefined) {
     report.error("KUBERNETES_NO_FORWARD_ZONE", at(), "non-reverse zone name must be used", {
       expected: "at least one zone such as cluster.local",
     });

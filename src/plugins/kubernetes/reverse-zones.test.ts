@@ -104,4 +104,21 @@ describe("names between a reverse zone and an address", () => {
       assert.equal(answer.rcode, Rcode.NXDOMAIN);
     });
   });
+
+  for (const [zones, target] of [
+    ["in-addr.arpa ip6.arpa", "web.shop.svc.in-addr.arpa."],
+    ["ip6.arpa in-addr.arpa", "web.shop.svc.ip6.arpa."],
+    ["10.in-addr.arpa ip6.arpa", "web.shop.svc.ip6.arpa."],
+    ["in-addr.arpa ip6.arpa cluster.local", "web.shop.svc.cluster.local."],
+  ] as const) {
+    test(`the zones ${zones} lead to ${target}`, async () => {
+      const plugin = PluginTest.of(kubernetes, `kubernetes ${zones} {\n manifests ${folder}\n}`);
+      running.push(plugin);
+      assert.equal(plugin.warnings.length, zones.endsWith("arpa") ? 1 : 0);
+      await plugin.start();
+      const name = "1.0.96.10.in-addr.arpa.";
+      assert.deepEqual((await plugin.ask({ name, type: "PTR" })).answer, [`${name} 5 IN PTR ${target}`]);
+      assert.match((await plugin.ask({ name: "10.in-addr.arpa.", type: "A" })).authority.join(), / SOA /);
+    });
+  }
 });

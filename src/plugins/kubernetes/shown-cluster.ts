@@ -5,7 +5,7 @@ import { ClientSearchPaths } from "../../kubernetes/answers/client-search-paths.
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import { clusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
-import { isReverseZone, joinLabels } from "../../kubernetes/answers/cluster-zone.ts";
+import { isReverseZone, joinLabels, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/replication.ts";
@@ -74,7 +74,7 @@ export class ShownCluster {
       ...view,
       store,
       zones,
-      primary: this.#zones.find((zone) => !isReverseZone(zone)),
+      primary: primaryZone(this.#zones),
       pods: values.pods,
       zonal: values.zonal,
     });

@@ -1,6 +1,6 @@
 /** How the plugin stands, in words: for `ready`. */
 import type { Name } from "../../dns/name.ts";
-import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Staleness } from "./staleness.ts";
@@ -26,7 +26,7 @@ export function describeCluster(
   live: ApiSource | undefined,
   snapshot: string | undefined,
 ): string[] {
-  const zone = zones.find((each) => !isReverseZone(each));
+  const zone = primaryZone(zones);
   const lines = live?.describe() ?? [...describeListed(store), ...describeListed(imports, "imported ")];
   if (snapshot !== undefined && !store.isSynced) lines.push(`answers: from the snapshot of ${snapshot}`);
   lines.push(...staleness.describe());

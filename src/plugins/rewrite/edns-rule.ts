@@ -23,7 +23,7 @@ export class EdnsRule implements RewriteRule {
   readonly #action: EdnsAction;
   readonly code: number;
   readonly #source: OptionSource;
-  readonly #reply: ReplyChange | undefined;
+  readonly #reply: ReplyChange;
 
   constructor(options: {
     continues: boolean;
@@ -38,7 +38,7 @@ export class EdnsRule implements RewriteRule {
     this.#action = options.action;
     this.code = options.code;
     this.#source = options.source;
-    this.#reply = options.revert ? undefined : SHOWN;
+    this.#reply = options.revert ? HIDDEN : SHOWN;
   }
 
   apply(asked: Query): Applied | typeof NOT_APPLIED {
@@ -77,6 +77,7 @@ export class EdnsRule implements RewriteRule {
 }
 
 const SHOWN: ReplyChange = Object.freeze({ showsOptions: true });
+const HIDDEN: ReplyChange = Object.freeze({ showsOptions: false });
 
 /** Octets that stand in the Corefile. */
 export class FixedData implements OptionSource {

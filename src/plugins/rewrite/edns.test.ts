@@ -39,7 +39,9 @@ async function seen(
     return query.reply();
   });
   const sent = optionsOf(edns);
-  const query = makeTestQuery({ name: "x.Test.", ...(sent !== undefined && { edns: sent }), ...question });
+  const { echoedOptions } = running.settings;
+  const own = sent !== undefined && { edns: sent };
+  const query = makeTestQuery({ name: "x.Test.", ...own, echoedOptions, ...question });
   prepare(query);
   const outcome = await chain(query);
   assert.ok(outcome.kind === "reply");
@@ -124,11 +126,16 @@ describe("edns0", () => {
   });
 
   for (const [rule, sent, shown] of [
-    ["nsid set", "1232", "1232 3="],
+    ["nsid set", "1232", "1232"],
+    ["nsid set", "1232 3=61", "1232 3="],
+    ["local set 9 x", "1232", "1232"],
+    ["subnet set 24 56", "1232", "1232"],
+    ["subnet set 24 56", "1232 8=00011800c63364", "1232"],
+    ["subnet set 24 56 revert", "1232", "none"],
     ["nsid set revert", "1232", "none"],
     ["nsid unset", "1232 3=61", "1232"],
     ["nsid append revert", "1232 3=61", "none"],
-    ["subnet set 24 56", "1232 10=0102030405060708", "1232 10=0102030405060708"],
+    ["subnet set 24 56", "1232 10=0102030405060708", "1232"],
     ["nsid set", "none", "none"],
     ["local set 3 x", "512 3=", "512 3=78"],
   ] as const) {
@@ -137,10 +144,41 @@ describe("edns0", () => {
     });
   }
 
+  for (const [rule, sent, replied, shown] of [
+    ["subnet set 24 56", "1232", "1232 8=00011818c00002 15=0004", "1232 15=0004"],
+    ["subnet set 24 56 revert", "1232", "1232 8=00011818c00002", "1232"],
+    ["subnet set 24 56", "1232 8=00011800c63364", "1232 8=00011818c00002", "1232"],
+    // The client's own network, as it is, leaves its answer alone.
+    [
+      "subnet append 24 56\nrewrite edns0 local set 9 x",
+      "1232 8=00011800c63364",
+      "1232 8=00011818c63364",
+      "1232 8=00011818c63364",
+    ],
+    ["nsid set", "1232", "1232 3=6e73", "1232"],
+    ["nsid set", "1232 3=", "1232 3=6e73", "1232 3=6e73"],
+    ["local set 9 x", "1232", "1232 9=79", "1232"],
+    ["local set 9 x", "none", "1232 9=79", "none"],
+    ["local set 9 x", "1232", "1232 15=0004", "1232 15=0004"],
+  ] as const) {
+    test(`${rule}: of ${replied}, the client that sent ${sent} gets ${shown}`, async () => {
+      const running = PluginTest.of(rewrite, `rewrite edns0 ${rule}`);
+      const edns = optionsOf(replied);
+      const own = optionsOf(sent);
+      const chain = running.chain((query) =>
+        query.reply({ edns: { udpSize: 1232, version: 0, dnssecOk: false, options: [], ...edns } }),
+      );
+      const question = { name: "x.Test.", ...(own !== undefined && { edns: own }) };
+      const outcome = await chain(makeTestQuery(question));
+      assert.ok(outcome.kind === "reply");
+      assert.equal(words(outcome.edns), shown);
+    });
+  }
+
   test("codes of local rules are sent back by the listener", () => {
     const running = PluginTest.of(
       rewrite,
-      "rewrite edns0 local set 0xffee a\nrewrite edns0 local unset 65001",
+      "rewrite edns0 local set 0xffee a\nrewrite edns0 local unset 65001\nrewrite edns0 subnet set 24 56",
     );
     assert.deepEqual(running.settings.echoedOptions, [65518, 65001]);
   });

@@ -1,6 +1,6 @@
 /** `rewrite`: other questions for the plugins behind, and other answers for the client (CoreDNS facts 2.32). */
 import { customDirective, definePlugin } from "../../plugin/index.ts";
-import { EdnsRule } from "./edns-rule.ts";
+import { EdnsRule, SUBNET_CODE } from "./edns-rule.ts";
 import { parseRule } from "./parse-rule.ts";
 import { Rewriter } from "./rewriter.ts";
 
@@ -19,7 +19,9 @@ export default definePlugin({
     },
   ),
   configure(rules, settings) {
-    for (const rule of rules) if (rule instanceof EdnsRule) settings.echoedOptions.push(rule.code);
+    // A network that a rule made is no answer to a client (RFC 7871 section 7.2.2).
+    for (const rule of rules)
+      if (rule instanceof EdnsRule && rule.code !== SUBNET_CODE) settings.echoedOptions.push(rule.code);
   },
   create: (rules) => ({ handle: new Rewriter(rules).handle }),
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { EncodedSections, parseRcode, rcodeName } from "../../dns/index.ts";
 import { Reply } from "../../plugin/index.ts";
+import { NoNextPluginError } from "../../plugin/outcome.ts";
 import { PluginTest, records } from "../../plugin/testing.ts";
 import { rewritten, type Zone } from "./fixtures/rewriting.ts";
 import rewrite from "./index.ts";
@@ -216,7 +217,17 @@ for (const late of [false, true]) {
         late,
       );
       assert.equal(result.asked.length, 9);
-      assert.equal(result.rcode, 0);
+      assert.equal(`${result.outcome.kind} ${result.rcode}`, "failed 2");
+    });
+
+    test("a target that no plugin answers for is the alias all the same", async () => {
+      const result = await rewritten(
+        "rewrite cname target.one.test nobody.test",
+        { name: "cdn.test." },
+        { ...CNAMES, "nobody.test. a": { error: new NoNextPluginError("rewrite") } },
+        late,
+      );
+      assert.deepEqual(result.records, ["cdn.test. 60 IN CNAME nobody.test."]);
     });
   });
 }

@@ -1,8 +1,19 @@
 /** The way back of a reply: the rules that applied, the last one first (CoreDNS facts 2.32). */
-import { CNAME, type Edns, Flag, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import {
+  CNAME,
+  type Edns,
+  type EdnsOption,
+  EdnsOptionCode,
+  Flag,
+  findOption,
+  RecordType,
+  type ResourceRecord,
+} from "../../dns/index.ts";
 import { type NameChange, SectionsRespeller } from "../../dns/respell-sections.ts";
 import type { WireName } from "../../dns/wire-name.ts";
-import type { Outcome, Query, Reply } from "../../plugin/index.ts";
+import type { Failure, Outcome, Query, Reply } from "../../plugin/index.ts";
+import { LookupDepthError } from "../../plugin/lookup-depth.ts";
+import { NoNextPluginError } from "../../plugin/outcome.ts";
 import type { CnameTarget, ReplyChange } from "./rule.ts";
 
 export class ReplyChanges {
@@ -39,10 +50,21 @@ export class ReplyChanges {
     this.#change(reply, isLast ? query : asked, changes, start, end);
     const target = isLast ? undefined : changes[start - 1]?.cname;
     if (target === undefined) return reply;
+    const rest = start - 1;
     const followed = this.#follow(reply, target, asked);
     if (followed instanceof Promise)
-      return followed.then((other) => this.#upTo(start - 1, other, query, asked, changes));
-    return this.#upTo(start - 1, followed, query, asked, changes);
+      return followed.then((other) => this.#onwards(rest, other, query, asked, changes));
+    return this.#onwards(rest, followed, query, asked, changes);
+  }
+
+  #onwards(
+    end: number,
+    followed: Reply | Failure,
+    query: Query,
+    asked: Query,
+    changes: readonly ReplyChange[],
+  ): Outcome | Promise<Outcome> {
+    return followed.kind === "failed" ? followed : this.#upTo(end, followed, query, asked, changes);
   }
 
   /** Changes rcode, TTLs and names by the rules from `start` to `end`, and makes it the reply to `question`. */
@@ -71,7 +93,7 @@ export class ReplyChanges {
   }
 
   /** Looks the target of an alias up anew where a rule has another one for it. */
-  #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Promise<Reply> {
+  #follow(reply: Reply, target: CnameTarget, asked: Query): Reply | Failure | Promise<Reply | Failure> {
     if (!hasAlias(reply)) return reply;
     const { answer } = reply;
     for (const [index, record] of answer.entries()) {
@@ -135,17 +157,40 @@ function withFailureRcode(
 }
 
 /**
- * The OPT of the reply. Options that a rule put into the query without `revert` are shown to a client that sent OPT, where the reply has no OPT of its own:
- * CoreDNS makes that of the changed query.
+ * The OPT of the reply. A client gets no option that it has not sent, nor the network of another one, whatever a rule put into the query. Of those that
+ * it has sent and a rule without `revert` has changed, it gets what CoreDNS makes of the changed query if the reply has no OPT of its own.
  */
 function setOpt(reply: Reply, query: Query, asked: Query, changes: readonly ReplyChange[]): void {
-  const { edns } = asked;
   // Who sent no OPT understands none (RFC 6891 section 7), whatever was asked on its behalf.
   if (!query.hasEdns && asked.hasEdns) reply.edns = undefined;
-  if (reply.edns !== undefined || !query.root.hasEdns || edns === undefined) return;
+  if (!query.root.hasEdns || !changesOptions(changes)) return;
+  const { edns } = asked;
+  if (edns === undefined) return;
+  const sent = query.root.edns?.options ?? [];
+  if (reply.edns !== undefined) {
+    if (reply.edns.options.length === 0) return;
+    const made = edns.options.filter((option) => !mayAnswer(option, sent));
+    const options = reply.edns.options.filter(({ code }) => !made.some((option) => option.code === code));
+    reply.edns = { ...reply.edns, options };
+    return;
+  }
   if (!changes.some(({ showsOptions }) => showsOptions)) return;
-  const options = edns.options.filter(({ code }) => query.echoedOptions.has(code));
+  const options = edns.options.filter(
+    (option) => query.echoedOptions.has(option.code) && mayAnswer(option, sent),
+  );
   reply.edns = { ...edns, options } satisfies Edns;
+}
+
+function changesOptions(changes: readonly ReplyChange[]): boolean {
+  for (const change of changes) if (change.showsOptions !== undefined) return true;
+  return false;
+}
+
+/** Whether an option of the changed query, or the answer to it, concerns the client. That to another network has to be discarded (RFC 7871 section 7.3). */
+function mayAnswer({ code, data }: EdnsOption, sent: readonly EdnsOption[]): boolean {
+  const own = findOption(sent, code);
+  if (own === undefined) return false;
+  return code !== EdnsOptionCode.CLIENT_SUBNET || Buffer.compare(own.data, data) === 0;
 }
 
 function hasAlias({ sections: encoded }: Reply): boolean {
@@ -154,8 +199,16 @@ function hasAlias({ sections: encoded }: Reply): boolean {
   return false;
 }
 
-/** A target that cannot be looked up leaves the reply as it was. */
-function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply {
+/**
+ * A target that cannot be looked up leaves the reply as it was. If the new target leads back to the rule, there is no answer: the name would have
+ * several aliases (RFC 2181 section 10.1).
+ */
+function joined(reply: Reply, aliases: readonly ResourceRecord[], outcome: Outcome): Reply | Failure {
+  if (outcome.kind === "failed" && outcome.error instanceof LookupDepthError) return outcome;
+  if (outcome.kind === "failed" && outcome.error instanceof NoNextPluginError) {
+    reply.replaceRecords({ answer: aliases });
+    return reply;
+  }
   if (outcome.kind !== "reply") return reply;
   reply.replaceRecords({ answer: [...aliases, ...outcome.answer] });
   reply.setFlag(Flag.TC, outcome.truncated);

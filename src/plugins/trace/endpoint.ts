@@ -37,8 +37,7 @@ function isKind(word: string): word is CollectorKind {
 }
 
 function placeOf(kind: CollectorKind, endpoint: string): CollectorPlace | string {
-  // Zipkin's rule, as it is in CoreDNS: whatever has "http" in it is a URL.
-  const isUrl = kind === "zipkin" ? endpoint.includes("http") : /^https?:\/\//.test(endpoint);
+  const isUrl = /^https?:\/\//i.test(endpoint);
   const text = isUrl ? endpoint : `http://${endpoint}${kind === "zipkin" ? PATHS.zipkin : ""}`;
   const url = !isUrl && endpoint.includes("://") ? null : URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "")

@@ -7,7 +7,7 @@ import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";
 import { compressed, isCompressible } from "../../dns/compression.ts";
 import { CO_BIT, type EdnsOption, EdnsOptionCode, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
-import { Flag, Opcode } from "../../dns/numbers.ts";
+import { Flag, Opcode, Rcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
@@ -38,7 +38,7 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
   const limit = sizeLimit(query) - room;
   const pads = isPadded(query);
   const options = optionsFor(query, reply, limit, pads);
-  const opt = optLength(query, reply, options);
+  const opt = optLength(query, options);
   const whole = reply.sections;
   const sections = whole.end + opt <= limit ? whole : shortened(whole, query, limit - opt);
   const out = buffers.buffer(Math.min(limit, sections.end + opt + (pads ? PADDING_BLOCK + 4 : 0)) + room);
@@ -55,7 +55,7 @@ export function writeReply(query: Query, reply: Reply, buffers: ReplyBuffers): n
     fromQuery |
     truncated |
     (reply.flags & COPIED_FROM_REPLY) |
-    (reply.rcode & 0xf);
+    headerRcode(query, reply);
   writeU16(out, 0, query.id);
   writeU16(out, 2, flags);
   writeU16(out, 4, 1);
@@ -187,9 +187,14 @@ function optionsFor(query: Query, reply: Reply, limit: number, pads: boolean): r
 
 const NO_OPTIONS: readonly EdnsOption[] = [];
 
-function optLength(query: Query, reply: Reply, options: readonly EdnsOption[]): number {
-  if (reply.edns === undefined && !query.hasEdns && reply.rcode <= 0xf) return 0;
-  return OPT_FIXED_OCTETS + optionsLength(options);
+/** A client that sent no OPT gets none, whatever a plugin put there (RFC 6891 section 7). */
+function optLength(query: Query, options: readonly EdnsOption[]): number {
+  return query.hasEdns ? OPT_FIXED_OCTETS + optionsLength(options) : 0;
+}
+
+/** The rcode of the header. One above 15 has no room there: without OPT its lower bits would be those of another one. */
+function headerRcode(query: Query, { rcode }: Reply): number {
+  return rcode > 0xf && !query.hasEdns ? Rcode.SERVFAIL : rcode & 0xf;
 }
 
 function writeOpt(
@@ -200,17 +205,15 @@ function writeOpt(
   start: number,
 ): number {
   const own = reply.edns;
-  const asked = query.hasEdns ? readU16(query.bytes, query.optOffset + 2) : (own?.udpSize ?? 512);
   // As CoreDNS does: who is told a size by `bufsize` learns of it.
-  const udpSize = Math.min(asked, query.replyLimit);
-  const dnssecOk = query.hasEdns ? query.dnssecOk : (own?.dnssecOk ?? false);
+  const udpSize = Math.min(readU16(query.bytes, query.optOffset + 2), query.replyLimit);
   out[start] = 0;
   writeU16(out, start + 1, RecordType.OPT);
   writeU16(out, start + 3, udpSize);
   out[start + 5] = reply.rcode >>> 4;
   out[start + 6] = 0;
   const compactOk = query.compactOk && (query.listener.deniesCompactly === true || own?.compactOk === true);
-  writeU16(out, start + 7, (dnssecOk ? 0x8000 : 0) | (compactOk ? CO_BIT : 0));
+  writeU16(out, start + 7, (query.dnssecOk ? 0x8000 : 0) | (compactOk ? CO_BIT : 0));
   let at = start + OPT_FIXED_OCTETS;
   for (const option of options) {
     writeU16(out, at, option.code);
