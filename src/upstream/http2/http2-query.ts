@@ -1,9 +1,9 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
+import { GatheredOctets } from "../../lib/gathered-octets.ts";
 import type { UpstreamRequest } from "../exchange.ts";
 import type { MultiplexedQueryOwner } from "../multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";
 import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
-import { ResponseBody } from "./response-body.ts";
 
 /** One query on a stream of its own: gathers the body of the response. Its owner hears of the end once. */
 export class Http2Query implements ConnectionQuery {
@@ -14,7 +14,7 @@ export class Http2Query implements ConnectionQuery {
   readonly #reader: ResponseReader;
   readonly #owner: MultiplexedQueryOwner;
   #stream: ClientHttp2Stream | undefined;
-  #body = new ResponseBody();
+  #body = new GatheredOctets();
   #isOver = false;
 
   constructor(
@@ -68,7 +68,7 @@ export class Http2Query implements ConnectionQuery {
   /** Nobody waits any more; the owner is not told. */
   cancel(): void {
     this.#isOver = true;
-    this.#body = new ResponseBody();
+    this.#body = new GatheredOctets();
     const stream = this.#stream;
     if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -79,6 +79,6 @@ export class Http2Query implements ConnectionQuery {
     const stream = this.#stream;
     if (stream !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     tell();
-    this.#body = new ResponseBody();
+    this.#body = new GatheredOctets();
   }
 }

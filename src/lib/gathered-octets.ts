@@ -1,8 +1,8 @@
 /**
- * The body of one response. Its parts are copied together: each part is a view of all that was read with it, and a server may send an
- * answer octet by octet.
+ * A message that comes in parts. They are copied together: a part is a view of all that was read with it, and the other side may send a
+ * message octet by octet.
  */
-export class ResponseBody {
+export class GatheredOctets {
   #octets: Uint8Array = new Uint8Array(0);
   #length = 0;
 

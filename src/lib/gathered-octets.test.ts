@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ResponseBody } from "./response-body.ts";
+import { GatheredOctets } from "./gathered-octets.ts";
 
-describe("the body of a response", () => {
+describe("a message in parts", () => {
   for (const [title, sizes] of [
     ["of one part", [300]],
     ["of nothing", [0, 0]],
@@ -13,16 +13,16 @@ describe("the body of a response", () => {
   ] as const)
     test(`${title} is whole, and takes no more than twice its length`, () => {
       const parts = sizes.map((size, index) => new Uint8Array(size).fill(index));
-      const body = new ResponseBody();
+      const message = new GatheredOctets();
       // What was read is read over.
       for (const part of parts) {
         const lent = Uint8Array.from(part);
-        body.add(lent);
+        message.add(lent);
         lent.fill(0xff);
       }
       const whole = Buffer.concat(parts);
-      assert.deepEqual(Buffer.from(body.octets), whole);
-      assert.equal(body.length, whole.length);
-      assert.ok(body.room <= 2 * whole.length, `${body.room} octets for ${whole.length}`);
+      assert.deepEqual(Buffer.from(message.octets), whole);
+      assert.equal(message.length, whole.length);
+      assert.ok(message.room <= 2 * whole.length, `${message.room} octets for ${whole.length}`);
     });
 });
