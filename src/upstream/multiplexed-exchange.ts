@@ -169,7 +169,7 @@ export abstract class MultiplexedExchange<
     const query: Query = this.query(request, connection, {
       answered: (message) => this.#answered(query, message),
       failed: (reason) => this.#failed(query, reason),
-      refused: () => this.#retry(query),
+      refused: () => this.#retry(query, "the server refused the stream"),
     });
     this.#queries.set(request, query);
     this.begin(query);
@@ -236,11 +236,11 @@ export abstract class MultiplexedExchange<
     this.#tell(query.request, "broken", this.describe(reason));
   }
 
-  /** The server took no notice of the query. */
-  #retry(query: Query): void {
+  /** The server took no notice of the query. @param reason what is said of it if it was sent too often */
+  #retry(query: Query, reason: string): void {
     this.#release(query);
     if (query.request.retries++ < MAX_RETRIES) this.#dispatch(query.request);
-    else this.#tell(query.request, "broken", this.describe("the server refused the stream"));
+    else this.#tell(query.request, "broken", this.describe(reason));
   }
 
   #timedOut(request: UpstreamRequest): void {
@@ -269,7 +269,7 @@ export abstract class MultiplexedExchange<
     this.#drop(connection);
     if (dialling) this.#options.backOff.failed(this.#options.clock.now(), this.describe(reason));
     const settle = (query: Query): void => {
-      if (!dialling && served) this.#retry(query);
+      if (!dialling && served) this.#retry(query, reason);
       else {
         this.#release(query);
         this.#tell(query.request, dialling ? "connect" : "broken", this.describe(reason));

@@ -1,6 +1,5 @@
 /** HTTP/3 connections (RFC 9114), the server's side, as far as DNS needs it: no dynamic table, no push. */
-import type { TraceHeaders } from "../../plugin/endpoint.ts";
-import { TRACE_CONTEXT_HEADERS } from "../../plugin/trace-context.ts";
+import { GatheredOctets } from "../../lib/gathered-octets.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import { MAX_BODY } from "../http-queries.ts";
 import {
@@ -13,8 +12,9 @@ import {
   readVarint,
   varint,
 } from "./h3-frames.ts";
-import { type H3RequestParts, packRequest } from "./h3-handover.ts";
-import { decodeFields, type HeaderField, QpackError } from "./qpack.ts";
+import { packRequest } from "./h3-handover.ts";
+import { type RequestLine, readRequestLine } from "./h3-request-line.ts";
+import { decodeFields, QpackError } from "./qpack.ts";
 import {
   type CloseCodes,
   type ConnectionHome,
@@ -78,6 +78,8 @@ class PeerStream implements QuicStreamUser {
   #head: Uint8Array = NO_OCTETS;
   #type: number | undefined;
   #frames: FrameReader | undefined;
+  /** The next octet goes on with an instruction of QPACK. */
+  #isInInstruction = false;
 
   constructor(connection: H3Connection) {
     this.#connection = connection;
@@ -128,11 +130,20 @@ class PeerStream implements QuicStreamUser {
           this.#connection.violate(H3Code.ENCODER_STREAM_ERROR, "there is no dynamic table");
         break;
       case StreamType.QPACK_DECODER:
-        // Cancelled streams alone: nothing of ours can be acknowledged.
-        if (((octets[0] as number) & 0xc0) !== 0x40)
+        if (!this.#areCancellations(octets))
           this.#connection.violate(H3Code.DECODER_STREAM_ERROR, "there is no dynamic table");
     }
     return this.#connection.connection.isOpen;
+  }
+
+  /** A client may say that it has cancelled streams (RFC 9204 section 4.4.2), and no more: nothing of ours can be acknowledged. */
+  #areCancellations(octets: Uint8Array): boolean {
+    for (const octet of octets) {
+      if (this.#isInInstruction) this.#isInInstruction = (octet & 0x80) !== 0;
+      else if ((octet & 0xc0) !== 0x40) return false;
+      else this.#isInInstruction = octet === 0x7f;
+    }
+    return true;
   }
 }
 
@@ -171,14 +182,6 @@ class ControlFrames implements FrameUser {
   }
 }
 
-type RequestLine = Omit<H3RequestParts, "body">;
-
-/** What a request says of a trace. */
-function traceOf(fields: readonly HeaderField[]): TraceHeaders | undefined {
-  const found = fields.filter(({ name }) => TRACE_CONTEXT_HEADERS.includes(name));
-  return found.length === 0 ? undefined : Object.fromEntries(found.map(({ name, value }) => [name, value]));
-}
-
 /** One request. */
 class H3Request implements ServedStream, FrameUser {
   readonly stream: QuicStream;
@@ -187,8 +190,8 @@ class H3Request implements ServedStream, FrameUser {
   readonly #connection: H3Connection;
   readonly #home: ConnectionHome;
   readonly #frames = new FrameReader(this);
-  #parts: Uint8Array[] = [];
-  #octets = 0;
+  /** What has come of the header, and after that of the body. */
+  #gathered = new GatheredOctets();
   #held = 0;
   #type = -1;
   #line: RequestLine | undefined;
@@ -208,7 +211,9 @@ class H3Request implements ServedStream, FrameUser {
     if (!isLast || this.#isOver) return;
     if (!this.#frames.isBetweenFrames) this.#violate(H3Code.FRAME_ERROR, "stream ends within a frame");
     else if (this.#line === undefined) this.#give(H3Code.REQUEST_INCOMPLETE);
-    else this.#ask(this.#line, Buffer.concat(this.#parts));
+    else if ((this.#line.contentLength ?? this.#gathered.length) !== this.#gathered.length)
+      this.#give(H3Code.MESSAGE_ERROR);
+    else this.#ask(this.#line, this.#gathered.octets);
   }
 
   lost(): void {
@@ -219,7 +224,7 @@ class H3Request implements ServedStream, FrameUser {
     this.#isOver = true;
     this.#home.letGo(this.#held);
     this.#held = 0;
-    this.#parts = [];
+    this.#gathered = new GatheredOctets();
   }
 
   begin(type: number, length: number): boolean {
@@ -244,28 +249,17 @@ class H3Request implements ServedStream, FrameUser {
   }
 
   #body(octets: Uint8Array): boolean {
-    if (this.#octets + octets.length <= MAX_BODY) return this.#keep(octets);
+    if (this.#gathered.length + octets.length <= MAX_BODY) return this.#keep(octets);
     if (this.#line !== undefined) this.#ask(this.#line, undefined);
     return false;
   }
 
   #readHeader(): boolean {
-    const block = Buffer.concat(this.#parts);
-    this.#parts = [];
-    this.#octets = 0;
+    const block = this.#gathered.octets;
+    this.#gathered = new GatheredOctets();
     try {
-      const fields = decodeFields(block);
-      const [method, path, scheme] = [":method", ":path", ":scheme"].map((wanted) => {
-        const found = fields.filter(({ name }) => name === wanted);
-        return found.length === 1 ? found[0]?.value : undefined;
-      });
-      const firstOther = fields.findIndex(({ name }) => !name.startsWith(":"));
-      const isMixed = firstOther >= 0 && fields.slice(firstOther).some(({ name }) => name.startsWith(":"));
-      const isUpper = fields.some(({ name }) => /[A-Z]/.test(name));
-      if (method === undefined || path === undefined || scheme === undefined || isMixed || isUpper)
-        return this.#give(H3Code.MESSAGE_ERROR);
-      this.#line = { method, path, trace: traceOf(fields) };
-      return true;
+      this.#line = readRequestLine(decodeFields(block));
+      return this.#line !== undefined || this.#give(H3Code.MESSAGE_ERROR);
     } catch (error) {
       if (!(error instanceof QpackError)) throw error;
       return this.#violate(H3Code.DECOMPRESSION_FAILED, error.message);
@@ -276,16 +270,14 @@ class H3Request implements ServedStream, FrameUser {
     if (octets.length === 0) return true;
     if (!this.#home.hold(octets.length)) return this.#give(H3Code.EXCESSIVE_LOAD);
     this.#held += octets.length;
-    this.#octets += octets.length;
-    // What is lent is copied.
-    this.#parts.push(octets.slice());
+    this.#gathered.add(octets);
     return true;
   }
 
-  #ask(line: RequestLine, body: Uint8Array | undefined): void {
+  #ask({ method, path, trace }: RequestLine, body: Uint8Array | undefined): void {
     this.isAsked = true;
     this.#isOver = true;
-    this.#connection.ask(this, packRequest({ ...line, body }));
+    this.#connection.ask(this, packRequest({ method, path, trace, body }));
   }
 
   /** Gives up this request alone. */

@@ -14,7 +14,7 @@ export class QpackError extends Error {
 const STATIC: ReadonlyMap<number, readonly [name: string, value: string]> = new Map([
   [0, [":authority", ""]],
   [1, [":path", "/"]],
-  [4, ["content-length", ""]],
+  [4, ["content-length", "0"]],
   [15, [":method", "CONNECT"]],
   [16, [":method", "DELETE"]],
   [17, [":method", "GET"]],

@@ -31,6 +31,8 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
   heard = 0;
   #handshake: TimeoutHandle | undefined;
   #fault: Error | undefined;
+  /** Its settings have come. */
+  #speaksHttp2 = false;
 
   constructor(
     owner: MultiplexedOwner<Http2Connection<Q>, Q>,
@@ -62,6 +64,9 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
     });
     this.#session
       .on("connect", () => this.#connected())
+      .on("remoteSettings", () => {
+        this.#speaksHttp2 = true;
+      })
       .on("goaway", () => {
         this.isRetired = true;
       })
@@ -140,7 +145,9 @@ export class Http2Connection<Q extends ConnectionQuery> implements TimeoutTarget
     if (secure !== undefined) return secure;
     const { text } = this.#remote;
     const code = "code" in fault ? fault.code : undefined;
-    if (code === "ERR_HTTP2_ERROR" || fault.message === NO_HTTP2) return NO_HTTP2;
+    if (fault.message === NO_HTTP2) return NO_HTTP2;
+    if (code === "ERR_HTTP2_ERROR")
+      return this.#speaksHttp2 ? `the server broke the rules of HTTP/2: ${fault.message}` : NO_HTTP2;
     const reason = describeSystemError(fault);
     if (this.isOpen) return reason;
     const network = this.#remote.path === undefined ? "tcp" : "unix";

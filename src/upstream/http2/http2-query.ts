@@ -1,4 +1,5 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
+import { GatheredOctets } from "../../lib/gathered-octets.ts";
 import type { UpstreamRequest } from "../exchange.ts";
 import type { MultiplexedQueryOwner } from "../multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";
@@ -13,8 +14,7 @@ export class Http2Query implements ConnectionQuery {
   readonly #reader: ResponseReader;
   readonly #owner: MultiplexedQueryOwner;
   #stream: ClientHttp2Stream | undefined;
-  #body: Buffer[] = [];
-  #length = 0;
+  #body = new GatheredOctets();
   #isOver = false;
 
   constructor(
@@ -40,15 +40,14 @@ export class Http2Query implements ConnectionQuery {
     stream.on("trailers", (trailers) => this.#reader.tail(trailers));
     stream.on("data", (chunk: Buffer) => {
       this.connection.heard++;
-      this.#length += chunk.length;
-      if (this.#length > this.#reader.longest)
+      if (this.#isOver) return;
+      if (this.#body.length + chunk.length > this.#reader.longest)
         this.#end(() => this.#owner.failed("response longer than a DNS message"));
-      else if (!this.#isOver) this.#body.push(chunk);
+      else this.#body.add(chunk);
     });
     stream.on("end", () => {
       if (this.#isOver) return;
-      const body = this.#body.length === 1 ? (this.#body[0] as Buffer) : Buffer.concat(this.#body);
-      const message = this.#reader.message(body);
+      const message = this.#reader.message(this.#body.octets);
       if (typeof message === "string") this.#end(() => this.#owner.failed(message));
       else if (message !== undefined) this.#end(() => this.#owner.answered(message));
     });
@@ -69,7 +68,7 @@ export class Http2Query implements ConnectionQuery {
   /** Nobody waits any more; the owner is not told. */
   cancel(): void {
     this.#isOver = true;
-    this.#body = [];
+    this.#body = new GatheredOctets();
     const stream = this.#stream;
     if (stream !== undefined && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -80,6 +79,6 @@ export class Http2Query implements ConnectionQuery {
     const stream = this.#stream;
     if (stream !== undefined && !stream.closed) stream.close(constants.NGHTTP2_CANCEL);
     tell();
-    this.#body = [];
+    this.#body = new GatheredOctets();
   }
 }
