@@ -50,6 +50,14 @@ class Inside implements AsyncDisposable {
     return this.#program.output.slice(start);
   }
 
+  get log(): string {
+    return this.#program.output;
+  }
+
+  async waitForLine(line: string): Promise<void> {
+    await this.#program.waitForOutput(new RegExp(`^${line.replaceAll(/[[\].{}]/g, "\\$&")}$`, "m"));
+  }
+
   /** Asks each several times, as what is left to chance is not always wrong. @returns all answers that there were, by question */
   async ask(...questions: readonly Question[]): Promise<Record<string, string>> {
     const answers = await askInside(
@@ -281,6 +289,47 @@ describe("HTTP endpoints of several blocks", () => {
       assert.match(await server.reload(turned), /Reloading complete/);
       const later = await server.ask({ way: "http", address: "127.0.0.1", port: 8080, what: "/health" });
       assert.deepEqual(Object.values(later), ["200"]);
+    });
+  }
+});
+
+describe("the address that was asked, at a listener on all addresses", () => {
+  for (const [title, more] of [
+    ["on one thread", []],
+    ["on two threads", ["multisocket 2"]],
+  ] as const) {
+    inNamespace(`is server_ip() of a view, ${title}`, async () => {
+      const view = (name: string, expression: string) =>
+        block(".:53", name, `view ${name} {\n expr ${expression}\n }`, ...more);
+      await using server = await Inside.start(
+        view("two", "server_ip() == '127.0.0.2'") +
+          view("six", "server_ip() == '::1'") +
+          view("net", "incidr(server_ip(), '127.0.3.0/24')") +
+          block(".:53", "all", ...more),
+      );
+      await assertAnswers(server, {
+        "127.0.0.1": "all",
+        "127.0.0.2": "two",
+        "::1": "six",
+        "127.0.3.4": "net",
+      });
+    });
+
+    inNamespace(`is {local} of log, at once and for an answer that waits, ${title}`, async () => {
+      await using server = await Inside.start(
+        block("now.example.:53", "now", 'log . "{local} {proto} {name}"', ...more) +
+          `late.example.:53 {\n log . "{local} {proto} {name}"\n erratic {\n delay 1 20ms\n }\n ${more.join("\n")}\n}\n`,
+      );
+      const addresses = ["127.0.0.1", "127.0.0.2", "::1"];
+      for (const name of ["now.example.", "late.example."])
+        await server.ask(...everywhere(addresses, 53, name));
+      for (const name of ["now.example.", "late.example."]) {
+        for (const proto of ["udp", "tcp"]) {
+          for (const local of ["127.0.0.1", "127.0.0.2", "[::1]"])
+            await server.waitForLine(`[INFO] ${local} ${proto} ${name}`);
+        }
+      }
+      assert.doesNotMatch(server.log, /\[INFO\] \[::\] /);
     });
   }
 });
