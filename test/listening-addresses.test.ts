@@ -346,6 +346,16 @@ describe("two of our own that cannot be side by side", () => {
       block("grpc://.", "grpc", "bind 0.0.0.0") + block("https://.", "https", "bind ::"),
       /Corefile:7:1: error: cannot serve https:\/\/\.:443 - grpc:\/\/\.:443 at \S*Corefile:1:1 listens on the same port/,
     ],
+    [
+      "an HTTP endpoint and a server block",
+      block(".:8080", "dns", "health :8080"),
+      /Corefile:2:5: error: cannot serve health on :8080 - dns:\/\/\.:8080 at \S*Corefile:1:1 listens on the same port/,
+    ],
+    [
+      "an HTTP endpoint at one address and a server block at all of them",
+      block(".:8080", "dns") + block(".:53", "other", "prometheus 127.0.0.1:8080"),
+      /Corefile:7:5: error: cannot serve prometheus on 127\.0\.0\.1:8080 - dns:\/\/\.:8080 at \S*Corefile:1:1 listens on the same port/,
+    ],
   ] as const) {
     test(`${title}: start and check name both places`, async (t) => {
       const folder = mkdtempSync(join(tmpdir(), "portolan-"));
@@ -360,10 +370,10 @@ describe("two of our own that cannot be side by side", () => {
     });
   }
 
-  inNamespace("an HTTP endpoint and a server block", async () => {
+  inNamespace("an HTTP endpoint at a name and a server block at its address", async () => {
     await assert.rejects(
-      Inside.start(block(".:8080", "dns", "health :8080")),
-      /cannot listen on tcp :8080: the HTTP endpoint :8080 of this server has the port that dns:\/\/:8080 \(\S*Corefile:1:1\) asks for/,
+      Inside.start(block(".:8080", "dns", "bind 127.0.0.1", "health localhost:8080")),
+      /cannot listen on tcp 127\.0\.0\.1:8080: the HTTP endpoint 127\.0\.0\.1:8080 of this server has the port that dns:\/\/127\.0\.0\.1:8080 \(\S*Corefile:1:1\) asks for/,
     );
   });
 

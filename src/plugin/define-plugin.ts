@@ -22,6 +22,8 @@ export interface PluginDefinition<T> {
    * For plugins that answer no queries.
    */
   readonly leaderOnly?: boolean;
+  /** Where its instance serves pages over HTTP, as `HOST:PORT`: no server block can listen on that port. */
+  httpAddress?(config: T): string;
   /**
    * Sets what belongs to the whole block, before any instance is made. Must not open anything; `report` takes what is
    * wrong, at `span`, the place of the directive.
