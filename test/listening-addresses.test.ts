@@ -50,6 +50,14 @@ class Inside implements AsyncDisposable {
     return this.#program.output.slice(start);
   }
 
+  get log(): string {
+    return this.#program.output;
+  }
+
+  async waitForLine(line: string): Promise<void> {
+    await this.#program.waitForOutput(new RegExp(`^${line.replaceAll(/[[\].{}]/g, "\\$&")}$`, "m"));
+  }
+
   /** Asks each several times, as what is left to chance is not always wrong. @returns all answers that there were, by question */
   async ask(...questions: readonly Question[]): Promise<Record<string, string>> {
     const answers = await askInside(
@@ -285,6 +293,47 @@ describe("HTTP endpoints of several blocks", () => {
   }
 });
 
+describe("the address that was asked, at a listener on all addresses", () => {
+  for (const [title, more] of [
+    ["on one thread", []],
+    ["on two threads", ["multisocket 2"]],
+  ] as const) {
+    inNamespace(`is server_ip() of a view, ${title}`, async () => {
+      const view = (name: string, expression: string) =>
+        block(".:53", name, `view ${name} {\n expr ${expression}\n }`, ...more);
+      await using server = await Inside.start(
+        view("two", "server_ip() == '127.0.0.2'") +
+          view("six", "server_ip() == '::1'") +
+          view("net", "incidr(server_ip(), '127.0.3.0/24')") +
+          block(".:53", "all", ...more),
+      );
+      await assertAnswers(server, {
+        "127.0.0.1": "all",
+        "127.0.0.2": "two",
+        "::1": "six",
+        "127.0.3.4": "net",
+      });
+    });
+
+    inNamespace(`is {local} of log, at once and for an answer that waits, ${title}`, async () => {
+      await using server = await Inside.start(
+        block("now.example.:53", "now", 'log . "{local} {proto} {name}"', ...more) +
+          `late.example.:53 {\n log . "{local} {proto} {name}"\n erratic {\n delay 1 20ms\n }\n ${more.join("\n")}\n}\n`,
+      );
+      const addresses = ["127.0.0.1", "127.0.0.2", "::1"];
+      for (const name of ["now.example.", "late.example."])
+        await server.ask(...everywhere(addresses, 53, name));
+      for (const name of ["now.example.", "late.example."]) {
+        for (const proto of ["udp", "tcp"]) {
+          for (const local of ["127.0.0.1", "127.0.0.2", "[::1]"])
+            await server.waitForLine(`[INFO] ${local} ${proto} ${name}`);
+        }
+      }
+      assert.doesNotMatch(server.log, /\[INFO\] \[::\] /);
+    });
+  }
+});
+
 describe("two of our own that cannot be side by side", () => {
   for (const [title, corefile, message] of [
     [
@@ -296,6 +345,16 @@ describe("two of our own that cannot be side by side", () => {
       "two protocols over TCP, at all addresses in two spellings",
       block("grpc://.", "grpc", "bind 0.0.0.0") + block("https://.", "https", "bind ::"),
       /Corefile:7:1: error: cannot serve https:\/\/\.:443 - grpc:\/\/\.:443 at \S*Corefile:1:1 listens on the same port/,
+    ],
+    [
+      "an HTTP endpoint and a server block",
+      block(".:8080", "dns", "health :8080"),
+      /Corefile:2:5: error: cannot serve health on :8080 - dns:\/\/\.:8080 at \S*Corefile:1:1 listens on the same port/,
+    ],
+    [
+      "an HTTP endpoint at one address and a server block at all of them",
+      block(".:8080", "dns") + block(".:53", "other", "prometheus 127.0.0.1:8080"),
+      /Corefile:7:5: error: cannot serve prometheus on 127\.0\.0\.1:8080 - dns:\/\/\.:8080 at \S*Corefile:1:1 listens on the same port/,
     ],
   ] as const) {
     test(`${title}: start and check name both places`, async (t) => {
@@ -311,10 +370,10 @@ describe("two of our own that cannot be side by side", () => {
     });
   }
 
-  inNamespace("an HTTP endpoint and a server block", async () => {
+  inNamespace("an HTTP endpoint at a name and a server block at its address", async () => {
     await assert.rejects(
-      Inside.start(block(".:8080", "dns", "health :8080")),
-      /cannot listen on tcp :8080: the HTTP endpoint :8080 of this server has the port that dns:\/\/:8080 \(\S*Corefile:1:1\) asks for/,
+      Inside.start(block(".:8080", "dns", "bind 127.0.0.1", "health localhost:8080")),
+      /cannot listen on tcp 127\.0\.0\.1:8080: the HTTP endpoint 127\.0\.0\.1:8080 of this server has the port that dns:\/\/127\.0\.0\.1:8080 \(\S*Corefile:1:1\) asks for/,
     );
   });
 

@@ -125,7 +125,10 @@ describe("reload by SIGUSR1", FEW_AT_ONCE, () => {
     await using server = await Portolan.start(hosts("192.0.2.1"));
     await using connection = await TcpClient.connect(server);
     assert.equal(await answer(server), "NOERROR 192.0.2.1");
-    assert.equal(await server.reload(hosts("192.0.2.2")), "[INFO] Reloading\n[INFO] Reloading complete\n");
+    assert.equal(
+      await server.reload(hosts("192.0.2.2")),
+      "[INFO] SIGUSR1: Reloading\n[INFO] Reloading\n[INFO] Reloading complete\n",
+    );
     assert.equal(await answer(server), "NOERROR 192.0.2.2");
     connection.send(queryOctets("name.example"));
     assert.deepEqual((await connection.receive())?.subarray(-4), Buffer.from([192, 0, 2, 2]));
@@ -144,7 +147,12 @@ describe("reload by SIGUSR1", FEW_AT_ONCE, () => {
       await using server = await Portolan.start(hosts("192.0.2.1"));
       const log = await server.reload(corefile);
       await server.waitForLog(message);
+      assert.match(log, /^\[INFO\] SIGUSR1: Reloading\n\[INFO\] Reloading\n/);
       assert.match(log, /\[ERROR\] Restart failed: /);
+      const [, reason = ""] = await server.waitForLog(
+        /^\[ERROR\] SIGUSR1: starting with listener file descriptors: (.+)$/m,
+      );
+      assert.ok(server.log.includes(`[ERROR] Restart failed: ${reason}\n`), reason);
       assert.equal(await answer(server), "NOERROR 192.0.2.1");
       assert.equal((await server.page("health", "/health")).status, 200);
       assert.equal((await server.page("metrics", "/metrics")).status, 200);

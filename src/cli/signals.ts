@@ -52,8 +52,12 @@ export function obeySignals(
       end({ code: EXIT.CLEAN });
     },
     SIGUSR1: () => {
-      // The server has logged why, and goes on as it was.
-      server.reload().catch(() => undefined);
+      log.info("SIGUSR1: Reloading");
+      // The server has logged why, and goes on as it was. The words are those of CoreDNS, for those who watch its log.
+      server.reload().catch((error: unknown) => {
+        const [first = ""] = (error instanceof Error ? error.message : String(error)).trim().split("\n");
+        log.error(`SIGUSR1: starting with listener file descriptors: ${first}`);
+      });
     },
     SIGUSR2: () => log.info("SIGUSR2: binary upgrade is not supported; start the new version in parallel"),
     SIGHUP: () => undefined,

@@ -13,6 +13,8 @@ export interface PluginDefinition<T> {
   readonly config: ConfigSchema<T>;
   /** Versions of Portolan that the plugin works with, such as `>=0.2.0 <1`; it is refused by any other. */
   readonly requires?: string;
+  /** Directives that have to stand in the same server block. */
+  readonly needs?: readonly string[];
   /** Its presence opens all query classes for the listener (CoreDNS facts 1.12). */
   readonly allClasses?: boolean;
   /**
@@ -20,6 +22,8 @@ export interface PluginDefinition<T> {
    * For plugins that answer no queries.
    */
   readonly leaderOnly?: boolean;
+  /** Where its instance serves pages over HTTP, as `HOST:PORT`: no server block can listen on that port. */
+  httpAddress?(config: T): string;
   /**
    * Sets what belongs to the whole block, before any instance is made. Must not open anything; `report` takes what is
    * wrong, at `span`, the place of the directive.

@@ -2,12 +2,16 @@
 import { CONTROL_WORDS, NAME_STRIDE, NAME_WORDS, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
 import { readAddress, readAddressOctets, readFamily, readPort } from "../lib/linux/socket-address.ts";
 import type { Endpoint } from "../plugin/endpoint.ts";
+import { askedEndpoint, SlotLocal } from "./asked-endpoint.ts";
 import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 import type { ReplyPort } from "./transport.ts";
 
 /** The socket that the datagrams came to, as their ways back see it. */
 export interface DatagramTransport {
+  /** What the socket is bound to. */
   readonly local: Endpoint;
+  /** It is bound to all addresses. */
+  readonly isWildcard: boolean;
   readonly received: ReceiveBatch;
   /** `received.names`, by the word. */
   readonly names: Int32Array;
@@ -43,6 +47,7 @@ export class SlotPort implements ReplyPort, Endpoint {
   readonly #transport: DatagramTransport;
   readonly #slot: number;
   readonly #nameAt: number;
+  readonly local: Endpoint;
   /** For all who keep the address, and the way back. */
   #kept: KeptPort | undefined;
   #size = 0;
@@ -51,14 +56,13 @@ export class SlotPort implements ReplyPort, Endpoint {
     this.#transport = transport;
     this.#slot = slot;
     this.#nameAt = slot * NAME_STRIDE;
+    this.local = transport.isWildcard
+      ? new SlotLocal(transport.received, slot, transport.local)
+      : transport.local;
   }
 
   get client(): Endpoint {
     return this;
-  }
-
-  get local(): Endpoint {
-    return this.#transport.local;
   }
 
   get address(): string {
@@ -132,7 +136,8 @@ class KeptPort extends KeptEndpoint implements ReplyPort {
   }
 
   get local(): Endpoint {
-    return this.#transport.local;
+    const { isWildcard, local } = this.#transport;
+    return isWildcard ? askedEndpoint(this.#info, local) : local;
   }
 
   keep(): ReplyPort {

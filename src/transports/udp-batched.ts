@@ -99,7 +99,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   /** Replies that are written over their queries. */
   readonly #returning: ReturnBatch;
   readonly #batch: Omit<BatchOptions, "slotOctets">;
-  readonly #isWildcard: boolean;
+  readonly isWildcard: boolean;
   readonly #informed: boolean;
   readonly #ports: readonly SlotPort[];
   readonly names: Int32Array;
@@ -130,7 +130,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     this.host = readAddress(name, 0);
     this.port = readPort(name, 0);
     const wildcard = this.host === "::" || this.host === "0.0.0.0";
-    this.#isWildcard = wildcard;
+    this.isWildcard = wildcard;
     this.local = wildcard ? unspecifiedEndpoint(this.port) : new ReportedEndpoint(this.host, this.port);
     // A socket that is bound to one address answers from nowhere else.
     this.#informed = wildcard && askForPacketInfo(libc, fd, family) === 0;
@@ -173,7 +173,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
     // The thread's end would leave it open.
     if (!isMainThread || this.#sender.wayOut !== undefined) return;
     // From the wildcard each reply has to say where it leaves.
-    if (this.#isWildcard && !this.#informed) return;
+    if (this.isWildcard && !this.#informed) return;
     const { libc } = this.#sockets;
     const wayOut = openWayOut(libc, this.#socket, this.#name);
     if (wayOut === undefined) return;
@@ -192,7 +192,7 @@ class BatchedUdpTransport implements Transport, Reader, DatagramTransport {
   pause(): void {
     if (this.#closed) return;
     this.#sockets.loop.silence(this.#fd);
-    if (this.#isShared && (this.#informed || !this.#isWildcard))
+    if (this.#isShared && (this.#informed || !this.isWildcard))
       connectToItself(this.#sockets.libc, this.#fd, this.#name, this.#socket.family);
     // What has arrived is taken: nobody else will.
     this.#takeLast(this.#fd);

@@ -48,6 +48,7 @@ export default definePlugin({
       );
     },
   }),
+  httpAddress: ({ address }) => address,
   create: ({ address, token_file, fleet }, site) =>
     new ConsolePlugin(
       { address, tokenFile: token_file, fleet: fleet.flatMap(({ replicas }) => replicas) },

@@ -8,5 +8,6 @@ export default definePlugin({
   summary: "Traces a query through the running server, for requests from the local machine.",
   leaderOnly: true,
   config: directive({ args: { address: optional(loopbackAddress(), "127.0.0.1:8183") } }),
+  httpAddress: ({ address }) => address,
   create: ({ address }, site) => new ExplainEndpoint(address, site),
 });

@@ -16,5 +16,6 @@ export default definePlugin({
     options: { lameduck: single(lameduck, 0) },
     occurrences: "last",
   }),
+  httpAddress: ({ address }) => address,
   create: (config, site) => new Health(config, site),
 });

@@ -18,5 +18,6 @@ export default definePlugin({
     },
   }),
   leaderOnly: true,
+  httpAddress: ({ address }) => address,
   create: ({ address }, site) => new Pprof(address, site),
 });

@@ -25,5 +25,6 @@ export default definePlugin({
       report.error("PLUGIN_REPEATED", at("tls"), "'tls' can only be used once in a 'prometheus'");
     },
   }),
+  httpAddress: ({ address }) => address,
   create: ({ address, tls: [tls] }, site) => new Prometheus(address, tls?.web_config_file, site),
 });

@@ -14,5 +14,6 @@ export default definePlugin({
     args: { address: optional(listenAddress(), ":8181") },
     options: { monitor: single(monitor, "until-ready") },
   }),
+  httpAddress: ({ address }) => address,
   create: (config, site) => new Ready(config, site),
 });

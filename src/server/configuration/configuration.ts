@@ -264,9 +264,24 @@ async function configureBlock(
       });
     }
     const directives = [directive, ...others];
+    reportNeeds(definition, occurrences, directive, report);
     plugins.push({ position: registry.position(name), definition, configs, directive, directives });
   }
   return { keys, zones, plugins, settings, directives };
+}
+
+function reportNeeds(
+  { name, needs = [] }: PluginDefinition<unknown>,
+  present: ReadonlyMap<string, unknown>,
+  directive: Directive,
+  report: DiagnosticSink,
+): void {
+  for (const need of needs.filter((other) => !present.has(other))) {
+    const message = `${need} plugin not loaded: ${name} needs one in the same server block`;
+    report.error("PLUGIN_NEEDS", directive.name.span, message, {
+      expected: `a '${need}' in the same server block`,
+    });
+  }
 }
 
 async function loadDefinition(

@@ -1,8 +1,10 @@
 /** Which listeners the server blocks of a configuration are on. */
 import { type DiagnosticSink, formatPlace } from "../../corefile/diagnostic.ts";
 import { formatServerKey, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/name.ts";
 import { canonicalHost, hostsOverlap } from "../../lib/listen-address.ts";
+import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import type { BlockSettings } from "../../plugin/site.ts";
 
 /** One key of a server block on one listener. */
@@ -79,11 +81,15 @@ export interface SocketPlace {
 }
 
 /**
- * Two protocols at one address and port: a client would reach either. CoreDNS starts, and half of the connections fail.
+ * Two protocols at one address and port, DNS or HTTP: a client would reach either. CoreDNS starts, and half of the connections fail.
  */
-export function reportCollisions(blocks: readonly PlacedBlock[], report: DiagnosticSink): void {
+export function reportCollisions(
+  blocks: readonly (PlacedBlock & { readonly plugins: readonly PlacedPlugin[] })[],
+  report: DiagnosticSink,
+): void {
   const taken = new Map<string, ServerKey>();
   const told = new Set<ServerKey>();
+  const overTcp = new Map<number, TakenPort[]>();
   for (const block of blocks) {
     for (const host of hostsOf(block)) {
       for (const key of block.keys) {
@@ -92,8 +98,10 @@ export function reportCollisions(blocks: readonly PlacedBlock[], report: Diagnos
         for (const kind of SOCKET_KINDS[key.scheme]) {
           const place = `${kind} ${canonicalHost(host)} ${key.port}`;
           const other = taken.get(place);
-          if (other === undefined) taken.set(place, key);
-          else if (other.scheme !== key.scheme && !told.has(key)) {
+          if (other === undefined) {
+            taken.set(place, key);
+            if (kind === "tcp") overTcp.set(key.port, [...(overTcp.get(key.port) ?? []), { host, key }]);
+          } else if (other.scheme !== key.scheme && !told.has(key)) {
             told.add(key);
             reportCollision(key, other, report);
           }
@@ -101,6 +109,43 @@ export function reportCollisions(blocks: readonly PlacedBlock[], report: Diagnos
       }
     }
   }
+  for (const { plugins } of blocks) reportPagesInTheWay(plugins, overTcp, report);
+}
+
+/** An HTTP endpoint where a server block takes TCP connections, which may be at all addresses. */
+function reportPagesInTheWay(
+  plugins: readonly PlacedPlugin[],
+  keysByPort: ReadonlyMap<number, readonly TakenPort[]>,
+  report: DiagnosticSink,
+): void {
+  for (const { definition, configs, directive, directives } of plugins) {
+    for (const [index, config] of configs.entries()) {
+      const address = definition.httpAddress?.(config);
+      if (address === undefined) continue;
+      const separator = address.lastIndexOf(":");
+      const host = address.slice(0, separator).replace(/^\[|\]$/g, "");
+      const other = keysByPort
+        .get(Number(address.slice(separator + 1)))
+        ?.find((taken) => hostsOverlap(taken.host, host));
+      if (other === undefined) continue;
+      const { span } = (directives[index] ?? directive).name;
+      const key = `${formatServerKey(other.key)} at ${formatPlace(other.key.span)}`;
+      const message = `cannot serve ${definition.name} on ${address} - ${key} listens on the same port`;
+      report.error("KEY_PORT_TAKEN", span, message, { expected: "a port of its own" });
+    }
+  }
+}
+
+interface PlacedPlugin {
+  readonly definition: Pick<PluginDefinition<unknown>, "name" | "httpAddress">;
+  readonly configs: readonly unknown[];
+  readonly directive: Directive;
+  readonly directives: readonly Directive[];
+}
+
+interface TakenPort {
+  readonly host: string;
+  readonly key: ServerKey;
 }
 
 function reportCollision(key: ServerKey, other: ServerKey, report: DiagnosticSink): void {

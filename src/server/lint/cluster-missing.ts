@@ -2,21 +2,15 @@ import type { Directive } from "../../corefile/tree.ts";
 import { optionLines } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 
-/** A plugin that lives on what `kubernetes` in its block knows, and does not find it there. */
+/** `autopath` lives on what `kubernetes` in its block knows, and does not find it there. */
 export const clusterMissing: LintRule = {
   code: "LINT_CLUSTER_MISSING",
-  about: "a plugin needs a 'kubernetes' that its server block does not have, or needs its pods",
+  about: "'autopath' needs a 'kubernetes' that its server block does not have, or needs its pods",
 
   check(input, report) {
     for (const { directives } of input.blocks) {
       const clusters = directives.filter(({ name }) => name.text === "kubernetes");
       for (const { name, args } of directives) {
-        if (name.text === "k8s_external" && clusters.length === 0) {
-          const text = "'k8s_external' finds no 'kubernetes' in its server block: the server will not start";
-          report.warning(clusterMissing.code, name.span, text, {
-            expected: "a 'kubernetes' in the same server block",
-          });
-        }
         const source = args.at(-1);
         if (name.text !== "autopath" || source?.text !== "@kubernetes") continue;
         if (clusters.length === 0) {

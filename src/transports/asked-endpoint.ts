@@ -1,0 +1,62 @@
+/** The address at which a datagram arrived at a socket that has all of them, as the kernel says it with each. */
+import { formatIpAddress, isIpv4Mapped } from "../lib/ip-address.ts";
+import { CONTROL_WORDS, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
+import { PacketInfo4, PacketInfo6 } from "../lib/linux/layouts.ts";
+import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
+
+/** That of the datagram in one slot: good until the next batch. It reads when somebody asks, so that queries cost nothing for it. */
+export class SlotLocal implements Endpoint {
+  readonly #received: ReceiveBatch;
+  readonly #slot: number;
+  /** What the socket is bound to, for datagrams of which the kernel says nothing. */
+  readonly #bound: Endpoint;
+
+  constructor(received: ReceiveBatch, slot: number, bound: Endpoint) {
+    this.#received = received;
+    this.#slot = slot;
+    this.#bound = bound;
+  }
+
+  get address(): string {
+    return this.snapshot().address;
+  }
+
+  get port(): number {
+    return this.#bound.port;
+  }
+
+  get family(): 4 | 6 {
+    return this.snapshot().family;
+  }
+
+  get octets(): Uint8Array {
+    return this.snapshot().octets;
+  }
+
+  snapshot(): Endpoint {
+    const { packetInfo } = this.#received;
+    const at = this.#slot * CONTROL_WORDS;
+    const words = this.#received.packetInfoLength(this.#slot) / 4;
+    return askedEndpoint(packetInfo.subarray(at, at + words), this.#bound);
+  }
+}
+
+/**
+ * @param info where a datagram arrived, as a `ReceiveBatch` tells it; empty where the kernel did not say
+ * @param bound what the socket is bound to
+ */
+export function askedEndpoint(info: Uint32Array, bound: Endpoint): Endpoint {
+  const octets = askedOctets(info);
+  return octets === undefined ? bound : new FixedEndpoint(formatIpAddress(octets), bound.port, octets);
+}
+
+function askedOctets(info: Uint32Array): Uint8Array | undefined {
+  const bytes = new Uint8Array(info.buffer, info.byteOffset, info.byteLength);
+  if (bytes.length === PacketInfo4.SPACE) return bytes.slice(ASKED_4, ASKED_4 + 4);
+  if (bytes.length !== PacketInfo6.SPACE) return undefined;
+  const start = isIpv4Mapped(bytes, PacketInfo6.ADDRESS) ? PacketInfo6.ADDRESS + 12 : PacketInfo6.ADDRESS;
+  return bytes.slice(start, PacketInfo6.ADDRESS + 16);
+}
+
+/** Behind the address that a reply leaves from stands the one in the header of the packet, which may be that of many (`struct in_pktinfo`). */
+const ASKED_4 = PacketInfo4.ADDRESS + 4;
