@@ -1,5 +1,6 @@
 import type { GaugeFamily } from "../../lib/metric-families.ts";
 import type { CounterSlot, PluginInstance, Site, Timer } from "../../plugin/index.ts";
+import { staysInForce } from "../../plugin/server-view.ts";
 
 /** Milliseconds. */
 export interface ReloadConfig {
@@ -37,6 +38,8 @@ class CorefileWatcher {
   #known: string;
   /** Why the Corefile could not be read the last time. */
   #problem: string | undefined;
+  /** What was read last is not what is in force, because that failed. */
+  #hasFailed = false;
   #period = 0;
   #timer: Timer | undefined;
   #ended = false;
@@ -92,7 +95,12 @@ class CorefileWatcher {
       return;
     }
     this.#problem = undefined;
-    if (sha512 === this.#known || this.#ended) return;
+    if (this.#ended) return;
+    if (sha512 === control.sha512 && this.#hasFailed) {
+      this.#hasFailed = false;
+      this.#site.log.info("The Corefile is again what is in force");
+    }
+    if (sha512 === this.#known) return;
     // Tried once, however it ends.
     this.#known = sha512;
     if (sha512 === control.sha512) return;
@@ -101,7 +109,8 @@ class CorefileWatcher {
       // The new configuration has a watcher of its own, or none.
       this.#ended = true;
     } catch (error) {
-      this.#fail(error);
+      // The server has said where, and what goes on.
+      this.#fail(messageOf(error).split("\n", 1));
     }
   }
 
@@ -110,12 +119,14 @@ class CorefileWatcher {
     const reason = messageOf(error);
     if (reason === this.#problem || this.#ended) return;
     this.#problem = reason;
-    this.#fail(error);
+    this.#fail(reason.split("\n"));
+    const configuration = this.#site.control.view?.configuration();
+    if (configuration !== undefined) this.#site.log.warning(staysInForce(configuration));
   }
 
-  #fail(error: unknown): void {
+  #fail([first = "", ...others]: readonly string[]): void {
     this.#failed.increment();
-    const [first = "", ...others] = messageOf(error).split("\n");
+    this.#hasFailed = true;
     this.#site.log.error(`Corefile changed but reload failed: ${first}`);
     for (const line of others) this.#site.log.error(line);
   }
