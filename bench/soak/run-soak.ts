@@ -5,13 +5,19 @@ import { USUAL_SIZE } from "../cluster/cluster-shape.ts";
 import { describeMachine } from "../machine.ts";
 import { moveToLoadCore } from "../run/cores.ts";
 import { measureSoak } from "./measure-soak.ts";
-import type { SoakResults, SoakRun } from "./soak-results.ts";
+import type { SoakResults, SoakRun, UnreadSample } from "./soak-results.ts";
+import { measureUnread } from "./unread.ts";
 
 /** Of each flood. */
 const SECONDS = 12;
 const THREADS = [1, 2] as const;
 /** Between one thread and two, with four other processes that keep processors busy. */
 const STORM = { reloads: 2_000, busy: 4, pause: 230 };
+/** Memory and clients that read nothing, and for how long. */
+const UNREAD = [
+  { mebibytes: 170, connections: 1_500, seconds: 20 },
+  { mebibytes: 128, connections: 300, seconds: 20 },
+] as const;
 
 /**
  * @param minutes for each number of threads
@@ -38,5 +44,25 @@ export async function runSoakBenchmark(
     `    ${reloads} reloads done, the longest in ${longestSeconds.toFixed(1)} s; of ${udp.sent} queries over UDP ${udp.lost} lost, of ${tcp.sent} connections ${tcp.lost}`,
   );
   if (reloads !== STORM.reloads || udp.lost + tcp.lost > 0) throw new Error("reloads cost queries");
-  return { startedAt, machine, minutes, runs };
+  return { startedAt, machine, minutes, runs, unread: await runUnread(folder, say) };
+}
+
+async function runUnread(
+  folder: string,
+  say: (line: string) => void,
+): Promise<readonly UnreadSample[] | undefined> {
+  if (process.getuid?.() !== 0) {
+    say("clients that read nothing: not measured, control groups need root");
+    return undefined;
+  }
+  const samples: UnreadSample[] = [];
+  for (const each of UNREAD) {
+    say(`${each.connections} clients that read nothing, in ${each.mebibytes} MiB`);
+    const sample = await measureUnread({ ...each, folder });
+    samples.push(sample);
+    say(
+      `    ${sample.peakMegabytes.toFixed(0)} MB at most, ${sample.kills} killed; of ${sample.asked} questions of a client that reads ${sample.lost} lost`,
+    );
+  }
+  return samples;
 }
