@@ -20,8 +20,22 @@ import {
 import { splitServerName, upstreamAddress } from "../../upstream/address.ts";
 import type { Primary } from "../../zones/primary.ts";
 
-/** Octets: some ten million records. */
-const DEFAULT_LIMIT = 1024;
+const MIB = 1024 * 1024;
+/** Some ten million records. */
+const MOST_BY_DEFAULT = 1024 * MIB;
+/** Some ten thousand. */
+const LEAST_BY_DEFAULT = 4 * MIB;
+
+/**
+ * Octets that a zone may take. While a new version is transferred, the one before it is still there: the two have half of what the process may have.
+ * @param maxSize `max_size`, in MiB
+ * @param memoryLimit of the process, if it has one
+ */
+export function zoneLimit(maxSize: number | undefined, memoryLimit: number | undefined): number {
+  if (maxSize !== undefined) return maxSize * MIB;
+  if (memoryLimit === undefined) return MOST_BY_DEFAULT;
+  return Math.min(MOST_BY_DEFAULT, Math.max(LEAST_BY_DEFAULT, Math.floor(memoryLimit / 4)));
+}
 
 const primary: Value<Primary> = {
   expected:
@@ -49,7 +63,7 @@ export const secondaryConfig = merged(
       catalog: optionList({ members: rest(domainName()) }),
       key: single(domainName()),
       directory: single(text("a folder")),
-      max_size: single(integer({ min: 1, max: 4096 }), DEFAULT_LIMIT),
+      max_size: single(integer({ min: 1, max: 4096 })),
       fallthrough: fallthrough(),
     },
     occurrences: "each",

@@ -19,6 +19,7 @@ import { TransferGate } from "../../zones/transfer-gate.ts";
 import { ZoneService } from "../../zones/zone-service.ts";
 import { ZoneStore } from "../../zones/zone-store.ts";
 import { Catalogs } from "./catalogs.ts";
+import { zoneLimit } from "./config.ts";
 
 export interface SecondaryConfig {
   readonly zones: ZoneList;
@@ -31,11 +32,9 @@ export interface SecondaryConfig {
   readonly catalog: readonly { readonly members: readonly Name[] }[];
   readonly directory: string | undefined;
   /** MiB. */
-  readonly max_size: number;
+  readonly max_size: number | undefined;
   readonly fallthrough: Fallthrough;
 }
-
-const MIB = 1024 * 1024;
 
 export class SecondaryZones implements PluginInstance {
   readonly handle: Handler;
@@ -89,7 +88,17 @@ export class SecondaryZones implements PluginInstance {
       // One data plane writes what all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
       const store = isKept ? new ZoneStore(site.resolvePath(directory), site.clock) : undefined;
-      const common = { service, site, primaries, key, limit: size * MIB, store, transfers, gate, tellOthers };
+      const common = {
+        service,
+        site,
+        primaries,
+        key,
+        limit: zoneLimit(size, site.machine.memoryLimit),
+        store,
+        transfers,
+        gate,
+        tellOthers,
+      };
       const make = (apex: Name): SecondaryZone => new SecondaryZone({ ...common, apex });
       if (catalog.length === 0) return zones.zones.map(make);
       const accepted = new ZoneList(
