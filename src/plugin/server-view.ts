@@ -48,6 +48,12 @@ export interface ConfigurationView {
   readonly refused: RefusalView | undefined;
 }
 
+/** What the log says behind a refused reload: which configuration goes on. */
+export function staysInForce({ inForceSince }: Pick<ConfigurationView, "inForceSince">): string {
+  const since = new Date(inForceSince).toISOString().replace(/\.\d+Z$/, "Z");
+  return `the configuration in force since ${since} stays in force`;
+}
+
 export interface RefusalView {
   /** Milliseconds of the Unix epoch. */
   readonly at: number;

@@ -36,6 +36,7 @@ export async function makeClusterSource(options: ClusterSourceOptions): Promise<
       clock,
       reduce,
       onProblem: (problem) => log.warning(`manifests: ${formatManifestProblem(problem)}`),
+      onMended: (path) => log.info(`manifests: ${path}: no longer at fault`),
     });
     return { start: () => source.start(), stop: async () => source.stop() };
   }

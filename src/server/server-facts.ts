@@ -43,13 +43,20 @@ export class ServerFacts implements ServerView {
     this.#refused = undefined;
   }
 
-  /** A configuration was not put into force. */
+  /** A configuration was not put into force, or cannot be read. The same again is no news. */
   refused(error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason === this.#refused?.reason) return;
     this.#refused = {
       at: this.#clock.wallTime(),
-      reason: error instanceof Error ? error.message : String(error),
+      reason,
       diagnostics: error instanceof ConfigurationError ? error.diagnostics.map(diagnosticView) : [],
     };
+  }
+
+  /** The Corefile was read again, without a fault. Where it says what is in force, nothing is refused any more. */
+  readAgain(sha512: string): void {
+    if (sha512 === this.#generation()?.configuration.sha512) this.#refused = undefined;
   }
 
   blocks(): readonly BlockView[] {

@@ -18,18 +18,22 @@ import { SystemClock } from "../lib/clock.ts";
 import { MemoryLog } from "../lib/log.ts";
 import { MetricsRegistry } from "../lib/metrics.ts";
 import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
+import type { ServerControl } from "../plugin/site.ts";
 import { makeTestQuery } from "../plugin/testing.ts";
 import { systemRandom, thisMachine } from "./configuration/machine.ts";
 import { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { Server } from "./server.ts";
 
 /** Answers every A query with its address; `slow` ones wait for `release`. */
-function answerPlugin(gate: { release: Promise<void> }): PluginDefinition<{ address: string }> {
+function answerPlugin(gate: Gate): PluginDefinition<{ address: string }> {
   return definePlugin({
     name: "answer",
     summary: "for this test",
     config: directive({ args: { address: required(text()) } }),
-    create: ({ address }) => ({
+    create: ({ address }, site) => ({
+      started: () => {
+        gate.control = site.control;
+      },
       handle(query) {
         const reply = query.reply({ authoritative: true, answer: [A.create(query.name, 60, { address })] });
         if (query.name.labelText(0) === "slow") return gate.release.then(() => reply);
@@ -76,6 +80,12 @@ function lateStarter(
   });
 }
 
+interface Gate {
+  release: Promise<void>;
+  warm: PromiseWithResolvers<void>;
+  control?: ServerControl;
+}
+
 interface Running {
   /** How many addresses were open whenever the server was about to listen. */
   readonly beforeListening: readonly number[];
@@ -83,13 +93,15 @@ interface Running {
   readonly server: Server;
   readonly log: MemoryLog;
   readonly source: { text: string };
-  readonly gate: { release: Promise<void>; warm: PromiseWithResolvers<void> };
+  readonly gate: Gate;
+  /** Of the configuration in force. */
+  control(): ServerControl;
   port(label?: string): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 async function running(corefile: string): Promise<Running> {
-  const gate = { release: Promise.resolve(), warm: Promise.withResolvers<void>() };
+  const gate: Gate = { release: Promise.resolve(), warm: Promise.withResolvers<void>() };
   const stopped: string[] = [];
   const beforeListening: number[] = [];
   const plugins: Readonly<Record<string, unknown>> = {
@@ -123,6 +135,10 @@ async function running(corefile: string): Promise<Running> {
     log,
     source,
     gate,
+    control() {
+      assert.ok(gate.control !== undefined);
+      return gate.control;
+    },
     port: (label) => {
       const found = server.addresses.find((address) => label === undefined || address.label === label);
       assert.ok(found !== undefined);
@@ -286,6 +302,40 @@ describe("reload", () => {
     assert.match(lines, /\[ERROR\] Restart failed: \S.*:1:5: error: Unexpected EOF/);
     assert.match(lines, /\n\[ERROR\] {3}1 \| \.:0 \{\n/);
     assert.doesNotMatch(lines, /\\n/);
+    // Each says which configuration goes on.
+    assert.equal(
+      lines.match(/\[WARNING\] the configuration in force since \d{4}-\S+Z stays in force$/gm)?.length,
+      3,
+    );
+  });
+
+  test("what the watch on the Corefile cannot read is shown with its place, until the Corefile is right again", async () => {
+    const right = ".:0 {\n answer 192.0.2.1\n}\n";
+    await using app = await running(right);
+    const refused = () => app.control().view?.configuration().refused;
+    const look = () => app.control().readConfiguration();
+    await look();
+    assert.equal(refused(), undefined);
+    app.source.text = ".:0 {\n answer 192.0.2.1\n answre\n}\n";
+    await assert.rejects(look());
+    const first = refused();
+    assert.deepEqual(
+      first?.diagnostics.map(({ severity, line, column }) => [severity, line, column]),
+      [["error", 3, 2]],
+    );
+    await assert.rejects(look());
+    assert.equal(refused(), first);
+    // Another fault is another refusal; what parses and is not in force yet ends nothing.
+    app.source.text = ".:0 {";
+    await assert.rejects(look());
+    assert.notEqual(refused(), first);
+    app.source.text = ".:0 {\n answer 192.0.2.2\n refuse\n}\n";
+    await assert.rejects(app.server.reload());
+    await look();
+    assert.notEqual(refused(), undefined);
+    app.source.text = right;
+    await look();
+    assert.equal(refused(), undefined);
   });
 
   test("waits until the plugins are warm, which a start does not, and a stop ends that", async () => {

@@ -5,6 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { ProcessLog } from "../lib/log.ts";
 import type { MetricsRegistry } from "../lib/metrics.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
+import { staysInForce } from "../plugin/server-view.ts";
 import type { Machine, Random, ServerControl } from "../plugin/site.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import {
@@ -120,6 +121,7 @@ export class Server {
         log.error(`Restart failed: ${first}`);
         // The place, with the line of the Corefile.
         for (const line of others) log.error(line);
+        log.warning(staysInForce(this.#facts.configuration()));
         this.#facts.refused(error);
         throw error;
       }
@@ -244,6 +246,18 @@ export class Server {
     return configuration;
   }
 
+  /** For the watch on the Corefile: what it finds is also shown. */
+  async #lookAgain(): Promise<{ readonly sha512: string }> {
+    try {
+      const read = await this.#readAgain();
+      this.#facts.readAgain(read.sha512);
+      return read;
+    } catch (error) {
+      this.#facts.refused(error);
+      throw error;
+    }
+  }
+
   /** What was read last is not read again while nothing of it has changed. Plugins that do not come with the program may have. */
   async #readAgain(): Promise<{ readonly sha512: string }> {
     const source = await this.#options.source();
@@ -273,7 +287,7 @@ export class Server {
         return () => this.#ends.delete(end);
       },
       sha512: configuration.sha512,
-      readConfiguration: () => this.#readAgain(),
+      readConfiguration: () => this.#lookAgain(),
       reload: () => this.reload(),
       fatal: (message) => this.#options.onFatal?.(message),
       explain: (question, timeout) => this.#explain(question, timeout),

@@ -10,6 +10,10 @@ export function logManifestProblem(problem: ManifestProblem, log: Logger): void 
   else log.warning(line);
 }
 
+export function logManifestMended(path: string, log: Logger): void {
+  log.info(`manifests: ${path}: no longer at fault`);
+}
+
 /** @throws SetupError where one of the paths, which are absolute, cannot be used */
 export function requireManifests(paths: readonly string[]): Promise<void> {
   return orSetupError(() => checkManifestPaths(paths));

@@ -28,6 +28,7 @@ describe("ManifestSource", () => {
   let clock: FakeClock;
   let store: ClusterStore;
   let problems: string[];
+  let mended: string[];
   let sources: ManifestSource[];
 
   beforeEach(async () => {
@@ -35,6 +36,7 @@ describe("ManifestSource", () => {
     clock = new FakeClock();
     store = new ClusterStore({ clock, kinds: KINDS });
     problems = [];
+    mended = [];
     sources = [];
   });
 
@@ -49,6 +51,7 @@ describe("ManifestSource", () => {
       paths: [folder],
       clock,
       reduce: { shared: new SharedValues() },
+      onMended: (path) => mended.push(path.replace(folder, "")),
       onProblem: (problem) => problems.push(formatManifestProblem(problem).replaceAll(folder, "")),
       ...options,
     });
@@ -313,11 +316,15 @@ describe("ManifestSource", () => {
 
       await source.refresh();
       assert.equal(problems.length, 1, "told once");
+      assert.deepEqual(mended, []);
 
       await write("a.yaml", serviceYaml("a", "10.96.0.1"));
       await source.refresh();
       assert.deepEqual(served(), ["a.shop 10.96.0.1"]);
       assert.deepEqual(source.problems, []);
+      assert.deepEqual(mended, ["/a.yaml"]);
+      await source.refresh();
+      assert.deepEqual(mended, ["/a.yaml"], "told once");
     });
 
     it("a file that cannot be read keeps what it defined, and is tried again", async () => {

@@ -37,6 +37,8 @@ export interface ManifestSourceOptions extends ClusterStateOptions {
   readonly reduce: ReduceOptions;
   /** Told of each problem once, when it appears. */
   readonly onProblem?: (problem: ManifestProblem) => void;
+  /** Told of a file, or a folder, that had errors and has none any more. */
+  readonly onMended?: (path: string) => void;
   /** Default 2000. */
   readonly pollIntervalMs?: number;
   /** Default the machine's. */
@@ -124,7 +126,9 @@ export class ManifestSource {
       await this.#refresh();
     } catch (error) {
       const message = `cannot be used: ${error instanceof Error ? error.message : String(error)}`;
-      this.#report([{ severity: "error", file: this.#options.paths[0] ?? "", line: 1, message }]);
+      const file = this.#options.paths[0] ?? "";
+      const others = this.#problems.filter((problem) => problem.message !== message);
+      this.#report([...others, { severity: "error", file, line: 1, message }]);
     } finally {
       this.#refreshing = undefined;
     }
@@ -220,7 +224,10 @@ export class ManifestSource {
 
   #report(problems: readonly ManifestProblem[]): void {
     const known = new Set(this.#problems.map(formatManifestProblem));
+    const before = withErrors(this.#problems);
+    const now = withErrors(problems);
     this.#problems = problems;
+    for (const path of before) if (!now.has(path)) this.#options.onMended?.(path);
     for (const problem of problems)
       if (!known.has(formatManifestProblem(problem))) this.#options.onProblem?.(problem);
   }
@@ -273,6 +280,10 @@ class ManifestFile {
     this.problems = [{ severity: "error", file: this.path, line: 1, message }];
     return true;
   }
+}
+
+function withErrors(problems: readonly ManifestProblem[]): Set<string> {
+  return new Set(problems.filter(({ severity }) => severity === "error").map(({ file }) => file));
 }
 
 function decodeUtf8(octets: Uint8Array): string | undefined {

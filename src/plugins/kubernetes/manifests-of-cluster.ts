@@ -1,5 +1,5 @@
 /** The option `manifests`: files in place of an API. */
-import { logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
+import { logManifestMended, logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
 import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
@@ -32,6 +32,7 @@ export class ManifestsOfCluster implements ClusterSource {
       endpointPodNames: endpoint_pod_names,
       reduce,
       onProblem: (problem) => logManifestProblem(problem, log),
+      onMended: (path) => logManifestMended(path, log),
     });
   }
 

@@ -23,7 +23,8 @@ class Control implements ServerControl {
 
   async reload(): Promise<void> {
     this.reloads.push(this.corefile);
-    if (this.corefile.startsWith("bad")) throw new Error(`cannot serve ${this.corefile}`);
+    if (this.corefile.startsWith("bad"))
+      throw new Error(`cannot serve ${this.corefile}\n  1 | ${this.corefile}`);
     this.current = this.corefile;
   }
 
@@ -106,10 +107,13 @@ test("tries a faulty file once, until it changes again", async () => {
     plugin.log.lines.at(-1),
     "[ERROR] plugin/reload: Corefile changed but reload failed: cannot serve bad port",
   );
-  // What runs already is not put into force again.
+  // What runs already is not put into force again, and the end of the fault is told once.
   control.corefile = "one";
-  await plugin.clock.settle(10_000);
+  await plugin.clock.settle(30_000);
   assert.deepEqual(control.reloads, ["bad port"]);
+  assert.deepEqual(plugin.log.lines.filter((line) => line.includes("[INFO]")).slice(1), [
+    "[INFO] plugin/reload: The Corefile is again what is in force",
+  ]);
   control.corefile = "bad port";
   await plugin.clock.settle(10_000);
   assert.deepEqual(control.reloads, ["bad port", "bad port"]);
@@ -182,6 +186,36 @@ describe("a new Corefile without reload", () => {
     for (const end of control.ends) end();
     assert.equal(plugin.clock.pendingTimers, 0);
   });
+});
+
+test("behind a Corefile that does not parse, the log says what stays in force, and its end once", async () => {
+  const control = Object.assign(new Control(), {
+    view: {
+      startedAt: 0,
+      threads: 1,
+      blocks: () => [],
+      configuration: () => ({
+        file: "Corefile",
+        text: "",
+        sha512: "one",
+        inForceSince: Date.UTC(2026, 10, 28, 5, 4, 3),
+        warnings: [],
+        refused: undefined,
+      }),
+    },
+  });
+  const plugin = await started("reload 10s 0s", control);
+  control.corefile = "unreadable";
+  await plugin.clock.settle(30_000);
+  assert.deepEqual(plugin.log.lines.slice(3), [
+    "[WARNING] plugin/reload: the configuration in force since 2026-11-28T05:04:03Z stays in force",
+  ]);
+  control.corefile = "one";
+  await plugin.clock.settle(30_000);
+  assert.deepEqual(plugin.log.lines.slice(4), [
+    "[INFO] plugin/reload: The Corefile is again what is in force",
+  ]);
+  await plugin.stop();
 });
 
 test("ends while a look is under way", async () => {

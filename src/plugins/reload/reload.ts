@@ -9,6 +9,7 @@ import type {
   Site,
   Timer,
 } from "../../plugin/index.ts";
+import { staysInForce } from "../../plugin/server-view.ts";
 
 /** Milliseconds. */
 export interface ReloadConfig {
@@ -52,6 +53,8 @@ class CorefileWatcher {
   #known: string;
   /** Why the Corefile could not be read the last time. */
   #problem: string | undefined;
+  /** What was read last is not what is in force, because that failed. */
+  #hasFailed = false;
   #period = 0;
   #timer: Timer | undefined;
   #ended = false;
@@ -133,17 +136,24 @@ class CorefileWatcher {
       return;
     }
     this.#problem = undefined;
-    if (sha512 === this.#known || this.#ended) return;
+    if (this.#ended) return;
+    const isInForce = sha512 === (inForce?.sha512 ?? control.sha512);
+    if (isInForce && this.#hasFailed) {
+      this.#hasFailed = false;
+      this.#log.info("The Corefile is again what is in force");
+    }
+    if (sha512 === this.#known) return;
     // Tried once, however it ends.
     this.#known = sha512;
-    if (sha512 === (inForce?.sha512 ?? control.sha512)) return;
+    if (isInForce) return;
     try {
       await control.reload();
       const now = control.inForce?.();
       // The new configuration has a watcher of its own, unless it has no `reload`.
       if (now === undefined || now.hasPlugin("reload")) this.#end();
     } catch (error) {
-      this.#fail(error);
+      // The server has said where, and what goes on.
+      this.#fail(messageOf(error).split("\n", 1));
     }
   }
 
@@ -152,12 +162,14 @@ class CorefileWatcher {
     const reason = messageOf(error);
     if (reason === this.#problem || this.#ended) return;
     this.#problem = reason;
-    this.#fail(error);
+    this.#fail(reason.split("\n"));
+    const configuration = this.#control.view?.configuration();
+    if (configuration !== undefined) this.#log.warning(staysInForce(configuration));
   }
 
-  #fail(error: unknown): void {
+  #fail([first = "", ...others]: readonly string[]): void {
     this.#failed.increment();
-    const [first = "", ...others] = messageOf(error).split("\n");
+    this.#hasFailed = true;
     this.#log.error(`Corefile changed but reload failed: ${first}`);
     for (const line of others) this.#log.error(line);
   }
