@@ -13,7 +13,7 @@ import type { Zone } from "./zone.ts";
 import { type ReadZone, readZoneFile, SameSerial } from "./zone-file.ts";
 
 /** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
-const MAX_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
+export const MAX_ZONE_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
 /** Milliseconds of a turn. */
 const SHARE = 1;
 /** How long somebody who writes a file may pause. Milliseconds. */
@@ -114,7 +114,7 @@ export class ZoneFileSource {
       open: async (file, includedFrom) => {
         const path =
           includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
-        const { file: handle, status } = await openRegularFile(path, MAX_FILE_OCTETS);
+        const { file: handle, status } = await openRegularFile(path, MAX_ZONE_FILE_OCTETS);
         stamps.set(path, stampOf(status));
         seen.set(path, status);
         // A second write in the same tick of the file system's clock would leave the stamp as it is.

@@ -1,8 +1,10 @@
 /** Zone text wherever a shell may have it: in files, in pipes, at standard input. */
 import { open } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
+import { isatty } from "node:tty";
 import type { ZoneTextFile, ZoneTextFiles } from "../../dns/zone-text/read.ts";
-import { UnsuitableFile } from "../../lib/bounded-file.ts";
+import { openRegularFile, UnsuitableFile } from "../../lib/bounded-file.ts";
+import { MAX_ZONE_FILE_OCTETS } from "../../zones/zone-file-source.ts";
 
 /** The name that stands for standard input. */
 export const STANDARD_INPUT = "-";
@@ -11,16 +13,29 @@ export const SHELL_FILES: ZoneTextFiles = {
   async open(file, includedFrom) {
     if (includedFrom === undefined && file === STANDARD_INPUT)
       return { file, text: new StreamText(process.stdin) };
-    const path = includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
-    return { file: path, text: await textAt(path) };
+    if (includedFrom === undefined) return { file, text: await textAt(file) };
+    const path = isAbsolute(file) ? file : join(dirname(includedFrom), file);
+    return { file: path, text: await includedText(path) };
   },
 };
 
+/** As the server has it: what a zone file names must have an end. */
+async function includedText(path: string): Promise<ZoneTextFile> {
+  const { file } = await openRegularFile(path, MAX_ZONE_FILE_OCTETS);
+  return {
+    read: async (target) => (await file.read(target, 0, target.length)).bytesRead,
+    close: () => file.close(),
+  };
+}
+
+/** What the shell names may be a pipe: it is for people to end it. */
 async function textAt(path: string): Promise<ZoneTextFile> {
   const handle = await open(path);
-  if ((await handle.stat()).isDirectory()) {
+  const status = await handle.stat();
+  const isEndless = status.isCharacterDevice() && !isatty(handle.fd);
+  if (status.isDirectory() || isEndless) {
     await handle.close();
-    throw new UnsuitableFile(path, "is a folder");
+    throw new UnsuitableFile(path, isEndless ? "is a device" : "is a folder");
   }
   return {
     // Pipes have no places in them: each read goes on behind the one before.

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -179,3 +179,40 @@ for (const words of [
     assert.equal((await run({}, ...words)).code, 2);
   });
 }
+
+/** The program, ended where it does not end by itself. */
+async function bounded(...words: readonly string[]): Promise<Ran> {
+  const [command = "", ...args] = portolanWords(...words);
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 30_000 });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (output += data));
+  const [code] = await once(child, "close");
+  return { code: code ?? -1, output };
+}
+
+for (const words of [["check"], ["print"]] as const)
+  test(`${words[0]} reads nothing without an end that a zone includes, as the server does not`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), "portolan-zone-"));
+    try {
+      execFileSync("mkfifo", [join(folder, "pipe")]);
+      for (const included of ["/dev/zero", "pipe"]) {
+        writeFileSync(join(folder, "db.example.org"), `${GOOD}$INCLUDE ${included}\n`);
+        const { code, output } = await bounded(
+          "zone",
+          ...words,
+          join(folder, "db.example.org"),
+          "example.org",
+        );
+        assert.match(output, new RegExp(`${included} is not a regular file`));
+        assert.equal(code, 1);
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+test("a device without an end is no zone either", async () => {
+  const { code, output } = await bounded("zone", "check", "/dev/zero", "example.org");
+  assert.match(output, /\/dev\/zero is a device/);
+  assert.notEqual(code, 0);
+});
