@@ -145,7 +145,8 @@ export class EncodedSections {
 
   /**
    * Takes the sections of a message received elsewhere, which must have one question with an uncompressed name and
-   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not (see {@link checkData}).
+   * whose octets nobody changes afterwards. Lengths, counts and owners are checked; RDATA is not (see {@link checkData}). Owners may have as many octets in all as
+   * `MAX_UNPACKED_OCTETS` says, with pointers followed, and so may the names in RDATA.
    * @param tolerant whether to overlook octets after the last record, and an additional section with fewer records than the
    * header claims, as most programs do; the result says so
    * @throws WireError
@@ -183,6 +184,7 @@ export class EncodedSections {
       }
       recordStarts[index] = at;
       reader.checkName();
+      reader.checkUnpacked();
       const typeAt = reader.offset;
       typeOffsets[index] = typeAt;
       reader.skip(8);
@@ -245,6 +247,7 @@ export class EncodedSections {
       reader ??= new WireReader(bytes, at, this.end);
       reader.offset = at;
       checkRecordBody(reader);
+      reader.checkUnpacked();
     }
   }
 

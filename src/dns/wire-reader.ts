@@ -31,12 +31,20 @@ export const FIRST_NAME_OFFSET = 12;
 /** More pointers than labels are possible in one name serve nothing but to keep a reader busy. */
 export const MAX_POINTERS = 127;
 
+/**
+ * Octets of names, with all pointers followed, that a message may unpack to where its names are checked one by one: four times what the longest one has. Four thousand records
+ * that point at one long name would be two megabytes, and a tenth of a second of work for whoever takes them.
+ */
+export const MAX_UNPACKED_OCTETS = 4 * 65_536;
+
 export class WireReader {
   /** The whole message, since compression pointers count from its start. */
   readonly bytes: Uint8Array;
   offset: number;
   /** Reading past it is an error; RDATA narrows it to itself. */
   end: number;
+  /** Octets of all names read so far, with pointers followed. */
+  unpacked = 0;
   readonly #messageEnd: number;
   readonly #lowestTarget: number;
 
@@ -115,6 +123,12 @@ export class WireReader {
     this.#walkName(compressed);
   }
 
+  /** @throws WireError where names unpack to more than {@link MAX_UNPACKED_OCTETS} */
+  checkUnpacked(): void {
+    if (this.unpacked > MAX_UNPACKED_OCTETS)
+      throw new WireError("TOO_LARGE", this.offset, `names of more than ${MAX_UNPACKED_OCTETS} octets`);
+  }
+
   /** Passes over a name without following its pointers. */
   skipName(): void {
     const { bytes, end } = this;
@@ -157,6 +171,7 @@ export class WireReader {
       const octet = octetAt(bytes, at);
       if (octet === 0) {
         NAME_SCRATCH[length++] = 0;
+        this.unpacked += length;
         if (pointers === 0) this.offset = at + 1;
         return length;
       }

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { anyMessage } from "../dns/fixtures/arbitraries.ts";
-import { encodeMessage, Rcode } from "../dns/index.ts";
+import { encodeMessage, Rcode, WireError } from "../dns/index.ts";
+import { MAX_UNPACKED_OCTETS } from "../dns/wire-reader.ts";
 import type { Reply } from "../plugin/index.ts";
 import { FramePool } from "../plugin/packed/frames.ts";
 import { makeTestQuery, records } from "../plugin/testing.ts";
@@ -89,3 +90,39 @@ test("what is left to others gives its frame back", () => {
     assert.equal(received(frames, odd), undefined);
   assert.equal(received(frames, TWO)?.sections, sections);
 });
+
+/** A reply whose records all point at the question, a name of 230 octets. */
+function pointing(count: number, type: "owners alone" | "owners and RDATA"): Uint8Array {
+  const name = Buffer.concat([
+    ...Array.from({ length: 114 }, () => Buffer.of(1, 0x61)),
+    Buffer.of(1, 0x62, 0),
+  ]);
+  const head = Buffer.of(0, 1, 0x81, 0x80, 0, 1, count >> 8, count & 0xff, 0, 0, 0, 0);
+  const rdata =
+    type === "owners alone" ? [0, 16, 0, 1, 0, 0, 0, 60, 0, 1, 0] : [0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0, 12];
+  const record = Buffer.of(0xc0, 12, ...rdata);
+  return Buffer.concat([head, name, Buffer.of(0, 5, 0, 1), ...Array.from({ length: count }, () => record)]);
+}
+
+const NAME_OCTETS = 231;
+
+for (const type of ["owners alone", "owners and RDATA"] as const)
+  test(`a reply may unpack to so many octets of names and no more: ${type}`, () => {
+    const asked = makeTestQuery({ name: `${"a.".repeat(114)}b.`, type: "CNAME" });
+    // The name of the question counts with the owners.
+    const most = Math.floor(MAX_UNPACKED_OCTETS / NAME_OCTETS) - 1;
+    assert.equal(replyFrom(pointing(most, type), asked, false, false).answer.length, most);
+    const isTooLarge = (error: unknown): boolean => error instanceof WireError && error.code === "TOO_LARGE";
+    assert.throws(() => replyFrom(pointing(most + 1, type), asked, false, false), isTooLarge);
+    // What is refused is not read to its end.
+    let read = 0;
+    const counted = new Proxy(pointing(4_600, type), {
+      get(target, key) {
+        if (typeof key === "string" && /^\d+$/.test(key)) read++;
+        const value: unknown = Reflect.get(target, key, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    assert.throws(() => replyFrom(counted, asked, false, false), isTooLarge);
+    assert.ok(read < 3 * MAX_UNPACKED_OCTETS, `${read} octets were read`);
+  });

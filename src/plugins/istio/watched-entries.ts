@@ -1,6 +1,10 @@
 /** ServiceEntries as they are watched. They outlive a configuration: a reload that wants the same takes them over, and nothing is listed again. */
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
-import { logManifestMended, logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
+import {
+  logManifestMended,
+  logManifestProblem,
+  orSetupError,
+} from "../../kubernetes/manifests/manifest-setup.ts";
 import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ServiceEntryRules } from "../../kubernetes/objects/reduce-service-entries.ts";

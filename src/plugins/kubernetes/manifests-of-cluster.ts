@@ -1,5 +1,9 @@
 /** The option `manifests`: files in place of an API. */
-import { logManifestMended, logManifestProblem, orSetupError } from "../../kubernetes/manifests/manifest-setup.ts";
+import {
+  logManifestMended,
+  logManifestProblem,
+  orSetupError,
+} from "../../kubernetes/manifests/manifest-setup.ts";
 import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { LabelSelector } from "../../kubernetes/objects/label-selector.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
