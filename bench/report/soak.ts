@@ -1,10 +1,10 @@
 /** Floods, as a part of the page. */
-import type { FloodSample, SoakResults, SoakRun } from "../soak/soak-results.ts";
+import type { FloodSample, SoakResults, SoakRun, UnreadSample } from "../soak/soak-results.ts";
 
 /** @returns empty where it was never measured */
 export function soakSection(results: SoakResults | undefined): string {
   if (results === undefined) return "";
-  const { machine, startedAt, minutes, runs } = results;
+  const { machine, startedAt, minutes, runs, unread = [] } = results;
   return `## Floods
 
 Measured by itself: ${startedAt.slice(0, 10)}, commit ${machine.commit}, Node ${machine.node}, ${machine.processor}. 500 Services, 5,000 endpoints, \`cache 30\`;
@@ -12,8 +12,12 @@ one flood after the other, over and over, for ${minutes} minutes. Peaks are the 
 a client asks for 100 names, each once a second; with \`cache 30\`, at least one in 30 of these queries is forwarded. Counts of queries and
 losses depend on what else the machine does meanwhile, memory does not.
 
-${runs.map(runTable).join("\n\n")}
+${[...runs.map(runTable), ...unread.map(unreadText)].join("\n\n")}
 `;
+}
+
+function unreadText({ mebibytes, connections, asked, lost, kills, peakMegabytes }: UnreadSample): string {
+  return `${connections.toLocaleString("en-US")} TCP clients that pipeline and read nothing, in a control group of ${mebibytes} MiB: ${peakMegabytes.toFixed(0)} MB at most, ${kills} killed; ${lost} of ${asked} questions of a client that reads were lost.`;
 }
 
 function runTable({ threads, restMegabytes, endMegabytes, floods }: SoakRun): string {

@@ -4,11 +4,17 @@ import { USUAL_SIZE } from "../cluster/cluster-shape.ts";
 import { describeMachine } from "../machine.ts";
 import { moveToLoadCore } from "../run/cores.ts";
 import { measureSoak } from "./measure-soak.ts";
-import type { SoakResults, SoakRun } from "./soak-results.ts";
+import type { SoakResults, SoakRun, UnreadSample } from "./soak-results.ts";
+import { measureUnread } from "./unread.ts";
 
 /** Of each flood. */
 const SECONDS = 12;
 const THREADS = [1, 2] as const;
+/** Memory and clients that read nothing, and for how long. */
+const UNREAD = [
+  { mebibytes: 170, connections: 1_500, seconds: 20 },
+  { mebibytes: 128, connections: 300, seconds: 20 },
+] as const;
 
 /**
  * @param minutes for each number of threads
@@ -29,5 +35,25 @@ export async function runSoakBenchmark(
     say(`floods with multisocket ${threads}, ${minutes} minutes`);
     runs.push(await measureSoak({ threads, minutes, seconds: SECONDS, size: USUAL_SIZE, folder, say }));
   }
-  return { startedAt, machine, minutes, runs };
+  return { startedAt, machine, minutes, runs, unread: await runUnread(folder, say) };
+}
+
+async function runUnread(
+  folder: string,
+  say: (line: string) => void,
+): Promise<readonly UnreadSample[] | undefined> {
+  if (process.getuid?.() !== 0) {
+    say("clients that read nothing: not measured, control groups need root");
+    return undefined;
+  }
+  const samples: UnreadSample[] = [];
+  for (const each of UNREAD) {
+    say(`${each.connections} clients that read nothing, in ${each.mebibytes} MiB`);
+    const sample = await measureUnread({ ...each, folder });
+    samples.push(sample);
+    say(
+      `    ${sample.peakMegabytes.toFixed(0)} MB at most, ${sample.kills} killed; of ${sample.asked} questions of a client that reads ${sample.lost} lost`,
+    );
+  }
+  return samples;
 }

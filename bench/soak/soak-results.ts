@@ -8,6 +8,22 @@ export interface SoakResults {
   /** For each number of threads. */
   readonly minutes: number;
   readonly runs: readonly SoakRun[];
+  /** Absent where control groups could not be made. */
+  readonly unread?: readonly UnreadSample[] | undefined;
+}
+
+/** Clients that pipeline over TCP and read nothing, and one that asks a question ten times a second, over a connection of its own each time. */
+export interface UnreadSample {
+  /** Of the control group. */
+  readonly mebibytes: number;
+  /** Of clients that read nothing. */
+  readonly connections: number;
+  readonly asked: number;
+  readonly lost: number;
+  readonly kills: number;
+  /** Of the control group. */
+  readonly peakMegabytes: number;
+  readonly residentMegabytes: number;
 }
 
 /** Portolan with the usual Corefile beside a live cluster, under one flood after the other, round after round. */
