@@ -5,6 +5,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { Diagnosis } from "../src/console/doctor/diagnose.ts";
 import type { Explanation } from "../src/plugin/explanation.ts";
 import { ScriptedServer } from "../src/upstream/fixtures/scripted-server.ts";
 import { ask } from "./support/dns-client.ts";
@@ -200,6 +201,11 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
     test(title, async () => assert.match(await run(server), message));
   }
 
+  test("a token without a console", async () => {
+    const { errors } = await runPortolan(["explain", "www.example.org", "-token-file", "token"]);
+    assert.match(errors, /^-token-file is for a console: name it with -server/);
+  });
+
   test("flags for a configuration of one's own", async () => {
     assert.match(await run("8183", "-conf", "Corefile"), /^-conf says how a configuration is made/);
     assert.match(await run("8183", "-again"), /^-again says/);
@@ -207,7 +213,7 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
 
   test("where nothing listens", async () => {
     const port = await freePort();
-    assert.match(await run(`:${port}`), /nothing listens there .*'explain' in its Corefile\?/);
+    assert.match(await run(`:${port}`), /nothing listens there .*'explain' or 'console' in its Corefile\?/);
   });
 
   for (const [title, status, type, message] of [
@@ -215,13 +221,13 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
       "a web server",
       200,
       "text/html",
-      /answers 200 with text\/html and is not an explain endpoint: add 'explain'/,
+      /answers 200 with text\/html and is neither an explain endpoint nor a console: add 'explain'/,
     ],
     [
       "a Portolan without explain",
       404,
       "text/plain",
-      /answers 404 with text\/plain and is not an explain endpoint/,
+      /answers 404 with text\/plain and is neither an explain endpoint nor a console/,
     ],
   ] as const) {
     test(title, async () => {
@@ -261,4 +267,66 @@ describe("portolan explain -server refuses", { concurrency: 2 }, () => {
       }
     });
   }
+});
+
+describe("explain -server asks a console", () => {
+  test("that is open, and says that it finds no pods", async () => {
+    await using server = await Portolan.start(
+      (port) => `.:${port("dns")} {
+    bind 127.0.0.1
+    console 127.0.0.1:${port("console")}
+    hosts {
+        192.0.2.9 www.example.org
+    }
+}
+`,
+    );
+    const address = `127.0.0.1:${server.portOf("console")}`;
+    const { code, output, errors } = await runPortolan([
+      ...["explain", "www.example.org", "-server", address],
+    ]);
+    assert.deepEqual([code, errors], [0, ""]);
+    assert.match(output, /;; ANSWER SECTION:\nwww\.example\.org\. +\d+ +IN +A +192\.0\.2\.9\n/);
+    const pod = await runPortolan(["explain", "www.example.org", "-server", address, "-from", "shop/web"]);
+    assert.equal(pod.code, 2);
+    assert.match(pod.errors, /a console finds no pods: give the pod's address/);
+    const wrong = await runPortolan([
+      "explain",
+      "www.example.org",
+      "-server",
+      address,
+      "-listener",
+      "dns://192.0.2.1:53",
+    ]);
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.errors, /192\.0\.2\.1/);
+  });
+
+  test("with its token, and doctor prints commands with the flags that it was given", async () => {
+    await using server = await Portolan.start(
+      (port) => `.:${port("dns")} {
+    bind 127.0.0.1
+    console :${port("console")} {
+        token_file token
+    }
+    whoami
+}
+`,
+      { files: { token: "a token of many letters\n" } },
+    );
+    const flags = ["-server", `127.0.0.1:${server.portOf("console")}`];
+    const token = ["-token-file", join(server.folder, "token")];
+    const refused = await runPortolan(["explain", "example.org", ...flags]);
+    assert.equal(refused.code, 2);
+    assert.match(refused.errors, /it asks for its token: -token-file FILE/);
+    const asked = await runPortolan(["explain", "example.org", ...flags, ...token]);
+    assert.deepEqual([asked.code, asked.errors], [0, ""]);
+    assert.match(asked.output, /whoami/);
+    const doctor = await runPortolan(["doctor", ...flags, ...token, "-for", "1s", "-format", "json"]);
+    const { notExamined }: Diagnosis = JSON.parse(doctor.output);
+    assert.equal(
+      notExamined.find(({ code }) => code === "probes")?.reason.split(" | ")[1],
+      `portolan doctor ${[...flags, ...token].join(" ")} -for 1s -manifest -`,
+    );
+  });
 });

@@ -1,8 +1,11 @@
 /** `portolan doctor`: what costs a cluster's DNS the most, who causes it, and the patch that mends it. */
 import { createReadStream, readFileSync } from "node:fs";
 import type { Capture } from "../../console/doctor/capture.ts";
+import { shellWord } from "../../console/doctor/command-words.ts";
 import { diagnose } from "../../console/doctor/diagnose.ts";
+import type { CommandFlags } from "../../console/doctor/finding.ts";
 import { SystemClock } from "../../lib/clock.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
 import { boundHeap, heapBounds } from "../../lib/heap-bounds.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
@@ -51,7 +54,7 @@ export async function doctor(argv: readonly string[]): Promise<number> {
     }
     const { capture, lost } = await readAll(flags, file);
     if (lost !== undefined) process.stderr.write(`${lost}\n`);
-    const diagnosis = diagnose(capture);
+    const diagnosis = file === undefined ? diagnose(capture, commandFlags(flags)) : diagnose(capture);
     process.stdout.write(
       flags.format === "json"
         ? `${JSON.stringify(diagnosis, undefined, 2)}\n`
@@ -64,6 +67,15 @@ export async function doctor(argv: readonly string[]): Promise<number> {
     process.stderr.write(`${error.message}\n${error.showUsage ? usage : ""}`);
     return EXIT.CANNOT;
   }
+}
+
+function commandFlags({ server, tokenFile, duration }: DoctorFlags): CommandFlags {
+  const usual = defaultDoctorFlags();
+  const token = tokenFile === "" ? "" : ` -token-file ${shellWord(tokenFile)}`;
+  const where = `-server ${shellWord(server)}${token}`;
+  const isUsual = server === usual.server && token === "";
+  const time = duration === usual.duration ? [] : [`-for ${formatGoDuration(duration)}`];
+  return { server: where, doctor: [...(isUsual ? [] : [where]), ...time].join(" ") };
 }
 
 interface Looked {

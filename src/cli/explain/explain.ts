@@ -71,8 +71,9 @@ async function makeExplainer(flags: ExplainFlags): Promise<Explainer> {
         `-${useless} says how a configuration is made, and -server asks one that runs: leave one out`,
       );
     const { parseServerAddress, RemoteExplainer } = await import("./remote-explainer.ts");
-    return new RemoteExplainer(parseServerAddress(flags.server));
+    return new RemoteExplainer(parseServerAddress(flags.server, flags.tokenFile), flags.tokenFile);
   }
+  if (flags.tokenFile !== "") throw fault("-token-file is for a console: name it with -server");
   const { LocalExplainer } = await import("./local-explainer.ts");
   const explainer = await LocalExplainer.start(flags);
   for (const line of explainer.warnings) process.stderr.write(`${line}\n`);

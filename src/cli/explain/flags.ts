@@ -23,6 +23,8 @@ export interface ExplainFlags extends PluginFlags {
   json: boolean;
   /** The address of a running server's endpoint, or empty. */
   server: string;
+  /** Of the console that is asked, or empty. */
+  tokenFile: string;
   help: boolean;
 }
 
@@ -39,6 +41,7 @@ export function defaultExplainFlags(): ExplainFlags {
     again: false,
     json: false,
     server: "",
+    tokenFile: "",
     help: false,
   };
 }
@@ -67,10 +70,18 @@ export const EXPLAIN_FLAGS: readonly FlagRow<ExplainFlags>[] = [
   valueRow(
     "server",
     "ADDR",
-    "trace through the running server whose explain directive has this address, such as 127.0.0.1:8183",
+    "trace through the running server whose explain or console directive has this address, such as 127.0.0.1:8183",
     (flags, value) => {
       if (value === "") throw new FlagError("-server needs an address, such as 127.0.0.1:8183", 2, false);
       flags.server = value;
+    },
+  ),
+  valueRow(
+    "token-file",
+    "FILE",
+    "file with the token, if -server is a console that needs one",
+    (flags, value) => {
+      flags.tokenFile = value;
     },
   ),
   valueRow(

@@ -1,10 +1,11 @@
-/** Asks a running server by the endpoint that its Corefile opens with `explain`. */
+/** Asks a running server by the endpoint that its Corefile opens with `explain`, or by its console. */
 import { request } from "node:http";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
+import { ConsoleClient, ConsoleFault } from "../live/console-client.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 
 /** Milliseconds; more than the server gives itself. */
@@ -17,16 +18,18 @@ export interface ServerAddress {
 }
 
 /**
+ * @param tokenFile of a console, which may be asked over the network, too; empty for none
+ *
  * `127.0.0.1:8183`, `:8183`, `8183`, `http://localhost:8183/`.
  * @throws FlagError
  */
-export function parseServerAddress(text: string): ServerAddress {
+export function parseServerAddress(text: string, tokenFile = ""): ServerAddress {
   const match = /^(?:http:\/\/)?(?:(\[[0-9a-fA-F:.]+\]|[^:[\]/]*):)?(\d{1,5})\/?$/.exec(text);
   const port = Number(match?.[2]);
   if (match === null || port > 0xffff || port === 0)
     throw fault(`-server ${text}: not an address with a port, such as 127.0.0.1:8183`);
   const host = match[1] === undefined || match[1] === "" ? "127.0.0.1" : match[1];
-  if (!isLoopbackHost(host)) {
+  if (tokenFile === "" && !isLoopbackHost(host)) {
     throw fault(
       `-server ${text}: explain answers on loopback alone; open a tunnel to that machine, such as ` +
         `kubectl port-forward pod/NAME ${port} or ssh -L ${port}:127.0.0.1:${port} ${host}, and ask 127.0.0.1:${port}`,
@@ -45,25 +48,33 @@ interface Answer {
 
 export class RemoteExplainer implements Explainer {
   readonly #address: ServerAddress;
+  readonly #tokenFile: string;
   readonly #timeout: number;
 
-  constructor(address: ServerAddress, timeout: number = TIMEOUT) {
+  constructor(address: ServerAddress, tokenFile = "", timeout: number = TIMEOUT) {
     this.#address = address;
+    this.#tokenFile = tokenFile;
     this.#timeout = timeout;
   }
 
   async explain({ type, class: queryClass, ...question }: ExplainQuestion): Promise<Explanation> {
-    const answer = await this.#ask("/explain", {
+    const asked = {
       ...question,
       type: recordTypeName(type),
       ...(queryClass !== undefined && { class: className(queryClass) }),
-    });
+    };
+    const answer = await this.#ask("/explain", asked, (fault) =>
+      this.#ofConsole(fault, (client) => client.post("/api/v1/explain", asked)),
+    );
     if (!isExplanation(answer)) throw this.#fault("answers in words of another version of Portolan");
     return answer;
   }
 
   async findPod(namespace: string, name: string): Promise<FoundPod> {
-    const facts = await this.#ask("/explain/pod", { namespace, name });
+    const facts = await this.#ask("/explain/pod", { namespace, name }, async (fault) => {
+      await this.#ofConsole(fault, (client) => client.get("/api/v1/schema"));
+      throw this.#fault(NO_PODS);
+    });
     return {
       domain: textMember(facts, "domain"),
       pod: {
@@ -82,13 +93,16 @@ export class RemoteExplainer implements Explainer {
     // Nothing is kept open.
   }
 
-  async #ask(path: string, question: object): Promise<unknown> {
+  /** @param otherwise asks what is not an explain endpoint, or throws the fault that says so */
+  async #ask(path: string, question: object, otherwise: (fault: Error) => unknown): Promise<unknown> {
     const { status, contentType, isExplain, body } = await this.#post(path, JSON.stringify(question));
     if (!isExplain) {
       const what = contentType === "" ? "" : ` with ${contentType.split(";", 1)[0]}`;
-      throw this.#fault(
-        `answers ${status}${what} and is not an explain endpoint: add 'explain' to the server's Corefile, ` +
-          "and use the address that it logs at startup",
+      return otherwise(
+        this.#fault(
+          `answers ${status}${what} and is neither an explain endpoint nor a console: add 'explain' or 'console' to the ` +
+            "server's Corefile, and use the address that it logs at startup",
+        ),
       );
     }
     let answer: unknown;
@@ -99,6 +113,18 @@ export class RemoteExplainer implements Explainer {
     }
     if (status !== 200) throw this.#fault(`refuses: ${textMember(answer, "error") || `status ${status}`}`);
     return answer;
+  }
+
+  /** @throws `notExplain` where no console answers */
+  async #ofConsole(notExplain: Error, ask: (client: ConsoleClient) => Promise<unknown>): Promise<unknown> {
+    const { host, port } = this.#address;
+    const client = new ConsoleClient({ server: `${host}:${port}`, tokenFile: this.#tokenFile });
+    try {
+      return await ask(client);
+    } catch (error) {
+      if (error instanceof ConsoleFault && error.reason.endsWith("is that a console?")) throw notExplain;
+      throw error;
+    }
   }
 
   #post(path: string, body: string): Promise<Answer> {
@@ -142,7 +168,7 @@ export class RemoteExplainer implements Explainer {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ECONNREFUSED") {
       return (
-        "nothing listens there (connection refused): does the server run, with 'explain' in its Corefile? " +
+        "nothing listens there (connection refused): does the server run, with 'explain' or 'console' in its Corefile? " +
         `To reach one in a pod: kubectl port-forward pod/NAME ${this.#address.port}`
       );
     }
@@ -158,6 +184,9 @@ export class RemoteExplainer implements Explainer {
     return fault(`-server ${host}:${port}: ${reason}`);
   }
 }
+
+const NO_PODS =
+  "a console finds no pods: give the pod's address with -from IP, or add 'explain' to the server's Corefile";
 
 /** Whether an answer has what is printed of it. */
 function isExplanation(value: unknown): value is Explanation {

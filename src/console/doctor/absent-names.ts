@@ -9,7 +9,7 @@ import { LEAST_QUERIES, Tally, type Traffic } from "./traffic.ts";
 const LEAST_SHARE = 0.02;
 const LEAST_OF_NAME = 10;
 
-export const absentNames: Rule = (_capture, traffic) => {
+export const absentNames: Rule = (_capture, traffic, { server }) => {
   const names = new Tally();
   const callers = new Map<string, Tally>();
   for (const group of traffic.groups) {
@@ -43,7 +43,7 @@ export const absentNames: Rule = (_capture, traffic) => {
             .map(([each]) => each) ?? [];
         return { who: name, figure: `${queryCount(queries)}, by ${who.join(", ")}` };
       }),
-      remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), found)),
+      remedies: guilty.slice(0, 5).map(([name]) => remedyFor(name, callers.get(name), found, server)),
     },
   ];
 };
@@ -60,7 +60,12 @@ function meantName(name: string, namespace: string, traffic: Traffic): string {
   return `${labels.join(".")}.svc.${domain}`;
 }
 
-function remedyFor(name: string, callers: Tally | undefined, found: ReadonlySet<string>): Remedy {
+function remedyFor(
+  name: string,
+  callers: Tally | undefined,
+  found: ReadonlySet<string>,
+  server: string,
+): Remedy {
   const near = nearestWord(
     name,
     [...found].filter((each) => each.split(".").length === name.split(".").length),
@@ -70,5 +75,5 @@ function remedyFor(name: string, callers: Tally | undefined, found: ReadonlySet<
     near === undefined
       ? `take ${name} out of the settings of ${who}, or make what it stands for`
       : `correct ${name} in the settings of ${who}: is ${near} meant?`;
-  return { text, patch: `portolan explain ${nameWord(name)} -server 127.0.0.1:8183` };
+  return { text, patch: `portolan explain ${nameWord(name)} ${server}` };
 }

@@ -169,7 +169,7 @@ describe("the search path", () => {
     const absent = rows(30, { name: "$(reboot).example.com.", rcode: "NXDOMAIN" });
     const { code, remedies } = onlyFinding({ rows: [...GOOD, ...absent] });
     assert.equal(code, "absent-names");
-    assert.equal(remedies[0]?.patch, "portolan explain '$(reboot).example.com.' -server 127.0.0.1:8183");
+    assert.equal(remedies[0]?.patch, "portolan explain '$(reboot).example.com.' -server 127.0.0.1:8184");
   });
 
   test("a Service that is not there is no search path", () => {

@@ -3,6 +3,7 @@ import { aaaaNoise } from "./aaaa.ts";
 import { absentNames } from "./absent-names.ts";
 import type { Capture } from "./capture.ts";
 import {
+  type CommandFlags,
   FINDING_CODES,
   type Finding,
   type FindingCode,
@@ -10,6 +11,7 @@ import {
   type NotExamined,
   queryCount,
   type Rule,
+  USUAL_FLAGS,
 } from "./finding.ts";
 import { conntrack, udpDrops } from "./kernel.ts";
 import { memory } from "./memory.ts";
@@ -69,7 +71,7 @@ const URGENT: readonly FindingCode[] = [
   "slow-upstream",
 ];
 
-export function diagnose(capture: Capture): Diagnosis {
+export function diagnose(capture: Capture, commands: CommandFlags = USUAL_FLAGS): Diagnosis {
   const traffic = new Traffic(capture);
   const results = FINDING_CODES.flatMap((code) => {
     if (OF_TRAFFIC.has(code) && traffic.total < LEAST_QUERIES)
@@ -79,7 +81,7 @@ export function diagnose(capture: Capture): Diagnosis {
           reason: `${queryCount(traffic.total)} ${traffic.total === 1 ? "is" : "are"} too few: look for longer (-for), or when there is more to see`,
         },
       ];
-    return RULES[code](capture, traffic);
+    return RULES[code](capture, traffic, commands);
   });
   const { rows, earliest, latest } = capture.traffic;
   const now = capture.last?.now;

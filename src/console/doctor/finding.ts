@@ -53,7 +53,22 @@ export const FINDING_CODES = [
 export type FindingCode = (typeof FINDING_CODES)[number];
 
 /** One rule: findings, or the reason why it cannot say. */
-export type Rule = (capture: Capture, traffic: Traffic) => readonly (Finding | NotExamined)[];
+export type Rule = (
+  capture: Capture,
+  traffic: Traffic,
+  commands: CommandFlags,
+) => readonly (Finding | NotExamined)[];
+
+/** Flags as words of a shell, so that a printed command asks the server that was looked at. */
+export interface CommandFlags {
+  /** `-server` and the token, for all commands that ask a server. */
+  readonly server: string;
+  /** All those of `doctor`; empty for the defaults. */
+  readonly doctor: string;
+}
+
+/** Of a capture, which does not tell where its server is. */
+export const USUAL_FLAGS: CommandFlags = { server: "-server 127.0.0.1:8184", doctor: "" };
 
 export function isFinding(each: Finding | NotExamined): each is Finding {
   return "title" in each;

@@ -18,13 +18,12 @@ interface Fault {
   readonly patch: object;
 }
 
-export const probes: Rule = ({ pod, last }) => {
+export const probes: Rule = ({ pod, last }, _traffic, { doctor }) => {
   if (pod === undefined)
     return [
       {
         code: "probes",
-        reason:
-          "the pod of the server is not known: kubectl -n kube-system get deployment coredns -o yaml | portolan doctor -manifest -",
+        reason: `the pod of the server is not known: kubectl -n kube-system get deployment portolan -o yaml | portolan doctor ${doctor === "" ? "" : `${doctor} `}-manifest -`,
       },
     ];
   if (last === undefined) return [{ code: "probes", reason: "the capture has no facts about the server" }];
