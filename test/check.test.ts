@@ -283,7 +283,7 @@ test("the Corefile of a chart's values is checked where they have it", async (t)
   );
 
   const good = await runPortolan(["check", "good.yaml"], { cwd });
-  assert.deepEqual([good.code, good.output], [0, "good.yaml: no faults\n"]);
+  assert.deepEqual([good.code, good.output], [0, "good.yaml (YAML): no faults\n"]);
   const odd = await runPortolan(["check", "odd.yaml"], { cwd });
   assert.deepEqual([odd.code, odd.errors], [2, "odd.yaml: servers[0].zones: a list was expected\n"]);
   const imports = await runPortolan(["check", "imports.yaml"], { cwd });

@@ -120,7 +120,10 @@ async function run(argv: readonly string[]): Promise<number> {
     const { source, relocate } = await corefileOf(given);
     const registry = await pluginRegistry(flags, given.file === "stdin" ? undefined : given.file);
     const found = await checkFile(source, registry, flags);
-    const checked = relocate === undefined ? found : relocatedFile(found, given, relocate);
+    const checked = {
+      ...(relocate === undefined ? found : relocatedFile(found, given, relocate)),
+      ...(source.text !== given.text && { form: "YAML" as const }),
+    };
     files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
   }
   const print = await flags.format();
@@ -140,7 +143,7 @@ const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?
 
 /** ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles. */
 async function corefileOf(source: CorefileSource): Promise<Given> {
-  if (/^["']?servers["']?\s*:/m.test(source.text)) {
+  if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
     const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
     const translated = corefileInHelmValues(source);
     if (translated !== undefined) return translated;

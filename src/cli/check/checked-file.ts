@@ -4,6 +4,8 @@ import type { Diagnostic } from "../../corefile/diagnostic.ts";
 export interface CheckedFile {
   /** As it was named, or "stdin". */
   readonly file: string;
+  /** What the Corefile was found in: the server takes only a Corefile on its own. */
+  readonly form?: "YAML";
   /** In the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
   /** Text of this file or of one that it imports. */

@@ -1,5 +1,5 @@
 /** The Corefile that `servers` of a chart's values stand for, and the way from its lines back to those of the values. */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Scalar } from "yaml";
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, type Scalar } from "yaml";
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import { fromHelmValues, HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
 import type { CorefileSource } from "../../server/configuration/configuration.ts";
@@ -20,19 +20,52 @@ interface Piece {
 }
 
 /**
+ * Of a document with `servers`, or with the values of a release in a cluster: `spec.values` of a HelmRelease (Flux), `spec.valuesContent`
+ * of a HelmChartConfig (k3s, RKE2).
  * @returns `undefined` for what is not YAML with a list `servers`
  * @throws HelmValuesError
  */
 export function corefileInHelmValues(source: CorefileSource): TranslatedCorefile | undefined {
   const lines = new LineCounter();
-  const document = parseDocument(source.text, { lineCounter: lines });
-  if (document.errors.length > 0 || !isMap(document.contents)) return undefined;
-  if (!isSeq(document.contents.get("servers", true))) return undefined;
-  const text = corefileOf(document.toJS(), source.file);
+  for (const document of parseAllDocuments(source.text, { lineCounter: lines })) {
+    if (!("contents" in document) || document.errors.length > 0 || !isMap(document.contents)) continue;
+    const { contents } = document;
+    const content = contents.getIn(["spec", "valuesContent"], true);
+    if (isScalar(content) && typeof content.value === "string") {
+      const translated = corefileInHelmValues(contentInPlace(content, content.value, source));
+      if (translated !== undefined) return translated;
+    }
+    for (const values of [contents, contents.getIn(["spec", "values"], true)]) {
+      if (isMap(values) && isSeq(values.get("servers", true)))
+        return translatedValues(values, values.toJS(document), source, lines);
+    }
+  }
+  return undefined;
+}
+
+/** A text between quotation marks has no lines in the file, and is named as a file of its own. */
+function contentInPlace(
+  { range, type }: Scalar,
+  value: string,
+  { text, file }: CorefileSource,
+): CorefileSource {
+  if (type !== "BLOCK_LITERAL") return { text: value, file: `${file} (valuesContent)` };
+  const [start, end] = range ?? [0, 0];
+  const before = text.slice(0, start).replaceAll(/[^\n]+/g, "");
+  return { text: `${before}${text.slice(text.indexOf("\n", start), end)}`, file };
+}
+
+function translatedValues(
+  node: Node,
+  values: unknown,
+  source: CorefileSource,
+  lines: LineCounter,
+): TranslatedCorefile {
+  const text = corefileOf(values, source.file);
   const pieces: Piece[] = [];
   let offset = 0;
   // The Corefile has the words of the values in the order of `wordsOf`, so each is found behind the one before.
-  for (const { word, start } of wordsOf(document.contents, source.text)) {
+  for (const { word, start } of wordsOf(node, source.text)) {
     const found = text.indexOf(word, offset);
     if (found === -1) continue;
     offset = found + word.length;

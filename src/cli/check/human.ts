@@ -6,12 +6,13 @@ import type { CheckedFile } from "./checked-file.ts";
 /** Each diagnostic with its line and a caret, then how many there are. */
 export function formatForPeople(files: readonly CheckedFile[], colour: boolean): string {
   const parts: string[] = [];
-  for (const { file, diagnostics, textOf } of files) {
+  for (const { file, form, diagnostics, textOf } of files) {
     for (const diagnostic of diagnostics) {
       const text = formatDiagnostic(diagnostic, textOf(diagnostic.span.file));
       parts.push(`${colour ? coloured(text, diagnostic) : text}\n\n`);
     }
-    parts.push(`${JSON.stringify(file).slice(1, -1)}: ${summary(diagnostics)}\n`);
+    const name = `${JSON.stringify(file).slice(1, -1)}${form === undefined ? "" : ` (${form})`}`;
+    parts.push(`${name}: ${summary(diagnostics)}\n`);
   }
   return parts.join("");
 }

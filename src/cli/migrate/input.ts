@@ -48,6 +48,8 @@ export function readInput(source: CorefileSource, kind: MigrationInput["kind"] |
   const objects = documents.flatMap((document) => ("value" in document ? objectsIn(document.value) : []));
   const found = findConfigMap(objects, kind);
   if (found !== undefined) return fromData(found, kind, file, file);
+  const released = objects.map((object) => valuesOfRelease(object)).find((values) => values !== undefined);
+  if (released !== undefined && kind !== "kube-dns") return { kind: "helm-values", values: released };
   if (objects.some((object) => isKubernetes(object))) throw withoutConfigMap(documents, file);
   const value = firstValue(documents, kind === undefined ? undefined : file);
   if (
@@ -65,6 +67,15 @@ export function readInput(source: CorefileSource, kind: MigrationInput["kind"] |
   if (kind === "kube-dns")
     throw new InputError(`${file}: neither a ConfigMap nor the keys of one (${KUBE_DNS_KEYS.join(", ")})`);
   return { kind: "corefile", source };
+}
+
+/** Values with `servers` of a HelmRelease (Flux) or of a HelmChartConfig (k3s, RKE2). */
+function valuesOfRelease(object: JsonObject): unknown {
+  const spec = member(object, "spec");
+  const content = textMember(spec, "valuesContent");
+  const values =
+    content === "" ? member(spec, "values") : firstValue([...parseDocuments(content)], undefined);
+  return isObject(values) && Array.isArray(member(values, "servers")) ? values : undefined;
 }
 
 /** The object of a document, or the items of a List, with the kind that a ConfigMapList leaves out. */

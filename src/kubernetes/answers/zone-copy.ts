@@ -60,11 +60,15 @@ export function serviceRecords(
   }
 }
 
-/** Addresses at the name of the service and at those of its endpoints, and a SRV record for each endpoint and named port. */
+/**
+ * Addresses at the name of the service and at those of its endpoints, and a SRV record for each endpoint and named port.
+ * @param hasBareSrv whether the names that have addresses have SRV records for all ports as well, as queries get them in external zones
+ */
 export function headlessRecords(
   state: ServiceState,
   zone: ServiceNames,
   ttl: number,
+  hasBareSrv = false,
 ): readonly ResourceRecord[] {
   const { entry } = state;
   const endpoints = state.endpoints();
@@ -75,11 +79,15 @@ export function headlessRecords(
     ...packedAddressRecords(name, ttl, endpoints.ipv4, 4),
     ...packedAddressRecords(name, ttl, endpoints.ipv6, 16),
   ];
+  const bareSrv = (owner: Name, of: readonly EndpointReference[]): readonly ResourceRecord[] =>
+    hasBareSrv ? endpointServiceRecords(owner, ttl, zone, entry, of, undefined).answer : [];
+  records.push(...bareSrv(name, published));
   for (const [label, references] of byLabel(published)) {
     const owner = zone.endpointName(label, entry);
     if (owner === undefined) continue;
     records.push(...endpointAddressRecords(owner, ttl, references, 4));
     records.push(...endpointAddressRecords(owner, ttl, references, 16));
+    records.push(...bareSrv(owner, references));
   }
   for (const filter of namedPorts(portsOf(endpoints))) {
     const owner = portName(name, filter);

@@ -59,7 +59,7 @@ function recordsOf(view: ExternalView, zone: ExternalZone, state: ServiceState):
   if (name === undefined || name.isAtOrBelow(zone.apex)) return [];
   const { octets, hosts } = externalAddresses(service);
   if (octets.length + hosts.length === 0)
-    return view.headless && service.type === "headless" ? headlessRecords(state, zone, view.ttl) : [];
+    return view.headless && service.type === "headless" ? headlessRecords(state, zone, view.ttl, true) : [];
   // An alias has no other records beside it, whatever queries for them get.
   const types = octets.length === 0 ? [RecordType.CNAME] : [RecordType.A, RecordType.AAAA, RecordType.SRV];
   const ask = (owner: Name, type: number) =>

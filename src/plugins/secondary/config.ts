@@ -1,3 +1,4 @@
+import type { Name } from "../../dns/index.ts";
 import {
   choice,
   directive,
@@ -39,6 +40,14 @@ const primary: Value<Primary> = {
   },
 };
 
+/** CoreDNS reads these as zones: what stands in front of or behind a colon would be a scheme or a port. */
+const member: Value<Name> = {
+  expected: "a zone",
+  parse(word, context) {
+    return word.includes(":") ? new ValueProblem(`not a zone: '${word}'`) : domainName().parse(word, context);
+  },
+};
+
 export const secondaryConfig = merged(
   directive({
     args: { zones: zones() },
@@ -46,7 +55,7 @@ export const secondaryConfig = merged(
       transfer: optionList({ from: required(choice(["from"])), address: rest(primary, 1) }),
       tls: option({ files: tlsFiles }),
       tls_servername: single(text("the name in the certificate of the primaries")),
-      catalog: optionList({ members: rest(domainName()) }),
+      catalog: optionList({ members: rest(member) }),
       key: single(domainName()),
       directory: single(text("a folder")),
       max_size: single(integer({ min: 1, max: 4096 }), DEFAULT_LIMIT),

@@ -428,6 +428,8 @@ for (const [text, message] of [
   ["secondary {\n transfer from x\n}", /must specify an IP address/],
   ["secondary {\n transfer from tls://ns.example\n}", /must specify an IP address: 'tls:\/\/ns.example'/],
   ["secondary {\n transfer from tls://192.0.2.1\n tls a b c d\n}", /maximum of three arguments/],
+  ["secondary {\n transfer from 192.0.2.1\n catalog example :\n}", /not a zone: ':'/],
+  ["secondary {\n transfer from 192.0.2.1\n catalog dns://example\n}", /not a zone: 'dns:\/\/example'/],
   ["secondary {\n foo\n}", /unknown property 'foo'/],
 ] as const) {
   test(`refuses ${JSON.stringify(text)}`, () => {
