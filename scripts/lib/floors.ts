@@ -14,6 +14,7 @@ export interface Violation {
 /** The folders of `src/`, lowest first. A file imports from its own folder and from those before it. */
 export const FLOORS = [
   "lib",
+  "runtime",
   "quic",
   "dns",
   "corefile",
@@ -26,18 +27,40 @@ export const FLOORS = [
   "console",
   "plugins",
   "transports",
+  "lint",
   "server",
   "predecessors",
   "cli",
 ];
 
 /**
- * The rooms of the largest floors, in rows from the lowest up: a file imports from its own room and from rows below. "*" are the files that
- * stand in no room.
+ * The rooms of the largest floors, in rows from the lowest up: a file imports from its own room and from rows below. A room inside of another
+ * room's folder has its table under the path of that folder. "*" are the files that stand in no room.
  */
 export const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  lib: [["text", "time"], ["collections"], ["files"], ["net", "logging"], ["metrics"]],
+  expression: [["values"], ["syntax"], ["evaluation"], ["functions"], ["compiling"], ["*"], ["templates"]],
+  upstream: [["config"], ["exchange"], ["tcp", "udp"], ["encrypted"], ["http2"], ["*"], ["quic"]],
+  zones: [
+    ["data"],
+    ["answers", "changes"],
+    ["serving"],
+    ["backed", "updates", "threads"],
+    ["files", "backends"],
+    ["signing", "transfer"],
+  ],
   kubernetes: [["objects"], ["store"], ["answers", "api", "manifests", "snapshot"], ["reasons", "external"]],
-  server: [["lint", "serving"], ["isolation"], ["configuration"], ["explaining"], ["*", "threads"]],
+  "kubernetes/api": [["protobuf"], ["access"], ["client"], ["watch"], ["*"]],
+  "kubernetes/store": [["tables"], ["pods", "endpoints"], ["services"], ["*"], ["mesh", "sharing"]],
+  server: [
+    ["serving"],
+    ["isolation"],
+    ["configuration"],
+    ["explaining", "memory"],
+    ["run"],
+    ["threads"],
+    ["*"],
+  ],
 };
 
 const MAX_LINES = 450;
@@ -106,17 +129,17 @@ function importProblem(path: string, { specifier }: ModuleReference): string | u
   return undefined;
 }
 
-/** Within a floor arrows point down as well. */
+/** Within a floor, and within a room that is divided again, arrows point down as well. */
 function roomProblem(path: string, target: string): string | undefined {
-  const rows = ROOMS[floorOf(path)];
-  if (rows === undefined || floorOf(path) !== floorOf(target)) return undefined;
-  const [from, to] = [roomOf(path), roomOf(target)];
-  if (from === to) return undefined;
-  const rowOf = (room: string): number => rows.findIndex((row) => row.includes(room));
-  if (rowOf(from) < 0 || rowOf(to) < 0) return `${rowOf(from) < 0 ? from : to} is no room of its floor`;
-  // The files that stand in no room hold the threads, and the threads some of them.
-  if (rowOf(from) === rowOf(to) && (from === "*" || to === "*")) return undefined;
-  return rowOf(to) < rowOf(from) ? undefined : `room ${to} is not below room ${from}`;
+  for (const [folder, rows] of Object.entries(ROOMS)) {
+    const [from, to] = [roomIn(folder, path), roomIn(folder, target)];
+    if (from === undefined || to === undefined || from === to) continue;
+    const rowOf = (room: string): number => rows.findIndex((row) => row.includes(room));
+    if (rowOf(from) < 0 || rowOf(to) < 0)
+      return `${rowOf(from) < 0 ? from : to} is not a room of ${folder}`;
+    if (rowOf(to) >= rowOf(from)) return `room ${to} is not below room ${from}`;
+  }
+  return undefined;
 }
 
 function exits(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
@@ -167,9 +190,11 @@ function floorOf(path: string): string {
   return path.includes("/") ? path.slice(0, path.indexOf("/")) : "";
 }
 
-/** "store" for "kubernetes/store/store.ts", "*" for a file in the floor's own folder. */
-function roomOf(path: string): string {
-  return path.split("/").length > 2 ? (path.split("/")[1] ?? "*") : "*";
+/** "store" for "kubernetes/store/store.ts" in "kubernetes", "*" for a file in the folder itself; undefined for a file elsewhere. */
+function roomIn(folder: string, path: string): string | undefined {
+  if (!path.startsWith(`${folder}/`)) return undefined;
+  const inside = path.slice(folder.length + 1);
+  return inside.includes("/") ? inside.slice(0, inside.indexOf("/")) : "*";
 }
 
 /** The plugin that a file belongs to: "cache" for "plugins/cache/index.ts". */
