@@ -135,8 +135,7 @@ function roomProblem(path: string, target: string): string | undefined {
     const [from, to] = [roomIn(folder, path), roomIn(folder, target)];
     if (from === undefined || to === undefined || from === to) continue;
     const rowOf = (room: string): number => rows.findIndex((row) => row.includes(room));
-    if (rowOf(from) < 0 || rowOf(to) < 0)
-      return `${rowOf(from) < 0 ? from : to} is not a room of ${folder}`;
+    if (rowOf(from) < 0 || rowOf(to) < 0) return `${rowOf(from) < 0 ? from : to} is not a room of ${folder}`;
     if (rowOf(to) >= rowOf(from)) return `room ${to} is not below room ${from}`;
   }
   return undefined;

@@ -5,13 +5,13 @@ import { Name } from "../dns/name.ts";
 import { formatRecord, parseRecord, plainData } from "../dns/resource-record.ts";
 import { definePlugin, directive, Fallthrough } from "../plugin/index.ts";
 import { PluginTest } from "../plugin/testing.ts";
-import { type PlainRecord, RecordLog } from "./record-log.ts";
-import { ServedZone } from "./served-zone.ts";
-import { Zone } from "./zone.ts";
-import type { ZoneChange } from "./zone-change.ts";
-import { ZoneChangeError } from "./zone-changes.ts";
-import { ZoneService } from "./zone-service.ts";
-import { copyOfZone } from "./zone-transfer.ts";
+import { ZoneChangeError } from "./changes/zone-changes.ts";
+import { type PlainRecord, RecordLog } from "./data/record-log.ts";
+import { Zone } from "./data/zone.ts";
+import type { ZoneChange } from "./data/zone-change.ts";
+import { copyOfZone } from "./data/zone-transfer.ts";
+import { ServedZone } from "./serving/served-zone.ts";
+import { ZoneService } from "./serving/zone-service.ts";
 
 const APEX = Name.parse("example.");
 

@@ -6,11 +6,11 @@ import { formatZoneTextFault, type ZoneTextFault } from "../../dns/zone-text/fau
 import { SystemClock } from "../../lib/clock.ts";
 import { fileFault } from "../../lib/file-fault.ts";
 import { TurnShare } from "../../lib/turn-share.ts";
-import { checkZone } from "../../zones/zone-checks.ts";
-import { type ReadZone, readZoneFile, ZoneFileError } from "../../zones/zone-file.ts";
-import { compareZones } from "../../zones/zone-journal.ts";
-import { zoneLines } from "../../zones/zone-printer.ts";
-import { soaRecord } from "../../zones/zone-transfer.ts";
+import { compareZones } from "../../zones/changes/zone-journal.ts";
+import { soaRecord } from "../../zones/data/zone-transfer.ts";
+import { type ReadZone, readZoneFile, ZoneFileError } from "../../zones/files/parsed-file.ts";
+import { checkZone } from "../../zones/files/zone-checks.ts";
+import { zoneLines } from "../../zones/files/zone-printer.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { fitted } from "../terminal.ts";
 import { absolute, zoneApex } from "./zone-apex.ts";

@@ -2,8 +2,8 @@
 import { octetAt, readU16, readU32, writeU16, writeU32 } from "../../dns/octets.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { plainData } from "../../dns/resource-record.ts";
-import { OctetHeap } from "../../zones/octet-heap.ts";
-import type { RecordLog } from "../../zones/record-log.ts";
+import { OctetHeap } from "../../zones/data/octet-heap.ts";
+import type { RecordLog } from "../../zones/data/record-log.ts";
 
 /** Length of the owner, type, TTL, length of RDATA. */
 const HEAD = 9;

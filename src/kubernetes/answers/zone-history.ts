@@ -9,8 +9,8 @@ import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import { isAsNew, type StartOfAuthority, type ZoneTransfer } from "../../plugin/transfer.ts";
-import { RecordLog } from "../../zones/record-log.ts";
-import { ZoneJournal } from "../../zones/zone-journal.ts";
+import { ZoneJournal } from "../../zones/changes/zone-journal.ts";
+import { RecordLog } from "../../zones/data/record-log.ts";
 import { HandedRecords } from "./handed-records.ts";
 import type { ServiceState } from "./service-states.ts";
 

@@ -8,9 +8,9 @@ import type {
   TransferSource,
   ZoneList,
 } from "../../plugin/index.ts";
-import { FileZone, isMissing } from "../../zones/file-zone.ts";
-import { type FoundZoneFile, findZoneFiles, type ZoneFolder } from "../../zones/zone-folder.ts";
-import { ZoneService } from "../../zones/zone-service.ts";
+import { FileZone, isMissing } from "../../zones/files/served-file.ts";
+import { type FoundZoneFile, findZoneFiles, type ZoneFolder } from "../../zones/files/zone-folder.ts";
+import { ZoneService } from "../../zones/serving/zone-service.ts";
 import type { FileNames } from "./config.ts";
 
 export interface AutoConfig {

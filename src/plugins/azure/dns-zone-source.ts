@@ -14,8 +14,8 @@ import {
   TXT,
 } from "../../dns/index.ts";
 import { list, record, string } from "../../lib/http-client.ts";
-import type { ZoneListing } from "../../zones/zone-listing.ts";
-import type { ZoneSource } from "../../zones/zone-source.ts";
+import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
+import type { ZoneSource } from "../../zones/backed/zone-source.ts";
 import type { ResourceManager } from "./resource-manager.ts";
 
 export interface DnsZoneSourceOptions {

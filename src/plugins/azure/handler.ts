@@ -1,5 +1,5 @@
 import type { PluginInstance, Site } from "../../plugin/index.ts";
-import { BackedZones } from "../../zones/backed-zones.ts";
+import { BackedZones } from "../../zones/backed/zone-set.ts";
 import { cloudNamed, PUBLIC_CLOUD } from "./clouds.ts";
 import type { AzureConfig } from "./config.ts";
 import { DnsZoneSource } from "./dns-zone-source.ts";

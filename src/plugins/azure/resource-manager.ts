@@ -2,11 +2,11 @@
 import type { TokenCredential } from "@azure/identity";
 import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
+import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { PageCircle } from "../../zones/backends/page-circle.ts";
-import { ZoneSourceError } from "../../zones/zone-source.ts";
 import { type Cloud, isAuthority } from "./clouds.ts";
 
 export interface ResourceManagerOptions {

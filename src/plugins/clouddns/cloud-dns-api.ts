@@ -3,11 +3,11 @@ import type { GoogleAuth } from "google-auth-library";
 import { fileFault } from "../../lib/file-fault.ts";
 import { list, reasonOf, record, string } from "../../lib/http-client.ts";
 import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
+import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { PageCircle } from "../../zones/backends/page-circle.ts";
-import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface CloudDnsApiOptions {
   readonly site: Site;

@@ -1,5 +1,5 @@
 import type { PluginInstance, Site } from "../../plugin/index.ts";
-import { BackedZones } from "../../zones/backed-zones.ts";
+import { BackedZones } from "../../zones/backed/zone-set.ts";
 import { CloudDnsApi } from "./cloud-dns-api.ts";
 import type { CloudDnsConfig } from "./config.ts";
 import { ManagedZoneSource } from "./managed-zone-source.ts";

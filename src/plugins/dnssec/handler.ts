@@ -24,7 +24,7 @@ import {
   SetupError,
   type Site,
 } from "../../plugin/index.ts";
-import { readKeyFiles } from "../../zones/zone-keys.ts";
+import { readKeyFiles } from "../../zones/signing/zone-keys.ts";
 import { type ModuleLoader, readSecretKey } from "./aws-secrets.ts";
 import type { DnssecConfig } from "./config.ts";
 import { blackLie, compactDenial, NXNAME, unsignedDelegation } from "./denial.ts";

@@ -8,10 +8,10 @@ import {
   type Site,
   type TransferSource,
 } from "../../plugin/index.ts";
-import { FileZone, isMissing } from "../../zones/file-zone.ts";
+import { ZoneFileError } from "../../zones/files/parsed-file.ts";
+import { FileZone, isMissing } from "../../zones/files/served-file.ts";
+import { ZoneService } from "../../zones/serving/zone-service.ts";
 import { JournalError } from "../../zones/updates/update-journal.ts";
-import { ZoneFileError } from "../../zones/zone-file.ts";
-import { ZoneService } from "../../zones/zone-service.ts";
 import { type FileConfig, joinLines } from "./config.ts";
 import { ZONE_UPDATES, ZoneUpdates } from "./updates.ts";
 

@@ -9,12 +9,12 @@ import {
   type Site,
   tsigKeyNamed,
 } from "../../plugin/index.ts";
-import type { FileZone } from "../../zones/file-zone.ts";
-import type { ServedZone } from "../../zones/served-zone.ts";
+import type { FileZone } from "../../zones/files/served-file.ts";
+import { ZoneCopies } from "../../zones/serving/copy-set.ts";
+import type { ServedZone } from "../../zones/serving/served-zone.ts";
+import type { ZoneService } from "../../zones/serving/zone-service.ts";
+import { ZoneCopy } from "../../zones/threads/zone-copy.ts";
 import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
-import { ZoneCopies } from "../../zones/zone-copies.ts";
-import { ZoneCopy } from "../../zones/zone-copy.ts";
-import type { ZoneService } from "../../zones/zone-service.ts";
 
 /** What the same block of the next configuration takes over. */
 export const ZONE_UPDATES: ServiceKey<ZoneUpdates> = new ServiceKey("zone updates");

@@ -2,8 +2,8 @@
 
 import type { TlsOptions } from "../../lib/http-client.ts";
 import { readTextFile, type Site } from "../../plugin/index.ts";
+import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
-import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface AgentClientOptions {
   readonly site: Site;

@@ -1,6 +1,6 @@
 import type { Name } from "../../dns/index.ts";
 import type { CounterFamily, Handler, PluginInstance, Query, Site } from "../../plugin/index.ts";
-import { BackedZones } from "../../zones/backed-zones.ts";
+import { BackedZones } from "../../zones/backed/zone-set.ts";
 import { AgentClient, printableAddress } from "./agent-client.ts";
 import type { NomadConfig } from "./config.ts";
 import { ServiceSource } from "./service-source.ts";

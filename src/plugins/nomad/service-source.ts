@@ -2,8 +2,8 @@
 import { A, AAAA, Name, SOA, SRV } from "../../dns/index.ts";
 import { list, record, string } from "../../lib/http-client.ts";
 import { parseIpAddress } from "../../plugin/index.ts";
-import type { ZoneListing } from "../../zones/zone-listing.ts";
-import { type ZoneSource, ZoneSourceError } from "../../zones/zone-source.ts";
+import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
+import { type ZoneSource, ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import type { AgentClient } from "./agent-client.ts";
 
 export interface ServiceSourceOptions {

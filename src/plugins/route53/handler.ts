@@ -1,5 +1,5 @@
 import type { PluginInstance, Site } from "../../plugin/index.ts";
-import { BackedZones } from "../../zones/backed-zones.ts";
+import { BackedZones } from "../../zones/backed/zone-set.ts";
 import type { Route53Config } from "./config.ts";
 import { HostedZoneSource } from "./hosted-zone-source.ts";
 import { Route53Connection } from "./route53-connection.ts";

@@ -1,7 +1,7 @@
 /** A hosted zone as records (CoreDNS facts 2.43). */
 import type { ResourceRecordSet } from "@aws-sdk/client-route-53";
-import type { ZoneListing } from "../../zones/zone-listing.ts";
-import type { ZoneSource } from "../../zones/zone-source.ts";
+import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
+import type { ZoneSource } from "../../zones/backed/zone-source.ts";
 import type { Route53Connection } from "./route53-connection.ts";
 
 export interface HostedZoneSourceOptions {

@@ -9,10 +9,10 @@ import type {
 } from "@aws-sdk/client-route-53";
 import type { Clock } from "../../lib/clock.ts";
 import { reasonOf } from "../../lib/http-client.ts";
+import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";
 import { PageCircle } from "../../zones/backends/page-circle.ts";
-import { ZoneSourceError } from "../../zones/zone-source.ts";
 
 export interface Route53ConnectionOptions {
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 /** Zones that catalogs bring and take away (RFC 9432 section 5). */
 import type { Name } from "../../dns/index.ts";
 import type { Site, ZoneList } from "../../plugin/index.ts";
-import { type Catalog, type CatalogMember, readCatalog } from "../../zones/catalog.ts";
-import type { SecondaryZone } from "../../zones/secondary-zone.ts";
-import type { Zone } from "../../zones/zone.ts";
+import type { Zone } from "../../zones/data/zone.ts";
+import { type Catalog, type CatalogMember, readCatalog } from "../../zones/transfer/catalog.ts";
+import type { SecondaryZone } from "../../zones/transfer/secondary-zone.ts";
 
 /** What a line of the Corefile says of the catalogs that it names. */
 export interface CatalogRules {

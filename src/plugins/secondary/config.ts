@@ -19,7 +19,7 @@ import {
   zones,
 } from "../../plugin/index.ts";
 import { splitServerName, upstreamAddress } from "../../upstream/address.ts";
-import type { Primary } from "../../zones/primary.ts";
+import type { Primary } from "../../zones/transfer/primary.ts";
 
 const MIB = 1024 * 1024;
 /** Some ten million records. */

@@ -13,11 +13,11 @@ import {
 } from "../../plugin/index.ts";
 import type { StreamDialler } from "../../upstream/tcp-connection.ts";
 import { readTlsFiles } from "../../upstream/tls-files.ts";
-import type { Primary } from "../../zones/primary.ts";
-import { SecondaryZone, type SecondaryZoneOptions } from "../../zones/secondary-zone.ts";
-import { TransferGate } from "../../zones/transfer-gate.ts";
-import { ZoneService } from "../../zones/zone-service.ts";
-import { ZoneStore } from "../../zones/zone-store.ts";
+import { ZoneService } from "../../zones/serving/zone-service.ts";
+import type { Primary } from "../../zones/transfer/primary.ts";
+import { SecondaryZone, type SecondaryZoneOptions } from "../../zones/transfer/secondary-zone.ts";
+import { TransferGate } from "../../zones/transfer/transfer-gate.ts";
+import { ZoneStore } from "../../zones/transfer/zone-store.ts";
 import { Catalogs } from "./catalogs.ts";
 import { zoneLimit } from "./config.ts";
 

@@ -14,8 +14,8 @@ import {
 import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
 import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
-import { type TransferInOptions, transferIn } from "../../zones/transfer-in.ts";
-import type { Zone } from "../../zones/zone.ts";
+import type { Zone } from "../../zones/data/zone.ts";
+import { type TransferInOptions, transferIn } from "../../zones/transfer/transfer-in.ts";
 import { addressOf, apex, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";
 import secondary from "./index.ts";
 

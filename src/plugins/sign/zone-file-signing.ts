@@ -9,9 +9,9 @@ import {
   type Timer,
 } from "../../plugin/index.ts";
 import { isAsNew } from "../../plugin/transfer.ts";
-import { ZoneFileSource } from "../../zones/zone-file-source.ts";
-import { readKeyFiles } from "../../zones/zone-keys.ts";
-import { signedZoneLines } from "../../zones/zone-signing.ts";
+import { ZoneFileSource } from "../../zones/files/file-source.ts";
+import { readKeyFiles } from "../../zones/signing/zone-keys.ts";
+import { signedZoneLines } from "../../zones/signing/zone-signing.ts";
 import type { SignConfig } from "./config.ts";
 import { replaceFile, signingState } from "./signed-file.ts";
 

@@ -12,7 +12,7 @@ import {
   retryAfterOf,
   string,
 } from "../../lib/http-client.ts";
-import { ZoneSourceError } from "../zone-source.ts";
+import { ZoneSourceError } from "../backed/zone-source.ts";
 import { within } from "./deadline.ts";
 
 export interface JsonClientOptions extends ConnectOptions {

@@ -9,10 +9,10 @@ import { plainData } from "../../dns/resource-record.ts";
 import { definePlugin, directive, Fallthrough } from "../../plugin/index.ts";
 import { feedToNobody } from "../../plugin/site.ts";
 import { MemoryLog, PluginTest } from "../../plugin/testing.ts";
-import { ServedZone } from "../served-zone.ts";
-import { Zone } from "../zone.ts";
-import { ZoneCopies } from "../zone-copies.ts";
-import { ZoneService } from "../zone-service.ts";
+import { Zone } from "../data/zone.ts";
+import { ZoneCopies } from "../serving/copy-set.ts";
+import { ServedZone } from "../serving/served-zone.ts";
+import { ZoneService } from "../serving/zone-service.ts";
 import { DynamicZone } from "./dynamic-zone.ts";
 
 const APEX = Name.parse("example.");

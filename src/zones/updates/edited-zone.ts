@@ -6,11 +6,11 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { canonicalData, dataFromWire, plainData } from "../../dns/resource-record.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
-import { NO_NODE } from "../name-tree.ts";
-import { NO_RRSET } from "../rrset-table.ts";
-import type { Zone } from "../zone.ts";
-import { Added, type AddedResult } from "../zone-records.ts";
-import { rrsetRecords, soaRecord } from "../zone-transfer.ts";
+import { NO_NODE } from "../data/name-tree.ts";
+import { NO_RRSET } from "../data/rrset-table.ts";
+import type { Zone } from "../data/zone.ts";
+import { Added, type AddedResult } from "../data/zone-records.ts";
+import { rrsetRecords, soaRecord } from "../data/zone-transfer.ts";
 
 /** A record that came (`+`) or went (`-`). */
 export interface ZoneStep {

@@ -3,10 +3,10 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { plainData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { type PlainRecord, RecordLog } from "../record-log.ts";
-import type { Zone } from "../zone.ts";
-import type { ZoneChange } from "../zone-change.ts";
-import { soaRecord } from "../zone-transfer.ts";
+import { type PlainRecord, RecordLog } from "../data/record-log.ts";
+import type { Zone } from "../data/zone.ts";
+import type { ZoneChange } from "../data/zone-change.ts";
+import { soaRecord } from "../data/zone-transfer.ts";
 import { dataKey, type ZoneStep } from "./edited-zone.ts";
 
 /** Steps of a portion: some tenths of a millisecond. */

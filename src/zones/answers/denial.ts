@@ -1,0 +1,298 @@
+/** Proofs that a name or a type does not exist: NSEC (RFC 4035 section 3.1.3) and NSEC3 (RFC 5155 section 7.2). */
+import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
+import { APEX, NO_NODE } from "../data/name-tree.ts";
+import { NO_RRSET } from "../data/rrset-table.ts";
+import type { Zone } from "../data/zone.ts";
+import type { ZoneRecords } from "../data/zone-records.ts";
+import { SHA1_OCTETS, Sha1 } from "../sha1.ts";
+import { type AnswerWriter, Section } from "./answer-writer.ts";
+
+/** A name with the places of its labels, as the walk through the zone found them. */
+export interface WalkedName {
+  /** Octets of the name, which begins at `offset`. */
+  readonly bytes: Uint8Array;
+  readonly offset: number;
+  /** Where each label begins after `offset`, leftmost first; those of the apex are not among them. */
+  readonly starts: Uint8Array;
+  /** Labels below the apex. */
+  readonly count: number;
+  /** The last node on the way that exists. */
+  readonly closest: number;
+  /** How many of the name's labels lie above (to the left of) `closest`. */
+  readonly missing: number;
+}
+
+/** RFC 9276 section 3.2: resolvers give up above 100 or so; a zone with more would only heat the server. */
+const MAX_ITERATIONS = 500;
+/** Proofs of one answer: the same record is sent once. */
+const MAX_PROOFS = 8;
+
+export class Denial {
+  readonly #zone: Zone;
+  readonly #writer: AnswerWriter;
+  readonly #proved = new Int32Array(MAX_PROOFS);
+  #provedCount = 0;
+  readonly #label = new Uint8Array(64);
+  readonly #labelStart = new Uint8Array(1);
+  readonly #name = new Uint8Array(256);
+  /** For zones with NSEC3, and the version of the zone that it is about. */
+  #chain: HashedChain | undefined;
+  #version = 0;
+
+  constructor(zone: Zone, writer: AnswerWriter) {
+    this.#zone = zone;
+    this.#writer = writer;
+  }
+
+  begin(): void {
+    this.#provedCount = 0;
+    if (this.#version === this.#zone.version) return;
+    this.#version = this.#zone.version;
+    this.#chain = undefined;
+  }
+
+  get #usesNsec3(): boolean {
+    return this.#zone.nsec3.count > 0 && this.#zone.nsec.count === 0;
+  }
+
+  /** The node exists, the type does not. Also for a referral without DS. */
+  typeMissing(node: number): undefined {
+    if (this.#usesNsec3) {
+      const match = this.#matching(node);
+      if (match !== NO_NODE) return this.#proof(match);
+      // The node lies in a span that is opted out (RFC 5155 section 7.2.4), or is none of the chain: show what is there.
+      return this.#optedOut(node);
+    }
+    const { records } = this.#zone;
+    if (records.rrset(node, RecordType.NSEC) !== NO_RRSET) return this.#proof(node);
+    // An empty non-terminal has no NSEC of its own: the one in front shows that there are no types.
+    const length = this.#nameOf(node);
+    this.#cover(this.#name, length);
+  }
+
+  /** The name does not exist, nor a wildcard that would stand for it. */
+  nameMissing(name: WalkedName): void {
+    if (this.#usesNsec3) {
+      this.#closestEncloser(name);
+      this.#proof(this.#wildcardCover(name.closest));
+      return;
+    }
+    this.#coverWalked(name);
+    const length = this.#nameOf(name.closest);
+    this.#name.copyWithin(2, 0, length);
+    this.#name[0] = 1;
+    this.#name[1] = WILDCARD;
+    this.#cover(this.#name, length + 2);
+  }
+
+  /** A wildcard stood for the name, which does not exist itself. */
+  expanded(name: WalkedName): void {
+    if (this.#usesNsec3) this.#coverNextCloser(name);
+    else this.#coverWalked(name);
+  }
+
+  /** A wildcard stood for the name, and has not the type. */
+  wildcardTypeMissing(name: WalkedName, wildcard: number): void {
+    if (!this.#usesNsec3) {
+      this.#coverWalked(name);
+      this.typeMissing(wildcard);
+      return;
+    }
+    this.#closestEncloser(name);
+    const match = this.#matching(wildcard);
+    if (match !== NO_NODE) this.#proof(match);
+  }
+
+  #coverWalked(name: WalkedName): void {
+    this.#proof(this.#zone.nsec.atOrBefore(name.bytes, name.starts, name.offset, name.count));
+  }
+
+  #cover(name: Uint8Array, length: number): void {
+    const starts = wildcardStarts;
+    let count = 0;
+    const below = length - this.#zone.apex.wire.length;
+    for (let at = 0; at < below; at += octetAt(name, at) + 1) starts[count++] = at;
+    this.#proof(this.#zone.nsec.atOrBefore(name, starts, 0, count));
+  }
+
+  /** Uncompressed name of a node in {@link #name}; returns its length. */
+  #nameOf(node: number): number {
+    const end = this.#zone.records.names.writeLabels(node, this.#name, 0);
+    this.#name.set(this.#zone.apex.wire, end);
+    return end + this.#zone.apex.wire.length;
+  }
+
+  #closestEncloser(name: WalkedName): void {
+    const match = this.#matching(name.closest);
+    if (match !== NO_NODE) this.#proof(match);
+    this.#coverNextCloser(name);
+  }
+
+  /** RFC 5155 section 7.2.4: the closest encloser that is in the chain, and the cover of the name below it. */
+  #optedOut(node: number): undefined {
+    const { names } = this.#zone.records;
+    let closer = node;
+    for (let at = node; at !== APEX; ) {
+      at = names.parent(at);
+      const match = this.#matching(at);
+      if (match !== NO_NODE) {
+        this.#proof(match);
+        this.#proof(this.#nsec3Covering(this.#nameOf(closer)));
+        return;
+      }
+      closer = at;
+    }
+  }
+
+  #matching(node: number): number {
+    const { matches } = this.#hashing();
+    const known = matches.get(node);
+    if (known !== undefined) return known;
+    const isHashed = this.#hash(this.#nameOf(node));
+    return matches.set(node, isHashed ? this.#zone.hashed.names.child(APEX, this.#label, 0) : NO_NODE);
+  }
+
+  #coverNextCloser(name: WalkedName): void {
+    const { bytes, starts, offset, missing, count } = name;
+    const index = missing - 1;
+    if (index < 0 || count === 0) return;
+    let length = 0;
+    const end = offset + lastLabelEnd(name);
+    for (let at = offset + octetAt(starts, index); at < end; at++)
+      this.#name[length++] = octetAt(FOLD, octetAt(bytes, at));
+    this.#name.set(this.#zone.apex.wire, length);
+    this.#proof(this.#nsec3Covering(length + this.#zone.apex.wire.length));
+  }
+
+  #wildcardCover(closest: number): number {
+    const { wildcards } = this.#hashing();
+    const known = wildcards.get(closest);
+    if (known !== undefined) return known;
+    const length = this.#nameOf(closest);
+    this.#name.copyWithin(2, 0, length);
+    this.#name[0] = 1;
+    this.#name[1] = WILDCARD;
+    return wildcards.set(closest, this.#nsec3Covering(length + 2));
+  }
+
+  /** The NSEC3 record that covers the name in {@link #name}, or is its own. */
+  #nsec3Covering(length: number): number {
+    if (!this.#hash(length)) return NO_NODE;
+    return this.#zone.nsec3.atOrBefore(this.#label, this.#labelStart, 0, 1);
+  }
+
+  /**
+   * Hashes the name in {@link #name} with the parameters of the chain (RFC 5155 section 5), and puts the label that it is into {@link #label}.
+   * @returns false where the chain is one that nobody checks
+   */
+  #hash(length: number): boolean {
+    const { hashed, nsec3 } = this.#zone;
+    const rrset = hashed.rrset(nsec3.at(0), RecordType.NSEC3);
+    const { bytes } = hashed.heap;
+    const at = hashed.data(rrset) + 2;
+    const iterations = readU16(bytes, at + 2);
+    if (octetAt(bytes, at) !== SHA1 || iterations > MAX_ITERATIONS) return false;
+    const { sha1 } = this.#hashing();
+    const { message, digest } = sha1;
+    for (let index = 0; index < length; index++) message[index] = octetAt(this.#name, index);
+    hashSalted(sha1, length, bytes, at + 4);
+    for (let left = iterations; left > 0; left--) {
+      message.set(digest);
+      hashSalted(sha1, SHA1_OCTETS, bytes, at + 4);
+    }
+    this.#putLabel(digest);
+    return true;
+  }
+
+  #hashing(): HashedChain {
+    this.#chain ??= new HashedChain();
+    return this.#chain;
+  }
+
+  /** In the alphabet of base32hex (RFC 4648 section 7), small letters: 20 octets are 32 characters. */
+  #putLabel(digest: Uint8Array): void {
+    const label = this.#label;
+    label[0] = 32;
+    let [bits, kept, to] = [0, 0, 1];
+    for (let at = 0; at < SHA1_OCTETS; at++) {
+      kept = ((kept << 8) | octetAt(digest, at)) & 0xfff;
+      for (bits += 8; bits >= 5; bits -= 5) {
+        const digit = (kept >>> (bits - 5)) & 31;
+        label[to++] = digit < 10 ? ZERO + digit : SMALL_A + digit - 10;
+      }
+    }
+  }
+
+  /** Notes a node whose NSEC or NSEC3 is to be sent, once: the answer section may not be complete yet. */
+  #proof(node: number): undefined {
+    if (node === NO_NODE) return undefined;
+    for (let index = 0; index < this.#provedCount; index++)
+      if (this.#proved[index] === node) return undefined;
+    if (this.#provedCount < MAX_PROOFS) this.#proved[this.#provedCount++] = node;
+  }
+
+  /** Writes what was noted, with signatures, into the authority section. */
+  write(): void {
+    const records = this.#usesNsec3 ? this.#zone.hashed : this.#zone.records;
+    const type = this.#usesNsec3 ? RecordType.NSEC3 : RecordType.NSEC;
+    for (let index = 0; index < this.#provedCount; index++) {
+      const node = this.#proved[index] as number;
+      this.#writeRrset(records, node, records.rrset(node, type));
+      this.#writeRrset(records, node, records.signatures(node, type));
+    }
+  }
+
+  #writeRrset(records: ZoneRecords, node: number, rrset: number): void {
+    if (rrset >= 0) this.#writer.rrsetOfNode(Section.AUTHORITY, records, node, rrset, records.ttl(rrset));
+  }
+}
+
+/** What hashing takes, and what is known of hashes. */
+class HashedChain {
+  readonly sha1 = new Sha1();
+  /** NSEC3 records of nodes, and those that cover their wildcards. */
+  readonly matches = new NodeMemo();
+  readonly wildcards = new NodeMemo();
+}
+
+/** A number for each of some nodes. A node that shares the place of another takes it. */
+class NodeMemo {
+  readonly #nodes = new Int32Array(PLACES).fill(NO_NODE);
+  readonly #values = new Int32Array(PLACES);
+
+  get(node: number): number | undefined {
+    const place = node & (PLACES - 1);
+    return this.#nodes[place] === node ? this.#values[place] : undefined;
+  }
+
+  /** @returns the value */
+  set(node: number, value: number): number {
+    const place = node & (PLACES - 1);
+    this.#nodes[place] = node;
+    this.#values[place] = value;
+    return value;
+  }
+}
+
+/** A power of two. */
+const PLACES = 256;
+const ZERO = 0x30;
+const SMALL_A = 0x61;
+const SHA1 = 1;
+
+/** Hashes so many octets of the message with the salt whose length stands at `bytes[at]`. */
+function hashSalted(sha1: Sha1, length: number, bytes: Uint8Array, at: number): void {
+  const salt = octetAt(bytes, at);
+  for (let index = 0; index < salt; index++) sha1.message[length + index] = octetAt(bytes, at + 1 + index);
+  sha1.hash(length + salt);
+}
+
+const WILDCARD = 0x2a;
+const wildcardStarts = new Uint8Array(128);
+
+/** Where the labels below the apex end, counted from the name's beginning. */
+function lastLabelEnd({ bytes, starts, offset, count }: WalkedName): number {
+  const last = octetAt(starts, count - 1);
+  return last + octetAt(bytes, offset + last) + 1;
+}

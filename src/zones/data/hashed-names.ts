@@ -1,0 +1,64 @@
+/** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
+import type { Name } from "../../dns/name.ts";
+import { SHA1_OCTETS, Sha1 } from "../sha1.ts";
+import { sortInPortions } from "./portioned-sort.ts";
+
+export class HashedNames {
+  #octets: Buffer;
+  #nodes: Int32Array<ArrayBuffer>;
+  #count = 0;
+  readonly #sha1 = new Sha1();
+
+  /** @param capacity as many as are likely; more find room as well */
+  constructor(capacity: number) {
+    this.#octets = Buffer.alloc(capacity * SHA1_OCTETS);
+    this.#nodes = new Int32Array(capacity);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** One hash, without salt (RFC 9276 section 3.1). */
+  add(name: Name, node: number): void {
+    if (this.#count === this.#nodes.length) this.#grow();
+    this.#sha1.message.set(name.folded);
+    this.#sha1.hash(name.folded.length);
+    this.#octets.set(this.#sha1.digest, this.#count * SHA1_OCTETS);
+    this.#nodes[this.#count++] = node;
+  }
+
+  /** The numbers of all hashes, in the order of the hashes. */
+  sorted(pause: () => Promise<void>): Promise<Int32Array<ArrayBuffer>> {
+    const numbers = new Int32Array(this.#count);
+    for (let index = 0; index < numbers.length; index++) numbers[index] = index;
+    const octets = this.#octets;
+    const compare = (one: number, other: number): number =>
+      octets.compare(
+        octets,
+        other * SHA1_OCTETS,
+        other * SHA1_OCTETS + SHA1_OCTETS,
+        one * SHA1_OCTETS,
+        one * SHA1_OCTETS + SHA1_OCTETS,
+      );
+    return sortInPortions(numbers, compare, pause);
+  }
+
+  /** A view. */
+  hash(number: number): Buffer {
+    return this.#octets.subarray(number * SHA1_OCTETS, number * SHA1_OCTETS + SHA1_OCTETS);
+  }
+
+  node(number: number): number {
+    return this.#nodes[number] as number;
+  }
+
+  #grow(): void {
+    const octets = Buffer.alloc(2 * this.#octets.length + SHA1_OCTETS);
+    this.#octets.copy(octets);
+    this.#octets = octets;
+    const nodes = new Int32Array(octets.length / SHA1_OCTETS);
+    nodes.set(this.#nodes);
+    this.#nodes = nodes;
+  }
+}

@@ -1,0 +1,152 @@
+/** A zone's file on disk, with all that it includes, and whether it changed since it was read. */
+import type { BigIntStats } from "node:fs";
+import { stat } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
+import type { Name } from "../../dns/name.ts";
+import type { ZoneTextFiles } from "../../dns/zone-text/read.ts";
+import { openRegularFile } from "../../lib/bounded-file.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { isStampSettled, stampOf } from "../../lib/time-stamp.ts";
+import { TurnShare } from "../../lib/turn-share.ts";
+import type { Zone } from "../data/zone.ts";
+import { type FileDifference, readFileDifference } from "./file-difference.ts";
+import { type ReadZone, readZoneFile, SameSerial } from "./parsed-file.ts";
+
+/** The largest zones of the Internet have some 15 GB of text; nothing here is made for them. */
+export const MAX_ZONE_FILE_OCTETS = 4 * 1024 * 1024 * 1024;
+/** Milliseconds of a turn. */
+const SHARE = 1;
+/** How long somebody who writes a file may pause. Milliseconds. */
+const LONGEST_PAUSE_OF_WRITER = 60_000;
+
+type FileStatus = Pick<BigIntStats, "dev" | "ino" | "size" | "mtimeMs">;
+
+export class ZoneFileSource {
+  readonly file: string;
+  readonly origin: Name;
+  readonly #clock: Clock;
+  /** What each file looked like when it was opened last; empty while the zone has to be read whatever they look like. */
+  #stamps = new Map<string, string>();
+  /** The same files, whatever their time stamps say. */
+  #seen = new Map<string, FileStatus>();
+  #hasGrown = false;
+
+  constructor(file: string, origin: Name, clock: Clock) {
+    this.file = file;
+    this.origin = origin;
+    this.#clock = clock;
+  }
+
+  /**
+   * Whether a file became longer soon after it was read: it was not complete then. The serial that was read says nothing about the rest, so it is read again
+   * whatever its serial. Known after {@link hasChanged}.
+   */
+  get hasGrown(): boolean {
+    return this.#hasGrown;
+  }
+
+  /** Whether a file differs from what was read, or cannot be looked at. */
+  async hasChanged(): Promise<boolean> {
+    let hasChanged = this.#stamps.size === 0;
+    this.#hasGrown = false;
+    for (const [path, seen] of this.#seen) {
+      try {
+        const status = await stat(path, { bigint: true });
+        if (stampOf(status) !== this.#stamps.get(path)) hasChanged = true;
+        if (isContinuation(seen, status)) this.#hasGrown = true;
+      } catch {
+        return true;
+      }
+    }
+    return hasChanged;
+  }
+
+  /** What was read was no zone, or was not taken: the same files are read again. */
+  forget(): void {
+    this.#stamps.clear();
+  }
+
+  /**
+   * Reads the zone.
+   * @param knownSerial nothing is read behind an SOA record with it
+   * @param former what is served: room is made for as much
+   * @returns `undefined` where the file has this serial
+   * @throws ZoneFileError, or the error of the file system
+   */
+  async read(knownSerial?: number, former?: Zone): Promise<ReadZone | undefined> {
+    return await this.#withFiles((files) =>
+      readZoneFile({
+        file: this.file,
+        origin: this.origin,
+        files,
+        knownSerial,
+        former,
+        pause: this.#pause(),
+      }),
+    );
+  }
+
+  /**
+   * What the file says otherwise than a zone.
+   * @returns as {@link readFileDifference}, and "same" where the file has this serial
+   */
+  async compare(zone: Zone, knownSerial?: number): Promise<FileDifference | "same" | undefined> {
+    const options = { file: this.file, origin: this.origin, knownSerial, pause: this.#pause() };
+    let isSame = true;
+    const found = await this.#withFiles(async (files) => {
+      const difference = await readFileDifference(zone, { ...options, files });
+      isSame = false;
+      return difference;
+    });
+    return isSame ? "same" : found;
+  }
+
+  #pause(): () => Promise<void> {
+    return new TurnShare(this.#clock, SHARE).rest;
+  }
+
+  /** @returns `undefined` where the file has the known serial */
+  async #withFiles<T>(read: (files: ZoneTextFiles) => Promise<T>): Promise<T | undefined> {
+    const stamps = new Map<string, string>();
+    const seen = new Map<string, FileStatus>();
+    let isSettled = true;
+    const files: ZoneTextFiles = {
+      open: async (file, includedFrom) => {
+        const path =
+          includedFrom === undefined || isAbsolute(file) ? file : join(dirname(includedFrom), file);
+        const { file: handle, status } = await openRegularFile(path, MAX_ZONE_FILE_OCTETS);
+        stamps.set(path, stampOf(status));
+        seen.set(path, status);
+        // A second write in the same tick of the file system's clock would leave the stamp as it is.
+        if (!isStampSettled(Number(status.mtimeMs), this.#clock)) isSettled = false;
+        return {
+          file: path,
+          text: {
+            read: async (target) => (await handle.read(target, 0, target.length)).bytesRead,
+            close: () => handle.close(),
+          },
+        };
+      },
+    };
+    this.#stamps.clear();
+    try {
+      return await read(files);
+    } catch (error) {
+      if (error instanceof SameSerial) return undefined;
+      throw error;
+    } finally {
+      if (isSettled) this.#stamps = stamps;
+      this.#seen = seen;
+    }
+  }
+}
+
+/** Whether the same file has more in it than before, written soon after that. */
+function isContinuation(before: FileStatus, after: FileStatus): boolean {
+  return (
+    before.dev === after.dev &&
+    before.ino === after.ino &&
+    before.size < after.size &&
+    after.mtimeMs - before.mtimeMs <= LONGEST_PAUSE_OF_WRITER
+  );
+}

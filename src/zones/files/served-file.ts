@@ -1,0 +1,203 @@
+/** A zone that is served from a file, which is looked at again and again. */
+import type { Name } from "../../dns/name.ts";
+import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
+import type { Timer } from "../../lib/clock.ts";
+import { formatGoDuration } from "../../lib/duration.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Site } from "../../plugin/site.ts";
+import { ZoneChangeError } from "../changes/zone-changes.ts";
+import type { Zone } from "../data/zone.ts";
+import type { ZoneChange } from "../data/zone-change.ts";
+import { Freshness } from "../serving/freshness.ts";
+import { ServedZone } from "../serving/served-zone.ts";
+import type { ZoneService } from "../serving/zone-service.ts";
+import type { DynamicZone } from "../updates/dynamic-zone.ts";
+import { hasPlainAliases } from "./file-difference.ts";
+import { ZoneFileSource } from "./file-source.ts";
+import { ZoneFileError } from "./parsed-file.ts";
+
+export interface FileZoneOptions {
+  readonly service: ZoneService;
+  readonly site: Site;
+  readonly origin: Name;
+  readonly file: string;
+  /** Milliseconds between two looks at the file, 0 for none. */
+  readonly reload: number;
+  /** A changed file is read whatever its serial. */
+  readonly byMtime: boolean;
+}
+
+/** A shorter interval would do nothing but look. Milliseconds. */
+const SHORTEST_RELOAD = 100;
+
+export class FileZone {
+  readonly served: ServedZone;
+  readonly file: string;
+  readonly reload: number;
+  /** Takes over what the file says, where the zone takes updates. */
+  dynamic: DynamicZone | undefined;
+  readonly #options: FileZoneOptions;
+  readonly #source: ZoneFileSource;
+  readonly #log: Logger;
+  #timer: Timer | undefined;
+  #isStopped = false;
+  /** A look at the file found it as the zone is. */
+  readonly #freshness: Freshness;
+  #checking: Promise<void> = Promise.resolve();
+
+  constructor(options: FileZoneOptions) {
+    const { site, origin, file } = options;
+    this.#options = options;
+    this.file = file;
+    this.reload = options.reload;
+    this.served = new ServedZone(origin);
+    this.#freshness = new Freshness(file, site.clock);
+    this.served.freshness = this.#freshness;
+    this.#source = new ZoneFileSource(file, this.served.apex, site.clock);
+    this.#log = site.log;
+  }
+
+  /**
+   * Reads the file for the first time.
+   * @throws ZoneFileError, or the error of the file system
+   */
+  async load(): Promise<void> {
+    const read = await this.#source.read();
+    if (read === undefined || this.#isStopped) return;
+    for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
+    await this.#replace(read.zone);
+    this.#freshness.confirm();
+  }
+
+  /** The zone as the file has it now, beside what is served. */
+  async readAgain(): Promise<Zone | undefined> {
+    const { site, file } = this.#options;
+    return (await new ZoneFileSource(file, this.served.apex, site.clock).read())?.zone;
+  }
+
+  /** Says that there is nothing to be served yet. */
+  waitForFile(): void {
+    const complaint = missing(this.file);
+    this.#freshness.fail(complaint);
+    this.#log.warning(`Failed to open "${complaint}": trying again in ${formatGoDuration(this.reload)}`);
+  }
+
+  /** Begins to look at the file. */
+  watch(): void {
+    if (this.reload === 0 || this.#isStopped) return;
+    this.#timer = this.#options.site.clock.after(Math.max(this.reload, SHORTEST_RELOAD), () => {
+      void this.check().then(() => this.watch());
+    });
+  }
+
+  /** Looks at the file at once, and takes over what it says. */
+  check(): Promise<void> {
+    this.#checking = this.#checking.then(() => this.#check());
+    return this.#checking;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  describe(): string {
+    const { zone, spelled } = this.served;
+    const { fault } = this.#freshness;
+    if (zone === undefined) return `${spelled} not loaded: ${fault}`;
+    const trouble = fault === "" ? "" : `, the file cannot be taken over: ${fault}`;
+    return `${spelled} serial ${zone.serial}, ${zone.recordCount} records${trouble}`;
+  }
+
+  async #check(): Promise<void> {
+    if (this.#isStopped) return;
+    if (!(await this.#source.hasChanged())) return this.#confirm();
+    const { zone: current } = this.served;
+    // Of a zone that takes updates, the serial in the file.
+    const serial = this.dynamic?.base ?? current?.serial;
+    const known = this.#options.byMtime || this.#source.hasGrown ? undefined : serial;
+    try {
+      if (current !== undefined && (await this.#amend(current, known))) return;
+      const read = await this.#source.read(known, current);
+      if (this.#isStopped) return;
+      this.#freshness.confirm();
+      if (read === undefined) return;
+      for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
+      await this.#replace(read.zone);
+      this.#sayReloaded(read.zone.serial, serial);
+    } catch (error) {
+      if (!this.#isStopped) this.#complain(error);
+    }
+  }
+
+  /** Takes over what the file says otherwise, without a second zone. @returns false where the file has to be read as a whole */
+  async #amend(current: Zone, known: number | undefined): Promise<boolean> {
+    const { service } = this.#options;
+    const former = current.serial;
+    // A zone that takes updates is that of the file, and more.
+    if (this.dynamic !== undefined || !current.mayBegin) return false;
+    current.readers++;
+    const difference = await this.#source.compare(current, known).finally(() => current.readers--);
+    if (this.#isStopped) return true;
+    if (difference === "same") {
+      this.#freshness.confirm();
+      return true;
+    }
+    if (difference === undefined || !(await this.#adopt(service, difference.change))) return false;
+    for (const warning of difference.warnings) this.#log.warning(formatZoneTextFault(warning));
+    this.#freshness.confirm();
+    this.#sayReloaded(current.serial, former);
+    return true;
+  }
+
+  async #adopt(service: ZoneService, change: ZoneChange): Promise<boolean> {
+    try {
+      return await service.adopt(this.served, change, Number.POSITIVE_INFINITY, hasPlainAliases);
+    } catch (error) {
+      if (error instanceof ZoneChangeError) return false;
+      throw error;
+    }
+  }
+
+  #sayReloaded(serial: number, former: number | undefined): void {
+    const { spelled } = this.served;
+    this.#log.info(`Successfully reloaded zone "${spelled}" in "${this.file}" with ${serial} SOA serial`);
+    if (this.#source.hasGrown && serial === former)
+      this.#log.warning(
+        `Zone "${spelled}" was read before "${this.file}" was complete: secondaries that have serial ${serial} need a new one. Write to another file, and rename it`,
+      );
+  }
+
+  /** The file is as it was when it was read, with what was wrong with it then. */
+  #confirm(): void {
+    if (this.#freshness.fault === "" && this.served.zone !== undefined) this.#freshness.confirm();
+  }
+
+  #replace(zone: Zone): Promise<void> {
+    return this.dynamic === undefined
+      ? this.#options.service.replace(this.served, zone)
+      : this.dynamic.takeOver(zone);
+  }
+
+  /** Once, until the reason changes: the zone as it was stays in force. */
+  #complain(error: unknown): void {
+    const reason = isMissing(error)
+      ? missing(this.file)
+      : error instanceof Error
+        ? error.message
+        : String(error);
+    if (!this.#freshness.fail(reason)) return;
+    const { spelled } = this.served;
+    if (error instanceof ZoneFileError) this.#log.error(`Parsing zone "${spelled}": ${reason}`);
+    else this.#log.error(`Failed to open zone "${spelled}" in "${this.file}": ${reason}`);
+  }
+}
+
+function missing(file: string): string {
+  return `open ${file}: no such file or directory`;
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}

@@ -1,0 +1,12 @@
+/** The servers that a zone is transferred from. */
+import type { UpstreamAddress } from "../../upstream/address.ts";
+
+export interface Primary {
+  readonly address: UpstreamAddress;
+  /** For people: `192.0.2.1:53`, `tls://192.0.2.1:853`. */
+  readonly text: string;
+  /** Over TLS (RFC 9103). */
+  readonly isEncrypted: boolean;
+  /** The name that its certificate must be for, if that is not its address. */
+  readonly serverName: string | undefined;
+}

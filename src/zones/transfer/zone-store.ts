@@ -1,0 +1,92 @@
+/** Copies of zones on disk, so that a server whose primaries are away has something to serve after a restart. */
+import { mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as nextImmediate } from "node:timers/promises";
+import type { Name } from "../../dns/name.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Zone } from "../data/zone.ts";
+import { ZoneFileSource } from "../files/file-source.ts";
+import { zoneLines } from "../files/zone-printer.ts";
+
+/** Text is written in pieces of this size. */
+const CHUNK = 64 * 1024;
+
+export class ZoneStore {
+  readonly #directory: string;
+  readonly #clock: Clock;
+
+  constructor(directory: string, clock: Clock) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /**
+   * @returns the zone, and when a primary confirmed it last, in milliseconds since 1970; `undefined` where none is kept
+   * @throws ZoneFileError, or the error of the file system
+   */
+  async read(apex: Name): Promise<{ readonly zone: Zone; readonly confirmedAt: number } | undefined> {
+    const path = this.#pathOf(apex);
+    let confirmedAt: number;
+    try {
+      confirmedAt = (await stat(path)).mtimeMs;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+    const read = await new ZoneFileSource(path, apex, this.#clock).read();
+    return read === undefined ? undefined : { zone: read.zone, confirmedAt };
+  }
+
+  /** Keeps a zone in place of what was kept before, in one step. */
+  async write(zone: Zone): Promise<void> {
+    const path = this.#pathOf(zone.apex);
+    const temporary = `${path}.new`;
+    await mkdir(this.#directory, { recursive: true });
+    const file = await open(temporary, "w", 0o644);
+    // The zone stays as it is meanwhile.
+    zone.readers++;
+    try {
+      let text = "";
+      for await (const lines of zoneLines(zone, nextTurn)) {
+        text += lines;
+        if (text.length < CHUNK) continue;
+        await file.write(text);
+        text = "";
+      }
+      await file.write(text);
+      await file.sync();
+    } catch (error) {
+      await file.close();
+      await rm(temporary, { force: true });
+      throw error;
+    } finally {
+      zone.readers--;
+    }
+    await file.close();
+    await rename(temporary, path);
+    await this.confirm(zone.apex);
+  }
+
+  /** A primary said that the zone is up to date: the time stamp of the file says when. */
+  async confirm(apex: Name): Promise<void> {
+    const now = new Date(this.#clock.wallTime());
+    await utimes(this.#pathOf(apex), now, now).catch(() => undefined);
+  }
+
+  /** Forgets a zone. */
+  async remove(apex: Name): Promise<void> {
+    await rm(this.#pathOf(apex), { force: true });
+  }
+
+  /** Octets that may mean something to a file system are written as text writes them. */
+  #pathOf(apex: Name): string {
+    const text = apex
+      .toString()
+      .replaceAll(/[^a-z0-9._-]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
+    return join(this.#directory, `${text}zone`);
+  }
+}
+
+async function nextTurn(): Promise<void> {
+  await nextImmediate();
+}
