@@ -1,6 +1,6 @@
 import { totalmem } from "node:os";
 
-/** MiB of each half of the young generation: what `src/lib/heap-bounds.ts` lets it grow to. */
+/** MiB of each half of the young generation: what `src/runtime/heap-bounds.ts` lets it grow to. */
 const HALF = 2;
 /** Octets. Where a process may have no more, V8 (13.6) holds each half to 1 MiB, and to 16 and more above. */
 const LITTLE = 512 * 1024 * 1024;

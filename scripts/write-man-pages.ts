@@ -7,7 +7,7 @@ import type { CommandEntry } from "../src/cli/command-entry.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import type { FlagDescription } from "../src/cli/flag-table.ts";
 import { SERVER_FLAGS } from "../src/cli/flags.ts";
-import { version } from "../src/lib/version.ts";
+import { version } from "../src/lib/text/version.ts";
 import { builtInPlugins } from "../src/server/configuration/plugin-registry.ts";
 import { type ManPage, manPage, splitPage } from "./lib/man-page.ts";
 

@@ -1,10 +1,10 @@
 /** `portolan`: the server for embedding in other programs and tests. */
 import { dirname } from "node:path";
 import { nodeHost } from "./corefile/node-host.ts";
-import { type Clock, SystemClock } from "./lib/clock.ts";
-import { ProcessLog } from "./lib/log.ts";
-import { MetricsRegistry } from "./lib/metrics.ts";
-import { version } from "./lib/version.ts";
+import { ProcessLog } from "./lib/logging/log.ts";
+import { MetricsRegistry } from "./lib/metrics/metrics.ts";
+import { version } from "./lib/text/version.ts";
+import { type Clock, SystemClock } from "./lib/time/clock.ts";
 import type { PluginDefinition } from "./plugin/define-plugin.ts";
 import {
   ConfigurationError,
@@ -31,8 +31,8 @@ import { EmbeddedServer } from "./server/embedded-server.ts";
 import { isolated } from "./server/isolation/isolation.ts";
 import { DEFAULT_TIME_BUDGET } from "./server/isolation/time-budget.ts";
 
-export type { ProcessLog } from "./lib/log.ts";
-export { version } from "./lib/version.ts";
+export type { ProcessLog } from "./lib/logging/log.ts";
+export { version } from "./lib/text/version.ts";
 export { ConfigurationError } from "./server/configuration/configuration.ts";
 export { PluginPlaceError } from "./server/configuration/plugin-list.ts";
 export { PluginListError } from "./server/configuration/plugin-registry.ts";

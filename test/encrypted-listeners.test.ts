@@ -343,7 +343,7 @@ describe("DNS over HTTPS", () => {
 test("nothing of TLS and HTTP/2 is loaded for listeners without encryption", async () => {
   const script = `
     const { createServer } = await import("./src/index.ts");
-    const { MemoryLog } = await import("./src/lib/log.ts");
+    const { MemoryLog } = await import("./src/lib/logging/log.ts");
     const corefile = ".:0 {\\n bind 127.0.0.1\\n prometheus 127.0.0.1:0\\n cache\\n forward . 127.0.0.1:9\\n}";
     const server = await createServer({ corefile, file: "Corefile", log: new MemoryLog() });
     await server.start();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
 import { after, before, describe, test } from "node:test";
-import { writePacketHead } from "../src/lib/grpc-message.ts";
+import { writePacketHead } from "../src/lib/net/grpc-message.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { FakeCollector } from "./support/collector.ts";
 import { queryOctets } from "./support/dns-client.ts";

@@ -14,8 +14,8 @@ import {
   tsigAlgorithm,
 } from "../src/dns/index.ts";
 import { createServer } from "../src/index.ts";
-import { FakeClock } from "../src/lib/clock.ts";
-import { MemoryLog } from "../src/lib/log.ts";
+import { MemoryLog } from "../src/lib/logging/log.ts";
+import { FakeClock } from "../src/lib/time/clock.ts";
 import { exchangeUdp } from "./support/dns-client.ts";
 import { freePort } from "./support/free-ports.ts";
 

@@ -13,7 +13,7 @@ import { compileExpression } from "../src/expression/expression.ts";
 import { LanguageError } from "../src/expression/language-error.ts";
 import { compileTemplate, placeOf } from "../src/expression/templates/template.ts";
 import { ARRAY } from "../src/expression/types.ts";
-import { compilePattern } from "../src/lib/pattern.ts";
+import { compilePattern } from "../src/lib/text/pattern.ts";
 import { QUERY_ENVIRONMENT } from "../src/plugin/query-environment.ts";
 import { type TemplateFacts, templateData, templateEnvironment } from "../src/plugins/template/facts.ts";
 import {

@@ -15,7 +15,7 @@ import { connect as connectTls, type SecureVersion } from "node:tls";
 import { decodeMessage } from "../src/dns/message.ts";
 import { rcodeName } from "../src/dns/numbers.ts";
 import { createServer } from "../src/index.ts";
-import { MemoryLog } from "../src/lib/log.ts";
+import { MemoryLog } from "../src/lib/logging/log.ts";
 import { CertificateAuthority } from "./support/certificates.ts";
 import { freePort } from "./support/free-ports.ts";
 import { readLines } from "./support/vectors/vector-set.ts";

@@ -9,7 +9,7 @@ import { ClusterAnswers } from "../../src/kubernetes/answers/cluster-answers.ts"
 import type { EndpointGroup, Kind, Port } from "../../src/kubernetes/objects/objects.ts";
 import { ClusterStore } from "../../src/kubernetes/store/store.ts";
 import { EVERYTHING } from "../../src/kubernetes/store/store-change.ts";
-import { SystemClock } from "../../src/lib/clock.ts";
+import { SystemClock } from "../../src/lib/time/clock.ts";
 import { Fallthrough, Query } from "../../src/plugin/index.ts";
 import { makeTestQuery } from "../../src/plugin/testing.ts";
 import { KubernetesHandler } from "../../src/plugins/kubernetes/handler.ts";

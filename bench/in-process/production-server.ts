@@ -1,9 +1,9 @@
 /** A server in this process with the chain of a production cluster. */
 import { join } from "node:path";
 import { nodeHost } from "../../src/corefile/node-host.ts";
-import { SystemClock } from "../../src/lib/clock.ts";
-import { MemoryLog } from "../../src/lib/log.ts";
-import { MetricsRegistry } from "../../src/lib/metrics.ts";
+import { MemoryLog } from "../../src/lib/logging/log.ts";
+import { MetricsRegistry } from "../../src/lib/metrics/metrics.ts";
+import { SystemClock } from "../../src/lib/time/clock.ts";
 import { systemRandom, thisMachine } from "../../src/server/configuration/machine.ts";
 import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { Server } from "../../src/server/server.ts";

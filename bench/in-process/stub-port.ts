@@ -1,4 +1,4 @@
-import { parseIpAddress } from "../../src/lib/ip-address.ts";
+import { parseIpAddress } from "../../src/lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../../src/plugin/index.ts";
 import type { ReplyPort } from "../../src/transports/transport.ts";
 

@@ -1,4 +1,4 @@
-import { version } from "../lib/version.ts";
+import { version } from "../lib/text/version.ts";
 
 /** What the program says of itself, in two lines (CoreDNS facts 1.2). */
 export function banner(): string {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { DiagnosticSink } from "../corefile/diagnostic.ts";
 import { nodeHost } from "../corefile/node-host.ts";
 import { parseCorefile } from "../corefile/parser.ts";
-import { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
+import { formatGoDuration, parseGoDuration } from "../lib/time/duration.ts";
 import { registryFor } from "../server/configuration/global-options.ts";
 import {
   type AddedPlugin,

@@ -1,5 +1,5 @@
 /** The program: reads the command line, runs the server or a command, and says how it ended. */
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { PluginListError, type PluginRegistry } from "../server/configuration/plugin-registry.ts";
 import { banner } from "./banner.ts";
 import { COMMANDS } from "./commands.ts";

@@ -1,5 +1,5 @@
 /** What the process does on signals (CoreDNS facts 1.4). */
-import type { ProcessLog } from "../lib/log.ts";
+import type { ProcessLog } from "../lib/logging/log.ts";
 import type { Server } from "../server/server.ts";
 
 export interface Ending {

@@ -1,9 +1,9 @@
 /** The paths of the console: its page, and the API that the page and the command line read. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../lib/clock.ts";
-import { countOf } from "../lib/count-of.ts";
-import type { Logger, SettableLevel } from "../lib/log.ts";
+import type { Logger, SettableLevel } from "../lib/logging/log.ts";
+import { countOf } from "../lib/text/count-of.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { ExplainError } from "../plugin/explanation.ts";
 import type { HttpHandler, ServerControl } from "../plugin/site.ts";
 import { API_SCHEMA } from "./api-schema.ts";

@@ -1,9 +1,9 @@
 /** What the console knows: it reads the stream of finished queries, counts, and hands on to those who look. */
 import { rcodeName } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
-import type { Clock, Timer } from "../lib/clock.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
 import type { Machine, ServerControl } from "../plugin/site.ts";

@@ -1,6 +1,6 @@
 /** The other replicas: found under the names in the Corefile, asked over their own consoles. */
 import { lookup } from "node:dns/promises";
-import { nodeHttp } from "../lib/node-modules.ts";
+import { nodeHttp } from "../lib/files/node-modules.ts";
 import type { FleetView, NowView, ReplicaRow, ReplicaView } from "./api-types.ts";
 import { isLoopbackHost } from "./http/loopback.ts";
 import { replicaNow, replicaView } from "./replica-facts.ts";

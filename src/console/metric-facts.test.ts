@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../lib/metrics.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { shedQueries, upstreamRows } from "./metric-facts.ts";
 
 function makeMetrics() {

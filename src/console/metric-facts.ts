@@ -1,5 +1,5 @@
 /** What the metrics of the process say of upstreams and of queries that were given up. */
-import type { MetricSnapshot } from "../lib/metric-snapshot.ts";
+import type { MetricSnapshot } from "../lib/metrics/metric-snapshot.ts";
 import type { UpstreamRow } from "./api-types.ts";
 
 const GOOD = new Set(["NOERROR", "NXDOMAIN"]);

@@ -1,7 +1,7 @@
 /** Addresses of a name as this server answers them: without a socket, and without a mark in metrics and cache. */
 
 import { RecordType } from "../dns/type-names.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
 import { ExplainError } from "../plugin/explanation.ts";
 import type { ServerControl } from "../plugin/site.ts";
 

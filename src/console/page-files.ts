@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { nodeCrypto } from "../lib/node-modules.ts";
-import { programFile } from "../lib/program-files.ts";
+import { nodeCrypto } from "../lib/files/node-modules.ts";
+import { programFile } from "../lib/files/program-files.ts";
 import type { FirstView } from "./api-types.ts";
 import { SECURITY_HEADERS } from "./http/answer.ts";
 

@@ -2,9 +2,9 @@
 import { Name, NameError } from "../dns/name.ts";
 import { parseRcode, rcodeName } from "../dns/numbers.ts";
 import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
-import { parseGoDuration } from "../lib/duration.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
-import { PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
+import { PrefixSet, parseIpPrefix } from "../lib/net/prefix-set.ts";
+import { parseGoDuration } from "../lib/time/duration.ts";
 import type { FinishedQuery } from "../plugin/query-reader.ts";
 import type { QueryRow } from "./api-types.ts";
 import { RequestError } from "./http/request-error.ts";

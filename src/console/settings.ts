@@ -1,6 +1,6 @@
 /** What an operator may set while the server runs: the level of its log, and whom it traces. A reload goes back to the Corefile. */
-import { SETTABLE_LEVELS, type SettableLevel } from "../lib/log.ts";
-import { parseIpPrefix } from "../lib/prefix-set.ts";
+import { SETTABLE_LEVELS, type SettableLevel } from "../lib/logging/log.ts";
+import { parseIpPrefix } from "../lib/net/prefix-set.ts";
 import type { ServerControl } from "../plugin/site.ts";
 import { TRACING } from "../plugin/tracing-view.ts";
 import type { SettingsView } from "./api-types.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { QueryRing } from "../plugin/query-ring.ts";
 import { QueryStream } from "../plugin/query-stream.ts";
 import { makeTestQuery } from "../plugin/testing.ts";

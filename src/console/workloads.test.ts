@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { addressKey } from "../kubernetes/objects/addresses.ts";
 import { NO_LABELS } from "../kubernetes/objects/shared-values.ts";
 import { ClusterStore } from "../kubernetes/store/store.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { Workloads } from "./workloads.ts";
 
 const clock = new FakeClock();

@@ -2,7 +2,7 @@
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import { addressKey } from "../kubernetes/objects/addresses.ts";
 import type { ClusterStore } from "../kubernetes/store/store.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
 import type { ServerView } from "../plugin/server-view.ts";
 
 /** Addresses that are remembered; the oldest go. */

@@ -1,5 +1,5 @@
 /** The inside of blocks: directives, their arguments, and the blocks of their own. */
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { BraceHints, splitGluedBrace } from "./brace-hints.ts";
 import {
   type DiagnosticDetails,

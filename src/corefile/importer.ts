@@ -1,6 +1,6 @@
 /** Snippets, and `import` of snippets, files and patterns of files (CoreDNS facts 1.6). */
 import { dirname, isAbsolute, join } from "node:path";
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import {
   type DiagnosticDetails,
   type DiagnosticSink,

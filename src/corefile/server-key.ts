@@ -1,6 +1,6 @@
 /** Keys of server blocks: `[scheme://]zone[:port]` (CoreDNS facts 1.7). */
-import { parseIpAddress } from "../lib/ip-address.ts";
-import { nearestWord } from "../lib/nearest-word.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { type DiagnosticSink, formatPlace, quoteText, type Span } from "./diagnostic.ts";
 import type { CorefileDiagnosticCode } from "./diagnostic-codes.ts";
 import type { Token } from "./tokens.ts";

@@ -1,7 +1,7 @@
 /** Zones as Corefiles write them: names, and networks that stand for reverse zones (CoreDNS facts 1.7). */
 import { domainToASCII } from "node:url";
 import { Name } from "../dns/name.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
 
 /** Zones in lower-case presentation form with final dot, or why the text is none, in CoreDNS's words. */
 export type ZoneReading =

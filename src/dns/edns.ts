@@ -1,5 +1,5 @@
 /** EDNS(0): the OPT pseudo-record (RFC 6891) and its options. */
-import { formatIpAddress, parseIpAddress } from "../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../lib/net/ip-address.ts";
 import { octetAt, readU16, readU32, toHex } from "./octets.ts";
 import { escapeText } from "./rdata-scanner.ts";
 import { RecordType } from "./type-names.ts";

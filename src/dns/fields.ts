@@ -1,5 +1,5 @@
 /** Fields of RDATA: numbers, times, addresses and names. Those made of octets and bits are in `octet-fields.ts`. */
-import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/ip-address.ts";
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import type { Name } from "./name.ts";
 import { upperCaseAscii } from "./numbers.ts";
 import type { RdataScanner } from "./rdata-scanner.ts";

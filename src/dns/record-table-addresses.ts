@@ -1,5 +1,5 @@
 /** Rows of the record table that hold addresses with a grammar of their own: NSAP, ATMA, A6, APL. */
-import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/ip-address.ts";
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import { ipv6, u8, u16 } from "./fields.ts";
 import type { Name } from "./name.ts";
 import { fromHex, octetAt, toHex, toLatin1 } from "./octets.ts";

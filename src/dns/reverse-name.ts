@@ -1,5 +1,5 @@
 /** Names that stand for addresses (RFC 1035 section 3.5, RFC 3596 section 2.5). */
-import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/ip-address.ts";
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import { Name } from "./name.ts";
 
 const IPV4_REVERSE = Name.parse("in-addr.arpa.");

@@ -1,5 +1,5 @@
 /** Parameters of SVCB and HTTPS records (RFC 9460 section 2.1 and 7, RFC 9461, RFC 9540). */
-import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/ip-address.ts";
+import { formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../lib/net/ip-address.ts";
 import { u16 } from "./fields.ts";
 import { fromBase64, octetAt, readU16, toBase64, toLatin1, writeU16 } from "./octets.ts";
 import { quoteText, type RdataScanner, unescapeText } from "./rdata-scanner.ts";

@@ -1,6 +1,6 @@
 /** From a tree to something that runs: names are looked up, types are checked, and what is constant is worked out. */
 
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { compileBinary } from "./binary.ts";
 import { compileCall, compileMethod } from "./calls.ts";
 import type { Environment } from "./environment.ts";

@@ -1,5 +1,5 @@
 /** What operators accept, and what they make of it. */
-import { compilePattern, type Pattern, PatternError } from "../lib/pattern.ts";
+import { compilePattern, type Pattern, PatternError } from "../lib/text/pattern.ts";
 import { Misuse, RunFault } from "./language-error.ts";
 import type { Run } from "./run.ts";
 import {

@@ -27,24 +27,12 @@ export type { Template } from "../expression/templates/template.ts";
 export type { TemplateValue } from "../expression/templates/template-value.ts";
 export type { Kind as ExpressionKind, Type as ExpressionType } from "../expression/types.ts";
 export type { Value as ExpressionValue } from "../expression/values.ts";
-export { BackOff, type BackOffOptions } from "../lib/back-off.ts";
-export { readTextFile } from "../lib/bounded-file.ts";
-export type { Clock, Timer } from "../lib/clock.ts";
-export { formatGoDuration, parseGoDuration } from "../lib/duration.ts";
-export { fileFault } from "../lib/file-fault.ts";
-export { DiskFileReader, FileWatch, type ReadFile } from "../lib/file-watch.ts";
-export {
-  formatIpAddress,
-  formatIpv4,
-  formatIpv6,
-  isIpv4Mapped,
-  parseIpAddress,
-  parseIpv4,
-  parseIpv6,
-  parseScopedIpAddress,
-} from "../lib/ip-address.ts";
-export type { LevelSetting, Logger, LogLevel, SettableLevel } from "../lib/log.ts";
-export type { CellRange } from "../lib/metric-cells.ts";
+export { readTextFile } from "../lib/files/bounded-file.ts";
+export { fileFault } from "../lib/files/file-fault.ts";
+export { DiskFileReader, FileWatch, type ReadFile } from "../lib/files/file-watch.ts";
+export type { ClientAuthentication, IdentityHolder, ServerIdentity } from "../lib/files/server-identity.ts";
+export type { LevelSetting, Logger, LogLevel, SettableLevel } from "../lib/logging/log.ts";
+export type { CellRange } from "../lib/metrics/metric-cells.ts";
 export type {
   AnyMetricFamily,
   CounterFamily,
@@ -55,21 +43,33 @@ export type {
   MetricDefinition,
   MetricType,
   Series,
-} from "../lib/metric-families.ts";
-export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metric-families.ts";
-export type { CounterSlot, Exemplar, GaugeSlot, HistogramSlot } from "../lib/metric-slots.ts";
-export type { MetricSnapshot, SeriesSnapshot } from "../lib/metric-snapshot.ts";
-export type { MetricSource, MetricsRegistry } from "../lib/metrics.ts";
-export type { Exposition, ExpositionFormat } from "../lib/metrics-exposition.ts";
-export { nearestWord } from "../lib/nearest-word.ts";
-export { formatOctetCount, parseOctetCount } from "../lib/octet-count.ts";
-export { type PacedStep, PacedSteps } from "../lib/paced-steps.ts";
-export { compilePattern, Pattern, PatternError, type PatternMatch } from "../lib/pattern.ts";
-export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/prefix-set.ts";
-export { NO_PREFIX, PrefixTrie } from "../lib/prefix-trie.ts";
-export type { ClientAuthentication, IdentityHolder, ServerIdentity } from "../lib/server-identity.ts";
-export { type TimeoutHandle, type TimeoutTarget, TimeoutWheel } from "../lib/timeout-wheel.ts";
-export { TurnShare } from "../lib/turn-share.ts";
+} from "../lib/metrics/metric-families.ts";
+export { DURATION_BUCKETS, SIZE_BUCKETS, SLIM_DURATION_BUCKETS } from "../lib/metrics/metric-families.ts";
+export type { CounterSlot, Exemplar, GaugeSlot, HistogramSlot } from "../lib/metrics/metric-slots.ts";
+export type { MetricSnapshot, SeriesSnapshot } from "../lib/metrics/metric-snapshot.ts";
+export type { MetricSource, MetricsRegistry } from "../lib/metrics/metrics.ts";
+export type { Exposition, ExpositionFormat } from "../lib/metrics/metrics-exposition.ts";
+export {
+  formatIpAddress,
+  formatIpv4,
+  formatIpv6,
+  isIpv4Mapped,
+  parseIpAddress,
+  parseIpv4,
+  parseIpv6,
+  parseScopedIpAddress,
+} from "../lib/net/ip-address.ts";
+export { type IpPrefix, PrefixSet, parseIpPrefix } from "../lib/net/prefix-set.ts";
+export { NO_PREFIX, PrefixTrie } from "../lib/net/prefix-trie.ts";
+export { nearestWord } from "../lib/text/nearest-word.ts";
+export { formatOctetCount, parseOctetCount } from "../lib/text/octet-count.ts";
+export { compilePattern, Pattern, PatternError, type PatternMatch } from "../lib/text/pattern.ts";
+export { BackOff, type BackOffOptions } from "../lib/time/back-off.ts";
+export type { Clock, Timer } from "../lib/time/clock.ts";
+export { formatGoDuration, parseGoDuration } from "../lib/time/duration.ts";
+export { type PacedStep, PacedSteps } from "../lib/time/paced-steps.ts";
+export { type TimeoutHandle, type TimeoutTarget, TimeoutWheel } from "../lib/time/timeout-wheel.ts";
+export { TurnShare } from "../lib/time/turn-share.ts";
 export { AnswerMemo } from "./answer-memo.ts";
 export type { Asked } from "./asked.ts";
 export { CACHE, type CachedAnswer, type CacheView } from "./cache-view.ts";

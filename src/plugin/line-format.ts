@@ -1,7 +1,7 @@
 /** The format of log lines, compiled once into the writers of its parts. */
 import { className, Flag, Opcode, rcodeName } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
-import { nearestWord } from "../lib/nearest-word.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Query } from "./query.ts";
 import type { Reply } from "./reply.ts";

@@ -5,8 +5,8 @@ import type { Environment, EnvironmentFunction, KnownArgument } from "../express
 import { RunFault } from "../expression/language-error.ts";
 import { BOOL, INT, STRING, type Type } from "../expression/types.ts";
 import type { Value } from "../expression/values.ts";
-import { isIpv4Mapped, parseIpAddress } from "../lib/ip-address.ts";
-import { type IpPrefix, parseIpPrefix } from "../lib/prefix-set.ts";
+import { isIpv4Mapped, parseIpAddress } from "../lib/net/ip-address.ts";
+import { type IpPrefix, parseIpPrefix } from "../lib/net/prefix-set.ts";
 import type { Query } from "./query.ts";
 
 /** @param queryOf the query among what the expression is about */

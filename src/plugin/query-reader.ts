@@ -1,6 +1,6 @@
 /** Reads finished queries out of a ring, at a pace of its own. */
 import { octetAt } from "../dns/octets.ts";
-import { formatIpAddress } from "../lib/ip-address.ts";
+import { formatIpAddress } from "../lib/net/ip-address.ts";
 import type { TransportName } from "./endpoint.ts";
 import {
   Bit,

@@ -3,7 +3,7 @@
  * so the garbage collector has nothing to walk, and what nobody reads in time is overwritten.
  */
 import { octetAt, readU32 } from "../dns/octets.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { TransportName } from "./endpoint.ts";
 import type { Query } from "./query.ts";
 import type { Reply } from "./reply.ts";

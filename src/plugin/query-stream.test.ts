@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { QueryReader } from "./query-reader.ts";
 import { Bit, makeRingBuffer, QueryRing } from "./query-ring.ts";
 import { QueryStream } from "./query-stream.ts";

@@ -1,5 +1,5 @@
 /** The stream of finished queries of one data plane: written while somebody listens, and nothing but a check otherwise. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { QueryReader } from "./query-reader.ts";
 import { makeRingBuffer, QueryRing } from "./query-ring.ts";
 

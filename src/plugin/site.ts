@@ -6,10 +6,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { LevelSetting, Logger } from "../lib/log.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
-import type { IdentityHolder } from "../lib/server-identity.ts";
+import type { IdentityHolder } from "../lib/files/server-identity.ts";
+import type { LevelSetting, Logger } from "../lib/logging/log.ts";
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { ClusterClients } from "./cluster-clients.ts";
 import type { ExplainQuestion, Explanation } from "./explanation.ts";
 import type { Greeting } from "./greeting.ts";

@@ -14,10 +14,10 @@ import { Flag, RecordClass } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
 import { formatRecord, parseRecord } from "../dns/resource-record.ts";
 import { parseRecordType } from "../dns/type-names.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
-import { MemoryLog } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
+import { MemoryLog } from "../lib/logging/log.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import type { PluginDefinition } from "./define-plugin.ts";
 import { ECHOED_OPTIONS } from "./echoed-options.ts";
 import { FixedEndpoint, type TransportName } from "./endpoint.ts";
@@ -38,8 +38,8 @@ import {
   type Site,
 } from "./site.ts";
 
-export { FakeClock } from "../lib/clock.ts";
-export { MemoryLog } from "../lib/log.ts";
+export { MemoryLog } from "../lib/logging/log.ts";
+export { FakeClock } from "../lib/time/clock.ts";
 
 /** The configuration was refused; `text` is what the operator would read. */
 export class ConfigRefused extends Error {

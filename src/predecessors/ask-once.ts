@@ -1,7 +1,7 @@
 import { createSocket } from "node:dgram";
 import { decodeMessage, type Message } from "../dns/message.ts";
 import { WireError } from "../dns/wire-reader.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 /** Sends one datagram and waits for the answer to it, without asking again. */
 export type AskOnce = (

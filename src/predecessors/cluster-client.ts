@@ -10,10 +10,10 @@ import { ApiMetrics } from "../kubernetes/api/api-metrics.ts";
 import { readWhole } from "../kubernetes/api/frames.ts";
 import { parseKubeconfig } from "../kubernetes/api/kubeconfig.ts";
 import { member, textEntries } from "../kubernetes/objects/json.ts";
-import { readTextFile } from "../lib/bounded-file.ts";
-import type { Clock } from "../lib/clock.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { version } from "../lib/version.ts";
+import { readTextFile } from "../lib/files/bounded-file.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { version } from "../lib/text/version.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 export interface ClusterClientOptions {
   /** Path of a kubeconfig; empty for none. */

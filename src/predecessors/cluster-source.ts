@@ -4,10 +4,10 @@ import { formatManifestProblem } from "../kubernetes/manifests/manifest-problem.
 import { ManifestSource } from "../kubernetes/manifests/manifest-source.ts";
 import { SharedValues } from "../kubernetes/objects/shared-values.ts";
 import type { ClusterStore } from "../kubernetes/store/store.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Logger } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { version } from "../lib/version.ts";
+import type { Logger } from "../lib/logging/log.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { version } from "../lib/text/version.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Random } from "../plugin/site.ts";
 import { type ClusterClientOptions, findCluster } from "./cluster-client.ts";
 

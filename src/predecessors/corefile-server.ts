@@ -1,9 +1,9 @@
 /** The ordinary server under a Corefile that a command makes, with plugins of the command's own. */
 import { nodeHost } from "../corefile/node-host.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { ProcessLog } from "../lib/log.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
-import { version } from "../lib/version.ts";
+import type { ProcessLog } from "../lib/logging/log.ts";
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { version } from "../lib/text/version.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { PluginDefinition } from "../plugin/define-plugin.ts";
 import type { Random } from "../plugin/site.ts";
 import { thisMachine } from "../server/configuration/machine.ts";

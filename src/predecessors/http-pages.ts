@@ -1,7 +1,7 @@
 /** A few pages over HTTP, for commands that have nothing else to say over it. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { isWildcardHost } from "../lib/listen-address.ts";
+import { isWildcardHost } from "../lib/net/listen-address.ts";
 
 export interface Page {
   readonly status: number;

@@ -5,8 +5,8 @@ import { Name } from "../dns/name.ts";
 import { Flag, RecordClass } from "../dns/numbers.ts";
 import { A } from "../dns/record-table.ts";
 import { RecordType } from "../dns/type-names.ts";
-import type { Clock } from "../lib/clock.ts";
-import { parseIpAddress } from "../lib/ip-address.ts";
+import { parseIpAddress } from "../lib/net/ip-address.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { askOnceWith } from "./ask-once.ts";
 
 /** The addresses of a host, best first. Rejects where there are none. */

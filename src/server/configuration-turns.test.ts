@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryHost } from "../corefile/host.ts";
-import { SystemClock } from "../lib/clock.ts";
-import { MemoryLog } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
+import { MemoryLog } from "../lib/logging/log.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { SystemClock } from "../lib/time/clock.ts";
 import { definePlugin, directive } from "../plugin/index.ts";
 import { systemRandom, thisMachine } from "./configuration/machine.ts";
 import { PluginRegistry } from "./configuration/plugin-registry.ts";

@@ -3,8 +3,8 @@
 import { type Diagnostic, formatPlace } from "../corefile/diagnostic.ts";
 import type { Scheme } from "../corefile/server-key.ts";
 import type { Name } from "../dns/name.ts";
-import type { Logger } from "../lib/log.ts";
-import { withoutRest } from "../lib/turn-share.ts";
+import type { Logger } from "../lib/logging/log.ts";
+import { withoutRest } from "../lib/time/turn-share.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
 import type { PlacedPlugin, PluginInstance } from "../plugin/plugin-instance.ts";

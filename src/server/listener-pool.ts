@@ -2,9 +2,10 @@
  * The open DNS sockets. A configuration asks for the listen points it needs; those that are open stay open, whatever
  * configuration opened them, so a reload loses no query that is on its way.
  */
-import type { Clock } from "../lib/clock.ts";
-import { hostsOverlap } from "../lib/listen-address.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
+
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { hostsOverlap } from "../lib/net/listen-address.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { TransportName } from "../plugin/endpoint.ts";
 import type { QueryStream } from "../plugin/query-stream.ts";
 import type { Random } from "../plugin/site.ts";

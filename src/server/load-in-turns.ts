@@ -9,7 +9,7 @@ export async function loadInTurns(): Promise<void> {
   await nextTurn();
   await import("../dns/index.ts");
   await nextTurn();
-  await import("../lib/log.ts");
+  await import("../lib/logging/log.ts");
   await nextTurn();
   await import("../plugin/query-stream.ts");
   await nextTurn();

@@ -6,11 +6,11 @@
 import { isAbsolute, join } from "node:path";
 import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
-import type { Clock } from "../lib/clock.ts";
-import { MemoryLog, type ProcessLog } from "../lib/log.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { version } from "../lib/version.ts";
+import { MemoryLog, type ProcessLog } from "../lib/logging/log.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { version } from "../lib/text/version.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { ClusterClients } from "../plugin/cluster-clients.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import { QueryStream } from "../plugin/query-stream.ts";

@@ -1,8 +1,8 @@
 /** What each instance of a plugin is given of the server. */
 
-import { GuardedClock } from "../lib/guarded-clock.ts";
-import type { Logger } from "../lib/log.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { Logger } from "../lib/logging/log.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
+import { GuardedClock } from "../lib/time/guarded-clock.ts";
 import type { PlacedPlugin } from "../plugin/plugin-instance.ts";
 import type { BlockSite, Feed, ListenerSite, Site } from "../plugin/site.ts";
 import type { ConfiguredBlock } from "./configuration/configuration.ts";

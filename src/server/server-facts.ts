@@ -1,6 +1,6 @@
 /** Keeps what a running server can tell of its configuration. */
 import type { Diagnostic } from "../corefile/diagnostic.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type {
   BlockView,
   ConfigurationView,

@@ -14,9 +14,9 @@ import {
   Rcode,
   RecordType,
 } from "../dns/index.ts";
-import { SystemClock } from "../lib/clock.ts";
-import { MemoryLog } from "../lib/log.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
+import { MemoryLog } from "../lib/logging/log.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { SystemClock } from "../lib/time/clock.ts";
 import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
 import type { ServerControl } from "../plugin/site.ts";
 import { makeTestQuery } from "../plugin/testing.ts";

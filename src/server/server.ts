@@ -1,9 +1,9 @@
 /** The server: one configuration in force, sockets that outlive it, and the ways to start, reload and stop. */
 import type { Diagnostic } from "../corefile/diagnostic.ts";
 import type { CorefileHost } from "../corefile/host.ts";
-import type { Clock, Timer } from "../lib/clock.ts";
-import type { ProcessLog } from "../lib/log.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
+import type { ProcessLog } from "../lib/logging/log.ts";
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
 import { staysInForce } from "../plugin/server-view.ts";
 import type { Machine, Random, ServerControl } from "../plugin/site.ts";

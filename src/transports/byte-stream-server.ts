@@ -5,9 +5,9 @@
  */
 import { createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock, Timer } from "../lib/clock.ts";
-import { LinkedList, type Place } from "../lib/linked-list.ts";
-import { isWildcardHost } from "../lib/listen-address.ts";
+import { LinkedList, type Place } from "../lib/collections/linked-list.ts";
+import { isWildcardHost } from "../lib/net/listen-address.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
 import {
   type BudgetedConnection,

@@ -3,8 +3,8 @@
  * send or read slowly. Where there are as many as allowed, the one that has been silent the longest goes for a new one: a client that opens
  * connections and says nothing does not shut out others. Where they hold more than allowed, those that hold the most are closed.
  */
-import { BufferPool } from "../lib/buffer-pool.ts";
-import { LinkedList, type Place } from "../lib/linked-list.ts";
+import { BufferPool } from "../lib/collections/buffer-pool.ts";
+import { LinkedList, type Place } from "../lib/collections/linked-list.ts";
 
 /** A connection as the budget sees it. */
 export interface BudgetedConnection {

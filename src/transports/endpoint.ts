@@ -1,5 +1,5 @@
 /** Endpoints as Node reports them, with IPv4 clients of dual-stack sockets shown as what they are. */
-import { parseScopedIpAddress } from "../lib/ip-address.ts";
+import { parseScopedIpAddress } from "../lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
 
 const MAPPED_PREFIX = "::ffff:";

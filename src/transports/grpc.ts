@@ -12,7 +12,7 @@ import {
   readPacket,
   statusText,
   writePacketHead,
-} from "../lib/grpc-message.ts";
+} from "../lib/net/grpc-message.ts";
 import { type ByteStreamServerOptions, listenForStreams } from "./byte-stream-server.ts";
 import type { HttpObserver, HttpTimeouts } from "./http-options.ts";
 import { encodeFields } from "./http2/hpack-encoder.ts";

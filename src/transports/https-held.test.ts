@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { SystemClock } from "../lib/clock.ts";
+import { SystemClock } from "../lib/time/clock.ts";
 import { ConnectionBudget, type ConnectionLimits } from "./connection-budget.ts";
 import { listenHttps } from "./https.ts";
 import type { MessageReceiver } from "./transport.ts";

@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../lib/clock.ts";
-import { nodeHttp } from "../lib/node-modules.ts";
+import { nodeHttp } from "../lib/files/node-modules.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import {
   type ByteStream,
   type ByteStreamServerOptions,

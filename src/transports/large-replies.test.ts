@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { ConnectionBudget } from "./connection-budget.ts";
 import { listenTcp } from "./tcp.ts";
 import type { MessageReceiver } from "./transport.ts";

@@ -2,7 +2,7 @@
 import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
 import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
 import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
-import { isWildcardHost } from "../lib/listen-address.ts";
+import { isWildcardHost } from "../lib/net/listen-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 

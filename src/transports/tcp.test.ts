@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { FixedEndpoint } from "../plugin/endpoint.ts";
 import type { StreamLayer } from "./byte-stream-server.ts";
 import { ConnectionBudget } from "./connection-budget.ts";

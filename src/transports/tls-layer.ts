@@ -4,9 +4,9 @@
  */
 import type { Socket } from "node:net";
 import type { SecureContext, Server, TLSSocket } from "node:tls";
-import { alternativeNames } from "../lib/alternative-names.ts";
-import { nodeTls } from "../lib/node-modules.ts";
-import type { ClientAuthentication, ServerIdentity } from "../lib/server-identity.ts";
+import { nodeTls } from "../lib/files/node-modules.ts";
+import type { ClientAuthentication, ServerIdentity } from "../lib/files/server-identity.ts";
+import { alternativeNames } from "../lib/net/alternative-names.ts";
 import type { ByteStream, StreamLayer } from "./byte-stream-server.ts";
 
 export interface TlsLayerOptions {

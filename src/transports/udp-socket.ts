@@ -9,7 +9,7 @@ import {
   writeSocketAddress,
 } from "../lib/linux/socket-address.ts";
 import { WayOut } from "../lib/linux/way-out.ts";
-import { isWildcardHost } from "../lib/listen-address.ts";
+import { isWildcardHost } from "../lib/net/listen-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 

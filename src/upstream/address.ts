@@ -1,4 +1,4 @@
-import { parseScopedIpAddress } from "../lib/ip-address.ts";
+import { parseScopedIpAddress } from "../lib/net/ip-address.ts";
 
 /** Where another server listens. */
 export interface UpstreamAddress {

@@ -4,9 +4,9 @@
  */
 import { Flag, Rcode } from "../dns/numbers.ts";
 import { FOLD, octetAt, passingCopy, readU16 } from "../dns/octets.ts";
-import type { PooledBuffer } from "../lib/buffer-pool.ts";
-import type { Clock } from "../lib/clock.ts";
-import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../lib/timeout-wheel.ts";
+import type { PooledBuffer } from "../lib/collections/buffer-pool.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../lib/time/timeout-wheel.ts";
 import type { Random } from "../plugin/site.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { ExchangeError } from "./exchange-error.ts";

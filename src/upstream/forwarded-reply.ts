@@ -11,8 +11,8 @@ import {
 } from "../dns/index.ts";
 import { octetAt, readU16 } from "../dns/octets.ts";
 import { findSections, UNUSUAL } from "../dns/usual-sections.ts";
-import type { PooledBuffer } from "../lib/buffer-pool.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { PooledBuffer } from "../lib/collections/buffer-pool.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
 import { type Query, Reply } from "../plugin/index.ts";
 import type { FramePool } from "../plugin/packed/frames.ts";
 import { isBareError } from "./exchange.ts";

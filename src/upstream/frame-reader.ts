@@ -1,5 +1,5 @@
 import { octetAt } from "../dns/octets.ts";
-import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/buffer-pool.ts";
+import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/collections/buffer-pool.ts";
 
 /** At most: the first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
 const MESSAGES_A_LOOK = 4;

@@ -7,8 +7,8 @@ import type { Name } from "../dns/name.ts";
 import { Flag } from "../dns/numbers.ts";
 import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
-import type { Clock, Timer } from "../lib/clock.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import { type Exchange, Fit, UpstreamRequest } from "./exchange.ts";
 
 export interface HealthProbe {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
 import { Name } from "../dns/name.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
 import { type Script, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
 import { TRUE_RANDOM } from "./fixtures/test-request.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "./host-lookup.ts";

@@ -1,10 +1,10 @@
 /** Buffers of large answers are used again: left to the garbage collector, they took hundreds of megabytes under a flood of them. */
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import type { PooledBuffer } from "../lib/buffer-pool.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import type { PooledBuffer } from "../lib/collections/buffer-pool.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
 import { HONEST, type Script, ScriptedServer } from "./fixtures/scripted-server.ts";
 import { TestRequest, TRUE_RANDOM } from "./fixtures/test-request.ts";
 import { TcpExchange } from "./tcp-exchange.ts";

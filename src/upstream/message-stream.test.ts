@@ -3,7 +3,7 @@ import { afterEach, describe, it } from "node:test";
 import { decodeMessage, encodeMessage, makeQuery } from "../dns/message.ts";
 import { Name } from "../dns/name.ts";
 import { RecordType } from "../dns/type-names.ts";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { ExchangeError } from "./exchange-error.ts";
 import {
   type Asked,

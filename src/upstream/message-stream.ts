@@ -5,7 +5,7 @@
 import type { Socket } from "node:net";
 import { Flag } from "../dns/numbers.ts";
 import { readU16, writeU16 } from "../dns/octets.ts";
-import type { Clock, Timer } from "../lib/clock.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import type { UpstreamAddress } from "./address.ts";
 import { SHORTEST_MESSAGE } from "./exchange.ts";
 import { describeSystemError, ExchangeError, type ExchangeFault } from "./exchange-error.ts";

@@ -3,9 +3,9 @@
  * query that the server has not taken is replaced; one that says nothing gets no further queries.
  */
 import { readU16 } from "../dns/octets.ts";
-import { Backlog } from "../lib/backlog.ts";
-import type { Timer } from "../lib/clock.ts";
-import { SharedTurns } from "../lib/turn-share.ts";
+import { Backlog } from "../lib/collections/backlog.ts";
+import type { Timer } from "../lib/time/clock.ts";
+import { SharedTurns } from "../lib/time/turn-share.ts";
 import type { ConnectBackOff } from "./connect-back-off.ts";
 import {
   type Exchange,

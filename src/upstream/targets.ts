@@ -1,9 +1,9 @@
 /** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
 
 import { Name } from "../dns/index.ts";
-import { readTextFile } from "../lib/bounded-file.ts";
-import { fileFault } from "../lib/file-fault.ts";
-import { nearestWord } from "../lib/nearest-word.ts";
+import { readTextFile } from "../lib/files/bounded-file.ts";
+import { fileFault } from "../lib/files/file-fault.ts";
+import { nearestWord } from "../lib/text/nearest-word.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../plugin/index.ts";
 import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./address.ts";
 import type { HostLookup } from "./host-lookup.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
-import { BufferPool } from "../lib/buffer-pool.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { SharedTurns } from "../lib/turn-share.ts";
+import { BufferPool } from "../lib/collections/buffer-pool.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { SharedTurns } from "../lib/time/turn-share.ts";
 import { frame, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
 import { until } from "./fixtures/test-request.ts";
 import { TcpConnection } from "./tcp-connection.ts";

@@ -1,7 +1,7 @@
 import { connect, type OnReadOpts, type Socket } from "node:net";
 import { writeU16 } from "../dns/octets.ts";
-import type { BufferPool, PooledBuffer } from "../lib/buffer-pool.ts";
-import type { SharedTurns } from "../lib/turn-share.ts";
+import type { BufferPool, PooledBuffer } from "../lib/collections/buffer-pool.ts";
+import type { SharedTurns } from "../lib/time/turn-share.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { RequestCarrier, UpstreamRequest } from "./exchange.ts";
 import { FrameReader } from "./frame-reader.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { decodeMessage } from "../dns/message.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { MetricsRegistry } from "../lib/metrics.ts";
-import { TimeoutWheel } from "../lib/timeout-wheel.ts";
+import { MetricsRegistry } from "../lib/metrics/metrics.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
 import type { ExchangeError } from "./exchange-error.ts";
 import {
   type Asked,

@@ -5,11 +5,11 @@
  */
 import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
-import { Backlog } from "../lib/backlog.ts";
-import { BufferPool, type PooledBuffer } from "../lib/buffer-pool.ts";
-import type { Timer } from "../lib/clock.ts";
-import type { TimeoutHandle } from "../lib/timeout-wheel.ts";
-import { SharedTurns } from "../lib/turn-share.ts";
+import { Backlog } from "../lib/collections/backlog.ts";
+import { BufferPool, type PooledBuffer } from "../lib/collections/buffer-pool.ts";
+import type { Timer } from "../lib/time/clock.ts";
+import type { TimeoutHandle } from "../lib/time/timeout-wheel.ts";
+import { SharedTurns } from "../lib/time/turn-share.ts";
 import type { ConnectBackOff } from "./connect-back-off.ts";
 import { DialTimeout } from "./dial-timeout.ts";
 import {

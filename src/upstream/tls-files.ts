@@ -1,7 +1,7 @@
 /** The files of `tls [CERT KEY [CA]] | [CA]`, read. */
 
-import { readTextFile } from "../lib/bounded-file.ts";
-import { fileFault } from "../lib/file-fault.ts";
+import { readTextFile } from "../lib/files/bounded-file.ts";
+import { fileFault } from "../lib/files/file-fault.ts";
 import { SetupError } from "../plugin/define-plugin.ts";
 import type { Site } from "../plugin/site.ts";
 import type { TlsMaterial } from "./encrypted/tls-client.ts";

@@ -3,7 +3,7 @@
  * unpredictable ids and ports that change keep answers hard to forge (RFC 5452). The README of `forward` has the numbers.
  */
 import { readU16 } from "../dns/octets.ts";
-import type { Timer } from "../lib/clock.ts";
+import type { Timer } from "../lib/time/clock.ts";
 import type { DatagramListener, DatagramPort, OpenDatagramPort } from "./datagram-port.ts";
 import { openDgramPort } from "./datagram-port.ts";
 import {

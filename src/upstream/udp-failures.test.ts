@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { FakeClock, type Timer } from "../lib/clock.ts";
+import { FakeClock, type Timer } from "../lib/time/clock.ts";
 import type { DatagramListener } from "./datagram-port.ts";
 import type { ExchangeError } from "./exchange-error.ts";
 import { TestRequest } from "./fixtures/test-request.ts";

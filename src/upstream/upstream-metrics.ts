@@ -1,7 +1,11 @@
 import { rcodeName } from "../dns/numbers.ts";
-import { type CounterFamily, DURATION_BUCKETS, type HistogramFamily } from "../lib/metric-families.ts";
-import type { CounterSlot, HistogramSlot } from "../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../lib/metrics.ts";
+import {
+  type CounterFamily,
+  DURATION_BUCKETS,
+  type HistogramFamily,
+} from "../lib/metrics/metric-families.ts";
+import type { CounterSlot, HistogramSlot } from "../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
 
 /** What an exchange counts. */
 export interface ExchangeMetrics {

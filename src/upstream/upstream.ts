@@ -1,5 +1,5 @@
-import type { Clock } from "../lib/clock.ts";
-import type { CounterSlot } from "../lib/metric-slots.ts";
+import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { UpstreamAddress } from "./address.ts";
 import type { OpenDatagramPort } from "./datagram-port.ts";
 import type { Exchange, ExchangeOptions } from "./exchange.ts";

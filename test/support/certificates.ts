@@ -1,6 +1,6 @@
 /** Certificates for tests, made on the spot: RFC 5280 in as few octets as TLS needs. */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
-import { bitString, integer, objectIdentifier, sequence, tagged } from "../../src/lib/der.ts";
+import { bitString, integer, objectIdentifier, sequence, tagged } from "../../src/lib/net/der.ts";
 
 export interface IssuedCertificate {
   /** PEM. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { EtcdClient } from "../../src/etcd/client/etcd-client.ts";
-import { SystemClock } from "../../src/lib/clock.ts";
+import { SystemClock } from "../../src/lib/time/clock.ts";
 import type { CertificateAuthority } from "./certificates.ts";
 import { freePort } from "./free-ports.ts";
 import { Program, run } from "./program.ts";

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
-import { version } from "../../lib/version.ts";
+import { version } from "../../lib/text/version.ts";
 import { paint } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
 import { FORMATS } from "./formats.ts";

@@ -1,5 +1,5 @@
 import { type Diagnostic, formatDiagnostic } from "../../corefile/diagnostic.ts";
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import { type Colour, paint } from "../terminal.ts";
 import type { CheckedFile } from "./checked-file.ts";
 

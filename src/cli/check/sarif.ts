@@ -1,6 +1,6 @@
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import { corefileDiagnosticCodes } from "../../corefile/diagnostic-codes.ts";
-import { version } from "../../lib/version.ts";
+import { version } from "../../lib/text/version.ts";
 import { lintRules } from "../../server/lint/lint.ts";
 import { type CheckedFile, remedies } from "./checked-file.ts";
 

@@ -6,7 +6,7 @@ import type { Capture, ImpossibleName, PodTemplate, ServerFacts } from "../../co
 import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
 import { hasShape } from "../../console/json-shape.ts";
 import { member } from "../../kubernetes/objects/json.ts";
-import { writeAllSync } from "../../lib/log.ts";
+import { writeAllSync } from "../../lib/logging/log.ts";
 import { FlagError } from "../flag-table.ts";
 import { isQueryRow } from "../live/tail.ts";
 import { type Line, linesOf, TooLongLine } from "./lines.ts";

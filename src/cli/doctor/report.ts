@@ -2,8 +2,8 @@
 
 import type { Diagnosis } from "../../console/doctor/diagnose.ts";
 import type { Finding } from "../../console/doctor/finding.ts";
-import { countOf } from "../../lib/count-of.ts";
-import { escapeControls } from "../../lib/log.ts";
+import { escapeControls } from "../../lib/logging/log.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import { type Colour, paint } from "../terminal.ts";
 
 export function reportText({ findings, notExamined, observed }: Diagnosis, colour: boolean): string {

@@ -1,8 +1,8 @@
 /** `portolan explain`: the way of one query through a configuration, and why the answer is what it is. */
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/explanation.ts";
 import { ConfigurationError } from "../../server/configuration/configuration.ts";
 import { PluginListError } from "../../server/configuration/plugin-registry.ts";

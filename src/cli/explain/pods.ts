@@ -6,7 +6,7 @@ import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
 import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import { podAddresses } from "../../kubernetes/objects/reduce.ts";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { PodDns } from "./pod-resolver.ts";
 
 export interface ResolvingPod extends PodDns {

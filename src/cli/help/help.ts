@@ -1,7 +1,7 @@
 /** `portolan help`: the usage, and the pages of commands and plugins in the terminal. */
 import { readFileSync } from "node:fs";
-import { nearestWord } from "../../lib/nearest-word.ts";
-import { documentationFile, programFile } from "../../lib/program-files.ts";
+import { documentationFile, programFile } from "../../lib/files/program-files.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import {
   PluginListError,

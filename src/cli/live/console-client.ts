@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import { textMember } from "../../kubernetes/objects/json.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import { escapeControls } from "../../lib/log.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { escapeControls } from "../../lib/logging/log.ts";
 import { FlagError } from "../flag-table.ts";
 import type { LiveFlags } from "./flags.ts";
 

@@ -1,5 +1,5 @@
 /** Flags of all commands that ask the console of a running server. */
-import { parseGoDuration } from "../../lib/duration.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { FlagError, type FlagRow, valueRow } from "../flag-table.ts";
 
 export interface ServerFlags {

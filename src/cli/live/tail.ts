@@ -1,7 +1,7 @@
 /** `portolan tail`: the queries of a running server as they are answered. */
 import type { QueryRow } from "../../console/api-types.ts";
 import { isObject, listMember, member } from "../../kubernetes/objects/json.ts";
-import { escapeControls } from "../../lib/log.ts";
+import { escapeControls } from "../../lib/logging/log.ts";
 import { ConsoleClient, unlessLost } from "./console-client.ts";
 import { TAIL_FLAGS } from "./flags.ts";
 import { note, runLive } from "./run-live.ts";

@@ -2,8 +2,8 @@
 
 import type { NowView, TopRow, WhoView } from "../../console/api-types.ts";
 import { isObject } from "../../kubernetes/objects/json.ts";
-import { countOf } from "../../lib/count-of.ts";
-import { escapeControls } from "../../lib/log.ts";
+import { escapeControls } from "../../lib/logging/log.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import { FlagError } from "../flag-table.ts";
 import { ConsoleClient, unlessLost } from "./console-client.ts";
 import { TOP_FLAGS } from "./flags.ts";

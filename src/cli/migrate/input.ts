@@ -9,7 +9,7 @@ import {
   textEntries,
   textMember,
 } from "../../kubernetes/objects/json.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { makeClusterClient, readConfigMap } from "../../predecessors/cluster-client.ts";
 import {
   KUBE_DNS_KEYS,

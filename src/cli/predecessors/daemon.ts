@@ -1,11 +1,11 @@
 /** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
 import { resolve } from "node:path";
-import type { Clock } from "../../lib/clock.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
-import { LogWriter, ProcessLog, writeAllSync } from "../../lib/log.ts";
-import { readMemoryLimit } from "../../lib/memory-limit.ts";
-import { beginSmall, staySmall } from "../../lib/serving-process.ts";
-import { version } from "../../lib/version.ts";
+import { LogWriter, ProcessLog, writeAllSync } from "../../lib/logging/log.ts";
+import { version } from "../../lib/text/version.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
+import { readMemoryLimit } from "../../runtime/memory-limit.ts";
+import { beginSmall, staySmall } from "../../runtime/serving-process.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, switchRow, valueRow } from "../flag-table.ts";
 import { fitted } from "../terminal.ts";

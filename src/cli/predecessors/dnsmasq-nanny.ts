@@ -1,6 +1,6 @@
 /** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (kube-dns facts 6.2). */
 import { networkInterfaces } from "node:os";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { DnsmasqArgumentError } from "../../predecessors/dnsmasq-nanny/dnsmasq-arguments.ts";
 import { DnsmasqNanny } from "../../predecessors/dnsmasq-nanny/dnsmasq-nanny.ts";
 import { resolverThrough, splitServer, systemResolver } from "../../predecessors/server-addresses.ts";

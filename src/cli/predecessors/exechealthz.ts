@@ -1,6 +1,6 @@
 /** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (kube-dns facts 5). */
-import { SystemClock } from "../../lib/clock.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { Exechealthz } from "../../predecessors/exechealthz/exechealthz.ts";
 import { FlagError, type FlagRow, parsePort, switchRow, valueRow } from "../flag-table.ts";
 import {

@@ -1,7 +1,7 @@
 /** `portolan istio-coredns`: the plugin of Istio's CoreDNS, with its flags (kube-dns facts 9.3). */
 import { resolve } from "node:path";
-import { SystemClock } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { IstioCoreDns } from "../../predecessors/istio-coredns/istio-coredns.ts";
 import { systemRandom } from "../../server/configuration/machine.ts";
 import { FlagError, type FlagRow, parsePort, switchRow, valueRow } from "../flag-table.ts";

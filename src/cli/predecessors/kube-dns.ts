@@ -4,9 +4,9 @@ import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access.ts";
 import type { ApiClient } from "../../kubernetes/api/api-client.ts";
 import { findNodePlace } from "../../kubernetes/api/node-place.ts";
-import { SystemClock } from "../../lib/clock.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
-import { version } from "../../lib/version.ts";
+import { version } from "../../lib/text/version.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { findCluster, makeClusterClient } from "../../predecessors/cluster-client.ts";
 import { ConfigDirectory } from "../../predecessors/kube-dns/config-directory.ts";
 import {

@@ -2,7 +2,7 @@
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { makeClusterSource } from "../../predecessors/cluster-source.ts";
 import { Kube2sky } from "../../predecessors/kube2sky/kube2sky.ts";
 import { systemRandom } from "../../server/configuration/machine.ts";

@@ -1,8 +1,8 @@
 /** `portolan node-cache`: the DNS cache of a node, with the flags of NodeLocal DNSCache (kube-dns facts 8.1). */
 import { existsSync } from "node:fs";
-import { SystemClock } from "../../lib/clock.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { NodeCache } from "../../predecessors/node-cache/node-cache.ts";
 import { NodeNetwork } from "../../predecessors/node-cache/node-network.ts";
 import { runCommand } from "../../predecessors/node-cache/run-command.ts";

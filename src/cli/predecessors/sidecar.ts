@@ -1,5 +1,5 @@
 /** `portolan sidecar`: kube-dns's sidecar, with its flags (kube-dns facts 7.1). */
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { ProbeError, type ProbeSpec, parseProbe } from "../../predecessors/sidecar/probe-spec.ts";
 import { Sidecar } from "../../predecessors/sidecar/sidecar.ts";
 import { systemRandom } from "../../server/configuration/machine.ts";

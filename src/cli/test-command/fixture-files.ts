@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Directive } from "../../corefile/tree.ts";
 import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import type { ConfiguredBlock } from "../../server/configuration/configuration.ts";
 import {
   type Substitute,

@@ -2,8 +2,8 @@
 import { dirname, resolve } from "node:path";
 import type { CorefileHost } from "../../corefile/host.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { MemoryLog } from "../../lib/log.ts";
+import { MemoryLog } from "../../lib/logging/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import type { Machine, Random } from "../../plugin/site.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { withSubstitutes } from "../../server/configuration/directive-substitutes.ts";

@@ -4,9 +4,9 @@ import { FLAG_NAMES } from "../../dns/message-text.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRcode, rcodeName } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { ExpectedRecord, type TtlRange } from "./expected-record.ts";
 import { type ScriptedUpstream, UpstreamScript } from "./upstream-script.ts";
 

@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { isatty } from "node:tty";
 import type { ZoneTextFile, ZoneTextFiles } from "../../dns/zone-text/read.ts";
-import { openRegularFile, UnsuitableFile } from "../../lib/bounded-file.ts";
+import { openRegularFile, UnsuitableFile } from "../../lib/files/bounded-file.ts";
 import { MAX_ZONE_FILE_OCTETS } from "../../zones/files/file-source.ts";
 
 /** The name that stands for standard input. */

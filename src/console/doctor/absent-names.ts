@@ -1,5 +1,5 @@
 /** Names that somebody means, and that exist nowhere. */
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { nameWord } from "./command-words.ts";
 import { type Cause, ofQueries, queryCount, type Remedy, type Rule } from "./finding.ts";
 import { isOfSearchPath } from "./search-path.ts";

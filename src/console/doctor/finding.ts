@@ -1,5 +1,5 @@
 /** What the doctor finds, in words and figures. */
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { Capture } from "./capture.ts";
 import type { Traffic } from "./traffic.ts";
 

@@ -1,5 +1,5 @@
 /** What the kernel lost before or after the server saw it: UDP buffers that were full, connections that could not be tracked. */
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { MachineView } from "../api-types.ts";
 import type { Capture } from "./capture.ts";
 import { type NotExamined, percent, type Rule } from "./finding.ts";

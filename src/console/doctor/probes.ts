@@ -2,7 +2,7 @@
 
 import { memoryHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import type { PodTemplate, Probe } from "./capture.ts";
 import { shellWord } from "./command-words.ts";
 import type { Rule } from "./finding.ts";

@@ -1,5 +1,5 @@
 /** Answers of upstreams that may not be kept for long enough to be asked for twice. */
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import { ofQueries, type Remedy, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS, SHORT_TTL } from "./query-groups.ts";
 import { Tally } from "./traffic.ts";

@@ -1,6 +1,6 @@
 /** Upstreams that are slow, fail, or say what is not so. */
 
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
 import type { Capture, ServerFacts } from "./capture.ts";
 import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./finding.ts";

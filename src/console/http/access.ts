@@ -3,7 +3,7 @@
  * the token itself, a browser exchanges it for a session.
  */
 import type { IncomingMessage } from "node:http";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { SessionView } from "../api-types.ts";
 import { isLoopbackHost } from "./loopback.ts";
 import { RequestError } from "./request-error.ts";

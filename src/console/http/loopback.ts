@@ -1,5 +1,5 @@
 /** Addresses that only this machine reaches. */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 /** @param host as in a URL: an IPv6 address stands in brackets */
 export function isLoopbackHost(host: string): boolean {

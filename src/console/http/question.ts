@@ -1,7 +1,7 @@
 /** The body of a request -> the question in it that is to be explained. */
 import { parseClass } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { type ExplainQuestion, QUERY_FLAGS, type QueryFlag } from "../../plugin/explanation.ts";
 import { badRequest, optionalText, readObject } from "./body.ts";
 

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { CacheAnswer } from "../api-types.ts";
 import { post, session } from "./api.ts";
 import { count, octets, span } from "./format.ts";

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { NamesView, ServiceRow } from "../api-types.ts";
 import { useAnswer } from "./loaded.ts";
 import { Problem } from "./parts.tsx";

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { QueryRow } from "../api-types.ts";
 import { connection, followQueries, get, now } from "./api.ts";
 import { clock, milliseconds } from "./format.ts";

@@ -1,6 +1,6 @@
 /** A key that signs zones, out of the two files that `dnssec-keygen` writes: `K<name>+<algorithm>+<tag>.key` and `.private`. */
 import type { JsonWebKey, KeyObject } from "node:crypto";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Name } from "../name.ts";
 import { fromBase64, readU16 } from "../octets.ts";
 import type { DataOf, ResourceRecord } from "../record-kind.ts";

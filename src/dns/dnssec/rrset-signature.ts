@@ -1,5 +1,5 @@
 /** Signatures over RRsets (RFC 4034 section 3.1.8.1). */
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Name } from "../name.ts";
 import { writeU16, writeU32 } from "../octets.ts";
 import type { DataOf, ResourceRecord } from "../record-kind.ts";

@@ -1,5 +1,5 @@
 /** The TSIG record of a message, and the MAC in it (RFC 8945 sections 4.2 and 4.3). */
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Name } from "../name.ts";
 import { RecordClass } from "../numbers.ts";
 import { copyOctets, readU16, writeU16 } from "../octets.ts";

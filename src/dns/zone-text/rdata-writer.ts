@@ -2,7 +2,7 @@
  * RDATA from the tokens of an entry to uncompressed wire form. The types that zones are made of go from octets to octets; all others take
  * the way over their row of the record table.
  */
-import { parseIpv6 } from "../../lib/ip-address.ts";
+import { parseIpv6 } from "../../lib/net/ip-address.ts";
 import { Name } from "../name.ts";
 import { MAX_STRING_OCTETS } from "../octet-fields.ts";
 import { octetAt, writeU16 } from "../octets.ts";

@@ -1,6 +1,6 @@
 /** Reading of zone files in portions, and of zone text at hand. */
 
-import { fileFault } from "../../lib/file-fault.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import { Name } from "../name.ts";
 import { copyOctets } from "../octets.ts";
 import type { ResourceRecord } from "../record-kind.ts";

@@ -1,5 +1,5 @@
 /** etcd's API version 3 over several endpoints: one that does not answer is followed by the next. */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { EtcdError, StatusCode } from "./etcd-error.ts";
 import { GrpcChannel, type Metadata, type TlsFiles } from "./grpc-channel.ts";
 import {

@@ -7,8 +7,8 @@ import {
   type IncomingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import { PREFIX_OCTETS, textOfStatus } from "../../lib/grpc-message.ts";
+import { PREFIX_OCTETS, textOfStatus } from "../../lib/net/grpc-message.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { EtcdError, StatusCode } from "./etcd-error.ts";
 
 /** PEM texts. */

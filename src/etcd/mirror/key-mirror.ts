@@ -3,10 +3,10 @@
  * forgotten the changes in between is everything listed again, and applied as a difference.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BackOff } from "../../lib/back-off.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
-import { MAX_RUN_OCTETS } from "../../lib/octet-arena.ts";
+import { MAX_RUN_OCTETS } from "../../lib/collections/octet-arena.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import { BackOff } from "../../lib/time/back-off.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { EtcdClient, Watch } from "../client/etcd-client.ts";
 import { EtcdError } from "../client/etcd-error.ts";
 import type { KeyRange, KeyValue, WatchReply } from "../client/messages.ts";

@@ -2,7 +2,7 @@
  * Keys and values of etcd as octets, in the tree that their slashes make: what SkyDNS asks for is "all below this". Nodes are numbers in
  * typed arrays, texts lie in an arena, and no key is an object.
  */
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 
 /** The number of a node; 0 is the root, which stands for the empty key. */
 type Node = number;

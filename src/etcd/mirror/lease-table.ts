@@ -2,7 +2,7 @@
  * How long the leases of etcd's keys still run. A renewal is no change of a key, so nobody tells of it: leases are asked for as they
  * grow old.
  */
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { LeaseReply } from "../client/messages.ts";
 
 /** The place of a lease in the table; -1 for none. */

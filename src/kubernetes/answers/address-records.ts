@@ -3,7 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { A, AAAA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { formatIpv4, formatIpv6 } from "../../lib/ip-address.ts";
+import { formatIpv4, formatIpv6 } from "../../lib/net/ip-address.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { EndpointReference } from "../store/service-endpoints.ts";
 

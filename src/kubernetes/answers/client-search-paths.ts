@@ -3,7 +3,7 @@
  * stands for one pod for certain: who is taken for another is given answers that are not meant for it.
  */
 import { Name } from "../../dns/name.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { SearchPath, SearchPathSource } from "../../plugin/search-path.ts";
 import { addressKey } from "../objects/addresses.ts";

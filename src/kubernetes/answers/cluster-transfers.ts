@@ -1,5 +1,5 @@
 /** Zones of the cluster as a plugin for zone transfers takes them. */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { TransferSource } from "../../plugin/transfer.ts";
 import type { StoreChange } from "../store/store-change.ts";
 import { startOfAuthority } from "./apex-answers.ts";

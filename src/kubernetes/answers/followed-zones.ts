@@ -1,7 +1,7 @@
 /** Zones of a cluster with their histories: what transfers of the cluster's own zones and of external ones have in common. */
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { StoreChange } from "../store/store-change.ts";

@@ -4,7 +4,7 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { A, AAAA, CNAME, PTR, SOA, SRV } from "../../dns/record-table.ts";
 import { formatData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { formatIpv4, formatIpv6, parseIpv4 } from "../../lib/ip-address.ts";
+import { formatIpv4, formatIpv6, parseIpv4 } from "../../lib/net/ip-address.ts";
 import { addressOfKey } from "../objects/addresses.ts";
 import { labelAt } from "../store/endpoint-block.ts";
 import { addressOfReverseName, prefixOfReverseName } from "../store/reverse-names.ts";

@@ -2,7 +2,7 @@
  * The cluster as the tree of records that kube-dns kept: domain, `svc`, namespace, service, protocol, port (kube-dns facts 2.8 and 2.9).
  * Nothing is kept here; each question walks over the store.
  */
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { Port } from "../objects/objects.ts";
 import { labelAt } from "../store/endpoint-block.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";

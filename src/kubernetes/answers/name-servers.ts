@@ -1,6 +1,6 @@
 /** Under which names and addresses the cluster reaches this server (rule 103). */
 import type { Name } from "../../dns/name.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressKey, equalOctets } from "../objects/addresses.ts";
 import { addressStandsAt, endpointLabel } from "../store/service-endpoints.ts";
 import type { ServiceEntry } from "../store/service-entry.ts";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Name } from "../../dns/name.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { OutdatedNames } from "./outdated-names.ts";
 
 const ZONE = Name.parse("cluster.local.");

@@ -3,7 +3,7 @@
  * exactly those are forgotten.
  */
 import type { Name } from "../../dns/name.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { joinDotted } from "./cluster-zone.ts";
 
 /**

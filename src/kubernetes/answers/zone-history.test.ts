@@ -5,7 +5,7 @@ import { setImmediate as nextImmediate } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { transferRecords, transferWay } from "../../plugin/transfer.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
 import { ClusterStore } from "../store/store.ts";

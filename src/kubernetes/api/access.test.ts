@@ -5,7 +5,7 @@ import { after, describe, it } from "node:test";
 import { CertificateAuthority } from "../../../test/support/certificates.ts";
 import { CredentialsFolder } from "../../../test/support/kubernetes-api/credentials-folder.ts";
 import { SourceTest, type SourceTestOptions } from "../../../test/support/kubernetes-api/source-test.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ClusterAccessError, endpointAccess, inClusterAccess, readServer } from "./access.ts";
 import { proxyFor } from "./proxy.ts";
 

@@ -1,8 +1,8 @@
 /** Requests to the API: connections, TLS, credentials, fail-over. What the answers mean is for others. */
 import type { buildConnector, Dispatcher } from "undici";
-import type { Clock } from "../../lib/clock.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import type { SharedTurns } from "../../lib/turn-share.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { SharedTurns } from "../../lib/time/turn-share.ts";
 import type { ClusterAccess, Material } from "./access.ts";
 import { ApiConnectionError, CredentialError } from "./api-error.ts";
 import { type AnswerHead, ApiExchange } from "./api-exchange.ts";

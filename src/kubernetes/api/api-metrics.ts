@@ -1,6 +1,6 @@
 /** Metrics of the API client (CoreDNS facts 2.47). */
-import type { CounterFamily, HistogramFamily } from "../../lib/metric-families.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 
 /** Seconds: what Prometheus' libraries take where nobody says otherwise. */
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

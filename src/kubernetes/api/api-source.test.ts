@@ -5,7 +5,7 @@ import { loadManifests } from "../../../test/support/kubernetes-api/control-plan
 import type { FaultRule } from "../../../test/support/kubernetes-api/faults.ts";
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { SourceTest, type SourceTestOptions } from "../../../test/support/kubernetes-api/source-test.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 
 const fixture = fileURLToPath(new URL("../../../test/fixtures/kubernetes", import.meta.url));
 

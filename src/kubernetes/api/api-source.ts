@@ -1,11 +1,12 @@
 /** The API of a live cluster as the source of a store: a list and watch for each of its kinds. */
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { MemoryRelease } from "../../lib/memory-release.ts";
-import type { GaugeFamily } from "../../lib/metric-families.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
-import type { Thrift } from "../../lib/thrift.ts";
-import { SharedTurns } from "../../lib/turn-share.ts";
+
+import type { Logger } from "../../lib/logging/log.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { SharedTurns } from "../../lib/time/turn-share.ts";
+import type { MemoryRelease } from "../../runtime/memory-release.ts";
+import type { Thrift } from "../../runtime/thrift.ts";
 import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";

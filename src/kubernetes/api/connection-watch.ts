@@ -2,7 +2,7 @@
  * Closes HTTP/2 connections that died without a word, as when a node is gone or a firewall has forgotten them. Each is pinged all the
  * time, so one that brings no octet has nobody at its other end.
  */
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { DeadConnectionError } from "./api-error.ts";
 
 /** What is asked of a socket: `net.Socket` and `tls.TLSSocket` have it. */

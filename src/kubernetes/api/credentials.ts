@@ -1,7 +1,7 @@
 /** Credentials from each of the sources that there are. */
-import { readBoundedFile } from "../../lib/bounded-file.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { readBoundedFile } from "../../lib/files/bounded-file.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { CredentialSource, Material } from "./access.ts";
 import { CredentialError } from "./api-error.ts";
 import type { Credential, Credentials } from "./credential.ts";

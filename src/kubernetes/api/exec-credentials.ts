@@ -1,6 +1,6 @@
 /** Programs that hand out credentials: `exec` in a kubeconfig, client.authentication.k8s.io v1 and v1beta1. */
 import { execFile } from "node:child_process";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { member, textMember } from "../objects/json.ts";
 import type { ExecSettings } from "./access.ts";
 import { CredentialError, errorText } from "./api-error.ts";

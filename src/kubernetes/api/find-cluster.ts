@@ -1,6 +1,6 @@
 /** Where the API is, by the options of a directive. */
-import { readTextFile } from "../../lib/bounded-file.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
 import { type ClusterAccess, ClusterAccessError, endpointAccess, inClusterAccess } from "./access.ts";
 import { parseKubeconfig } from "./kubeconfig.ts";

@@ -6,7 +6,7 @@ import type { FaultRule, RequestFacts } from "../../../test/support/kubernetes-a
 import { Forwarder } from "../../../test/support/kubernetes-api/forwarder.ts";
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { SourceTest } from "../../../test/support/kubernetes-api/source-test.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { SharedValues } from "../objects/shared-values.ts";
 import { ClusterStore } from "../store/store.ts";
 import { endpointAccess, NO_TLS } from "./access.ts";

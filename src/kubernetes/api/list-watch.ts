@@ -2,8 +2,8 @@
  * Keeps one kind of the store in step with the API: lists everything, then watches for changes, and begins anew as far as it has
  * to whenever something goes wrong. What is known stays until the API itself says otherwise.
  */
-import type { Clock } from "../../lib/clock.ts";
-import { SharedTurns } from "../../lib/turn-share.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { SharedTurns } from "../../lib/time/turn-share.ts";
 import { member, textMember } from "../objects/json.ts";
 import type { Identity, WatchedKind, WatchedObjects } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";

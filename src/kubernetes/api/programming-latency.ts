@@ -1,7 +1,8 @@
 /** How long a change of endpoints took until it showed here (CoreDNS facts 2.47). */
-import type { Clock } from "../../lib/clock.ts";
-import type { HistogramFamily } from "../../lib/metric-families.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+
+import type { HistogramFamily } from "../../lib/metrics/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { EndpointSet } from "../objects/objects.ts";
 import type { ClusterStore } from "../store/store.ts";
 

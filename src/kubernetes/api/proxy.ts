@@ -1,6 +1,6 @@
 /** Proxies that the environment names, as Go's HTTP client reads it. */
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { PrefixSet, parseIpPrefix } from "../../lib/prefix-set.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { PrefixSet, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 
 /** The variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -2,7 +2,7 @@
  * Frees the octets of lists that were read. They lie outside of V8's heap, in buffers of 16 KiB, and are freed with the small objects that stand for them: where
  * little else is made of them, as of pods, V8 by itself does so far too late.
  */
-import type { MemoryRelease } from "../../lib/memory-release.ts";
+import type { MemoryRelease } from "../../runtime/memory-release.ts";
 
 /** Octets that buffers may grow by between two looks. With twice as many, memory while everything is listed is 10 MB more. */
 const MUCH = 384 * 1024;

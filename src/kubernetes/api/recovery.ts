@@ -3,7 +3,7 @@
  * rules are client-go's, and stricter where it retries for ever: a server restored from a backup, for one, never reaches a revision of
  * the time before.
  */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ApiConnectionError, ApiSilenceError, ApiStatusError, CredentialError } from "./api-error.ts";
 import { Backoff } from "./backoff.ts";
 import type { ListWatchTimings } from "./list-watch-timings.ts";

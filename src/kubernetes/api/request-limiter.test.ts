@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { Backoff } from "./backoff.ts";
 import { RequestLimiter } from "./request-limiter.ts";
 

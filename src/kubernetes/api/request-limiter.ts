@@ -1,5 +1,5 @@
 /** How often and how many at once: `apiserver_qps`, `apiserver_burst`, `apiserver_max_inflight` (CoreDNS facts 2.47). */
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 
 export interface RequestLimits {
   /** Requests a second on average; 0 for the usual 5. */

@@ -1,5 +1,5 @@
 /** What is asked of the API about one resource, and what comes back: pages of lists, events of watches. */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { WatchedKind } from "../objects/objects.ts";
 import type { ApiClient, ApiResponse } from "./api-client.ts";
 import { ApiContentError, type RequestSubject } from "./api-error.ts";

@@ -1,5 +1,5 @@
 /** Gives up on a request of which nothing has been heard for too long, or that is no longer wanted. */
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { ApiSilenceError } from "./api-error.ts";
 
 export class SilenceGuard {

@@ -1,6 +1,7 @@
 /** Says in the log which objects cannot be used, without a line for each of thousands. */
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 
 /** Milliseconds between two lines. */
 const PAUSE_MS = 60_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SourceTest } from "../../../test/support/kubernetes-api/source-test.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 
 describe("objects that cannot be used", () => {
   it("are skipped and replace what they were before", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
-import { MemoryLog } from "../../lib/log.ts";
+import { MemoryLog } from "../../lib/logging/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ApiConnectionError, ApiStatusError } from "./api-error.ts";
 import { WatchLog } from "./watch-log.ts";
 

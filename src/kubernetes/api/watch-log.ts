@@ -1,7 +1,8 @@
 /** Says in the log when a watch is lost and found, what is awaited and why it fails, and does not repeat itself. */
-import type { Clock } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import type { Logger } from "../../lib/log.ts";
+
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import { ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
 
 /** A trouble that lasts is mentioned again after so long; troubles that alternate each by itself. */

@@ -1,6 +1,6 @@
 /** The addresses under which the outside reaches a service. */
 import { Name } from "../../dns/name.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { readExternalName } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
 import { readAddresses } from "../objects/reduce.ts";

@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { NS, SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { StartOfAuthority } from "../../plugin/transfer.ts";
 import { addressLengthOf, addressRecord } from "../answers/address-records.ts";
 import { findOwnServices } from "../answers/name-servers.ts";

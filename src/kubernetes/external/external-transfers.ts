@@ -3,7 +3,7 @@
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { changesServices } from "../answers/cluster-transfers.ts";
 import { FollowedZones } from "../answers/followed-zones.ts";
 import { type ServiceState, shownService, shownServices } from "../answers/service-states.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { EndpointSet } from "../objects/objects.ts";
 import { reduceService } from "../objects/reduce.ts";
 import { SharedValues } from "../objects/shared-values.ts";

@@ -1,5 +1,5 @@
 /** Manifests as plugins use them: faults of paths in the words of a start, faults of files in the log. */
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
 import { SetupError } from "../../plugin/index.ts";
 import { formatManifestProblem, type ManifestProblem } from "./manifest-problem.ts";
 import { checkManifestPaths, ManifestPathError } from "./manifest-source.ts";

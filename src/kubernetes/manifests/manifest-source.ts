@@ -13,9 +13,9 @@
  */
 
 import { sep } from "node:path";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
-import { isStampSettled } from "../../lib/time-stamp.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { isStampSettled } from "../../lib/time/time-stamp.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import type { ServiceEntryTable } from "../store/service-entry-table.ts";
 import type { ClusterStore } from "../store/store.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressOfReverseName } from "../store/reverse-names.ts";
 import {
   addressKey,

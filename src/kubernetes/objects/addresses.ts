@@ -1,5 +1,5 @@
 /** Addresses as keys of a `Map`, and as the labels that Kubernetes DNS makes of them. */
-import { formatIpAddress, formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../../lib/ip-address.ts";
+import { formatIpAddress, formatIpv4, formatIpv6, parseIpv4, parseIpv6 } from "../../lib/net/ip-address.ts";
 
 /**
  * An address in a form that a `Map` finds by value: for IPv4 the octets as a signed 32-bit number, which V8 keeps

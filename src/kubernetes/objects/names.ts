@@ -1,5 +1,5 @@
 /** Which texts may stand in a DNS name that Kubernetes makes. */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 /** Host names in the wild hold underscores, and an alias may well point to one. */
 const TARGET_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;

@@ -1,5 +1,5 @@
 /** EndpointSlice (discovery.k8s.io/v1 and v1beta1) and Endpoints (v1) -> {@link EndpointSet}. Nothing here throws. */
-import { formatIpAddress, parseIpAddress, parseIpv4Into, parseIpv6 } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress, parseIpv4Into, parseIpv6 } from "../../lib/net/ip-address.ts";
 import { dashedAddress } from "./addresses.ts";
 import { listMember, member, textMember } from "./json.ts";
 import { isDnsLabel } from "./names.ts";

@@ -3,7 +3,7 @@
  * Nothing here throws.
  */
 import { Name } from "../../dns/name.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { listMember, member, textEntries, textMember } from "./json.ts";
 import { isDnsLabel } from "./names.ts";
 import type { MeshHost, Reduced, ServiceEntry, Unusable } from "./objects.ts";

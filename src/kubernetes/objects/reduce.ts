@@ -2,7 +2,7 @@
  * Namespace, Service and Pod as the API writes them in JSON -> the reduced objects. Missing, null and unknown fields
  * are used as far as they go; nothing here throws.
  */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressKey, equalOctets } from "./addresses.ts";
 import { listMember, member, textEntries, textMember } from "./json.ts";
 import { isDnsLabel, readExternalName } from "./names.ts";

@@ -1,6 +1,6 @@
 /** Why endpoints are not shown. */
 
-import { countOf } from "../../lib/count-of.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import { parseDashedAddress } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";

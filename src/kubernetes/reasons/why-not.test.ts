@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Name } from "../../dns/name.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterViewOptions } from "../answers/cluster-view.ts";
 import { ManifestSource } from "../manifests/manifest-source.ts";

@@ -4,8 +4,8 @@
  */
 import type { Name } from "../../dns/name.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
-import { countOf } from "../../lib/count-of.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { countOf } from "../../lib/text/count-of.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import type { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ClusterZone } from "../answers/cluster-zone.ts";

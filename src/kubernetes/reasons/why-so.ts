@@ -1,8 +1,8 @@
 /** What an answer of the cluster rests on, in words for the people who run it. For questions that somebody follows, as why-not.ts. */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { countOf } from "../../lib/count-of.ts";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
+import { countOf } from "../../lib/text/count-of.ts";
 import type { ClusterAnswers } from "../answers/cluster-answers.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ClusterZone } from "../answers/cluster-zone.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { KINDS, type Service } from "../objects/objects.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { reducePod } from "../objects/reduce.ts";

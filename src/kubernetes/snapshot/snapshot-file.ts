@@ -3,8 +3,8 @@
  * The file is replaced as a whole, so that whoever reads it finds the old one or the new one.
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { openRegularFile } from "../../lib/bounded-file.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import { openRegularFile } from "../../lib/files/bounded-file.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { isObject, textMember } from "../objects/json.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
 import type { ClusterStore } from "../store/store.ts";

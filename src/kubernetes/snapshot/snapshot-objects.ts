@@ -1,5 +1,5 @@
 /** The objects of a store as lines of JSON, and back. All but endpoints look as the API writes them, and are read as such. */
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { formatAddressKey } from "../objects/addresses.ts";
 import { listMember, member, textMember } from "../objects/json.ts";
 import { isDnsLabel } from "../objects/names.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { type AddressKey, addressKey, addressOfKey } from "../objects/addresses.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { AddressSlots } from "./address-slots.ts";

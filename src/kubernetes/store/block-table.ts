@@ -2,7 +2,7 @@
  * Places with a block of octets each, for what a cluster has a hundred thousand of: all of them are a handful of objects to the garbage
  * collector. A place that was given back is used again. What else is known of a place stands in columns of the caller's.
  */
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 import { type Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
 

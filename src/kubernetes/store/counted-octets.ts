@@ -1,5 +1,5 @@
 /** Runs of octets that many have in common, each kept once, by numbers that fit into a column. One that nobody holds any more is let go. */
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 import { ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
 import { BlockTable, type Slot } from "./block-table.ts";

@@ -3,7 +3,7 @@
  * octets. Here one takes some 50 octets in a few buffers, and an endpoint 20 with what finds it by its address; the garbage collector passes
  * over all of them. What is read comes as objects that look into the buffers and hold until the set changes.
  */
-import type { OctetArena } from "../../lib/octet-arena.ts";
+import type { OctetArena } from "../../lib/collections/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { AddressKey } from "../objects/addresses.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import { equalExternally, equalServices } from "../objects/equality.ts";
 import type { Service } from "../objects/objects.ts";

@@ -9,7 +9,7 @@
  * and that of a service that has been seen goes on with what {@link ServiceBlockWriter} writes.
  */
 import { readU16 } from "../../dns/octets.ts";
-import type { OctetArena } from "../../lib/octet-arena.ts";
+import type { OctetArena } from "../../lib/collections/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { Identity, Service, ServiceType } from "../objects/objects.ts";

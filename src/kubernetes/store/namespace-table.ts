@@ -2,7 +2,7 @@
  * Namespaces as octets, found by name. A place stands for a namespace that has been seen, or that objects name which are there: so a place
  * is held by what stands in it.
  */
-import type { OctetArena } from "../../lib/octet-arena.ts";
+import type { OctetArena } from "../../lib/collections/octet-arena.ts";
 import type { Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import type { Identity } from "../objects/objects.ts";

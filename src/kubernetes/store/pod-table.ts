@@ -13,7 +13,7 @@
  *     n  namespace
  *     n  what the names begin with, up to and with the last hyphen
  */
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 import { type Column, ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { type AddressKey, addressKey, addressOfKey } from "../objects/addresses.ts";

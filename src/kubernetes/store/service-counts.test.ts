@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FakeClock } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
 import { ClusterStore } from "./store.ts";
 

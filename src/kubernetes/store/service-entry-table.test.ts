@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import type { MeshHost, ServiceEntry } from "../objects/objects.ts";
 import { ServiceEntryTable } from "./service-entry-table.ts";
 

@@ -3,9 +3,9 @@
  * some 100 octets in a few buffers, which the garbage collector passes over.
  */
 import { hashName, Name } from "../../dns/name.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 import { GrowingIndex, NO_ENTRY, withRoom } from "../../lib/slab/growing-index.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Identity, MeshHost, ServiceEntry } from "../objects/objects.ts";
 import { AutomaticAddresses } from "./automatic-addresses.ts";
 import type { Relist, WatchedStore } from "./store.ts";

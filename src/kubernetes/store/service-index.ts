@@ -1,6 +1,6 @@
 /** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
 
-import { OctetArena } from "../../lib/octet-arena.ts";
+import { OctetArena } from "../../lib/collections/octet-arena.ts";
 import { ColumnMemory } from "../../lib/slab/column-memory.ts";
 import { NO_ENTRY } from "../../lib/slab/growing-index.ts";
 import { type AddressKey, addressKey, dashedAddress, parseDashedAddress } from "../objects/addresses.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { KINDS } from "../objects/objects.ts";
 import { NUMBERS, nameOf, PODS, podOf, SERVICES, serviceOf, setOf } from "./fixtures/raced-cluster.ts";
 import { StoreBusyError } from "./state-reader.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import fc from "fast-check";
-import { FakeClock } from "../../lib/clock.ts";
-import { formatIpv4, parseIpAddress } from "../../lib/ip-address.ts";
+import { formatIpv4, parseIpAddress } from "../../lib/net/ip-address.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { addressKey, formatAddressKey } from "../objects/addresses.ts";
 import type { EndpointSet, Kind, Pod, Service } from "../objects/objects.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";

@@ -4,8 +4,9 @@
  *
  * Everything is synchronous: between two statements of a handler nothing changes.
  */
-import type { Clock } from "../../lib/clock.ts";
+
 import { ColumnMemory, type SharedColumns } from "../../lib/slab/column-memory.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import {
   type EndpointSet,
   type Identity,

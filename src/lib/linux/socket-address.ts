@@ -1,7 +1,7 @@
 /** `struct sockaddr_in` and `sockaddr_in6` as octets. */
 
 import { networkInterfaces } from "node:os";
-import { formatIpv4, formatIpv6, isIpv4Mapped, parseScopedIpAddress } from "../ip-address.ts";
+import { formatIpv4, formatIpv6, isIpv4Mapped, parseScopedIpAddress } from "../net/ip-address.ts";
 import { Linux, SocketAddress4, SocketAddress6 } from "./layouts.ts";
 import type { Libc } from "./libc.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { OctetArena } from "../octet-arena.ts";
+import { OctetArena } from "../collections/octet-arena.ts";
 import { ColumnMemory } from "./column-memory.ts";
 import { GrowingIndex, NO_ENTRY } from "./growing-index.ts";
 

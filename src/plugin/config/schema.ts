@@ -6,7 +6,7 @@
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
 import { ArgumentCursor, INVALID, type Invalid } from "./arguments.ts";
 import type { ConfigContext } from "./context.ts";

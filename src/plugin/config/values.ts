@@ -3,10 +3,10 @@ import { normaliseZone } from "../../corefile/server-key.ts";
 import { Name, NameError } from "../../dns/name.ts";
 import { parseRcode, rcodeName } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import { formatGoDuration, parseGoDuration } from "../../lib/duration.ts";
-import { parseIpAddress, parseScopedIpAddress } from "../../lib/ip-address.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
-import { formatOctetCount, parseOctetCount } from "../../lib/octet-count.ts";
+import { parseIpAddress, parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import { formatOctetCount, parseOctetCount } from "../../lib/text/octet-count.ts";
+import { formatGoDuration, parseGoDuration } from "../../lib/time/duration.ts";
 import type { ConfigContext } from "./context.ts";
 
 /** Turns a word into a value, or says why it cannot. */

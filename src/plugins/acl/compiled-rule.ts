@@ -1,6 +1,6 @@
 /** A rule in the form that queries are put to: the networks of all policies in one tree for each set of types. */
-import { formatIpAddress, isIpv4Mapped } from "../../lib/ip-address.ts";
-import { NO_PREFIX, PrefixTrie } from "../../lib/prefix-trie.ts";
+import { formatIpAddress, isIpv4Mapped } from "../../lib/net/ip-address.ts";
+import { NO_PREFIX, PrefixTrie } from "../../lib/net/prefix-trie.ts";
 import type { Policy, Rule } from "./config.ts";
 
 /** No policy of the rule decides. */

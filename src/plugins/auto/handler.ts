@@ -1,5 +1,5 @@
-import type { Timer } from "../../lib/clock.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import type { Timer } from "../../lib/time/clock.ts";
 import type {
   Fallthrough,
   Handler,

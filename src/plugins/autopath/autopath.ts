@@ -1,6 +1,6 @@
 import type { Name } from "../../dns/name.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import { type PluginInstance, type SearchPathSource, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/resolv-conf.ts";
 import type { AutopathConfig } from "./config.ts";

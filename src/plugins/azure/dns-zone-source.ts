@@ -13,7 +13,7 @@ import {
   SRV,
   TXT,
 } from "../../dns/index.ts";
-import { list, record, string } from "../../lib/http-client.ts";
+import { list, record, string } from "../../lib/net/http-client.ts";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import type { ZoneSource } from "../../zones/backed/zone-source.ts";
 import type { ResourceManager } from "./resource-manager.ts";

@@ -1,6 +1,6 @@
 /** Azure's Resource Manager, as far as lists of records go, and how to sign in to it. */
 import type { TokenCredential } from "@azure/identity";
-import { list, reasonOf, record, string } from "../../lib/http-client.ts";
+import { list, reasonOf, record, string } from "../../lib/net/http-client.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";

@@ -1,4 +1,4 @@
-import { formatIpAddress, parseScopedIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 import type { Machine, Token } from "../../plugin/index.ts";
 
 /** One `bind` directive. */

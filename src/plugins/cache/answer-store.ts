@@ -3,7 +3,7 @@ import { isCompressible } from "../../dns/compression.ts";
 import type { Name } from "../../dns/name.ts";
 import { NameSet } from "../../dns/name-set.ts";
 import { Flag } from "../../dns/numbers.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Random } from "../../plugin/site.ts";

@@ -1,9 +1,9 @@
 /** Asks the rest of the chain what is not kept, each question once at a time, and keeps what comes back. */
 import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import { LinkedList } from "../../lib/linked-list.ts";
-import type { Logger } from "../../lib/log.ts";
+import { LinkedList } from "../../lib/collections/linked-list.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Reply } from "../../plugin/reply.ts";
 import type { Trace } from "../../plugin/trace.ts";

@@ -1,8 +1,8 @@
 /** The metrics of `cache`. */
 
-import type { CounterFamily, GaugeFamily } from "../../lib/metric-families.ts";
-import type { CounterSlot, GaugeSlot } from "../../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterFamily, GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { CounterSlot, GaugeSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { RepeatedQuery } from "../../plugin/repetition.ts";
 
 /** The series of one listener and view. */

@@ -1,9 +1,9 @@
 /** The grammar of `cache` (CoreDNS facts 2.35). */
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import { Name } from "../../dns/name.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
-import { formatOctetCount } from "../../lib/octet-count.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import { formatOctetCount } from "../../lib/text/octet-count.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import {
   type Argument,
   type ArgumentCursor,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EncodedSections, Name } from "../../dns/index.ts";
-import { loadPageRelease } from "../../lib/memory-release.ts";
 import { REGION_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
 import type { Query } from "../../plugin/index.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
 import { makeTestQuery, type QuestionOptions, records } from "../../plugin/testing.ts";
+import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { EntrySlab } from "./entry-slab.ts";
 import type { EntryContent } from "./entry-writer.ts";
 import { makeCache } from "./fixtures/make-cache.ts";

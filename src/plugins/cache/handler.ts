@@ -2,14 +2,14 @@
 import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { loadPageRelease } from "../../lib/memory-release.ts";
-import { RareErrors } from "../../lib/rare-errors.ts";
+import { RareErrors } from "../../lib/logging/rare-errors.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import { Reply } from "../../plugin/reply.ts";
 import type { Site } from "../../plugin/site.ts";
+import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { AnswerStore, type SharedAnswers } from "./answer-store.ts";
 import { ChainAsker } from "./chain-asker.ts";
 import { type CacheCounters, CacheMetrics, type Holding } from "./counters.ts";

@@ -1,7 +1,7 @@
 /** A first miss and a first hit before anybody asks: see `plugin/rehearsal.ts`. */
 import { A } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Query } from "../../plugin/query.ts";
 import { rehearsalQuery } from "../../plugin/rehearsal.ts";
 import { Reply } from "../../plugin/reply.ts";

@@ -1,6 +1,6 @@
 /** What the directive `cache` asks for, with all defaults filled in (CoreDNS facts 2.35). */
 import type { Name } from "../../dns/name.ts";
-import { formatOctetCount } from "../../lib/octet-count.ts";
+import { formatOctetCount } from "../../lib/text/octet-count.ts";
 import { ZoneList } from "../../plugin/zones.ts";
 import type { CacheDirective, CapacityOption } from "./directive.ts";
 import { cacheBounds, effectiveCapacity, memoryWithin } from "./slab-bounds.ts";

@@ -1,5 +1,5 @@
 /** `cancel`: how long a query may take (CoreDNS facts 2.4). */
-import { parseGoDuration } from "../../lib/duration.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import { definePlugin, directive, duration, optional } from "../../plugin/index.ts";
 import { withDeadline } from "./handler.ts";
 

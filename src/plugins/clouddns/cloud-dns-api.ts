@@ -1,7 +1,7 @@
 /** Google's Cloud DNS API, as far as lists of records go, and how to sign in to it. */
 import type { GoogleAuth } from "google-auth-library";
-import { fileFault } from "../../lib/file-fault.ts";
-import { list, reasonOf, record, string } from "../../lib/http-client.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { list, reasonOf, record, string } from "../../lib/net/http-client.ts";
 import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";

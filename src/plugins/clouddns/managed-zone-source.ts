@@ -1,5 +1,5 @@
 /** A managed zone of Cloud DNS as records (CoreDNS facts 2.45). */
-import { list, record, string } from "../../lib/http-client.ts";
+import { list, record, string } from "../../lib/net/http-client.ts";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import type { ZoneSource } from "../../zones/backed/zone-source.ts";
 import type { CloudDnsApi } from "./cloud-dns-api.ts";

@@ -6,9 +6,9 @@ import { Access } from "../../console/http/access.ts";
 import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
-import type { Timer } from "../../lib/clock.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import type { SettableLevel } from "../../lib/log.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import type { SettableLevel } from "../../lib/logging/log.ts";
+import type { Timer } from "../../lib/time/clock.ts";
 import {
   type PlacedPlugin,
   type PluginInstance,

@@ -1,6 +1,6 @@
 /** IPv4 addresses within IPv6 addresses (RFC 6052 section 2). */
-import { formatIpv6, parseIpv4, parseIpv6 } from "../../lib/ip-address.ts";
-import { parseIpPrefix } from "../../lib/prefix-set.ts";
+import { formatIpv6, parseIpv4, parseIpv6 } from "../../lib/net/ip-address.ts";
+import { parseIpPrefix } from "../../lib/net/prefix-set.ts";
 
 /** Bits 64 to 71 are left out: the octets of the IPv4 address go around them. */
 const RESERVED = 8;

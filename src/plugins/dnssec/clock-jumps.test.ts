@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newKeyFiles } from "../../../test/support/key-files.ts";
 import { Name, RRSIG, readKeyPair } from "../../dns/index.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { FakeClock, records, until } from "../../plugin/testing.ts";
 import { DnssecMetrics } from "./metrics.ts";
 import { SignatureStore } from "./signature-store.ts";

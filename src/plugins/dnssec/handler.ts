@@ -14,7 +14,7 @@ import {
   rrsetsOf,
   SOA,
 } from "../../dns/index.ts";
-import { type PacedStep, PacedSteps } from "../../lib/paced-steps.ts";
+import { type PacedStep, PacedSteps } from "../../lib/time/paced-steps.ts";
 import {
   type Handler,
   type Outcome,

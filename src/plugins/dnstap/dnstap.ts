@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { nodeTls } from "../../lib/node-modules.ts";
+import { nodeTls } from "../../lib/files/node-modules.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type {
   CounterSlot,
   Handler,

@@ -5,10 +5,10 @@
 import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Server as TlsServer } from "node:tls";
-import { fileFault } from "../../lib/file-fault.ts";
-import { checkKeyPair } from "../../lib/key-pair.ts";
-import { isWildcardHost } from "../../lib/listen-address.ts";
-import { nodeTls } from "../../lib/node-modules.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { nodeTls } from "../../lib/files/node-modules.ts";
+import { checkKeyPair } from "../../lib/net/key-pair.ts";
+import { isWildcardHost } from "../../lib/net/listen-address.ts";
 import { type Clock, type CounterSlot, type Logger, SetupError } from "../../plugin/index.ts";
 import { FrameStream } from "./frame-stream.ts";
 import type { TapTarget } from "./target.ts";

@@ -1,6 +1,6 @@
 import { recordTypeName } from "../../dns/index.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import type { Pattern } from "../../lib/pattern.ts";
+import type { Pattern } from "../../lib/text/pattern.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import {
   type AnswerWitness,
   afterwards,

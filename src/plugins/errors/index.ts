@@ -1,5 +1,5 @@
 /** `errors`: why queries failed, in the process log (CoreDNS facts 2.23). */
-import { compilePattern, type Pattern, PatternError } from "../../lib/pattern.ts";
+import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import {
   choice,
   definePlugin,

@@ -5,8 +5,7 @@ import type { KeyRange } from "../../etcd/client/messages.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import { loadPageRelease } from "../../lib/memory-release.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import {
   type Handler,
   type Offer,
@@ -18,6 +17,7 @@ import {
   type Site,
   type Timer,
 } from "../../plugin/index.ts";
+import { loadPageRelease } from "../../runtime/memory-release.ts";
 import type { EtcdConfig } from "./config.ts";
 import { type AuthorityRules, EtcdHandler } from "./handler.ts";
 import type { ItemRules } from "./items.ts";

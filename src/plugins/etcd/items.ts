@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { matchesPattern, nameOfKey, patternOfName } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, type ServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
-import { isIpv4Mapped } from "../../lib/ip-address.ts";
+import { isIpv4Mapped } from "../../lib/net/ip-address.ts";
 import { formatIpAddress, parseIpAddress } from "../../plugin/index.ts";
 
 /** One key's item, with what of it depends on the server filled in. */

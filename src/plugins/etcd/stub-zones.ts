@@ -7,7 +7,7 @@ import { octetAt, readU16 } from "../../dns/octets.ts";
 import type { KeyTree } from "../../etcd/mirror/key-tree.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
-import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import { DROPPED, type Outcome, type Query, type Site, type Waiter, ZoneList } from "../../plugin/index.ts";
 import { type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
 import { type Exchange, UpstreamRequest } from "../../upstream/exchange.ts";

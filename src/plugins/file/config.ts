@@ -1,5 +1,5 @@
 import type { Name } from "../../dns/index.ts";
-import { parseGoDuration } from "../../lib/duration.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   type ConfigSchema,
   directive,

@@ -1,4 +1,3 @@
-import { loadMemoryRelease } from "../../lib/memory-release.ts";
 import {
   type Handler,
   type Offer,
@@ -8,6 +7,7 @@ import {
   type Site,
   type TransferSource,
 } from "../../plugin/index.ts";
+import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { ZoneFileError } from "../../zones/files/parsed-file.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";

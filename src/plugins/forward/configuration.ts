@@ -1,6 +1,6 @@
 /** The grammar of the directive (CoreDNS facts 2.53). */
 import { Name, Rcode } from "../../dns/index.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import {
   type Argument,
   type ConfigSchema,

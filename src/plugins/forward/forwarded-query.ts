@@ -1,7 +1,7 @@
 /** The way of one query through the upstreams, until one of them answers or there is no point in asking on. */
 
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
-import type { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import type { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import {
   type Clock,
   DROPPED,

@@ -1,5 +1,5 @@
 import { Name, Rcode } from "../../dns/index.ts";
-import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";

@@ -1,5 +1,5 @@
-import { fileFault } from "../../lib/file-fault.ts";
-import { DiskFileReader } from "../../lib/file-watch.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { DiskFileReader } from "../../lib/files/file-watch.ts";
 import { SetupError, type Site, type Timer } from "../../plugin/index.ts";
 import { DatabaseError, GeoDatabase } from "./database.ts";
 

@@ -1,6 +1,6 @@
 import type { SecureContext } from "node:tls";
 import { Name, Rcode } from "../../dns/index.ts";
-import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import {
   type Next,
   type Outcome,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, describe, test } from "node:test";
-import { SLIM_DURATION_BUCKETS } from "../../lib/metric-families.ts";
+import { SLIM_DURATION_BUCKETS } from "../../lib/metrics/metric-families.ts";
 import type { HttpService } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
 import health from "./index.ts";

@@ -1,4 +1,4 @@
-import { formatGoDuration } from "../../lib/duration.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { HttpHandler, PluginInstance, Site } from "../../plugin/index.ts";
 import { SelfCheck } from "./self-check.ts";
 

@@ -1,5 +1,5 @@
-import { formatGoDuration } from "../../lib/duration.ts";
-import { nodeHttp } from "../../lib/node-modules.ts";
+import { nodeHttp } from "../../lib/files/node-modules.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import {
   type Clock,
   type CounterSlot,

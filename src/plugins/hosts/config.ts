@@ -1,6 +1,6 @@
-import { parseGoDuration } from "../../lib/duration.ts";
-import { parseScopedIpAddress } from "../../lib/ip-address.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   type ConfigSchema,
   customDirective,

@@ -5,7 +5,7 @@
 import { type EncodedSections, Name } from "../../dns/index.ts";
 import { hashName } from "../../dns/name.ts";
 import { FOLD, octetAt, toLatin1 } from "../../dns/octets.ts";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
 /** An answer in wire form, kept by who answers; it goes with the table when the file changes. */
 export interface PreparedAnswer {

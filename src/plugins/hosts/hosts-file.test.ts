@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { addressOfReverseName, Name } from "../../dns/index.ts";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import { HostTable } from "./host-table.ts";
 import { parseHostsLine, readHostsFile } from "./hosts-file.ts";
 

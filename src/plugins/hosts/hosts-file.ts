@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isIpv4Mapped, parseScopedIpAddress } from "../../lib/ip-address.ts";
+import { isIpv4Mapped, parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 
 export interface HostsLine {
   /** 4 or 16 octets; an IPv4-mapped address counts as the IPv4 address that it is. */

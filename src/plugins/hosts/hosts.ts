@@ -9,8 +9,8 @@ import {
   RecordType,
   type ResourceRecord,
 } from "../../dns/index.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import { FileWatch } from "../../lib/file-watch.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { FileWatch } from "../../lib/files/file-watch.ts";
 import {
   type GaugeSlot,
   type Handler,

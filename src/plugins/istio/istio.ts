@@ -2,7 +2,7 @@ import { A, AAAA, Rcode, RecordType, type ResourceRecord } from "../../dns/index
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { Next, Offer, Outcome, PlacedPlugin, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import type { IstioConfig } from "./config.ts";
 import { MappingLog } from "./mapping-log.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator.ts";
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { Rcode } from "../../dns/index.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { PluginTest, until } from "../../plugin/testing.ts";
 import { answers, entry, VIP, vip } from "./fixtures/entries.ts";
 import istio from "./index.ts";

@@ -11,7 +11,7 @@ import type { ServiceEntryRules } from "../../kubernetes/objects/reduce-service-
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
 import type { IstioConfig } from "./config.ts";
 import type { EntrySource } from "./entry-source.ts";

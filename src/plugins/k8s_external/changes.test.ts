@@ -7,7 +7,7 @@ import { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import type { EndpointSet, Service } from "../../kubernetes/objects/objects.ts";
 import { packGroups } from "../../kubernetes/objects/reduce-endpoints.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { FakeClock, PluginTest } from "../../plugin/testing.ts";
 import k8sExternal from "./index.ts";
 

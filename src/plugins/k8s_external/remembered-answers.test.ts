@@ -9,7 +9,7 @@ import { ExternalAnswers } from "../../kubernetes/external/external-answers.ts";
 import type { Service } from "../../kubernetes/objects/objects.ts";
 import { packGroups } from "../../kubernetes/objects/reduce-endpoints.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { Fallthrough, Outcome } from "../../plugin/index.ts";
 import { FakeClock, PluginTest } from "../../plugin/testing.ts";
 import { ExternalHandler } from "./handler.ts";

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import {
   type ClusterClients,
   type Handler,

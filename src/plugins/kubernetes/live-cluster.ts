@@ -4,10 +4,10 @@ import type { ClusterAccess } from "../../kubernetes/api/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
-import { loadMemoryRelease } from "../../lib/memory-release.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
-import { Thrift } from "../../lib/thrift.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Site } from "../../plugin/index.ts";
+import { loadMemoryRelease } from "../../runtime/memory-release.ts";
+import { Thrift } from "../../runtime/thrift.ts";
 import type { ClusterSource, LastingSite, WatchedCluster } from "./watched-cluster.ts";
 
 export interface LiveClusterOptions {

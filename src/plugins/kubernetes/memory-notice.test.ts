@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { MemoryNotice } from "./memory-notice.ts";
 
 const MIB = 2 ** 20;

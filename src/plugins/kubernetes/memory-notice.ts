@@ -1,7 +1,7 @@
 /** Says once that a cluster outgrows the memory that the process may have, before the system ends it: nothing of a cluster can be shed. */
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 
 export interface MemoryNoticeOptions {
   /** Octets that the process may have. */

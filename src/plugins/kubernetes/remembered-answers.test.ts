@@ -9,7 +9,7 @@ import type { EndpointSet, Service } from "../../kubernetes/objects/objects.ts";
 import { packGroups } from "../../kubernetes/objects/reduce-endpoints.ts";
 import { NO_LABELS } from "../../kubernetes/objects/shared-values.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { Fallthrough, type Query, type Reply } from "../../plugin/index.ts";
 import { Answer, FakeClock, makeTestQuery } from "../../plugin/testing.ts";
 import { KubernetesHandler } from "./handler.ts";

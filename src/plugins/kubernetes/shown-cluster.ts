@@ -9,8 +9,7 @@ import { isReverseZone, joinLabels, primaryZone } from "../../kubernetes/answers
 import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/replication.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { loadPageRelease } from "../../lib/memory-release.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import {
   type ClusterClients,
   DROPPED,
@@ -20,6 +19,7 @@ import {
   type TransferSource,
 } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/rehearsal.ts";
+import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
 import { KubernetesHandler } from "./handler.ts";

@@ -5,8 +5,8 @@ import { addressKey } from "../../kubernetes/objects/addresses.ts";
 import type { Service } from "../../kubernetes/objects/objects.ts";
 import { reverseName } from "../../kubernetes/store/reverse-names.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { TouchedNames } from "./touched-names.ts";
 
 function service(name: string, values: Partial<Service> = {}): Service {

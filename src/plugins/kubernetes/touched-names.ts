@@ -10,7 +10,7 @@ import { serviceKey } from "../../kubernetes/objects/names.ts";
 import { reverseName } from "../../kubernetes/store/reverse-names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { StoreChange } from "../../kubernetes/store/store-change.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 /** A zone of services. */
 interface ForwardZone {

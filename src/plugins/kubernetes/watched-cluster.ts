@@ -11,11 +11,11 @@ import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { StoreReplica } from "../../kubernetes/store/replication.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { loadMemoryRelease } from "../../lib/memory-release.ts";
-import type { GaugeFamily } from "../../lib/metric-families.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { residentMemory } from "../../lib/resident-memory.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
+import { loadMemoryRelease } from "../../runtime/memory-release.ts";
+import { residentMemory } from "../../runtime/resident-memory.ts";
 import { MemoryNotice } from "./memory-notice.ts";
 
 export interface ClusterStores {

@@ -1,6 +1,6 @@
 import { A, AAAA, type ResourceRecord } from "../../dns/index.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import { PrefixSet, parseIpPrefix } from "../../lib/prefix-set.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { PrefixSet, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import { type Value, ValueProblem } from "../../plugin/index.ts";
 import { sortRecords } from "./policy.ts";
 

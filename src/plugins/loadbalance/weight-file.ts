@@ -1,7 +1,7 @@
 import { Name } from "../../dns/index.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import { FileWatch } from "../../lib/file-watch.ts";
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { FileWatch } from "../../lib/files/file-watch.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { SetupError, type Site } from "../../plugin/index.ts";
 
 /** Of addresses that the file does not name. */

@@ -1,6 +1,6 @@
 /** Nomad's HTTP API: several agents, of which one is asked until it fails, and a token that may change. */
 
-import type { TlsOptions } from "../../lib/http-client.ts";
+import type { TlsOptions } from "../../lib/net/http-client.ts";
 import { readTextFile, type Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";

@@ -1,6 +1,6 @@
 /** The services of Nomad as a zone: `SERVICE.NAMESPACE.ZONE` with addresses and ports. */
 import { A, AAAA, Name, SOA, SRV } from "../../dns/index.ts";
-import { list, record, string } from "../../lib/http-client.ts";
+import { list, record, string } from "../../lib/net/http-client.ts";
 import { parseIpAddress } from "../../plugin/index.ts";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import { type ZoneSource, ZoneSourceError } from "../../zones/backed/zone-source.ts";

@@ -1,4 +1,4 @@
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Logger, PluginInstance } from "../../plugin/index.ts";
 import type { Command } from "./command-line.ts";
 

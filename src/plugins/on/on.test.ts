@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
-import { MemoryLog } from "../../lib/log.ts";
+import { MemoryLog } from "../../lib/logging/log.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import { splitCommandLine } from "./command-line.ts";
 import { type CommandEvent, EventCommand, type Spawn, StartupQueue } from "./event-command.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import pprof from "./index.ts";
 import { encodeProfile } from "./profile-writer.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { FakeClock } from "../../lib/clock.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import type { HistogramSlot } from "../../plugin/index.ts";
 import { AnsweredTogether } from "./answered-together.ts";
 import { RequestMetrics } from "./request-metrics.ts";

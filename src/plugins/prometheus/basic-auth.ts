@@ -1,6 +1,6 @@
 /** Lets in who knows a password (RFC 7617). It is loaded for a web configuration file with users. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { CounterSlot, MetricsRegistry } from "../../plugin/index.ts";
 import { type Guesser, PasswordComparer, type PasswordComparerOptions } from "./password-comparer.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ExpositionFormat } from "../../lib/metrics-exposition.ts";
+import type { ExpositionFormat } from "../../lib/metrics/metrics-exposition.ts";
 import type { HttpHandler, Logger, MetricsRegistry } from "../../plugin/index.ts";
 
 /** Different faults that are logged before one stops looking. */

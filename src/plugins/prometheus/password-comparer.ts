@@ -1,6 +1,6 @@
 /** Compares passwords with bcrypt hashes, one after the other, in a thread that is there while somebody waits for it. */
 import { Worker } from "node:worker_threads";
-import { programModule } from "../../lib/program-files.ts";
+import { programModule } from "../../lib/files/program-files.ts";
 import type { Clock, Timer } from "../../plugin/index.ts";
 
 /** What the thread is asked. */

@@ -4,7 +4,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test } from "node:test";
 import { Name, Rcode } from "../../dns/index.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { HttpHandler, ListenerSite, Next, PlacedPlugin, Site } from "../../plugin/index.ts";
 import { LATENCY_EXEMPLARS } from "../../plugin/latency-exemplars.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";

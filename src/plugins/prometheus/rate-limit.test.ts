@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { RateLimit } from "./rate-limit.ts";
 
 test("as many as the burst at once, then one an interval, and never more than the burst", () => {

@@ -4,7 +4,7 @@
  */
 import { RecordType, rcodeName } from "../../dns/index.ts";
 import { octetAt } from "../../dns/octets.ts";
-import type { CounterFamily, HistogramFamily } from "../../lib/metric-families.ts";
+import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
 import {
   type CounterSlot,
   DURATION_BUCKETS,

@@ -5,10 +5,10 @@
 import { dirname, resolve } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
-import { list, record, string } from "../../lib/http-client.ts";
-import { formatIpAddress, parseIpAddress } from "../../lib/ip-address.ts";
-import { checkKeyPair } from "../../lib/key-pair.ts";
-import type { ClientAuthentication, ServerIdentity } from "../../lib/server-identity.ts";
+import type { ClientAuthentication, ServerIdentity } from "../../lib/files/server-identity.ts";
+import { list, record, string } from "../../lib/net/http-client.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
+import { checkKeyPair } from "../../lib/net/key-pair.ts";
 import { parseGoDuration, readTextFile } from "../../plugin/index.ts";
 import type { Users } from "./basic-auth.ts";
 import type { RateLimitSettings } from "./rate-limit.ts";

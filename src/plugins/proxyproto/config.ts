@@ -1,4 +1,4 @@
-import { parseGoDuration } from "../../lib/duration.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   directive,
   type IpPrefix,

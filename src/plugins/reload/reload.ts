@@ -1,4 +1,4 @@
-import type { GaugeFamily } from "../../lib/metric-families.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
 import type {
   Clock,
   CounterSlot,

@@ -7,8 +7,8 @@ import type {
   Route53Client,
   Route53ClientConfig,
 } from "@aws-sdk/client-route-53";
-import type { Clock } from "../../lib/clock.ts";
-import { reasonOf } from "../../lib/http-client.ts";
+import { reasonOf } from "../../lib/net/http-client.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";

@@ -1,7 +1,7 @@
 /** The file of a signed zone: what its signatures say, and how it is replaced. */
 import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { stampOf } from "../../lib/time-stamp.ts";
+import { stampOf } from "../../lib/time/time-stamp.ts";
 import { readSignatureTime } from "./signature-time.ts";
 
 const DAY = 86_400;

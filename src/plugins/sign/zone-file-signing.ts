@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { KeyPair, Name } from "../../dns/index.ts";
-import { TurnShare } from "../../lib/turn-share.ts";
+import { TurnShare } from "../../lib/time/turn-share.ts";
 import {
   formatGoDuration,
   type PluginInstance,

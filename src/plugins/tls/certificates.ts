@@ -3,12 +3,12 @@
 import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
-import type { Timer } from "../../lib/clock.ts";
-import { fileFault } from "../../lib/file-fault.ts";
-import { FileWatch } from "../../lib/file-watch.ts";
-import { checkKeyPair } from "../../lib/key-pair.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
-import type { ClientAuthentication } from "../../lib/server-identity.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { FileWatch } from "../../lib/files/file-watch.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
+import type { ClientAuthentication } from "../../lib/files/server-identity.ts";
+import { checkKeyPair } from "../../lib/net/key-pair.ts";
+import type { Timer } from "../../lib/time/clock.ts";
 import {
   type CounterSlot,
   type GaugeSlot,

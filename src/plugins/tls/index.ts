@@ -1,5 +1,5 @@
 /** `tls`: certificate and key of a server block's encrypted listeners (CoreDNS facts 2.38). */
-import { IdentityHolder } from "../../lib/server-identity.ts";
+import { IdentityHolder } from "../../lib/files/server-identity.ts";
 import {
   type ConfigSchema,
   customDirective,

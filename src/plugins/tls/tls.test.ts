@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { CertificateAuthority, type CertificateOptions } from "../../../test/support/certificates.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
 import tls from "./index.ts";
 

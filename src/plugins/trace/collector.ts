@@ -1,7 +1,7 @@
 /** One request to a collector over HTTP. */
 import type { Agent, ClientRequest } from "node:http";
 import type { SecureContext } from "node:tls";
-import { nodeHttp, nodeHttps } from "../../lib/node-modules.ts";
+import { nodeHttp, nodeHttps } from "../../lib/files/node-modules.ts";
 import type { Clock } from "../../plugin/index.ts";
 import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { FakeClock, MemoryLog } from "../../plugin/testing.ts";
 import type { CollectorAnswer, CollectorRequest } from "./collector.ts";
 import { Exporter, type ExporterOptions } from "./exporter.ts";

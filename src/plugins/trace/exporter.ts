@@ -1,5 +1,5 @@
 /** Sends traces in batches, one request at a time. Nobody waits for it: what it cannot send in time is dropped, and counted. */
-import { BackOff } from "../../lib/back-off.ts";
+import { BackOff } from "../../lib/time/back-off.ts";
 import type { Clock, CounterSlot, Logger, MetricsRegistry, Random, Timer } from "../../plugin/index.ts";
 import type { Collector } from "./collector.ts";
 import type { FinishedTrace } from "./finished-trace.ts";

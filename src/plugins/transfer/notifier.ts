@@ -13,7 +13,7 @@ import {
   TsigExchange,
   type TsigKey,
 } from "../../dns/index.ts";
-import type { Timer } from "../../lib/clock.ts";
+import type { Timer } from "../../lib/time/clock.ts";
 import { type Site, TimeoutWheel } from "../../plugin/index.ts";
 import { upstreamAddress } from "../../upstream/address.ts";
 import { exchangeOnce } from "../../upstream/exchange-once.ts";

@@ -6,7 +6,7 @@ import {
   type TsigKeySource,
   verifyQuery,
 } from "../../dns/index.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import {
   type CounterFamily,
   type Handler,

@@ -1,6 +1,6 @@
 /** The command line of dnsmasq, as far as it is about names (kube-dns facts 6.1). */
 import { Name } from "../../dns/name.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { forwardAddress } from "../server-addresses.ts";
 
 export interface DnsmasqSettings {

@@ -2,11 +2,11 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Name } from "../../dns/name.ts";
-import { readBoundedFile, readTextFile } from "../../lib/bounded-file.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
-import type { ProcessLog } from "../../lib/log.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { readBoundedFile, readTextFile } from "../../lib/files/bounded-file.ts";
+import type { ProcessLog } from "../../lib/logging/log.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { CacheView } from "../../plugin/cache-view.ts";
 import type { Random } from "../../plugin/site.ts";
 import { parseNameservers } from "../../upstream/resolv-conf.ts";

@@ -5,7 +5,7 @@
 import { A, AAAA, addressOfReverseName, Name, PTR, type ResourceRecord } from "../../dns/index.ts";
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { CACHE, type CacheView } from "../../plugin/cache-view.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
 import type { Next } from "../../plugin/handler.ts";

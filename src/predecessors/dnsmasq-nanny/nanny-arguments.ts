@@ -1,5 +1,5 @@
 /** kube-dns's ConfigMap -> arguments of dnsmasq (kube-dns facts 6.2). */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { type HostResolver, splitServer } from "../server-addresses.ts";
 

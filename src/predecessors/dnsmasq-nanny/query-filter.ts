@@ -4,7 +4,7 @@ import type { ResourceRecord } from "../../dns/index.ts";
 import { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { Outcome, PluginDefinition, Query } from "../../plugin/index.ts";
 import {
   type ConfigSchema,

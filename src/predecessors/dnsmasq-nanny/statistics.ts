@@ -2,8 +2,8 @@
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { version } from "../../lib/version.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { version } from "../../lib/text/version.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
 import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
 import type { Outcome } from "../../plugin/outcome.ts";

@@ -1,6 +1,6 @@
 /** A command that is run again and again, and what came of it the last time (kube-dns facts 5). */
 import { spawn } from "node:child_process";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Page } from "../http-pages.ts";
 
 export interface ExecProbeOptions {

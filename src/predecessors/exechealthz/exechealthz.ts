@@ -1,5 +1,5 @@
 /** exechealthz: commands as pages that say whether they succeed (kube-dns facts 5). */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { ExecProbe } from "./exec-probe.ts";
 

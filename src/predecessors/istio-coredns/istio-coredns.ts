@@ -1,8 +1,8 @@
 /** The plugin process of Istio's CoreDNS: DNS over gRPC about ServiceEntries (kube-dns facts 9.1 to 9.3). */
 
-import type { Clock } from "../../lib/clock.ts";
-import type { ProcessLog } from "../../lib/log.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import type { ProcessLog } from "../../lib/logging/log.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import { CorefileServer } from "../corefile-server.ts";
 import { quoted } from "../kube-dns/kube-dns-corefile.ts";

@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import { type KubeDnsEntry, kubeDnsEntriesOf } from "../../kubernetes/answers/kube-dns-tree.ts";
-import { formatIpAddress } from "../../lib/ip-address.ts";
+import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
 interface CacheNode {
   readonly ChildNodes: Record<string, CacheNode>;

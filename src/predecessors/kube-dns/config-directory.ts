@@ -3,8 +3,8 @@ import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { readBoundedFile } from "../../lib/bounded-file.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import { readBoundedFile } from "../../lib/files/bounded-file.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { ConfigData, ConfigSource, ConfigUpdates } from "./config-updates.ts";
 
 export interface ConfigDirectoryOptions {

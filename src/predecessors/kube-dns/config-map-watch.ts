@@ -5,7 +5,7 @@ import { Backoff } from "../../kubernetes/api/backoff.ts";
 import { FrameSplitter, readWhole } from "../../kubernetes/api/frames.ts";
 import { SilenceGuard } from "../../kubernetes/api/silence-guard.ts";
 import { listMember, member, textEntries, textMember } from "../../kubernetes/objects/json.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { ConfigSource, ConfigUpdates } from "./config-updates.ts";
 
 export interface ConfigMapWatchOptions {

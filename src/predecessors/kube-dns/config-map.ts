@@ -1,5 +1,5 @@
 /** kube-dns's ConfigMap, or its folder: the three keys that it reads (kube-dns facts 2.5). */
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 export interface KubeDnsConfig {
   /** Name of a federation -> its domain. */

@@ -1,5 +1,5 @@
 /** What becomes of each state of kube-dns's configuration, wherever it comes from (kube-dns facts 2.4). */
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
 import {
   EMPTY_KUBE_DNS_CONFIG,
   type KubeDnsConfig,

@@ -7,7 +7,7 @@ import { ClusterZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { kubeDnsAuthority } from "../../kubernetes/answers/kube-dns-answers.ts";
 import { serviceKey } from "../../kubernetes/objects/names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Next } from "../../plugin/handler.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";

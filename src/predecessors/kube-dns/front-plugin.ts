@@ -4,7 +4,7 @@ import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
 import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
 import type { Next } from "../../plugin/handler.ts";

@@ -1,10 +1,10 @@
 /** kube-dns: the names of a cluster, and the way to all other names (kube-dns facts 2). */
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { ProcessLog } from "../../lib/log.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import type { ProcessLog } from "../../lib/logging/log.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import { parseNameservers } from "../../upstream/resolv-conf.ts";
 import { CorefileServer } from "../corefile-server.ts";

@@ -1,7 +1,7 @@
 /** What SkyDNS counted inside of kube-dns (kube-dns facts 2.13 and 3.12). */
 import { Flag, Rcode } from "../../dns/numbers.ts";
-import type { CounterFamily, HistogramFamily } from "../../lib/metric-families.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { MessageSeal } from "../../plugin/message-seal.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 

@@ -7,8 +7,8 @@ import type { EtcdClient } from "../../etcd/client/etcd-client.ts";
 import { EtcdError } from "../../etcd/client/etcd-error.ts";
 import type { Mutation } from "../../etcd/client/messages.ts";
 import type { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Keys } from "./wanted-keys.ts";
 
 export interface KeyWriterOptions {

@@ -9,8 +9,8 @@ import {
   parseDashedAddress,
 } from "../../kubernetes/objects/addresses.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import { HttpPages } from "../http-pages.ts";
 import { KeyWriter } from "./key-writer.ts";

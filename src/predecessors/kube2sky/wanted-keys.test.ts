@@ -5,7 +5,7 @@ import { formatServiceItem } from "../../etcd/skydns/service-item.ts";
 import { reduceService } from "../../kubernetes/objects/reduce.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { labelOf, WantedKeys } from "./wanted-keys.ts";
 
 for (const [host, label] of [

@@ -1,11 +1,11 @@
 /** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (kube-dns facts 8). */
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { CounterFamily } from "../../lib/metric-families.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { CounterFamily } from "../../lib/metrics/metric-families.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { ConfigDirectory } from "../kube-dns/config-directory.ts";
 import { EMPTY_KUBE_DNS_CONFIG, type KubeDnsConfig } from "../kube-dns/config-map.ts";

@@ -4,9 +4,9 @@ import { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
 import { TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { CounterSlot } from "../../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import type { AskOnce } from "../ask-once.ts";
 

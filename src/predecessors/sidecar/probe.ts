@@ -1,9 +1,9 @@
 /** One DNS probe: asks again and again, and knows how it went the last time. */
 import { encodeMessage, makeQuery } from "../../dns/message.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { CounterSlot, HistogramSlot } from "../../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterSlot, HistogramSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import type { AskOnce } from "../ask-once.ts";
 import type { Page } from "../http-pages.ts";

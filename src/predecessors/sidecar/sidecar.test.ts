@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeMessage, type Message } from "../../dns/message.ts";
 import { parseRecord } from "../../dns/resource-record.ts";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ProbeError, parseProbe } from "./probe-spec.ts";
 import { Sidecar } from "./sidecar.ts";
 

@@ -1,6 +1,7 @@
 /** kube-dns's sidecar: probes DNS servers, tells how they fare, and shows what dnsmasq counts (kube-dns facts 7). */
-import type { Clock } from "../../lib/clock.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
 import { type AskOnce, askOnceWith } from "../ask-once.ts";
 import { HttpPages, type Page } from "../http-pages.ts";

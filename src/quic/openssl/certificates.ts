@@ -1,5 +1,5 @@
 /** Certificates and keys as OpenSSL has them, made from PEM. */
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Pointer, QuicLibrary } from "./library.ts";
 
 /** Calls `use` with a pointer to a pointer to the octets, as OpenSSL's decoders take it. */

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createRequire, isBuiltin, registerHooks } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { programModule } from "../../lib/program-files.ts";
+import { programModule } from "../../lib/files/program-files.ts";
 
 /** A module that cannot be found; the message says where it was looked for. */
 export class ModuleNotFound extends Error {

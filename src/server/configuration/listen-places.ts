@@ -3,7 +3,7 @@ import { type DiagnosticSink, formatPlace } from "../../corefile/diagnostic.ts";
 import { formatServerKey, type Scheme, type ServerKey } from "../../corefile/server-key.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/name.ts";
-import { canonicalHost, hostsOverlap } from "../../lib/listen-address.ts";
+import { canonicalHost, hostsOverlap } from "../../lib/net/listen-address.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import type { BlockSettings } from "../../plugin/site.ts";
 

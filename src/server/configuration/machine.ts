@@ -2,9 +2,9 @@
 
 import { readFileSync } from "node:fs";
 import { availableParallelism, hostname, networkInterfaces } from "node:os";
-import { readMemoryLimit } from "../../lib/memory-limit.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Machine, Random } from "../../plugin/site.ts";
+import { readMemoryLimit } from "../../runtime/memory-limit.ts";
 
 export function thisMachine(environment: NodeJS.ProcessEnv): Machine {
   return {

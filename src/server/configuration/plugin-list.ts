@@ -1,7 +1,7 @@
 /** The list of plugins: the program's own, or that of a `plugin.cfg`, and what is added to it. */
 import { dirname, resolve } from "node:path";
 import { type CorefileHost, describeNoText } from "../../corefile/host.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { type PluginEntry, PluginListError, parsePluginList } from "./plugin-registry.ts";
 import { unavailableDirectives } from "./unavailable-directives.ts";
 

@@ -2,11 +2,11 @@
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { type Clock, SystemClock } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import { programFile, programModule } from "../../lib/program-files.ts";
-import { version as thisVersion } from "../../lib/version.ts";
-import { isInVersionRange, VersionRangeError } from "../../lib/version-range.ts";
+import { programFile, programModule } from "../../lib/files/program-files.ts";
+import { version as thisVersion } from "../../lib/text/version.ts";
+import { isInVersionRange, VersionRangeError } from "../../lib/text/version-range.ts";
+import { type Clock, SystemClock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { PluginDefinition } from "../../plugin/define-plugin.ts";
 import { isolated } from "../isolation/isolation.ts";
 import { DEFAULT_TIME_BUDGET } from "../isolation/time-budget.ts";

@@ -4,9 +4,9 @@
  */
 import { realpathSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { Logger } from "../../lib/log.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { programFile } from "../../lib/program-files.ts";
+import { programFile } from "../../lib/files/program-files.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 import type { LoadedFile } from "./plugin-registry.ts";
 

@@ -1,8 +1,8 @@
 /** Puts one question through the chains in force and tells its way. */
 import { Name, NameError } from "../../dns/name.ts";
 import { Flag } from "../../dns/numbers.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import {
   ExplainError,
   type ExplainedServer,

@@ -3,8 +3,8 @@ import { decodeMessage, encodeMessage, type Message, makeQuery } from "../../dns
 import type { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import { Query } from "../../plugin/query.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { isLookup, ownTime, TraceRecorder, type Visit } from "./trace-recorder.ts";
 
 test("keeps plugins inside each other, with what they said and how long each took itself", () => {

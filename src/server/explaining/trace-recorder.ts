@@ -1,6 +1,6 @@
 /** Keeps the way of one query: which plugins it went through, what they said, how long each took, what came back. */
 import { recordTypeName } from "../../dns/type-names.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Trace, TraceStep } from "../../plugin/trace.ts";
 

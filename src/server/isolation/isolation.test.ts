@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RecordType } from "../../dns/index.ts";
 import { Rcode } from "../../dns/numbers.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import {
   bareDirective,
   DROPPED,

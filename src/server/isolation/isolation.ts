@@ -2,8 +2,8 @@
  * Plugins that are not the program's own are kept apart from it: what one of them throws, returns or never ends costs the query, the
  * hook or the configuration that it was about, and is told with the plugin's name.
  */
-import type { Clock } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
 import { type PluginDefinition, SetupError } from "../../plugin/define-plugin.ts";
 import type { Handler } from "../../plugin/handler.ts";

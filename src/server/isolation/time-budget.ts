@@ -1,7 +1,7 @@
 /** A bound for plugins that are not the program's own: a query that one of them does not come to an end with gets SERVFAIL. */
 import { Rcode } from "../../dns/numbers.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import type { CounterSlot } from "../../lib/metric-slots.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Handler, Next } from "../../plugin/handler.ts";
 import { Failure, type Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";

@@ -1,4 +1,4 @@
-import { parseIpAddress } from "../../lib/ip-address.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 /** The octets in hexadecimal, which is one text for all spellings; without zone index. */
 export function canonicalAddress(address: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { Scheme } from "../../corefile/server-key.ts";
-import { canonicalHost } from "../../lib/listen-address.ts";
+import { canonicalHost } from "../../lib/net/listen-address.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { LintRule } from "./rule.ts";
 

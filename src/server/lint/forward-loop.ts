@@ -1,6 +1,6 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
-import { isWildcardHost } from "../../lib/listen-address.ts";
+import { isWildcardHost } from "../../lib/net/listen-address.ts";
 import { parseHostPort } from "../../plugin/config/values.ts";
 import { areRelated } from "./back-ends.ts";
 import { canonicalAddress } from "./canonical-address.ts";

@@ -1,6 +1,6 @@
 /** Directives and options that CoreDNS once had: whoever uses one is told what took its place. */
 import type { Corefile, Directive } from "../../corefile/tree.ts";
-import { nearestWord } from "../../lib/nearest-word.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { externalPlugins } from "./external-plugins.ts";
 import type { NearWord } from "./near-word.ts";
 import { placeOf } from "./unknown-words.ts";

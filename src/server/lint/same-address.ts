@@ -1,6 +1,6 @@
 import { formatPlace } from "../../corefile/diagnostic.ts";
 import { formatServerKey, type ServerKey } from "../../corefile/server-key.ts";
-import { canonicalHost } from "../../lib/listen-address.ts";
+import { canonicalHost } from "../../lib/net/listen-address.ts";
 import { hasView } from "./listeners.ts";
 import type { LintRule } from "./rule.ts";
 

@@ -1,8 +1,8 @@
 /** One listen address: takes messages from its transports and brings back answers. */
 import { Opcode, opcodeOf, Rcode, RecordClass } from "../../dns/numbers.ts";
 import { readU16 } from "../../dns/octets.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { CounterSlot } from "../../lib/metric-slots.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
 import { type Endpoint, FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
 import { type LateFaults, LateOutcome } from "../../plugin/late-outcome.ts";

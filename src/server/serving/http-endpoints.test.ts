@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { get } from "node:http";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import { FakeClock, SystemClock } from "../../lib/clock.ts";
+import { FakeClock, SystemClock } from "../../lib/time/clock.ts";
 import { tcpSockets } from "../../transports/tcp-socket.ts";
 import { ListenError } from "../../transports/transport.ts";
 import { HttpEndpoints } from "./http-endpoints.ts";

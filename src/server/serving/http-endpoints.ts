@@ -4,12 +4,12 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import type { Clock } from "../../lib/clock.ts";
-import { parseScopedIpAddress } from "../../lib/ip-address.ts";
-import type { Place } from "../../lib/linked-list.ts";
-import { canonicalHost, hostsOverlap } from "../../lib/listen-address.ts";
-import { nodeHttp } from "../../lib/node-modules.ts";
-import type { IdentityHolder } from "../../lib/server-identity.ts";
+import type { Place } from "../../lib/collections/linked-list.ts";
+import { nodeHttp } from "../../lib/files/node-modules.ts";
+import type { IdentityHolder } from "../../lib/files/server-identity.ts";
+import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+import { canonicalHost, hostsOverlap } from "../../lib/net/listen-address.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
 import { streamOf, untilAccepted } from "../../transports/byte-stream-server.ts";
 import { type BudgetedConnection, ConnectionBudget } from "../../transports/connection-budget.ts";

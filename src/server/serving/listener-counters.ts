@@ -1,6 +1,6 @@
 /** What listeners and their sockets count. */
-import type { CounterSlot } from "../../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ListenerCounters } from "./dns-listener.ts";
 import type { TransportCounters } from "./scheme-server.ts";
 

@@ -1,5 +1,5 @@
 /** `quic://`: DNS over QUIC (RFC 9250), by the OpenSSL inside Node, in a thread of its own. */
-import type { ServerIdentity } from "../../lib/server-identity.ts";
+import type { ServerIdentity } from "../../lib/files/server-identity.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
 import { listenDoq } from "../../transports/quic/doq.ts";
 import type { QuicListenOptions, QuicTransport } from "../../transports/quic/quic-transport.ts";

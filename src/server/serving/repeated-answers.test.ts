@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { A, CNAME, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
-import { FakeClock, type Timer } from "../../lib/clock.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { FakeClock, type Timer } from "../../lib/time/clock.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import { afterwards } from "../../plugin/handler.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";

@@ -9,7 +9,7 @@
  */
 import { RunField } from "../../dns/address-runs.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
 import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
 import type { QueryStream } from "../../plugin/query-stream.ts";

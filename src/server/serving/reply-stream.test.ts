@@ -6,7 +6,7 @@ import { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import type { Endpoint } from "../../plugin/endpoint.ts";
 import { FixedEndpoint } from "../../plugin/endpoint.ts";
 import type { Handler } from "../../plugin/handler.ts";

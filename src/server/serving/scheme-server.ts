@@ -1,7 +1,8 @@
 /** What serves one scheme of server keys, and what it is given. */
-import type { Clock } from "../../lib/clock.ts";
-import type { CounterSlot } from "../../lib/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
+
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { TransportName } from "../../plugin/endpoint.ts";
 import type { BlockSettings } from "../../plugin/site.ts";
 import type { ConnectionBudget } from "../../transports/connection-budget.ts";

@@ -1,6 +1,6 @@
 /** Shares the turns of the event loop among all answers of many messages, so that hundreds of them hold up nobody. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 /** Of a turn. Milliseconds. */
 const SHARE = 1;

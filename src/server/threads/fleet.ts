@@ -2,11 +2,12 @@
  * The leader's side of all followers: starts their threads, takes them through a reload in two phases, adds up what they count,
  * replaces those that end, and stops them.
  */
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { ProcessLog } from "../../lib/log.ts";
-import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/metric-snapshot.ts";
-import type { MetricsRegistry } from "../../lib/metrics.ts";
-import { programModule } from "../../lib/program-files.ts";
+
+import { programModule } from "../../lib/files/program-files.ts";
+import type { ProcessLog } from "../../lib/logging/log.ts";
+import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/metrics/metric-snapshot.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { ListenPlace } from "../point-sockets.ts";
 import { FeedError, type FeedHub } from "./feed.ts";

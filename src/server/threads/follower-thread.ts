@@ -1,7 +1,7 @@
 /** A follower as the leader sees it: a thread that is asked and answers, and may end at any time. */
 import { Worker } from "node:worker_threads";
-import type { Clock } from "../../lib/clock.ts";
-import type { MetricSnapshot } from "../../lib/metric-snapshot.ts";
+import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { FeedSink } from "./feed.ts";
 import type { FollowerRequest, FollowerSettings, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 

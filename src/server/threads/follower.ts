@@ -1,7 +1,7 @@
 /** A follower's side: a data plane on a thread of its own that does what the leader says. */
 import type { MessagePort } from "node:worker_threads";
-import { LogWriter, ProcessLog } from "../../lib/log.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
+import { LogWriter, ProcessLog } from "../../lib/logging/log.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ServerControl } from "../../plugin/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
 import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";

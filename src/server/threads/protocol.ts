@@ -1,5 +1,5 @@
 /** What the leader and its followers say to each other. Everything is copied by structured cloning. */
-import type { MetricSnapshot } from "../../lib/metric-snapshot.ts";
+import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { PluginEntry } from "../configuration/plugin-registry.ts";
 import type { ListenPlace } from "../point-sockets.ts";

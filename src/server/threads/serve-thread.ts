@@ -1,7 +1,7 @@
 /** Serves on a thread of its own. */
 import type { MessagePort } from "node:worker_threads";
 import { nodeHost } from "../../corefile/node-host.ts";
-import { SystemClock } from "../../lib/clock.ts";
+import { SystemClock } from "../../lib/time/clock.ts";
 import { udpOf } from "../../transports/fastest-udp.ts";
 import { systemRandom, thisMachine } from "../configuration/machine.ts";
 import { PluginRegistry } from "../configuration/plugin-registry.ts";

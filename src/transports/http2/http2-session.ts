@@ -4,7 +4,7 @@
  * that bring no request further are counted against it.
  */
 import { readU32, writeU32 } from "../../dns/octets.ts";
-import type { Timer } from "../../lib/clock.ts";
+import type { Timer } from "../../lib/time/clock.ts";
 import type { ByteStream, StreamUser } from "../byte-stream-server.ts";
 import type { ConnectionAccount } from "../connection-budget.ts";
 import { readStreamWindow } from "./client-settings.ts";

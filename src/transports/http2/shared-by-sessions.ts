@@ -1,5 +1,5 @@
-import type { Clock } from "../../lib/clock.ts";
-import { SharedTurns } from "../../lib/turn-share.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { SharedTurns } from "../../lib/time/turn-share.ts";
 import type { HttpObserver, HttpTimeouts } from "../http-options.ts";
 import { OutputSlab } from "./gathered-output.ts";
 import { hpackScratch } from "./hpack-decoder.ts";

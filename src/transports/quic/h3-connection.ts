@@ -1,5 +1,5 @@
 /** HTTP/3 connections (RFC 9114), the server's side, as far as DNS needs it: no dynamic table, no push. */
-import { GatheredOctets } from "../../lib/gathered-octets.ts";
+import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
 import type { QuicStream, QuicStreamUser } from "../../quic/quic.ts";
 import { MAX_BODY } from "../http-queries.ts";
 import {

@@ -1,6 +1,7 @@
 /** Serves one QUIC listener, in the thread of its own: takes requests apart, hands them on, and sends what is answered. */
-import type { Clock } from "../../lib/clock.ts";
+
 import type { LinuxSockets } from "../../lib/linux/linux-sockets.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { QuicLibrary } from "../../quic/openssl/library.ts";
 import { QuicServer } from "../../quic/openssl/server.ts";
 import { ServerContext } from "../../quic/openssl/server-context.ts";

@@ -3,7 +3,7 @@
  * what is wrong with them hold up other listeners. A thread that ends unasked is replaced.
  */
 import { Worker } from "node:worker_threads";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import { programModule } from "../../lib/files/program-files.ts";
 import { NoForeignFunctions } from "../../lib/linux/libc.ts";
 import { type LinuxSockets, linuxSockets } from "../../lib/linux/linux-sockets.ts";
 import {
@@ -12,7 +12,7 @@ import {
   readPort,
   SOCKET_ADDRESS_OCTETS,
 } from "../../lib/linux/socket-address.ts";
-import { programModule } from "../../lib/program-files.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";

@@ -1,5 +1,5 @@
 /** What connections of all protocols over QUIC have in common on the server's side. */
-import type { Place } from "../../lib/linked-list.ts";
+import type { Place } from "../../lib/collections/linked-list.ts";
 import type {
   QuicClosed,
   QuicConnection,

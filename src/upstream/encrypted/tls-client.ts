@@ -10,7 +10,7 @@ import {
   type SecureVersion,
   type TLSSocket,
 } from "node:tls";
-import { checkPem } from "../../lib/key-pair.ts";
+import { checkPem } from "../../lib/net/key-pair.ts";
 import type { UpstreamAddress } from "../address.ts";
 import type { StreamDialler } from "../tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";

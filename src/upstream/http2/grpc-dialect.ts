@@ -12,7 +12,7 @@ import {
   statusName,
   textOfStatus,
   writePacketHead,
-} from "../../lib/grpc-message.ts";
+} from "../../lib/net/grpc-message.ts";
 import type { UpstreamAddress } from "../address.ts";
 import type { TlsClient } from "../encrypted/tls-client.ts";
 import type { UpstreamRequest } from "../exchange.ts";

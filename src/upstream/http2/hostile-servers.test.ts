@@ -1,9 +1,9 @@
 /** Servers that break HTTP/2: each costs the queries that it answers so, and nothing else. */
 import assert from "node:assert/strict";
 import { afterEach, describe, test } from "node:test";
-import { FakeClock } from "../../lib/clock.ts";
-import { MetricsRegistry } from "../../lib/metrics.ts";
-import { TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import { ConnectBackOff } from "../connect-back-off.ts";
 import {
   ACK,

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/timeout-wheel.ts";
+import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { UpstreamAddress } from "../address.ts";
 import { describeTlsError } from "../encrypted/tls-words.ts";
 import { describeSystemError } from "../exchange-error.ts";

@@ -1,5 +1,5 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
-import { GatheredOctets } from "../../lib/gathered-octets.ts";
+import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
 import type { UpstreamRequest } from "../exchange.ts";
 import type { MultiplexedQueryOwner } from "../multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";

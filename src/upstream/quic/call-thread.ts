@@ -1,6 +1,6 @@
 /** The thread that speaks QUIC with the upstreams of one plugin: begun with the first connection, ended with the last user. */
 import { Worker } from "node:worker_threads";
-import { programModule } from "../../lib/program-files.ts";
+import { programModule } from "../../lib/files/program-files.ts";
 import type { QuicTrust } from "../../quic/openssl/client-context.ts";
 import { RecordWriter, readRecords } from "../../quic/records.ts";
 import {

@@ -2,9 +2,9 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import { BackOff } from "../../lib/back-off.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import type { GaugeFamily } from "../../lib/metric-families.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import { BackOff } from "../../lib/time/back-off.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Site } from "../../plugin/site.ts";
 import { isAsNew } from "../../plugin/transfer.ts";
 import { compareZones } from "../changes/zone-journal.ts";

@@ -1,6 +1,6 @@
 /** Bounds for what a back end, or who signs in to it, takes to answer: a library may wait for ever. */
-import type { Clock } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import { ZoneSourceError } from "../backed/zone-source.ts";
 
 export interface Deadline {

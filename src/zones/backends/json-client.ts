@@ -1,7 +1,5 @@
 /** Asking the HTTP API of a back end: JSON, bounded in size and time, asked again where that may help. */
 import type { Dispatcher } from "undici";
-import { BackOff } from "../../lib/back-off.ts";
-import type { Clock } from "../../lib/clock.ts";
 import {
   type ConnectOptions,
   oneLine,
@@ -11,7 +9,9 @@ import {
   record,
   retryAfterOf,
   string,
-} from "../../lib/http-client.ts";
+} from "../../lib/net/http-client.ts";
+import { BackOff } from "../../lib/time/back-off.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ZoneSourceError } from "../backed/zone-source.ts";
 import { within } from "./deadline.ts";
 

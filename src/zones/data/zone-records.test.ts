@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
-import { withoutRest } from "../../lib/turn-share.ts";
+import { withoutRest } from "../../lib/time/turn-share.ts";
 import { APEX, NO_NODE } from "./name-tree.ts";
 import { NO_RRSET } from "./rrset-table.ts";
 import { Added, ZoneRecords } from "./zone-records.ts";

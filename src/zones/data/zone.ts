@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { readU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { withoutRest } from "../../lib/turn-share.ts";
+import { withoutRest } from "../../lib/time/turn-share.ts";
 import type { AnswerTail } from "./answer-tail.ts";
 import { eachRecord } from "./each-record.ts";
 import { APEX } from "./name-tree.ts";

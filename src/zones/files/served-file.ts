@@ -1,9 +1,9 @@
 /** A zone that is served from a file, which is looked at again and again. */
 import type { Name } from "../../dns/name.ts";
 import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
-import type { Timer } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { Timer } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Site } from "../../plugin/site.ts";
 import { ZoneChangeError } from "../changes/zone-changes.ts";
 import type { Zone } from "../data/zone.ts";

@@ -2,7 +2,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Name } from "../../dns/name.ts";
-import type { Pattern } from "../../lib/pattern.ts";
+import type { Pattern } from "../../lib/text/pattern.ts";
 
 export interface ZoneFolder {
   readonly directory: string;

@@ -1,6 +1,6 @@
 /** How fresh a zone is: when its source was heard of last, and what is wrong with it since. */
-import type { Clock } from "../../lib/clock.ts";
-import { formatGoDuration } from "../../lib/duration.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 
 export class Freshness {
   /** Where the records are from, for people: `the file db.example.org`. */

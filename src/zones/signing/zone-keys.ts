@@ -1,7 +1,7 @@
 /** Keys of zones from where operators keep them: the pairs of files of `dnssec-keygen`. */
 import { type KeyPair, KeyPairError, readKeyPair } from "../../dns/dnssec/key-pair.ts";
-import { readTextFile } from "../../lib/bounded-file.ts";
-import { fileFault } from "../../lib/file-fault.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
 import { SetupError } from "../../plugin/define-plugin.ts";
 
 /**

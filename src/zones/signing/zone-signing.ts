@@ -7,7 +7,7 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { CDNSKEY, CDS, DNSKEY, NSEC, NSEC3, NSEC3PARAM, SOA } from "../../dns/record-table.ts";
 import { canonicalData, formatRecord } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import { HashedNames } from "../data/hashed-names.ts";
 import { APEX, NO_NODE } from "../data/name-tree.ts";
 import { ANY_TYPE, NodeOrder } from "../data/node-order.ts";

@@ -1,5 +1,5 @@
 /** How often NOTIFY makes a secondary ask its primaries: anybody can send as many as he likes under a primary's address. */
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
 /** At one time, after a pause. */
 const BURST = 10;

@@ -9,7 +9,7 @@ import { canonicalData, plainData } from "../../dns/resource-record.ts";
 import { TsigError } from "../../dns/tsig/exchange.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { isAsNew, type StartOfAuthority } from "../../plugin/transfer.ts";
 import type { UpstreamAddress } from "../../upstream/address.ts";
 import { type MessageGuard, messagesFor } from "../../upstream/message-stream.ts";

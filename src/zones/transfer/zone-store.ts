@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Zone } from "../data/zone.ts";
 import { ZoneFileSource } from "../files/file-source.ts";
 import { zoneLines } from "../files/zone-printer.ts";

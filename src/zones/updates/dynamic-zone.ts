@@ -4,7 +4,7 @@ import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { SOA } from "../../dns/record-table.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/logging/log.ts";
 import { isAsNew } from "../../plugin/transfer.ts";
 import { compareZones } from "../changes/zone-journal.ts";
 import { partOf } from "../changes/zone-part.ts";

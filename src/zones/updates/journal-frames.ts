@@ -4,7 +4,7 @@
  */
 import { SOA } from "../../dns/record-table.ts";
 import { formatRecord, parseRecord } from "../../dns/resource-record.ts";
-import { nodeCrypto } from "../../lib/node-modules.ts";
+import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { ZoneStep } from "./edited-zone.ts";
 
 const MAGIC = "portolan zone journal 1\n";

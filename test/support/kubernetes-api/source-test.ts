@@ -4,9 +4,9 @@ import { ApiSource, type ApiSourceOptions } from "../../../src/kubernetes/api/ap
 import type { Kind } from "../../../src/kubernetes/objects/objects.ts";
 import { SharedValues } from "../../../src/kubernetes/objects/shared-values.ts";
 import { ClusterStore } from "../../../src/kubernetes/store/store.ts";
-import { type Clock, FakeClock, SystemClock } from "../../../src/lib/clock.ts";
-import { MemoryLog } from "../../../src/lib/log.ts";
-import { MetricsRegistry } from "../../../src/lib/metrics.ts";
+import { MemoryLog } from "../../../src/lib/logging/log.ts";
+import { MetricsRegistry } from "../../../src/lib/metrics/metrics.ts";
+import { type Clock, FakeClock, SystemClock } from "../../../src/lib/time/clock.ts";
 import { ApiSimulator, type ApiSimulatorOptions } from "./api-simulator.ts";
 
 export interface SourceTestOptions {

@@ -5,7 +5,7 @@ import { encodeMessage } from "../../../src/dns/message.ts";
 import { Name } from "../../../src/dns/name.ts";
 import { Flag } from "../../../src/dns/numbers.ts";
 import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values.ts";
-import { parseScopedIpAddress } from "../../../src/lib/ip-address.ts";
+import { parseScopedIpAddress } from "../../../src/lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../../../src/plugin/endpoint.ts";
 import { Query } from "../../../src/plugin/query.ts";
 import { projectRoot } from "../portolan.ts";

@@ -16,7 +16,7 @@ import {
   createServer,
   type EmbeddedServer,
 } from "../../../src/index.ts";
-import { FakeClock } from "../../../src/lib/clock.ts";
+import { FakeClock } from "../../../src/lib/time/clock.ts";
 import { unavailableDirectives } from "../../../src/server/configuration/unavailable-directives.ts";
 import { framed } from "../dns-client.ts";
 import { namedPorts } from "../free-ports.ts";

@@ -9,7 +9,7 @@ import {
   record,
   retryAfterOf,
   string,
-} from "../../../lib/http-client.ts";
+} from "../../../lib/net/http-client.ts";
 import { AcmeError } from "./acme-error.ts";
 
 export interface AcmeResponse {

@@ -1,7 +1,7 @@
 /** The form of `tls` with `acme`: who the block is towards its clients, by certificates that come and go by themselves. */
 import type { SecureContext } from "node:tls";
-import { reasonOf } from "../../../lib/http-client.ts";
-import { nodeTls } from "../../../lib/node-modules.ts";
+import { nodeTls } from "../../../lib/files/node-modules.ts";
+import { reasonOf } from "../../../lib/net/http-client.ts";
 import {
   type Offer,
   type PlacedPlugin,

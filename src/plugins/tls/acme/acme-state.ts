@@ -1,9 +1,9 @@
 /** What the blocks of one configuration have in common, and hand on to the next: challenges, and certificates by name. */
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { readTextFile } from "../../../lib/bounded-file.ts";
-import { fileFault } from "../../../lib/file-fault.ts";
-import { nodeTls } from "../../../lib/node-modules.ts";
+import { readTextFile } from "../../../lib/files/bounded-file.ts";
+import { fileFault } from "../../../lib/files/file-fault.ts";
+import { nodeTls } from "../../../lib/files/node-modules.ts";
 import { SetupError, type Site } from "../../../plugin/index.ts";
 import { AcmeClient, pause } from "./acme-client.ts";
 import { AcmeError } from "./acme-error.ts";

@@ -2,8 +2,8 @@
 import type { KeyObject } from "node:crypto";
 import { access, constants, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { readTextFile } from "../../../lib/bounded-file.ts";
-import { nodeCrypto } from "../../../lib/node-modules.ts";
+import { readTextFile } from "../../../lib/files/bounded-file.ts";
+import { nodeCrypto } from "../../../lib/files/node-modules.ts";
 import { AccountKey } from "./json-web-signature.ts";
 
 /** A certificate with its key. */

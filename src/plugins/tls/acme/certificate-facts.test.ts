@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bitString, integer, objectIdentifier, sequence, Tag, tagged } from "../../../lib/der.ts";
+import { bitString, integer, objectIdentifier, sequence, Tag, tagged } from "../../../lib/net/der.ts";
 import { renewalIdentifier } from "./certificate-facts.ts";
 
 const EXTENSIONS = 0xa3;

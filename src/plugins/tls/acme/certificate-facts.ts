@@ -1,5 +1,6 @@
 /** Requests for certificates, and what has to be known of a certificate to have it renewed. */
 import type { KeyObject } from "node:crypto";
+import { nodeCrypto } from "../../../lib/files/node-modules.ts";
 import {
   bitString,
   DerError,
@@ -9,8 +10,7 @@ import {
   sequence,
   Tag,
   tagged,
-} from "../../../lib/der.ts";
-import { nodeCrypto } from "../../../lib/node-modules.ts";
+} from "../../../lib/net/der.ts";
 
 const OID = {
   extensionRequest: "2a864886f70d01090e",

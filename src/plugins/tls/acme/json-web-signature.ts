@@ -1,6 +1,6 @@
 /** The account key of an ACME client, and what is signed with it: flattened JSON of RFC 7515 with ES256 (RFC 8555 section 6.2). */
 import type { JsonWebKey, KeyObject } from "node:crypto";
-import { nodeCrypto } from "../../../lib/node-modules.ts";
+import { nodeCrypto } from "../../../lib/files/node-modules.ts";
 
 /** What a request says besides its payload. */
 export interface ProtectedHeader {

@@ -3,9 +3,9 @@
  * configuration: a reload that wants the same takes it over as it runs, an order under way included.
  */
 
-import { BackOff } from "../../../lib/back-off.ts";
-import { reasonOf } from "../../../lib/http-client.ts";
-import type { CounterFamily, GaugeFamily } from "../../../lib/metric-families.ts";
+import type { CounterFamily, GaugeFamily } from "../../../lib/metrics/metric-families.ts";
+import { reasonOf } from "../../../lib/net/http-client.ts";
+import { BackOff } from "../../../lib/time/back-off.ts";
 import { type Clock, formatGoDuration, type Logger, type Site } from "../../../plugin/index.ts";
 import { type AcmeClient, pause } from "./acme-client.ts";
 import { AcmeError } from "./acme-error.ts";

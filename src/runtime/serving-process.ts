@@ -1,5 +1,5 @@
 /** What keeps a process small that serves for long, in the order in which it is done. Each file says what it is for. */
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { boundHeap, heapBounds } from "./heap-bounds.ts";
 import { holdBackHelpers } from "./helper-threads.ts";
 import { mapLargeBuffers } from "./memory-release.ts";

@@ -2,7 +2,7 @@
  * Gives memory back that the start, a compilation or a burst needed for a moment. Compilers run on threads of their own, each with a heap
  * of the C library that keeps what was freed: some 10 MB after the first queries.
  */
-import type { Clock, Timer } from "./clock.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import { loadTrimBeside } from "./memory-release.ts";
 import { loadProgramPages, type Mapping } from "./program-pages.ts";
 import { type ResidentMemory, residentMemory } from "./resident-memory.ts";

@@ -1,5 +1,5 @@
 /** Errors that may come by the thousand, told now and then: a network that takes nothing has each reply fail. */
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 /** Milliseconds in which one is told. */
 const INTERVAL = 10_000;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { FakeClock } from "../time/clock.ts";
+import { SharedTurns } from "../time/turn-share.ts";
 import { Backlog } from "./backlog.ts";
-import { FakeClock } from "./clock.ts";
-import { SharedTurns } from "./turn-share.ts";
 
 function backlog(work: (item: number) => void) {
   const clock = new FakeClock();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
-import { CertificateAuthority } from "../../test/support/certificates.ts";
+import { CertificateAuthority } from "../../../test/support/certificates.ts";
 import { checkKeyPair } from "./key-pair.ts";
 
 function pem(options: { readonly passphrase?: string } = {}): string {

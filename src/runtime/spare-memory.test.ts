@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "./clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { type SpareMemory, watchSpareMemory } from "./spare-memory.ts";
 
 const MIB = 1024 * 1024;

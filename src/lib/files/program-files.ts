@@ -1,8 +1,8 @@
 /**
- * Where the program's own files are. It runs from its sources, where this module is `src/lib/program-files.ts`, and as it is built,
+ * Where the program's own files are. It runs from its sources, where this module is `src/lib/files/program-files.ts`, and as it is built,
  * where modules that several entries share are in `dist/chunks/`: one folder below the root in both.
  */
-const root = new URL("../", import.meta.url);
+const root = new URL("../../", import.meta.url);
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 
 /** @param path from the root, with slashes, such as `plugins/plugin.cfg` */
@@ -12,7 +12,7 @@ export function programFile(path: string): URL {
 
 /** @param path below `docs/`, which the build puts beside the program's other files */
 export function documentationFile(path: string): URL {
-  return new URL(`${extension === ".ts" ? "../" : ""}docs/${path}`, root);
+  return new URL(`${extension === ".ts" ? "../../" : ""}docs/${path}`, root);
 }
 
 /** @param path from the root and without extension, such as `plugin/index`; the build makes an entry of each that is asked for */

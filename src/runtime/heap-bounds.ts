@@ -4,7 +4,7 @@
  */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 export interface HeapBounds {
   /** Octets that each half of the young generation may grow to. */

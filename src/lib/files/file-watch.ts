@@ -1,7 +1,7 @@
+import type { Clock, Timer } from "../time/clock.ts";
+import { isStampSettled } from "../time/time-stamp.ts";
 import { openRegularFile, readOpenFile } from "./bounded-file.ts";
-import type { Clock, Timer } from "./clock.ts";
 import { nodeCrypto } from "./node-modules.ts";
-import { isStampSettled } from "./time-stamp.ts";
 
 /** A file whose content is not what it was. */
 export interface FileChange {

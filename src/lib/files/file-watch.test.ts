@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, symlink, utimes, writeFile } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { FakeClock } from "./clock.ts";
+import { FakeClock } from "../time/clock.ts";
 import { type FileReader, FileWatch, type FileWatchOptions, type ReadFile } from "./file-watch.ts";
 
 describe("FileWatch", () => {

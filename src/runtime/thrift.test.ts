@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "./clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { Thrift } from "./thrift.ts";
 
 const BEGUN = ["--no-turbofan", "is left", "--semi-space-growth-factor=1"];

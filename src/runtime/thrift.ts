@@ -8,7 +8,7 @@
  * V8 reads both flags whenever a function has run often, and at each collection.
  */
 import { setFlagsFromString } from "node:v8";
-import type { Clock, Timer } from "./clock.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 import { YoungGrowth } from "./heap-bounds.ts";
 
 /** Milliseconds. Queries are to have their code optimized, however long a list takes. */

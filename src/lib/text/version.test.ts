@@ -5,7 +5,7 @@ import { version } from "./version.ts";
 
 test("is the version of the package", () => {
   const { version: published } = JSON.parse(
-    readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+    readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
   );
   assert.equal(version, published);
 });

@@ -1,6 +1,6 @@
 /** Whether a certificate and its key can be used, and why not, in plain words. */
 import type { SecureContextOptions } from "node:tls";
-import { nodeCrypto, nodeTls } from "./node-modules.ts";
+import { nodeCrypto, nodeTls } from "../files/node-modules.ts";
 
 /** @throws Error that says what is wrong with the certificate, the key, the two together, or with the authorities (`ca`) */
 export function checkKeyPair(context: SecureContextOptions): void {

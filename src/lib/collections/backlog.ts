@@ -1,5 +1,5 @@
 /** Work for many that comes at one moment: what does not fit into the share of this turn of the event loop is done in later ones. */
-import type { SharedTurns } from "./turn-share.ts";
+import type { SharedTurns } from "../time/turn-share.ts";
 
 /** Between two looks at the clock. */
 const A_LOOK = 4;

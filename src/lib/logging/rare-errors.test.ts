@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FakeClock } from "./clock.ts";
+import { FakeClock } from "../time/clock.ts";
 import { RareErrors } from "./rare-errors.ts";
 
 test("the first error is told at once, then one in ten seconds with the number of those between", () => {
