@@ -8,7 +8,7 @@ import { localLinks } from "../scripts/lib/markdown.ts";
 import { PluginTest } from "../src/plugin/testing.ts";
 import kubernetes from "../src/plugins/kubernetes/index.ts";
 import type { Configuration } from "../src/server/configuration/configuration.ts";
-import { GRACE } from "../src/server/data-plane.ts";
+import { GRACE } from "../src/server/run/data-plane.ts";
 import {
   allChartObjects,
   assertSelects,

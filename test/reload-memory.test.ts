@@ -11,7 +11,7 @@ import { MetricsRegistry } from "../src/lib/metrics/metrics.ts";
 import { SystemClock } from "../src/lib/time/clock.ts";
 import { systemRandom, thisMachine } from "../src/server/configuration/machine.ts";
 import { PluginRegistry } from "../src/server/configuration/plugin-registry.ts";
-import { Generation } from "../src/server/generation.ts";
+import { Generation } from "../src/server/run/generation.ts";
 import { Server } from "../src/server/server.ts";
 import { DnsListener } from "../src/server/serving/dns-listener.ts";
 import { RouteTable } from "../src/server/serving/route-table.ts";

@@ -1,5 +1,5 @@
 /** Where the launcher begins. */
-import { loadInTurns } from "../server/load-in-turns.ts";
+import { loadInTurns } from "../server/run/load-in-turns.ts";
 
 /** @returns the exit code, as `runProgram` of program.ts */
 export async function main(argv: readonly string[]): Promise<number> {

@@ -25,7 +25,7 @@ import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { type ClientAnswer, type ClientQuestion, InProcessClient } from "./explaining/in-process-client.ts";
 import type { TraceRecorder } from "./explaining/trace-recorder.ts";
-import { Generation } from "./generation.ts";
+import { Generation } from "./run/generation.ts";
 import { DnsListener } from "./serving/dns-listener.ts";
 
 export interface OfflineServerOptions {

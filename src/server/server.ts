@@ -16,10 +16,10 @@ import {
 } from "./configuration/configuration.ts";
 import type { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { RecordedHost } from "./configuration/recorded-host.ts";
-import { DataPlane, messageOf, type PreparedGeneration } from "./data-plane.ts";
 import { explainWith } from "./explaining/explain.ts";
 import { InProcessClient } from "./explaining/in-process-client.ts";
-import { ServerFacts } from "./server-facts.ts";
+import { DataPlane, messageOf, type PreparedGeneration } from "./run/data-plane.ts";
+import { ServerFacts } from "./run/server-facts.ts";
 import type { DnsListener } from "./serving/dns-listener.ts";
 import { FeedHub } from "./threads/feed.ts";
 import { Fleet, type PreparedFleet } from "./threads/fleet.ts";

@@ -9,7 +9,7 @@ import { type MetricSnapshot, mergeSnapshots, withoutGauges } from "../../lib/me
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
-import type { ListenPlace } from "../point-sockets.ts";
+import type { ListenPlace } from "../run/point-sockets.ts";
 import { FeedError, type FeedHub } from "./feed.ts";
 import { FollowerThread } from "./follower-thread.ts";
 import type { FollowerSettings } from "./protocol.ts";

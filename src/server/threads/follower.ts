@@ -5,7 +5,7 @@ import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ServerControl } from "../../plugin/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
 import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";
-import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../data-plane.ts";
+import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../run/data-plane.ts";
 import { ReceivingFeeds } from "./feed.ts";
 import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./protocol.ts";
 

@@ -2,7 +2,7 @@
 import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { PluginEntry } from "../configuration/plugin-registry.ts";
-import type { ListenPlace } from "../point-sockets.ts";
+import type { ListenPlace } from "../run/point-sockets.ts";
 import type { FeedMessage } from "./feed.ts";
 
 /** What a follower is told when its thread starts. */

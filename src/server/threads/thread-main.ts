@@ -1,6 +1,6 @@
 /** What a follower's thread runs. */
 import { parentPort, workerData } from "node:worker_threads";
-import { loadInTurns } from "../load-in-turns.ts";
+import { loadInTurns } from "../run/load-in-turns.ts";
 
 if (parentPort !== null) {
   await loadInTurns();

@@ -1,28 +1,28 @@
 /** A configuration in force: the plugin instances of all blocks, linked and placed on listeners. */
 
-import { type Diagnostic, formatPlace } from "../corefile/diagnostic.ts";
-import type { Scheme } from "../corefile/server-key.ts";
-import type { Name } from "../dns/name.ts";
-import type { Logger } from "../lib/logging/log.ts";
-import { withoutRest } from "../lib/time/turn-share.ts";
-import type { ClusterClients } from "../plugin/cluster-clients.ts";
-import { ECHOED_OPTIONS } from "../plugin/echoed-options.ts";
-import type { PlacedPlugin, PluginInstance } from "../plugin/plugin-instance.ts";
-import type { BlockView } from "../plugin/server-view.ts";
-import { type BlockSettings, defaultBlockSettings, type Site } from "../plugin/site.ts";
+import { type Diagnostic, formatPlace } from "../../corefile/diagnostic.ts";
+import type { Scheme } from "../../corefile/server-key.ts";
+import type { Name } from "../../dns/name.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import { withoutRest } from "../../lib/time/turn-share.ts";
+import type { ClusterClients } from "../../plugin/cluster-clients.ts";
+import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
+import type { PlacedPlugin, PluginInstance } from "../../plugin/plugin-instance.ts";
+import type { BlockView } from "../../plugin/server-view.ts";
+import { type BlockSettings, defaultBlockSettings, type Site } from "../../plugin/site.ts";
 import {
   type Configuration,
   ConfigurationError,
   type ConfiguredBlock,
   type ConfiguredPlugin,
-} from "./configuration/configuration.ts";
-import { type PlacedKey, placeListeners } from "./configuration/listen-places.ts";
-import { setupDiagnostic, setupFault } from "./configuration/setup-fault.ts";
+} from "../configuration/configuration.ts";
+import { type PlacedKey, placeListeners } from "../configuration/listen-places.ts";
+import { setupDiagnostic, setupFault } from "../configuration/setup-fault.ts";
+import { buildQueryChain, buildUpdateChain, type PanicObserver, witnessesOf } from "../serving/chain.ts";
+import type { ListenerService } from "../serving/dns-listener.ts";
+import { InFlight } from "../serving/in-flight.ts";
+import { type Route, RouteTable } from "../serving/route-table.ts";
 import { type GenerationOptions, makeSite, messageOf } from "./plugin-site.ts";
-import { buildQueryChain, buildUpdateChain, type PanicObserver, witnessesOf } from "./serving/chain.ts";
-import type { ListenerService } from "./serving/dns-listener.ts";
-import { InFlight } from "./serving/in-flight.ts";
-import { type Route, RouteTable } from "./serving/route-table.ts";
 
 /** A listen address of a configuration, with what is served there. */
 export interface ListenPoint {

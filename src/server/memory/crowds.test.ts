@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ConnectionBudget } from "../transports/connection-budget.ts";
+import { ConnectionBudget } from "../../transports/connection-budget.ts";
 import { Crowds } from "./crowds.ts";
 
 test("each bound on connections is told of once, the listener's own as such", () => {

@@ -1,8 +1,8 @@
 /** Looks at how much memory the process has, and has the listeners shed before the system ends it. */
 
-import type { CounterSlot, GaugeSlot } from "../lib/metrics/metric-slots.ts";
-import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
-import type { Clock, Timer } from "../lib/time/clock.ts";
+import type { CounterSlot, GaugeSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { type MemoryBudget, memoryBudget, tightened, WAITING_OCTETS } from "./memory-budget.ts";
 
 /** What is bounded by the budget: the listeners of a thread. */

@@ -1,18 +1,18 @@
 /** Keeps what a running server can tell of its configuration. */
-import type { Diagnostic } from "../corefile/diagnostic.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Diagnostic } from "../../corefile/diagnostic.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type {
   BlockView,
   ConfigurationView,
   DiagnosticView,
   RefusalView,
   ServerView,
-} from "../plugin/server-view.ts";
+} from "../../plugin/server-view.ts";
 import {
   type Configuration,
   ConfigurationError,
   type CorefileSource,
-} from "./configuration/configuration.ts";
+} from "../configuration/configuration.ts";
 import type { Generation } from "./generation.ts";
 
 export class ServerFacts implements ServerView {

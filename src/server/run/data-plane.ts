@@ -4,35 +4,35 @@
  */
 import { isAbsolute, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { CorefileHost } from "../corefile/host.ts";
-import type { ProcessLog } from "../lib/logging/log.ts";
-import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
-import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import { GuardedClock } from "../lib/time/guarded-clock.ts";
-import { TurnShare } from "../lib/time/turn-share.ts";
-import { QueryStream } from "../plugin/query-stream.ts";
-import type { Feed, HttpService, Machine, Random, ServerControl } from "../plugin/site.ts";
-import { loadMemoryRelease, loadTrimBeside } from "../runtime/memory-release.ts";
-import { residentMemory } from "../runtime/resident-memory.ts";
-import { fastestUdp } from "../transports/fastest-udp.ts";
-import { tcpSockets } from "../transports/tcp-socket.ts";
-import type { UdpListen } from "../transports/udp.ts";
+import type { CorefileHost } from "../../corefile/host.ts";
+import type { ProcessLog } from "../../lib/logging/log.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { GuardedClock } from "../../lib/time/guarded-clock.ts";
+import { TurnShare } from "../../lib/time/turn-share.ts";
+import { QueryStream } from "../../plugin/query-stream.ts";
+import type { Feed, HttpService, Machine, Random, ServerControl } from "../../plugin/site.ts";
+import { loadMemoryRelease, loadTrimBeside } from "../../runtime/memory-release.ts";
+import { residentMemory } from "../../runtime/resident-memory.ts";
+import { fastestUdp } from "../../transports/fastest-udp.ts";
+import { tcpSockets } from "../../transports/tcp-socket.ts";
+import type { UdpListen } from "../../transports/udp.ts";
 import {
   type Configuration,
   ConfigurationError,
   type CorefileSource,
   readConfiguration,
-} from "./configuration/configuration.ts";
-import type { PluginRegistry } from "./configuration/plugin-registry.ts";
+} from "../configuration/configuration.ts";
+import type { PluginRegistry } from "../configuration/plugin-registry.ts";
+import { socketBuffers } from "../memory/memory-budget.ts";
+import { MemoryWatch } from "../memory/memory-watch.ts";
+import type { DnsListener } from "../serving/dns-listener.ts";
+import { HttpEndpoints } from "../serving/http-endpoints.ts";
 import { Generation } from "./generation.ts";
 import { ListenerPool, type PreparedListeners } from "./listener-pool.ts";
-import { socketBuffers } from "./memory-budget.ts";
-import { MemoryWatch } from "./memory-watch.ts";
 import type { GenerationOptions } from "./plugin-site.ts";
 import type { ListenPlace } from "./point-sockets.ts";
-import type { DnsListener } from "./serving/dns-listener.ts";
-import { HttpEndpoints } from "./serving/http-endpoints.ts";
 
 export interface DataPlaneOptions {
   /** 0 for the leader. */

@@ -1,7 +1,7 @@
 /** The sockets of one listen point, and the port that they share. */
-import type { TransportName } from "../plugin/endpoint.ts";
-import { ListenError, type Transport } from "../transports/transport.ts";
-import type { ListenerPlace, SchemeServer } from "./serving/scheme-server.ts";
+import type { TransportName } from "../../plugin/endpoint.ts";
+import { ListenError, type Transport } from "../../transports/transport.ts";
+import type { ListenerPlace, SchemeServer } from "../serving/scheme-server.ts";
 
 /** Where the first data plane listens, and which of its sockets the others can stand beside. */
 export interface ListenPlace {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MetricsRegistry } from "../lib/metrics/metrics.ts";
-import { FakeClock } from "../lib/time/clock.ts";
+import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { type MemoryBudget, memoryBudget } from "./memory-budget.ts";
 import { MemoryWatch } from "./memory-watch.ts";
 

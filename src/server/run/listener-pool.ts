@@ -3,29 +3,29 @@
  * configuration opened them, so a reload loses no query that is on its way.
  */
 
-import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
-import { hostsOverlap } from "../lib/net/listen-address.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { TransportName } from "../plugin/endpoint.ts";
-import type { QueryStream } from "../plugin/query-stream.ts";
-import type { Random } from "../plugin/site.ts";
-import { untilAccepted } from "../transports/byte-stream-server.ts";
-import { ConnectionBudget, connectionsWithin } from "../transports/connection-budget.ts";
-import type { OpenTcpSocket } from "../transports/tcp-socket.ts";
-import { ListenError, type Transport } from "../transports/transport.ts";
-import type { UdpListen } from "../transports/udp.ts";
-import { socketsOverlap } from "./configuration/listen-places.ts";
-import { Crowds } from "./crowds.ts";
+import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
+import { hostsOverlap } from "../../lib/net/listen-address.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { TransportName } from "../../plugin/endpoint.ts";
+import type { QueryStream } from "../../plugin/query-stream.ts";
+import type { Random } from "../../plugin/site.ts";
+import { untilAccepted } from "../../transports/byte-stream-server.ts";
+import { ConnectionBudget, connectionsWithin } from "../../transports/connection-budget.ts";
+import type { OpenTcpSocket } from "../../transports/tcp-socket.ts";
+import { ListenError, type Transport } from "../../transports/transport.ts";
+import type { UdpListen } from "../../transports/udp.ts";
+import { socketsOverlap } from "../configuration/listen-places.ts";
+import { Crowds } from "../memory/crowds.ts";
+import type { MemoryBudget } from "../memory/memory-budget.ts";
+import { DnsListener } from "../serving/dns-listener.ts";
+import { listenerCounters, transportCounters } from "../serving/listener-counters.ts";
+import { RepeatRoom } from "../serving/repeat-room.ts";
+import type { ListenerPlace } from "../serving/scheme-server.ts";
+import { schemeServer } from "../serving/schemes.ts";
+import { WaitingRoom } from "../serving/waiting-queries.ts";
 import type { ListenPoint } from "./generation.ts";
-import type { MemoryBudget } from "./memory-budget.ts";
 import { Lending, Neighbours, OpenListener } from "./open-listener.ts";
 import { closeAll, type ListenPlace, PointSockets, withFreePort } from "./point-sockets.ts";
-import { DnsListener } from "./serving/dns-listener.ts";
-import { listenerCounters, transportCounters } from "./serving/listener-counters.ts";
-import { RepeatRoom } from "./serving/repeat-room.ts";
-import type { ListenerPlace } from "./serving/scheme-server.ts";
-import { schemeServer } from "./serving/schemes.ts";
-import { WaitingRoom } from "./serving/waiting-queries.ts";
 
 export interface ListenerPoolOptions {
   readonly clock: Clock;

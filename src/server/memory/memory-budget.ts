@@ -1,5 +1,5 @@
 /** How the memory that the process may have is shared out. */
-import type { SocketBuffers } from "../transports/tcp-socket.ts";
+import type { SocketBuffers } from "../../transports/tcp-socket.ts";
 
 export interface MemoryBudget {
   /** Octets that the process may have; `undefined` where nobody set a limit. */

@@ -5,15 +5,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 export async function loadInTurns(): Promise<void> {
-  await import("../dns/resource-record.ts");
+  await import("../../dns/resource-record.ts");
   await nextTurn();
-  await import("../dns/index.ts");
+  await import("../../dns/index.ts");
   await nextTurn();
-  await import("../lib/logging/log.ts");
+  await import("../../lib/logging/log.ts");
   await nextTurn();
-  await import("../plugin/query-stream.ts");
+  await import("../../plugin/query-stream.ts");
   await nextTurn();
-  await import("../transports/udp.ts");
+  await import("../../transports/udp.ts");
   await nextTurn();
   await import("./data-plane.ts");
   await nextTurn();

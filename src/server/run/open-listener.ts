@@ -1,10 +1,10 @@
 /** The open sockets of one listen point. */
-import type { Scheme } from "../corefile/server-key.ts";
-import type { BlockSettings } from "../plugin/site.ts";
-import type { Transport } from "../transports/transport.ts";
-import { socketsOverlap } from "./configuration/listen-places.ts";
+import type { Scheme } from "../../corefile/server-key.ts";
+import type { BlockSettings } from "../../plugin/site.ts";
+import type { Transport } from "../../transports/transport.ts";
+import { socketsOverlap } from "../configuration/listen-places.ts";
+import type { DnsListener } from "../serving/dns-listener.ts";
 import type { ListenPoint } from "./generation.ts";
-import type { DnsListener } from "./serving/dns-listener.ts";
 
 /** What is open for one label. It outlives configurations: of them it holds the settings in force and what `listener` serves, no more. */
 export class OpenListener {

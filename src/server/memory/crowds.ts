@@ -1,5 +1,5 @@
 /** Bounds on connections that were reached, as the log tells of them. */
-import type { ConnectionBudget } from "../transports/connection-budget.ts";
+import type { ConnectionBudget } from "../../transports/connection-budget.ts";
 
 /** Tells once of each bound, so that who floods a server with connections does not flood its log. */
 export class Crowds {

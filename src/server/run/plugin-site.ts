@@ -1,13 +1,13 @@
 /** What each instance of a plugin is given of the server. */
 
-import type { Logger } from "../lib/logging/log.ts";
-import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
-import { GuardedClock } from "../lib/time/guarded-clock.ts";
-import type { PlacedPlugin } from "../plugin/plugin-instance.ts";
-import type { BlockSite, Feed, ListenerSite, Site } from "../plugin/site.ts";
-import type { ConfiguredBlock } from "./configuration/configuration.ts";
-import type { PlacedKey } from "./configuration/listen-places.ts";
-import { PLUGIN_PANICS } from "./isolation/isolation.ts";
+import type { Logger } from "../../lib/logging/log.ts";
+import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
+import { GuardedClock } from "../../lib/time/guarded-clock.ts";
+import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
+import type { BlockSite, Feed, ListenerSite, Site } from "../../plugin/site.ts";
+import type { ConfiguredBlock } from "../configuration/configuration.ts";
+import type { PlacedKey } from "../configuration/listen-places.ts";
+import { PLUGIN_PANICS } from "../isolation/isolation.ts";
 
 /** Everything that a site offers and that does not depend on block and plugin. */
 export type SharedSite = Omit<Site, "plugin" | "block" | "log" | "resolvePath" | "shared" | "feed">;
