@@ -1,9 +1,9 @@
 // What the API of the benchmark sends, read by Portolan itself: figures of a cluster that is misread would mean nothing.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ApiStatusError } from "../../src/kubernetes/api/api-error.ts";
-import { decodeEvent, decodePage } from "../../src/kubernetes/api/codec.ts";
-import { RESOURCES } from "../../src/kubernetes/api/resource.ts";
+import { ApiStatusError } from "../../src/kubernetes/api/access/api-error.ts";
+import { decodeEvent, decodePage } from "../../src/kubernetes/api/client/codec.ts";
+import { RESOURCES } from "../../src/kubernetes/api/client/resource.ts";
 import { member, textMember } from "../../src/kubernetes/objects/json.ts";
 import type { Kind, ObjectOfKind } from "../../src/kubernetes/objects/objects.ts";
 import { SharedValues } from "../../src/kubernetes/objects/shared-values.ts";

@@ -8,7 +8,7 @@ import { Name, type RecordTypeName } from "../../src/dns/index.ts";
 import { ClusterAnswers } from "../../src/kubernetes/answers/cluster-answers.ts";
 import type { EndpointGroup, Kind, Port } from "../../src/kubernetes/objects/objects.ts";
 import { ClusterStore } from "../../src/kubernetes/store/store.ts";
-import { EVERYTHING } from "../../src/kubernetes/store/store-change.ts";
+import { EVERYTHING } from "../../src/kubernetes/store/tables/store-change.ts";
 import { SystemClock } from "../../src/lib/time/clock.ts";
 import { Fallthrough, Query } from "../../src/plugin/index.ts";
 import { makeTestQuery } from "../../src/plugin/testing.ts";

@@ -2,7 +2,7 @@
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
 import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
-import type { ServiceEntry } from "../kubernetes/store/service-entry.ts";
+import type { ServiceEntry } from "../kubernetes/store/services/service-entry.ts";
 import { formatIpAddress } from "../lib/net/ip-address.ts";
 import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
 import type { ClusterRow, NamesView, ServiceRow } from "./api-types.ts";

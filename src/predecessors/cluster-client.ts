@@ -4,11 +4,11 @@ import {
   ClusterAccessError,
   endpointAccess,
   inClusterAccess,
-} from "../kubernetes/api/access.ts";
-import { ApiClient } from "../kubernetes/api/api-client.ts";
-import { ApiMetrics } from "../kubernetes/api/api-metrics.ts";
-import { readWhole } from "../kubernetes/api/frames.ts";
-import { parseKubeconfig } from "../kubernetes/api/kubeconfig.ts";
+} from "../kubernetes/api/access/access.ts";
+import { parseKubeconfig } from "../kubernetes/api/access/kubeconfig.ts";
+import { ApiClient } from "../kubernetes/api/client/api-client.ts";
+import { ApiMetrics } from "../kubernetes/api/client/api-metrics.ts";
+import { readWhole } from "../kubernetes/api/client/frames.ts";
 import { member, textEntries } from "../kubernetes/objects/json.ts";
 import { readTextFile } from "../lib/files/bounded-file.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";

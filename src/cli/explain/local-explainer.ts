@@ -1,7 +1,7 @@
 /** Makes the configuration of a Corefile in this process, and asks it. */
 import { resolve } from "node:path";
 import { nodeHost } from "../../corefile/node-host.ts";
-import { PodReadError } from "../../kubernetes/api/read-pod.ts";
+import { PodReadError } from "../../kubernetes/api/watch/read-pod.ts";
 import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { MemoryLog } from "../../lib/logging/log.ts";
 import { SystemClock } from "../../lib/time/clock.ts";

@@ -1,5 +1,5 @@
 /** What is migrated: a Corefile, a ConfigMap with one, kube-dns's ConfigMap, or values of the Helm chart. */
-import { ClusterAccessError } from "../../kubernetes/api/access.ts";
+import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import { type ParsedDocument, parseDocuments } from "../../kubernetes/manifests/parse-documents.ts";
 import {
   isObject,

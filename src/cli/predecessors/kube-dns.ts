@@ -1,9 +1,9 @@
 /** `portolan kube-dns`: the DNS server of a cluster with kube-dns's flags (kube-dns facts 2.2). */
 import { resolve } from "node:path";
 import { Name } from "../../dns/name.ts";
-import { ClusterAccessError } from "../../kubernetes/api/access.ts";
-import type { ApiClient } from "../../kubernetes/api/api-client.ts";
-import { findNodePlace } from "../../kubernetes/api/node-place.ts";
+import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
+import type { ApiClient } from "../../kubernetes/api/client/api-client.ts";
+import { findNodePlace } from "../../kubernetes/api/client/node-place.ts";
 import { version } from "../../lib/text/version.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";

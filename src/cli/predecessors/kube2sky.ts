@@ -1,6 +1,6 @@
 /** `portolan kube2sky`: writes SkyDNS records for a cluster to etcd, with kube2sky's flags (kube-dns facts 4). */
 import { Name } from "../../dns/name.ts";
-import { ClusterAccessError } from "../../kubernetes/api/access.ts";
+import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { makeClusterSource } from "../../predecessors/cluster-source.ts";

@@ -5,7 +5,7 @@ import { A, AAAA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { formatIpv4, formatIpv6 } from "../../lib/net/ip-address.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
-import type { EndpointReference } from "../store/service-endpoints.ts";
+import type { EndpointReference } from "../store/services/service-endpoints.ts";
 
 /** The octets of an address that records of a type hold; 0 for a type that holds none. */
 export function addressLengthOf(type: number): 0 | 4 | 16 {

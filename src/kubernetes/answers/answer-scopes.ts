@@ -5,8 +5,8 @@
 import type { Name } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
 import { type AddressKey, addressKey, parseDashedAddress } from "../objects/addresses.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
-import type { StoreChange } from "../store/store-change.ts";
+import { addressOfReverseName } from "../store/tables/reverse-names.ts";
+import type { StoreChange } from "../store/tables/store-change.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 
 /** Of answers that stay true whatever happens to services, endpoints and pods: only namespaces can change them. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
-import { StoreBusyError } from "../store/state-reader.ts";
+import { StoreBusyError } from "../store/tables/state-reader.ts";
 import { answerWhole } from "./busy-store.ts";
 
 const query = makeTestQuery({ name: "web.shop.svc.cluster.local." });

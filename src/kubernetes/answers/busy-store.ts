@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
-import { StoreBusyError } from "../store/state-reader.ts";
+import { StoreBusyError } from "../store/tables/state-reader.ts";
 
 /** Turns of the event loop: some seconds, after which nobody waits for the answer any more. */
 const MOST_TURNS = 50_000;

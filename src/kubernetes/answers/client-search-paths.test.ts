@@ -9,7 +9,7 @@ import { makeTestQuery } from "../../plugin/testing.ts";
 import { addressKey } from "../objects/addresses.ts";
 import type { Kind, Pod } from "../objects/objects.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
-import { publishStore, StoreReplica } from "../store/replication.ts";
+import { publishStore, StoreReplica } from "../store/sharing/replication.ts";
 import { ClusterStore } from "../store/store.ts";
 import { ClientSearchPaths } from "./client-search-paths.ts";
 import { ClusterAnswers } from "./cluster-answers.ts";

@@ -1,6 +1,6 @@
 /** What of the store one directive shows: the namespaces that it is about, and how it names pods. */
 
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { ClusterName } from "./name-grammar.ts";
 

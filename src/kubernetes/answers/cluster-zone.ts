@@ -1,7 +1,7 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS, Name, NameError } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
-import { type NamedService, ServiceEntry } from "../store/service-entry.ts";
+import { type NamedService, ServiceEntry } from "../store/services/service-entry.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
 

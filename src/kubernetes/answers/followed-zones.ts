@@ -4,7 +4,7 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
 import type { ClusterStore } from "../store/store.ts";
-import type { StoreChange } from "../store/store-change.ts";
+import type { StoreChange } from "../store/tables/store-change.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ServiceState } from "./service-states.ts";
 import { type LiveZone, ZoneHistory } from "./zone-history.ts";

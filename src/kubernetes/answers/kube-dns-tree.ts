@@ -4,8 +4,8 @@
  */
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { Port } from "../objects/objects.ts";
-import { labelAt } from "../store/endpoint-block.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import { labelAt } from "../store/endpoints/endpoint-block.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { kubeDnsLabel } from "./kube-dns-label.ts";
 

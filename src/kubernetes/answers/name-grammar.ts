@@ -1,6 +1,6 @@
 /** What the labels of a name below a cluster zone mean (kubernetes-dns-spec part 12). */
 import type { Name } from "../../dns/name.ts";
-import type { ServiceLabels } from "../store/service-entry.ts";
+import type { ServiceLabels } from "../store/services/service-entry.ts";
 
 export type ClusterNameKind =
   | "apex"

@@ -2,8 +2,8 @@
 import type { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressKey, equalOctets } from "../objects/addresses.ts";
-import { addressStandsAt, endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import { addressStandsAt, endpointLabel } from "../store/services/service-endpoints.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 

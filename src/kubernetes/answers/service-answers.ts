@@ -4,8 +4,8 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Service } from "../objects/objects.ts";
-import type { EndpointReference } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { EndpointReference } from "../store/services/service-endpoints.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import {
   addressLengthOf,
   addressRecords,

@@ -1,9 +1,9 @@
 /** The services of one moment, for answers that take longer than a moment to give (transfers). */
 
 import type { Service } from "../objects/objects.ts";
-import { copyService } from "../store/service-block.ts";
-import type { ServiceEndpoints } from "../store/service-endpoints.ts";
-import type { NamedService, ServiceEntry } from "../store/service-entry.ts";
+import type { ServiceEndpoints } from "../store/services/service-endpoints.ts";
+import type { NamedService, ServiceEntry } from "../store/services/service-entry.ts";
+import { copyService } from "../store/tables/service-block.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 /** One service as it was. What happens to the cluster makes new objects, and does not change these. */

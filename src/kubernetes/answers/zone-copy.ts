@@ -3,7 +3,11 @@ import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Port } from "../objects/objects.ts";
-import { type EndpointReference, endpointLabel, type ServiceEndpoints } from "../store/service-endpoints.ts";
+import {
+  type EndpointReference,
+  endpointLabel,
+  type ServiceEndpoints,
+} from "../store/services/service-endpoints.ts";
 import { addressRecords, endpointAddressRecords, packedAddressRecords } from "./address-records.ts";
 import { resolveApex, resolveNameServerAddress } from "./apex-answers.ts";
 import type { ClusterView } from "./cluster-view.ts";

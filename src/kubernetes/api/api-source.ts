@@ -11,21 +11,21 @@ import { type EndpointSet, KINDS, type Kind, type ObjectOfKind } from "../object
 import type { ReduceOptions } from "../objects/reduce.ts";
 import { IMPORT_NAME_LABEL } from "../objects/reduce-endpoints.ts";
 import type { ClusterStore } from "../store/store.ts";
-import type { ClusterAccess } from "./access.ts";
-import { ApiClient } from "./api-client.ts";
-import { type ApiStatusError, explainFailure, type RequestSubject } from "./api-error.ts";
-import { ApiMetrics } from "./api-metrics.ts";
-import { APPLIED_IN_TURN, ListWatch } from "./list-watch.ts";
-import type { ListWatchTimings } from "./list-watch-timings.ts";
-import { findNodePlace, type NodePlace } from "./node-place.ts";
-import { ProgrammingLatency } from "./programming-latency.ts";
-import type { Environment } from "./proxy.ts";
-import { readPod } from "./read-pod.ts";
-import { freeingOctets } from "./received-octets.ts";
-import type { RequestLimits } from "./request-limiter.ts";
-import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./resource.ts";
-import { UnusableLog } from "./unusable-log.ts";
-import { WatchLog } from "./watch-log.ts";
+import type { ClusterAccess } from "./access/access.ts";
+import { type ApiStatusError, explainFailure, type RequestSubject } from "./access/api-error.ts";
+import type { Environment } from "./access/proxy.ts";
+import { ApiClient } from "./client/api-client.ts";
+import { ApiMetrics } from "./client/api-metrics.ts";
+import type { ListWatchTimings } from "./client/list-watch-timings.ts";
+import { findNodePlace, type NodePlace } from "./client/node-place.ts";
+import { freeingOctets } from "./client/received-octets.ts";
+import type { RequestLimits } from "./client/request-limiter.ts";
+import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./client/resource.ts";
+import { APPLIED_IN_TURN, ListWatch } from "./watch/list-watch.ts";
+import { ProgrammingLatency } from "./watch/programming-latency.ts";
+import { readPod } from "./watch/read-pod.ts";
+import { UnusableLog } from "./watch/unusable-log.ts";
+import { WatchLog } from "./watch/watch-log.ts";
 
 export interface ApiSourceOptions {
   readonly store: ClusterStore;

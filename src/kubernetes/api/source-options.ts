@@ -16,7 +16,7 @@ import {
   type Span,
   text,
 } from "../../plugin/index.ts";
-import { ClusterAccessError, readServer } from "./access.ts";
+import { ClusterAccessError, readServer } from "./access/access.ts";
 
 /** A path as it stands in the Corefile, and the folder of the file that it stands in. */
 export interface ManifestPath {

@@ -18,8 +18,8 @@ import {
   type Resolution,
 } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
-import { addressOfReverseName, prefixOfReverseName } from "../store/reverse-names.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
+import { addressOfReverseName, prefixOfReverseName } from "../store/tables/reverse-names.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
 import type { ExternalView } from "./external-view.ts";

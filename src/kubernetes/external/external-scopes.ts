@@ -7,8 +7,8 @@ import {
   serviceScope,
   UNCHANGING,
 } from "../answers/answer-scopes.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
-import type { StoreChange } from "../store/store-change.ts";
+import { addressOfReverseName } from "../store/tables/reverse-names.ts";
+import type { StoreChange } from "../store/tables/store-change.ts";
 import type { ExternalZone } from "./external-zone.ts";
 
 /** What the answer to a name of a zone rests on. What becomes of its namespace is not looked at. */

@@ -25,7 +25,7 @@ import {
   ServiceRecords,
 } from "../answers/service-records.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { NamedService, ServiceEntry } from "../store/service-entry.ts";
+import type { NamedService, ServiceEntry } from "../store/services/service-entry.ts";
 import { type ExternalAddresses, externalAddresses } from "./external-addresses.ts";
 import type { ExternalView } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";

@@ -4,7 +4,7 @@ import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { EndpointSet } from "../objects/objects.ts";
 import { reduceService } from "../objects/reduce.ts";
 import { SharedValues } from "../objects/shared-values.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
 import {
   hasSelector,
   type ManifestPod,

@@ -10,7 +10,7 @@ import { addressKey } from "../objects/addresses.ts";
 import { LabelSelector } from "../objects/label-selector.ts";
 import { KINDS } from "../objects/objects.ts";
 import { SharedValues } from "../objects/shared-values.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
 import { ClusterStore } from "../store/store.ts";
 import { type FileSystem, machineFileSystem } from "./file-system.ts";
 import { formatManifestProblem } from "./manifest-problem.ts";

@@ -17,7 +17,7 @@ import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { isStampSettled } from "../../lib/time/time-stamp.ts";
 import type { ReduceOptions } from "../objects/reduce.ts";
-import type { ServiceEntryTable } from "../store/service-entry-table.ts";
+import type { ServiceEntryTable } from "../store/mesh/service-entry-table.ts";
 import type { ClusterStore } from "../store/store.ts";
 import { assembleClusterState, type ClusterStateOptions, objectKey } from "./cluster-state.ts";
 import { describeFileError, type FileSystem, machineFileSystem } from "./file-system.ts";

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressOfReverseName } from "../store/tables/reverse-names.ts";
 import {
   addressKey,
   addressOfKey,

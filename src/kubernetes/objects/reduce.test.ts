@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
 import { formatAddressKey } from "./addresses.ts";
 import type { Reduced } from "./objects.ts";
 import { type ReduceOptions, reduceNamespace, reducePod, reduceService } from "./reduce.ts";

@@ -4,7 +4,7 @@ import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ClusterName } from "../answers/name-grammar.ts";
 import { type AddressKey, addressKey, formatAddressKey, parseDashedAddress } from "../objects/addresses.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
+import { addressOfReverseName } from "../store/tables/reverse-names.ts";
 import { listOf } from "./why-not-words.ts";
 
 /** Why a name below `pod` has no records. Its namespace exists. */

@@ -4,8 +4,8 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import { parseDashedAddress } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import { listOf } from "./why-not-words.ts";
 
 /** The option is for clusters that have no use for them. */

@@ -2,7 +2,7 @@
 import type { ClusterView } from "../answers/cluster-view.ts";
 import type { ClusterName } from "../answers/name-grammar.ts";
 import { serviceKey } from "../objects/names.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
 
 /** What is otherwise in such a zone. No name of an object has a capital letter or a space, so none of this is part of one. */
 const OTHER_WORDS: readonly (readonly [words: RegExp, others: string])[] = [

@@ -13,7 +13,7 @@ import type { ClusterName } from "../answers/name-grammar.ts";
 import { BEGINNING_OF_ADDRESSES, type Resolution } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
 import { whyNoPod, whyNoReverse } from "./why-not-addresses.ts";
 import { whyNoEndpoint, whyNoEndpoints } from "./why-not-endpoints.ts";
 import { inWordsOf, whyNotImported } from "./why-not-imports.ts";

@@ -10,9 +10,9 @@ import type { ClusterName } from "../answers/name-grammar.ts";
 import { addressKey, formatAddressKey, parseDashedAddress } from "../objects/addresses.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
-import { addressOfReverseName } from "../store/reverse-names.ts";
-import { endpointLabel } from "../store/service-endpoints.ts";
-import type { ServiceEntry } from "../store/service-entry.ts";
+import { endpointLabel } from "../store/services/service-endpoints.ts";
+import type { ServiceEntry } from "../store/services/service-entry.ts";
+import { addressOfReverseName } from "../store/tables/reverse-names.ts";
 import { inWordsOf } from "./why-not-imports.ts";
 import { listOf } from "./why-not-words.ts";
 

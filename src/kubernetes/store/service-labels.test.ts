@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Name } from "../../dns/name.ts";
-import { ServiceIndex } from "./service-index.ts";
-import { ChangeRecorder } from "./store-change.ts";
+import { ServiceIndex } from "./services/service-index.ts";
+import { ChangeRecorder } from "./tables/store-change.ts";
 
 const label = fc
   .tuple(fc.constantFrom("a", "ab", "web-0", "x"), fc.integer({ min: 1, max: 63 }))

@@ -7,8 +7,8 @@ import { Worker } from "node:worker_threads";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { KINDS } from "../objects/objects.ts";
 import { NUMBERS, nameOf, PODS, podOf, SERVICES, serviceOf, setOf } from "./fixtures/raced-cluster.ts";
-import { StoreBusyError } from "./state-reader.ts";
 import { ClusterStore } from "./store.ts";
+import { StoreBusyError } from "./tables/state-reader.ts";
 
 const STEPS = Number(process.env.PORTOLAN_SHARED_STEPS ?? 20_000);
 const THREADS = 2;

@@ -8,7 +8,7 @@ import type { EndpointSet, Kind, Pod, Service } from "../objects/objects.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
 import { NO_LABELS } from "../objects/shared-values.ts";
 import { ClusterStore } from "./store.ts";
-import type { StoreChange } from "./store-change.ts";
+import type { StoreChange } from "./tables/store-change.ts";
 
 function octets(text: string): Uint8Array {
   return parseIpAddress(text) ?? assert.fail(`${text} is no address`);

@@ -17,12 +17,12 @@ import {
   type WatchedKind,
   type WatchedObjects,
 } from "../objects/objects.ts";
-import type { LargeObject } from "./large-objects.ts";
-import { PodIndex } from "./pod-index.ts";
-import { ServiceIndex } from "./service-index.ts";
-import { StateReader } from "./state-reader.ts";
-import { ChangeRecorder, type StoreChange } from "./store-change.ts";
-import type { TableListing } from "./table-listing.ts";
+import { PodIndex } from "./pods/pod-index.ts";
+import { ServiceIndex } from "./services/service-index.ts";
+import type { LargeObject } from "./tables/large-objects.ts";
+import { StateReader } from "./tables/state-reader.ts";
+import { ChangeRecorder, type StoreChange } from "./tables/store-change.ts";
+import type { TableListing } from "./tables/table-listing.ts";
 
 export interface ClusterStoreOptions {
   readonly clock: Clock;

@@ -1,7 +1,7 @@
 import { A, AAAA, Rcode, RecordType, type ResourceRecord } from "../../dns/index.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
-import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
+import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { Next, Offer, Outcome, PlacedPlugin, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import type { IstioConfig } from "./config.ts";
@@ -56,7 +56,7 @@ export class Istio implements PluginInstance {
       return requireManifests(manifests.map((path) => resolveManifestPath(path, this.#site)));
     // The cluster that a pod is in can be told in that pod alone.
     if (kubeconfig === undefined && endpoint === undefined) return;
-    const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+    const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
     await findCluster(this.#config, this.#site);
   }
 

@@ -1,13 +1,13 @@
-import type { ClusterAccess } from "../../kubernetes/api/access.ts";
-import { ApiClient } from "../../kubernetes/api/api-client.ts";
-import { explainFailure } from "../../kubernetes/api/api-error.ts";
-import { ApiMetrics } from "../../kubernetes/api/api-metrics.ts";
-import { ListWatch } from "../../kubernetes/api/list-watch.ts";
-import { SERVICE_ENTRY_RESOURCES } from "../../kubernetes/api/resource.ts";
-import { UnusableLog } from "../../kubernetes/api/unusable-log.ts";
-import { WatchLog } from "../../kubernetes/api/watch-log.ts";
+import type { ClusterAccess } from "../../kubernetes/api/access/access.ts";
+import { explainFailure } from "../../kubernetes/api/access/api-error.ts";
+import { ApiClient } from "../../kubernetes/api/client/api-client.ts";
+import { ApiMetrics } from "../../kubernetes/api/client/api-metrics.ts";
+import { SERVICE_ENTRY_RESOURCES } from "../../kubernetes/api/client/resource.ts";
+import { ListWatch } from "../../kubernetes/api/watch/list-watch.ts";
+import { UnusableLog } from "../../kubernetes/api/watch/unusable-log.ts";
+import { WatchLog } from "../../kubernetes/api/watch/watch-log.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
-import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
+import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
 import type { Site } from "../../plugin/index.ts";
 import type { EntrySource } from "./entry-source.ts";
 

@@ -1,5 +1,5 @@
 import type { MeshHost } from "../../kubernetes/objects/objects.ts";
-import type { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
+import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";

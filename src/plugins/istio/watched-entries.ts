@@ -9,7 +9,7 @@ import { ManifestSource } from "../../kubernetes/manifests/manifest-source.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import type { ServiceEntryRules } from "../../kubernetes/objects/reduce-service-entries.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
-import { ServiceEntryTable } from "../../kubernetes/store/service-entry-table.ts";
+import { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import { ServiceKey, type Site } from "../../plugin/index.ts";
@@ -49,7 +49,7 @@ export class WatchedEntries {
       );
     }
     // Loaded here, for it is of no use to whoever has no cluster.
-    const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+    const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
     const { LiveEntries } = await import("./live-entries.ts");
     const access = await findCluster(config, site);
     return new WatchedEntries(table, originOf(access), new LiveEntries(table, access, reduce, lasting));

@@ -13,7 +13,7 @@ import { externalSerial } from "../../kubernetes/external/external-view.ts";
 import type { ExternalZone } from "../../kubernetes/external/external-zone.ts";
 import { whyNotExternal } from "../../kubernetes/external/why-not-external.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { StoreChange } from "../../kubernetes/store/store-change.ts";
+import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import {
   type Fallthrough,
   followAlias,

@@ -5,8 +5,8 @@ import { hostName } from "../../kubernetes/external/external-addresses.ts";
 import { nameServerAddresses } from "../../kubernetes/external/external-apex.ts";
 import type { ExternalView } from "../../kubernetes/external/external-view.ts";
 import type { Service } from "../../kubernetes/objects/objects.ts";
-import { reverseName } from "../../kubernetes/store/reverse-names.ts";
-import type { StoreChange } from "../../kubernetes/store/store-change.ts";
+import { reverseName } from "../../kubernetes/store/tables/reverse-names.ts";
+import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 export class TouchedExternalNames {

@@ -1,8 +1,8 @@
 /** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
+import { loadUndiciInTurns } from "../../kubernetes/api/client/undici-parts.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
-import { loadUndiciInTurns } from "../../kubernetes/api/undici-parts.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
@@ -70,7 +70,7 @@ export async function planCluster(
     };
   }
   // Loaded here, for it is of no use to whoever has no cluster.
-  const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+  const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
   await nextTurn();
   const access = await findCluster(values, lasting);
   for (const load of [nodeChildProcess, nodeTls, nodeHttp2]) {
@@ -147,7 +147,7 @@ export async function examineCluster(values: KubernetesConfig, site: Site): Prom
     return requireManifests(values.manifests.map((path) => resolveManifestPath(path, site)));
   // The cluster that a pod is in can be told in that pod alone.
   if (values.kubeconfig === undefined && values.endpoint === undefined) return;
-  const { findCluster } = await import("../../kubernetes/api/find-cluster.ts");
+  const { findCluster } = await import("../../kubernetes/api/access/find-cluster.ts");
   await findCluster(values, lastingSite(site));
   if (values.kubeconfig !== undefined || values.tls === undefined) return;
   // The server starts without them, and asks again and again.

@@ -10,7 +10,7 @@ import { type AnsweredZones, BEING_CHANGED, ZoneHandler } from "../../kubernetes
 import { whyAliasEnds, whyNot } from "../../kubernetes/reasons/why-not.ts";
 import { whySo } from "../../kubernetes/reasons/why-so.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { StoreChange } from "../../kubernetes/store/store-change.ts";
+import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import {
   type Fallthrough,
   followAlias,

@@ -10,7 +10,7 @@ import { KubeDnsAnswers } from "../../kubernetes/answers/kube-dns-answers.ts";
 import { spansServices } from "../../kubernetes/answers/kube-dns-tree.ts";
 import { BEGINNING_OF_ADDRESSES } from "../../kubernetes/answers/resolution.ts";
 import { isDenied } from "../../kubernetes/answers/zone-handler.ts";
-import type { StoreChange } from "../../kubernetes/store/store-change.ts";
+import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import {
   AnswerMemo,
   afterNext,

@@ -1,8 +1,8 @@
 /** The API of a cluster as the source of its stores, and the wait for its first lists. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ClusterAccess } from "../../kubernetes/api/access.ts";
+import type { ClusterAccess } from "../../kubernetes/api/access/access.ts";
 import { ApiSource } from "../../kubernetes/api/api-source.ts";
-import type { RequestLimits } from "../../kubernetes/api/request-limiter.ts";
+import type { RequestLimits } from "../../kubernetes/api/client/request-limiter.ts";
 import { SnapshotFile } from "../../kubernetes/snapshot/snapshot-file.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { Site } from "../../plugin/index.ts";

@@ -3,7 +3,7 @@
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterName } from "../../kubernetes/answers/name-grammar.ts";
 import { addressKey } from "../../kubernetes/objects/addresses.ts";
-import { copyPod } from "../../kubernetes/store/pod-table.ts";
+import { copyPod } from "../../kubernetes/store/pods/pod-table.ts";
 import type { Query } from "../../plugin/index.ts";
 
 /**

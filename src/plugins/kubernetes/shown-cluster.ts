@@ -7,8 +7,8 @@ import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import { clusterTransfers, joinTransfers } from "../../kubernetes/answers/cluster-transfers.ts";
 import { isReverseZone, joinLabels, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
-import { feedChannels } from "../../kubernetes/store/feed-channels.ts";
-import { publishStore } from "../../kubernetes/store/replication.ts";
+import { feedChannels } from "../../kubernetes/store/sharing/feed-channels.ts";
+import { publishStore } from "../../kubernetes/store/sharing/replication.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import {
   type ClusterClients,

@@ -7,9 +7,9 @@ import { isReverseZone, joinDotted, joinLabels } from "../../kubernetes/answers/
 import { OutdatedNames } from "../../kubernetes/answers/outdated-names.ts";
 import type { AddressKey } from "../../kubernetes/objects/addresses.ts";
 import { serviceKey } from "../../kubernetes/objects/names.ts";
-import { reverseName } from "../../kubernetes/store/reverse-names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { StoreChange } from "../../kubernetes/store/store-change.ts";
+import { reverseName } from "../../kubernetes/store/tables/reverse-names.ts";
+import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 /** A zone of services. */

@@ -9,7 +9,7 @@ import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ReduceOptions } from "../../kubernetes/objects/reduce.ts";
 import { SharedValues } from "../../kubernetes/objects/shared-values.ts";
-import { StoreReplica } from "../../kubernetes/store/replication.ts";
+import { StoreReplica } from "../../kubernetes/store/sharing/replication.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";

@@ -1,9 +1,10 @@
 /** One ConfigMap of the cluster, followed through the API (kube-dns facts 2.4). */
-import type { ApiClient } from "../../kubernetes/api/api-client.ts";
-import { ApiSilenceError } from "../../kubernetes/api/api-error.ts";
-import { Backoff } from "../../kubernetes/api/backoff.ts";
-import { FrameSplitter, readWhole } from "../../kubernetes/api/frames.ts";
-import { SilenceGuard } from "../../kubernetes/api/silence-guard.ts";
+
+import { ApiSilenceError } from "../../kubernetes/api/access/api-error.ts";
+import type { ApiClient } from "../../kubernetes/api/client/api-client.ts";
+import { FrameSplitter, readWhole } from "../../kubernetes/api/client/frames.ts";
+import { Backoff } from "../../kubernetes/api/watch/backoff.ts";
+import { SilenceGuard } from "../../kubernetes/api/watch/silence-guard.ts";
 import { listMember, member, textEntries, textMember } from "../../kubernetes/objects/json.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ConfigSource, ConfigUpdates } from "./config-updates.ts";

@@ -4,7 +4,7 @@ import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import { formatServiceItem } from "../../etcd/skydns/service-item.ts";
 import { addressOfKey, dashedAddress } from "../../kubernetes/objects/addresses.ts";
 import type { Pod, Port } from "../../kubernetes/objects/objects.ts";
-import type { ServiceEntry } from "../../kubernetes/store/service-entry.ts";
+import type { ServiceEntry } from "../../kubernetes/store/services/service-entry.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
 const COMMON = { priority: 10, weight: 10, ttl: 30 };

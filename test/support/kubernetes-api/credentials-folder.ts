@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ClusterAccess } from "../../../src/kubernetes/api/access.ts";
-import { parseKubeconfig } from "../../../src/kubernetes/api/kubeconfig.ts";
+import type { ClusterAccess } from "../../../src/kubernetes/api/access/access.ts";
+import { parseKubeconfig } from "../../../src/kubernetes/api/access/kubeconfig.ts";
 import { CertificateAuthority, type IssuedCertificate } from "../certificates.ts";
 
 export class CredentialsFolder implements Disposable {

@@ -1,5 +1,5 @@
 /** An API and the source that watches it, in one process: for tests of the source alone. */
-import { type ClusterAccess, endpointAccess } from "../../../src/kubernetes/api/access.ts";
+import { type ClusterAccess, endpointAccess } from "../../../src/kubernetes/api/access/access.ts";
 import { ApiSource, type ApiSourceOptions } from "../../../src/kubernetes/api/api-source.ts";
 import type { Kind } from "../../../src/kubernetes/objects/objects.ts";
 import { SharedValues } from "../../../src/kubernetes/objects/shared-values.ts";

@@ -12,9 +12,9 @@ import {
   TRIGGER_TIME,
 } from "../../objects/reduce-endpoints.ts";
 import { SharedValues } from "../../objects/shared-values.ts";
-import { ApiContentError } from "../api-error.ts";
-import { decodeEvent } from "../codec.ts";
-import { asWanted, RESOURCES, type ResourcesOf } from "../resource.ts";
+import { ApiContentError } from "../access/api-error.ts";
+import { decodeEvent } from "../client/codec.ts";
+import { asWanted, RESOURCES, type ResourcesOf } from "../client/resource.ts";
 
 /** Nearly always a label. */
 const label = fc.oneof(

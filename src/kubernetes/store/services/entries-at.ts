@@ -1,0 +1,34 @@
+/** Services by their addresses. */
+import { NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import type { AddressKey } from "../../objects/addresses.ts";
+import type { Service } from "../../objects/objects.ts";
+import type { AddressSlots } from "../tables/address-slots.ts";
+import { type EntryTables, ServiceEntry } from "./service-entry.ts";
+
+/**
+ * The services with an address, in the order in which they got it.
+ * @param keysOf the addresses of a service that are meant
+ */
+export function entriesAt(
+  tables: EntryTables,
+  index: AddressSlots,
+  key: AddressKey,
+  keysOf: (service: Service | undefined) => Iterable<AddressKey>,
+): readonly ServiceEntry[] {
+  let entry = index.first(key);
+  if (entry === NO_ENTRY) return NOTHING;
+  const found: ServiceEntry[] = [];
+  // Who reads while another thread writes may be led round a circle.
+  for (let left = index.places; entry !== NO_ENTRY && left > 0; left--) {
+    const service = new ServiceEntry(tables, index.slot(entry));
+    // The hash of an address of IPv4 is as good as the address.
+    if (typeof key === "number" || new Set(keysOf(service.service)).has(key)) found.push(service);
+    entry = index.after(entry);
+  }
+  // Two addresses of IPv6 of one service may have the same hash.
+  if (typeof key !== "number" && found.length > 1)
+    return [...new Map(found.map((each) => [each.slot, each])).values()];
+  return found;
+}
+
+const NOTHING: readonly ServiceEntry[] = [];
