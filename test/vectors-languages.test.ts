@@ -8,11 +8,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import type { EnvironmentVariable } from "../src/expression/environment.ts";
+import type { EnvironmentVariable } from "../src/expression/evaluation/environment.ts";
 import { compileExpression } from "../src/expression/expression.ts";
-import { LanguageError } from "../src/expression/language-error.ts";
 import { compileTemplate, placeOf } from "../src/expression/templates/template.ts";
-import { ARRAY } from "../src/expression/types.ts";
+import { LanguageError } from "../src/expression/values/language-error.ts";
+import { ARRAY } from "../src/expression/values/types.ts";
 import { compilePattern } from "../src/lib/text/pattern.ts";
 import { QUERY_ENVIRONMENT } from "../src/plugin/query-environment.ts";
 import { type TemplateFacts, templateData, templateEnvironment } from "../src/plugins/template/facts.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Environment } from "./environment.ts";
+import type { Environment } from "./evaluation/environment.ts";
 import { compileExpression } from "./expression.ts";
-import { LanguageError } from "./language-error.ts";
-import { BOOL, INT, STRING } from "./types.ts";
-import type { Value } from "./values.ts";
+import { LanguageError } from "./values/language-error.ts";
+import { BOOL, INT, STRING } from "./values/types.ts";
+import type { Value } from "./values/values.ts";
 
 interface Facts {
   readonly host: string;

@@ -1,12 +1,12 @@
 /** The expression language of `view` and `template`: compiled once at set-up, run for each query. */
-import { Compiler } from "./compiler.ts";
-import type { Environment } from "./environment.ts";
-import { parseExpression } from "./parser.ts";
-import type { Part } from "./part.ts";
-import { type ExplainedPart, explainParts } from "./reasons.ts";
-import { RUN_BUDGET, Run } from "./run.ts";
-import type { Type } from "./types.ts";
-import type { Value } from "./values.ts";
+import { Compiler } from "./compiling/compiler.ts";
+import type { Environment } from "./evaluation/environment.ts";
+import type { Part } from "./evaluation/part.ts";
+import { RUN_BUDGET, Run } from "./evaluation/run.ts";
+import { type ExplainedPart, explainParts } from "./functions/reasons.ts";
+import { parseExpression } from "./syntax/parser.ts";
+import type { Type } from "./values/types.ts";
+import type { Value } from "./values/values.ts";
 
 /**
  * An expression over facts of type F. One evaluation makes no objects unless the expression asks for some (arrays, texts, floats), and

@@ -19,14 +19,14 @@ export type {
   EnvironmentFunction,
   EnvironmentVariable,
   KnownArgument,
-} from "../expression/environment.ts";
+} from "../expression/evaluation/environment.ts";
 export type { Expression } from "../expression/expression.ts";
-export { LanguageError, type Stage } from "../expression/language-error.ts";
-export type { ExplainedPart } from "../expression/reasons.ts";
+export type { ExplainedPart } from "../expression/functions/reasons.ts";
 export type { Template } from "../expression/templates/template.ts";
 export type { TemplateValue } from "../expression/templates/template-value.ts";
-export type { Kind as ExpressionKind, Type as ExpressionType } from "../expression/types.ts";
-export type { Value as ExpressionValue } from "../expression/values.ts";
+export { LanguageError, type Stage } from "../expression/values/language-error.ts";
+export type { Kind as ExpressionKind, Type as ExpressionType } from "../expression/values/types.ts";
+export type { Value as ExpressionValue } from "../expression/values/values.ts";
 export { readTextFile } from "../lib/files/bounded-file.ts";
 export { fileFault } from "../lib/files/file-fault.ts";
 export { DiskFileReader, FileWatch, type ReadFile } from "../lib/files/file-watch.ts";

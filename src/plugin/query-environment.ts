@@ -1,10 +1,14 @@
 /** What expressions can ask about a query (CoreDNS facts 2.59). */
 import { className } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
-import type { Environment, EnvironmentFunction, KnownArgument } from "../expression/environment.ts";
-import { RunFault } from "../expression/language-error.ts";
-import { BOOL, INT, STRING, type Type } from "../expression/types.ts";
-import type { Value } from "../expression/values.ts";
+import type {
+  Environment,
+  EnvironmentFunction,
+  KnownArgument,
+} from "../expression/evaluation/environment.ts";
+import { RunFault } from "../expression/values/language-error.ts";
+import { BOOL, INT, STRING, type Type } from "../expression/values/types.ts";
+import type { Value } from "../expression/values/values.ts";
 import { isIpv4Mapped, parseIpAddress } from "../lib/net/ip-address.ts";
 import { type IpPrefix, parseIpPrefix } from "../lib/net/prefix-set.ts";
 import type { Query } from "./query.ts";

@@ -1,6 +1,6 @@
 /** One query, one promise: for set-up and for background work such as the refresh of a zone. */
-import { type Exchange, UpstreamRequest } from "./exchange.ts";
-import type { ExchangeError } from "./exchange-error.ts";
+import { type Exchange, UpstreamRequest } from "./exchange/exchange.ts";
+import type { ExchangeError } from "./exchange/exchange-error.ts";
 
 /**
  * Sends a query and settles with the octets of the reply, whose header and question fit. The id of the query is replaced.

@@ -9,7 +9,7 @@ import { readU16 } from "../dns/octets.ts";
 import { RecordType } from "../dns/type-names.ts";
 import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
-import { type Exchange, Fit, UpstreamRequest } from "./exchange.ts";
+import { type Exchange, Fit, UpstreamRequest } from "./exchange/exchange.ts";
 
 export interface HealthProbe {
   /** The name whose NS records are asked for. */

@@ -4,11 +4,11 @@ import { Name } from "../dns/name.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
+import { UpstreamMetrics } from "./exchange/upstream-metrics.ts";
 import { type Script, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
 import { TRUE_RANDOM } from "./fixtures/test-request.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "./host-lookup.ts";
-import { UdpExchange } from "./udp-exchange.ts";
-import { UpstreamMetrics } from "./upstream-metrics.ts";
+import { UdpExchange } from "./udp/udp-exchange.ts";
 
 const HOST = Name.parse("dns.example.org");
 const clock = new FakeClock();

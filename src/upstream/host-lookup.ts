@@ -7,7 +7,7 @@ import { Rcode, rcodeName } from "../dns/numbers.ts";
 import { octetAt } from "../dns/octets.ts";
 import { A, AAAA } from "../dns/record-table.ts";
 import { RecordType, recordTypeName } from "../dns/type-names.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "./exchange/exchange.ts";
 import { exchangeOnce } from "./exchange-once.ts";
 
 /** IPv4 addresses first, then IPv6. Rejects when there is none. */

@@ -5,10 +5,10 @@ import type { PooledBuffer } from "../lib/collections/buffer-pool.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
+import { UpstreamMetrics } from "./exchange/upstream-metrics.ts";
 import { HONEST, type Script, ScriptedServer } from "./fixtures/scripted-server.ts";
 import { TestRequest, TRUE_RANDOM } from "./fixtures/test-request.ts";
-import { TcpExchange } from "./tcp-exchange.ts";
-import { UpstreamMetrics } from "./upstream-metrics.ts";
+import { TcpExchange } from "./tcp/tcp-exchange.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

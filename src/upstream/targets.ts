@@ -5,9 +5,9 @@ import { readTextFile } from "../lib/files/bounded-file.ts";
 import { fileFault } from "../lib/files/file-fault.ts";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { parseHostPort, SetupError, type Value, ValueProblem } from "../plugin/index.ts";
-import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./address.ts";
+import { socketAddress, splitServerName, type UpstreamAddress, upstreamAddress } from "./config/address.ts";
+import { DNS_PORT, parseNameservers } from "./config/resolv-conf.ts";
 import type { HostLookup } from "./host-lookup.ts";
-import { DNS_PORT, parseNameservers } from "./resolv-conf.ts";
 
 export type TargetScheme = "dns" | "tls" | "https" | "quic" | "grpc";
 

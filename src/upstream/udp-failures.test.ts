@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { FakeClock, type Timer } from "../lib/time/clock.ts";
-import type { DatagramListener } from "./datagram-port.ts";
-import type { ExchangeError } from "./exchange-error.ts";
+import type { ExchangeError } from "./exchange/exchange-error.ts";
 import { TestRequest } from "./fixtures/test-request.ts";
 import { addressOf, Cleanup, portThat, replyWith } from "./fixtures/udp-bench.ts";
+import type { DatagramListener } from "./udp/datagram-port.ts";
 
 const cleanup = new Cleanup();
 afterEach(() => cleanup.run());

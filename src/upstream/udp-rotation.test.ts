@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { DatagramListener } from "./datagram-port.ts";
 import { HONEST } from "./fixtures/scripted-server.ts";
 import { TestRequest } from "./fixtures/test-request.ts";
 import { addressOf, Cleanup, portThat, replyWith } from "./fixtures/udp-bench.ts";
+import type { DatagramListener } from "./udp/datagram-port.ts";
 import {
   MAX_OPEN_SOCKETS,
   MAX_PENDING_DATAGRAMS,
   QUERIES_PER_SOCKET,
   SOCKET_COUNT,
   SOCKET_LIFETIME,
-} from "./udp-exchange.ts";
+} from "./udp/udp-exchange.ts";
 
 const cleanup = new Cleanup();
 afterEach(() => cleanup.run());

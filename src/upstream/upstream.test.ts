@@ -6,10 +6,10 @@ import { RecordType } from "../dns/type-names.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { FakeClock } from "../lib/time/clock.ts";
 import { TimeoutWheel } from "../lib/time/timeout-wheel.ts";
+import { UpstreamMetrics } from "./exchange/upstream-metrics.ts";
 import { HONEST, type Script, ScriptedServer, SILENT } from "./fixtures/scripted-server.ts";
 import { TRUE_RANDOM, until } from "./fixtures/test-request.ts";
 import { type PlainUpstreamOptions, plainUpstream, type Upstream } from "./upstream.ts";
-import { UpstreamMetrics } from "./upstream-metrics.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,12 +1,12 @@
 import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { UpstreamAddress } from "./address.ts";
-import type { OpenDatagramPort } from "./datagram-port.ts";
-import type { Exchange, ExchangeOptions } from "./exchange.ts";
+import type { UpstreamAddress } from "./config/address.ts";
+import type { Exchange, ExchangeOptions } from "./exchange/exchange.ts";
+import type { RcodeDurations, UpstreamMetrics } from "./exchange/upstream-metrics.ts";
 import { HealthMonitor, type HealthProbe } from "./health-monitor.ts";
-import { TcpExchange } from "./tcp-exchange.ts";
-import { UdpExchange } from "./udp-exchange.ts";
-import type { RcodeDurations, UpstreamMetrics } from "./upstream-metrics.ts";
+import { TcpExchange } from "./tcp/tcp-exchange.ts";
+import type { OpenDatagramPort } from "./udp/datagram-port.ts";
+import { UdpExchange } from "./udp/udp-exchange.ts";
 
 export interface UpstreamParts {
   readonly address: UpstreamAddress;

@@ -1,7 +1,8 @@
 /** Runs the statements of a template. */
-import { type Extent, LanguageError, RunFault } from "../language-error.ts";
-import { TEXT_UNIT } from "../run.ts";
-import { compareText, isInteger, isList, isMap, type Meter, type Value } from "../values.ts";
+
+import { TEXT_UNIT } from "../evaluation/run.ts";
+import { type Extent, LanguageError, RunFault } from "../values/language-error.ts";
+import { compareText, isInteger, isList, isMap, type Meter, type Value } from "../values/values.ts";
 import { TEMPLATE_FUNCTIONS, type TemplateFunction } from "./functions.ts";
 import type { TemplateSet } from "./parser.ts";
 import type { Command, Operand, Pipe, Statement } from "./syntax.ts";

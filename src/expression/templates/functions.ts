@@ -1,7 +1,16 @@
 /** The functions of templates: those of Go, and `parseInt` of CoreDNS. `and` and `or` are made by the executor, as they leave out arguments. */
-import { RunFault } from "../language-error.ts";
-import { octetLength } from "../octet-text.ts";
-import { Callable, compareText, Float, isInteger, isList, isMap, type Meter, type Value } from "../values.ts";
+import { RunFault } from "../values/language-error.ts";
+import { octetLength } from "../values/octet-text.ts";
+import {
+  Callable,
+  compareText,
+  Float,
+  isInteger,
+  isList,
+  isMap,
+  type Meter,
+  type Value,
+} from "../values/values.ts";
 import { formatGo } from "./printf.ts";
 import { isObject, isTrue, printText, type TemplateValue, TextMap, typeName } from "./template-value.ts";
 

@@ -1,6 +1,7 @@
 /** From words to the statements of a template and of those that it defines. */
-import { type Extent, LanguageError } from "../language-error.ts";
-import { fitsInteger } from "../text-scanner.ts";
+
+import { fitsInteger } from "../syntax/text-scanner.ts";
+import { type Extent, LanguageError } from "../values/language-error.ts";
 import type { Command, Operand, Pipe, Statement } from "./syntax.ts";
 import { type Token, tokenize } from "./tokens.ts";
 

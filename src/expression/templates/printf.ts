@@ -1,5 +1,13 @@
 /** `printf`, with the verbs of Go. What does not fit is told in the output, as `%!d(string=a)`. */
-import { Callable, Float, floatText, isInteger, type Meter, type Value, withGoExponent } from "../values.ts";
+import {
+  Callable,
+  Float,
+  floatText,
+  isInteger,
+  type Meter,
+  type Value,
+  withGoExponent,
+} from "../values/values.ts";
 import { isObject, printText, type TemplateValue, typeName } from "./template-value.ts";
 
 /** Widths and precisions beyond it are cut: nobody fills a record with more. */

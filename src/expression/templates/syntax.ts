@@ -1,6 +1,6 @@
 /** A template as a tree. */
-import type { Extent } from "../language-error.ts";
-import type { Value } from "../values.ts";
+import type { Extent } from "../values/language-error.ts";
+import type { Value } from "../values/values.ts";
 
 export type Statement = Extent &
   (

@@ -9,7 +9,7 @@ import {
   type Meter,
   type Value,
   valueText,
-} from "../values.ts";
+} from "../values/values.ts";
 
 /** `undefined` is what a key has that is not there; nil is a value. */
 export type TemplateValue = Value | TemplateObject | undefined | readonly TemplateObject[];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { LanguageError } from "../language-error.ts";
+import { LanguageError } from "../values/language-error.ts";
 import { compileTemplate, placeOf } from "./template.ts";
 import type { TemplateObject } from "./template-value.ts";
 

@@ -1,5 +1,5 @@
 /** Go's template language, as far as records are written in it: compiled once at set-up, run for each query. */
-import type { LanguageError } from "../language-error.ts";
+import type { LanguageError } from "../values/language-error.ts";
 import { Executor } from "./executor.ts";
 import { TEMPLATE_FUNCTIONS } from "./functions.ts";
 import { parseTemplate, type TemplateSet } from "./parser.ts";

@@ -1,7 +1,8 @@
 /** The words of the template language: text, and the inside of actions between braces. */
-import type { Extent } from "../language-error.ts";
-import { fitsInteger, TextScanner } from "../text-scanner.ts";
-import { Float, toInteger, type Value } from "../values.ts";
+
+import { fitsInteger, TextScanner } from "../syntax/text-scanner.ts";
+import type { Extent } from "../values/language-error.ts";
+import { Float, toInteger, type Value } from "../values/values.ts";
 
 export type TokenKind =
   | "text"

@@ -1,10 +1,10 @@
 /** Texts in a language of their own that stand in a Corefile: where in the Corefile a place in such a text is. */
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
-import type { Environment } from "../../expression/environment.ts";
+import type { Environment } from "../../expression/evaluation/environment.ts";
 import { compileExpression, type Expression } from "../../expression/expression.ts";
-import { type Extent, LanguageError } from "../../expression/language-error.ts";
 import { compileTemplate, placeOf, type Template } from "../../expression/templates/template.ts";
+import { type Extent, LanguageError } from "../../expression/values/language-error.ts";
 
 /**
  * An expression from the words of a line, joined by single spaces (CoreDNS facts 2.59). Faults are reported where they stand.

@@ -9,11 +9,11 @@ import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import { DROPPED, type Outcome, type Query, type Site, type Waiter, ZoneList } from "../../plugin/index.ts";
-import { type UpstreamAddress, upstreamAddress } from "../../upstream/address.ts";
-import { type Exchange, UpstreamRequest } from "../../upstream/exchange.ts";
-import { TcpExchange } from "../../upstream/tcp-exchange.ts";
-import { UdpExchange } from "../../upstream/udp-exchange.ts";
-import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
+import { type UpstreamAddress, upstreamAddress } from "../../upstream/config/address.ts";
+import { type Exchange, UpstreamRequest } from "../../upstream/exchange/exchange.ts";
+import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
+import { TcpExchange } from "../../upstream/tcp/tcp-exchange.ts";
+import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 
 const DNS_PORT = 53;
 /** Milliseconds that a server has for its answer. */

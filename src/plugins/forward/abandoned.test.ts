@@ -4,8 +4,8 @@ import { afterEach, describe, it } from "node:test";
 import { DROPPED, type Outcome, type Query } from "../../plugin/index.ts";
 import type { PluginTest } from "../../plugin/testing.ts";
 import { HONEST, type Script, SILENT } from "../../upstream/fixtures/scripted-server.ts";
-import { TcpExchange } from "../../upstream/tcp-exchange.ts";
-import { UdpExchange } from "../../upstream/udp-exchange.ts";
+import { TcpExchange } from "../../upstream/tcp/tcp-exchange.ts";
+import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 import { ForwardBench, forwarderOf, withShortAddress } from "./fixtures/forward-bench.ts";
 
 const bench = new ForwardBench();

@@ -24,8 +24,8 @@ import {
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
+import { POLICY_NAMES } from "../../upstream/config/policy.ts";
 import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";
-import { POLICY_NAMES } from "../../upstream/policy.ts";
 
 const domain = domainName();
 

@@ -16,11 +16,11 @@ import {
 } from "../../plugin/index.ts";
 import type { FramePool } from "../../plugin/packed/frames.ts";
 import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
-import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange.ts";
-import { ExchangeError, type ExchangeFault } from "../../upstream/exchange-error.ts";
-import { lentReply, replyFrom } from "../../upstream/forwarded-reply.ts";
-import { hexdump } from "../../upstream/hexdump.ts";
-import type { Policy } from "../../upstream/policy.ts";
+import type { Policy } from "../../upstream/config/policy.ts";
+import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange/exchange.ts";
+import { ExchangeError, type ExchangeFault } from "../../upstream/exchange/exchange-error.ts";
+import { lentReply, replyFrom } from "../../upstream/exchange/forwarded-reply.ts";
+import { hexdump } from "../../upstream/exchange/hexdump.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 
 /** What is the same for all queries of one `forward`. */

@@ -5,17 +5,17 @@ import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";
 import { QUERY_TAP } from "../../plugin/query-tap.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../../quic/availability.ts";
-import { upstreamAddress } from "../../upstream/address.ts";
-import { fastestDatagramPorts } from "../../upstream/batched-datagram-port.ts";
-import type { encryptedUpstreams } from "../../upstream/encrypted/encrypted-upstream.ts";
+import { upstreamAddress } from "../../upstream/config/address.ts";
+import { makePolicy } from "../../upstream/config/policy.ts";
+import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
+import type { encryptedUpstreams } from "../../upstream/encrypted-upstream.ts";
+import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
 import { type HostLookup, lookupThrough, systemLookup } from "../../upstream/host-lookup.ts";
-import { makePolicy } from "../../upstream/policy.ts";
 import type { quicUpstreams } from "../../upstream/quic/quic-upstream.ts";
 import { examineTargets, type Place, resolveTargets } from "../../upstream/targets.ts";
-import { readTlsFiles } from "../../upstream/tls-files.ts";
-import { UdpExchange } from "../../upstream/udp-exchange.ts";
+import { fastestDatagramPorts } from "../../upstream/udp/batched-datagram-port.ts";
+import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 import { plainUpstream, type Upstream } from "../../upstream/upstream.ts";
-import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 import type { ForwardConfig } from "./configuration.ts";
 import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
 
@@ -189,7 +189,7 @@ export class Forwarder implements PluginInstance {
 
   async #encryptedUpstreams(): Promise<MakeEncrypted> {
     const material = await readTlsFiles(this.#config.tls?.files ?? [], this.#site);
-    const { encryptedUpstreams } = await import("../../upstream/encrypted/encrypted-upstream.ts");
+    const { encryptedUpstreams } = await import("../../upstream/encrypted-upstream.ts");
     try {
       return encryptedUpstreams(material);
     } catch (error) {

@@ -9,8 +9,8 @@ import {
   text,
   tlsFiles,
 } from "../../plugin/index.ts";
+import { POLICY_NAMES } from "../../upstream/config/policy.ts";
 import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";
-import { POLICY_NAMES } from "../../upstream/policy.ts";
 
 const encryptedBy = "an address without a scheme, and the option 'tls', which encrypts";
 

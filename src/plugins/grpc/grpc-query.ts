@@ -12,10 +12,10 @@ import {
   type Reply,
   type Waiter,
 } from "../../plugin/index.ts";
-import { UpstreamRequest } from "../../upstream/exchange.ts";
-import { replyFrom } from "../../upstream/forwarded-reply.ts";
-import { hexdump } from "../../upstream/hexdump.ts";
-import type { Policy } from "../../upstream/policy.ts";
+import type { Policy } from "../../upstream/config/policy.ts";
+import { UpstreamRequest } from "../../upstream/exchange/exchange.ts";
+import { replyFrom } from "../../upstream/exchange/forwarded-reply.ts";
+import { hexdump } from "../../upstream/exchange/hexdump.ts";
 import type { Upstream } from "../../upstream/upstream.ts";
 import type { GrpcMetrics } from "./metrics.ts";
 

@@ -10,13 +10,13 @@ import {
   type Site,
   ZoneList,
 } from "../../plugin/index.ts";
+import { makePolicy } from "../../upstream/config/policy.ts";
 import { clientContext } from "../../upstream/encrypted/tls-client.ts";
+import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
+import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
+import { grpcUpstream } from "../../upstream/grpc-upstream.ts";
 import { systemLookup } from "../../upstream/host-lookup.ts";
-import { grpcUpstream } from "../../upstream/http2/grpc-upstream.ts";
-import { makePolicy } from "../../upstream/policy.ts";
 import { examineTargets, resolveTargets } from "../../upstream/targets.ts";
-import { readTlsFiles } from "../../upstream/tls-files.ts";
-import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
 import type { GrpcConfig } from "./config.ts";
 import { GrpcQuery, type GrpcRules } from "./grpc-query.ts";
 import { GrpcMetrics } from "./metrics.ts";

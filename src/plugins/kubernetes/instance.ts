@@ -15,7 +15,7 @@ import {
   type Site,
   type TransferSource,
 } from "../../plugin/index.ts";
-import { parseSearchList } from "../../upstream/resolv-conf.ts";
+import { parseSearchList } from "../../upstream/config/resolv-conf.ts";
 import {
   type ClusterPlan,
   contentOfFollower,

@@ -18,7 +18,7 @@ import {
   ValueProblem,
   zones,
 } from "../../plugin/index.ts";
-import { splitServerName, upstreamAddress } from "../../upstream/address.ts";
+import { splitServerName, upstreamAddress } from "../../upstream/config/address.ts";
 import type { Primary } from "../../zones/transfer/primary.ts";
 
 const MIB = 1024 * 1024;

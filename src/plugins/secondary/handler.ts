@@ -11,8 +11,8 @@ import {
   tsigKeyNamed,
   ZoneList,
 } from "../../plugin/index.ts";
-import type { StreamDialler } from "../../upstream/tcp-connection.ts";
-import { readTlsFiles } from "../../upstream/tls-files.ts";
+import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
+import type { StreamDialler } from "../../upstream/tcp/tcp-connection.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";
 import type { Primary } from "../../zones/transfer/primary.ts";
 import { SecondaryZone, type SecondaryZoneOptions } from "../../zones/transfer/secondary-zone.ts";

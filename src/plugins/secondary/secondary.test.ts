@@ -13,7 +13,7 @@ import {
 } from "../../dns/index.ts";
 import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
 import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
-import { upstreamAddress } from "../../upstream/address.ts";
+import { upstreamAddress } from "../../upstream/config/address.ts";
 import type { Zone } from "../../zones/data/zone.ts";
 import { type TransferInOptions, transferIn } from "../../zones/transfer/transfer-in.ts";
 import { addressOf, apex, loaded, notify, Primary, serve, soa } from "./fixtures/primary.ts";

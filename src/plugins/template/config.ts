@@ -1,12 +1,12 @@
 import { parseClass, parseRcode, Rcode } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
-import type { EnvironmentVariable } from "../../expression/environment.ts";
+import type { EnvironmentVariable } from "../../expression/evaluation/environment.ts";
 import type { Expression } from "../../expression/expression.ts";
-import { FUNCTIONS } from "../../expression/functions.ts";
-import { PREDICATE_FUNCTIONS } from "../../expression/predicate-names.ts";
+import { FUNCTIONS } from "../../expression/functions/functions.ts";
+import { PREDICATE_FUNCTIONS } from "../../expression/syntax/predicate-names.ts";
+import { OPERATOR_WORDS } from "../../expression/syntax/tokens.ts";
 import type { Template } from "../../expression/templates/template.ts";
-import { OPERATOR_WORDS } from "../../expression/tokens.ts";
-import { ARRAY } from "../../expression/types.ts";
+import { ARRAY } from "../../expression/values/types.ts";
 import { readExpression, readTemplate } from "../../plugin/config/source-text.ts";
 import {
   type ConfigContext,

@@ -1,15 +1,15 @@
 /** What a template and its expressions know of a query (CoreDNS facts 2.40). */
 import { className, RecordClass } from "../../dns/numbers.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
-import type { Environment, EnvironmentVariable } from "../../expression/environment.ts";
+import type { Environment, EnvironmentVariable } from "../../expression/evaluation/environment.ts";
 import type {
   TemplateMember,
   TemplateObject,
   TemplateValue,
 } from "../../expression/templates/template-value.ts";
 import { TextMap } from "../../expression/templates/template-value.ts";
-import { STRING, UNKNOWN } from "../../expression/types.ts";
-import type { Value } from "../../expression/values.ts";
+import { STRING, UNKNOWN } from "../../expression/values/types.ts";
+import type { Value } from "../../expression/values/values.ts";
 import type { Query } from "../../plugin/query.ts";
 import { queryFunctions } from "../../plugin/query-environment.ts";
 

@@ -22,7 +22,7 @@ import {
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";
-import { readTlsFiles } from "../../upstream/tls-files.ts";
+import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
 import { Collector } from "./collector.ts";
 import { DatadogFormat } from "./datadog.ts";
 import { type CollectorKind, readCollector } from "./endpoint.ts";

@@ -15,10 +15,10 @@ import {
 } from "../../dns/index.ts";
 import type { Timer } from "../../lib/time/clock.ts";
 import { type Site, TimeoutWheel } from "../../plugin/index.ts";
-import { upstreamAddress } from "../../upstream/address.ts";
+import { upstreamAddress } from "../../upstream/config/address.ts";
+import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
 import { exchangeOnce } from "../../upstream/exchange-once.ts";
-import { UdpExchange } from "../../upstream/udp-exchange.ts";
-import { UpstreamMetrics } from "../../upstream/upstream-metrics.ts";
+import { UdpExchange } from "../../upstream/udp/udp-exchange.ts";
 
 const TRIES = 3;
 /** Milliseconds that a secondary may take to say that it heard. */

@@ -1,5 +1,5 @@
 import type { Expression } from "../../expression/expression.ts";
-import { LanguageError } from "../../expression/language-error.ts";
+import { LanguageError } from "../../expression/values/language-error.ts";
 import type { PluginInstance } from "../../plugin/plugin-instance.ts";
 import type { Query } from "../../plugin/query.ts";
 

@@ -9,7 +9,7 @@ import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { CacheView } from "../../plugin/cache-view.ts";
 import type { Random } from "../../plugin/site.ts";
-import { parseNameservers } from "../../upstream/resolv-conf.ts";
+import { parseNameservers } from "../../upstream/config/resolv-conf.ts";
 import { CorefileServer } from "../corefile-server.ts";
 import { ConfigDirectory } from "../kube-dns/config-directory.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";

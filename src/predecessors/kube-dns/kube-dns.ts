@@ -6,7 +6,7 @@ import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Random } from "../../plugin/site.ts";
-import { parseNameservers } from "../../upstream/resolv-conf.ts";
+import { parseNameservers } from "../../upstream/config/resolv-conf.ts";
 import { CorefileServer } from "../corefile-server.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { forwardAddress, type HostResolver, resolveServers } from "../server-addresses.ts";

@@ -303,7 +303,7 @@ const PIECES: ReadonlyMap<string, readonly (() => Promise<unknown>)[]> = new Map
     [
       () => import("../../kubernetes/store/store.ts"),
       () => import("../../kubernetes/answers/cluster-answers.ts"),
-      () => import("../../upstream/resolv-conf.ts"),
+      () => import("../../upstream/config/resolv-conf.ts"),
     ],
   ],
 ]);

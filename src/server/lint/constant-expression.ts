@@ -1,8 +1,8 @@
 import type { Directive } from "../../corefile/tree.ts";
 import { compileExpression } from "../../expression/expression.ts";
-import { LanguageError } from "../../expression/language-error.ts";
-import { STRING, UNKNOWN } from "../../expression/types.ts";
-import type { Value } from "../../expression/values.ts";
+import { LanguageError } from "../../expression/values/language-error.ts";
+import { STRING, UNKNOWN } from "../../expression/values/types.ts";
+import type { Value } from "../../expression/values/values.ts";
 import type { Query } from "../../plugin/query.ts";
 import { queryFunctions } from "../../plugin/query-environment.ts";
 import { optionLines } from "./back-ends.ts";

@@ -11,8 +11,8 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { checkPem } from "../../lib/net/key-pair.ts";
-import type { UpstreamAddress } from "../address.ts";
-import type { StreamDialler } from "../tcp-connection.ts";
+import type { UpstreamAddress } from "../config/address.ts";
+import type { StreamDialler } from "../tcp/tcp-connection.ts";
 import { QueryPadder } from "./query-padding.ts";
 import { describeTlsError, NoProtocolError, wrongCertificate } from "./tls-words.ts";
 

@@ -1,5 +1,5 @@
 /** Zone transfers over TLS (RFC 9103). This room is loaded for a configuration that asks for them, and not before. */
-import type { StreamDialler } from "../tcp-connection.ts";
+import type { StreamDialler } from "../tcp/tcp-connection.ts";
 import { clientContext, TlsClient, TlsDialler, type TlsMaterial } from "./tls-client.ts";
 
 /**

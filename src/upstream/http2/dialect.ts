@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import type { Socket } from "node:net";
-import type { UpstreamAddress } from "../address.ts";
-import type { UpstreamRequest } from "../exchange.ts";
+import type { UpstreamAddress } from "../config/address.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
 
 /** How DNS messages travel in requests and responses of HTTP/2. */
 export interface Http2Dialect {

@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import type { Socket } from "node:net";
 import { writeU16 } from "../../dns/octets.ts";
-import type { UpstreamAddress } from "../address.ts";
+import type { UpstreamAddress } from "../config/address.ts";
 import { QueryPadder } from "../encrypted/query-padding.ts";
 import type { TlsClient } from "../encrypted/tls-client.ts";
-import type { UpstreamRequest } from "../exchange.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
 import type { Http2Dialect, ResponseReader } from "./dialect.ts";
 
 export type DohMethod = "GET" | "POST";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
-import { UpstreamRequest } from "../exchange.ts";
+import { UpstreamRequest } from "../exchange/exchange.ts";
 import { GrpcDialect } from "./grpc-dialect.ts";
 
 /** Queries that wait for an answer have their octets out of Node's pool, as a `Buffer`: its `slice` copies nothing. */

@@ -13,9 +13,9 @@ import {
   textOfStatus,
   writePacketHead,
 } from "../../lib/net/grpc-message.ts";
-import type { UpstreamAddress } from "../address.ts";
+import type { UpstreamAddress } from "../config/address.ts";
 import type { TlsClient } from "../encrypted/tls-client.ts";
-import type { UpstreamRequest } from "../exchange.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
 import type { Http2Dialect, ResponseReader } from "./dialect.ts";
 
 const METHOD = "/coredns.dns.DnsService/Query";

@@ -4,7 +4,8 @@ import { afterEach, describe, test } from "node:test";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import { ConnectBackOff } from "../connect-back-off.ts";
+import { ConnectBackOff } from "../exchange/connect-back-off.ts";
+import { UpstreamMetrics } from "../exchange/upstream-metrics.ts";
 import {
   ACK,
   END_HEADERS,
@@ -22,7 +23,6 @@ import {
   TRAILERS_BLOCK,
 } from "../fixtures/raw-http2-server.ts";
 import { TestRequest, TRUE_RANDOM, until } from "../fixtures/test-request.ts";
-import { UpstreamMetrics } from "../upstream-metrics.ts";
 import { GrpcDialect } from "./grpc-dialect.ts";
 import { Http2Exchange } from "./http2-exchange.ts";
 

@@ -2,10 +2,10 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { TimeoutHandle, TimeoutTarget, TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import type { UpstreamAddress } from "../address.ts";
+import type { UpstreamAddress } from "../config/address.ts";
 import { describeTlsError } from "../encrypted/tls-words.ts";
-import { describeSystemError } from "../exchange-error.ts";
-import type { MultiplexedOwner } from "../multiplexed-exchange.ts";
+import { describeSystemError } from "../exchange/exchange-error.ts";
+import type { MultiplexedOwner } from "../exchange/multiplexed-exchange.ts";
 
 /** Milliseconds for TCP, TLS and the first frames. */
 const LONGEST_HANDSHAKE = 10_000;

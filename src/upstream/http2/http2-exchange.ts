@@ -1,11 +1,11 @@
 /** DNS messages over HTTP/2. */
-import type { UpstreamRequest } from "../exchange.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
 import {
   MultiplexedExchange,
   type MultiplexedOptions,
   type MultiplexedOwner,
   type MultiplexedQueryOwner,
-} from "../multiplexed-exchange.ts";
+} from "../exchange/multiplexed-exchange.ts";
 import type { Http2Dialect } from "./dialect.ts";
 import { Http2Connection } from "./http2-connection.ts";
 import { Http2Query } from "./http2-query.ts";

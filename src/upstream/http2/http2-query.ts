@@ -1,7 +1,7 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 import { GatheredOctets } from "../../lib/collections/gathered-octets.ts";
-import type { UpstreamRequest } from "../exchange.ts";
-import type { MultiplexedQueryOwner } from "../multiplexed-exchange.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
+import type { MultiplexedQueryOwner } from "../exchange/multiplexed-exchange.ts";
 import type { ResponseReader } from "./dialect.ts";
 import type { ConnectionQuery, Http2Connection } from "./http2-connection.ts";
 

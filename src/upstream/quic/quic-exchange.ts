@@ -1,8 +1,8 @@
 /** DNS over QUIC (RFC 9250): one connection, a stream for each query. */
 import { writeU16 } from "../../dns/octets.ts";
-import type { UpstreamAddress } from "../address.ts";
+import type { UpstreamAddress } from "../config/address.ts";
 import { QueryPadder } from "../encrypted/query-padding.ts";
-import type { UpstreamRequest } from "../exchange.ts";
+import type { UpstreamRequest } from "../exchange/exchange.ts";
 import {
   type MultiplexedConnection,
   MultiplexedExchange,
@@ -10,7 +10,7 @@ import {
   type MultiplexedOwner,
   type MultiplexedQuery,
   type MultiplexedQueryOwner,
-} from "../multiplexed-exchange.ts";
+} from "../exchange/multiplexed-exchange.ts";
 import type { CallThread, CallUser } from "./call-thread.ts";
 
 export interface QuicExchangeOptions extends MultiplexedOptions {

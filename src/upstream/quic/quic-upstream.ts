@@ -1,7 +1,8 @@
 /** Upstreams over QUIC. This room is loaded for a configuration that names one, and not before. */
-import { ConnectBackOff } from "../connect-back-off.ts";
-import type { EncryptedPlace, EncryptedUpstreamOptions } from "../encrypted/encrypted-upstream.ts";
+
 import { clientContext, type TlsMaterial, trustedAuthorities } from "../encrypted/tls-client.ts";
+import type { EncryptedPlace, EncryptedUpstreamOptions } from "../encrypted-upstream.ts";
+import { ConnectBackOff } from "../exchange/connect-back-off.ts";
 import { type Upstream, upstreamWithOneTransport } from "../upstream.ts";
 import { CallThread } from "./call-thread.ts";
 import { QuicExchange } from "./quic-exchange.ts";

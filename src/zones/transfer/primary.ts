@@ -1,5 +1,5 @@
 /** The servers that a zone is transferred from. */
-import type { UpstreamAddress } from "../../upstream/address.ts";
+import type { UpstreamAddress } from "../../upstream/config/address.ts";
 
 export interface Primary {
   readonly address: UpstreamAddress;

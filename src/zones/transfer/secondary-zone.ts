@@ -12,7 +12,7 @@ import { formatGoDuration } from "../../lib/time/duration.ts";
 import type { Outcome } from "../../plugin/outcome.ts";
 import type { Query } from "../../plugin/query.ts";
 import type { Site } from "../../plugin/site.ts";
-import type { StreamDialler } from "../../upstream/tcp-connection.ts";
+import type { StreamDialler } from "../../upstream/tcp/tcp-connection.ts";
 import { applyChange, nameServersAfter, requireSerial, ZoneChangeError } from "../changes/zone-changes.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ZoneChange } from "../data/zone-change.ts";

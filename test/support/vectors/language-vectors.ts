@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { encodeMessage } from "../../../src/dns/message.ts";
 import { Name } from "../../../src/dns/name.ts";
 import { Flag } from "../../../src/dns/numbers.ts";
-import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values.ts";
+import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values/values.ts";
 import { parseScopedIpAddress } from "../../../src/lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../../../src/plugin/endpoint.ts";
 import { Query } from "../../../src/plugin/query.ts";

@@ -1,0 +1,67 @@
+/** A part of an expression after checking: what it is, and how its value comes about. */
+
+import type { Node } from "../syntax/syntax.ts";
+import { type Extent, LanguageError, Misuse, RunFault } from "../values/language-error.ts";
+import { type Type, typeOf } from "../values/types.ts";
+import type { Value } from "../values/values.ts";
+import { type Evaluate, type Run, SETUP_BUDGET } from "./run.ts";
+
+export interface Part<F> {
+  readonly node: Node;
+  readonly type: Type;
+  readonly run: Evaluate<F>;
+  /** The value, where it is the same for all facts. */
+  readonly constant: Value | undefined;
+  /** It reads what a part around it keeps, so that alone it means nothing. */
+  readonly isLocal?: boolean;
+  /** The parts it is made of, for those who want to know why. */
+  readonly children: readonly Part<F>[];
+}
+
+export function constantPart<F>(node: Node, value: Value, type: Type = typeOf(value)): Part<F> {
+  return { node, type, run: () => value, constant: value, children: [] };
+}
+
+/**
+ * A part that depends on nothing but its children: if these are constant, so is it. What fails then fails again when it is run,
+ * because it may never be reached.
+ */
+export function foldedPart<F>(
+  node: Node,
+  type: Type,
+  children: readonly Part<F>[],
+  run: Evaluate<F>,
+  setup: Run<F>,
+): Part<F> {
+  const guarded = withPlace(node, run);
+  if (children.every(({ constant }) => constant !== undefined)) {
+    try {
+      setup.start(setup.facts, SETUP_BUDGET);
+      return constantPart(node, guarded(setup), type);
+    } catch (error) {
+      if (!(error instanceof LanguageError)) throw error;
+    }
+  }
+  return { node, type, run: guarded, constant: undefined, children };
+}
+
+/** Has faults say where in the text they happened. */
+export function withPlace<F>(extent: Extent, run: Evaluate<F>): Evaluate<F> {
+  return (state) => {
+    try {
+      return run(state);
+    } catch (error) {
+      if (error instanceof RunFault) throw new LanguageError("run", error.message, extent);
+      // A string, array or stack beyond what the machine can hold.
+      if (error instanceof RangeError)
+        throw new LanguageError("run", `out of bounds: ${error.message}`, extent);
+      throw error;
+    }
+  };
+}
+
+/** @throws LanguageError for what a check has found wrong */
+export function accepted<T>(checked: T | Misuse, extent: Extent): T {
+  if (checked instanceof Misuse) throw new LanguageError("compile", checked.message, extent);
+  return checked;
+}

@@ -1,0 +1,62 @@
+/** Which names an expression knows at a place in it: variables of `let`, and what `#` is. */
+import type { Type } from "../values/types.ts";
+import type { Value } from "../values/values.ts";
+
+export interface LocalVariable {
+  readonly name: string;
+  readonly type: Type;
+  /** Where its value stands while the expression runs. */
+  readonly slot: number;
+  readonly constant: Value | undefined;
+}
+
+/** The pointers of the innermost predicate. */
+export interface PredicateFrame {
+  readonly element: Type;
+  readonly elementSlot: number;
+  readonly indexSlot: number;
+  /** Of `reduce` alone. */
+  readonly accumulatorSlot: number | undefined;
+}
+
+export class Scope {
+  readonly #variables: LocalVariable[] = [];
+  readonly #frames: PredicateFrame[] = [];
+  #slots = 0;
+
+  /** How many values the expression keeps while it runs. */
+  get slots(): number {
+    return this.#slots;
+  }
+
+  takeSlot(): number {
+    return this.#slots++;
+  }
+
+  find(name: string): LocalVariable | undefined {
+    return this.#variables.findLast((variable) => variable.name === name);
+  }
+
+  get frame(): PredicateFrame | undefined {
+    return this.#frames.at(-1);
+  }
+
+  /** Runs `inside` with one variable more. */
+  withVariable<T>(variable: LocalVariable, inside: () => T): T {
+    this.#variables.push(variable);
+    try {
+      return inside();
+    } finally {
+      this.#variables.pop();
+    }
+  }
+
+  withFrame<T>(frame: PredicateFrame, inside: () => T): T {
+    this.#frames.push(frame);
+    try {
+      return inside();
+    } finally {
+      this.#frames.pop();
+    }
+  }
+}

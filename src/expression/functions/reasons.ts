@@ -1,0 +1,92 @@
+/** Why an expression says what it says: its parts with their values. */
+
+import { toJson } from "../evaluation/json.ts";
+import type { Part } from "../evaluation/part.ts";
+import { RUN_BUDGET, Run } from "../evaluation/run.ts";
+import { LanguageError } from "../values/language-error.ts";
+import { Callable, type Value } from "../values/values.ts";
+
+export interface ExplainedPart {
+  /** As written. */
+  readonly text: string;
+  /** In the form of the language, or what went wrong. */
+  readonly value: string;
+  readonly failed: boolean;
+}
+
+/** More would be no explanation. */
+const MAX_PARTS = 12;
+const MAX_VALUE = 80;
+
+/**
+ * The operands of `and`, `or` and `not` as far as they were asked, and below them what they ask of the facts.
+ * @param evaluate gives a part's value, or throws LanguageError
+ */
+export function explainParts<F>(
+  text: string,
+  root: Part<F>,
+  evaluate: (part: Part<F>) => Value,
+): readonly ExplainedPart[] {
+  const found: ExplainedPart[] = [];
+  const seen = new Set<string>();
+  const add = (part: Part<F>): Value | undefined => {
+    const written = text.slice(part.node.start, part.node.end);
+    let value: Value | undefined;
+    let shown: string;
+    try {
+      value = evaluate(part);
+      shown = shorten(value);
+    } catch (error) {
+      if (!(error instanceof LanguageError)) throw error;
+      shown = error.message;
+    }
+    if (!seen.has(written) && found.length < MAX_PARTS)
+      found.push({ text: written, value: shown, failed: value === undefined });
+    seen.add(written);
+    return value;
+  };
+  const visit = (part: Part<F>): Value | undefined => {
+    const { node, children } = part;
+    const [first, second] = children;
+    if (node.kind === "binary" && (node.operator === "and" || node.operator === "or") && first && second) {
+      const left = visit(first);
+      const decided = left === (node.operator === "or") || left === undefined;
+      return decided ? left : visit(second);
+    }
+    if (node.kind === "unary" && node.operator === "not" && first) {
+      const value = visit(first);
+      return typeof value === "boolean" ? !value : undefined;
+    }
+    const value = add(part);
+    for (const child of children) ask(child);
+    return value;
+  };
+  /** Calls without a pointer in them can be asked on their own. */
+  const ask = (part: Part<F>): void => {
+    if (part.constant !== undefined || part.node.kind === "predicate") return;
+    if (part.node.kind === "call" || part.node.kind === "name") {
+      if (!usesSlots(part)) add(part);
+      return;
+    }
+    for (const child of part.children) ask(child);
+  };
+  visit(root);
+  return found;
+}
+
+function usesSlots<F>(part: Part<F>): boolean {
+  return part.isLocal === true || part.children.some(usesSlots);
+}
+
+function shorten(value: Value): string {
+  if (value instanceof Callable) return "a function";
+  const run = new Run(undefined, 0);
+  run.start(undefined, RUN_BUDGET);
+  let text: string;
+  try {
+    text = toJson(value, run).replaceAll(/\s*\n\s*/g, " ");
+  } catch {
+    return "a large value";
+  }
+  return text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}...` : text;
+}

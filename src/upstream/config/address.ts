@@ -1,0 +1,43 @@
+import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+
+/** Where another server listens. */
+export interface UpstreamAddress {
+  /** IP address as it was written, zone index included (`fe80::1%eth0`). */
+  readonly host: string;
+  readonly port: number;
+  readonly family: 4 | 6;
+  /** `10.0.0.1:53`, `[::1]:53`: what logs and the `to` label of metrics show. */
+  readonly text: string;
+  /** Equal for two spellings of one address and port. */
+  readonly key: string;
+  /** Of a socket in the file system, where there is no address. */
+  readonly path?: string;
+}
+
+/** `undefined` where `host` is no IP address. */
+export function upstreamAddress(host: string, port: number): UpstreamAddress | undefined {
+  const scoped = parseScopedIpAddress(host);
+  if (scoped === undefined) return undefined;
+  const family = scoped.octets.length === 4 ? 4 : 6;
+  return {
+    host,
+    port,
+    family,
+    text: family === 4 ? `${host}:${port}` : `[${host}]:${port}`,
+    key: `${scoped.octets.join(".")}%${scoped.zone ?? ""}:${port}`,
+  };
+}
+
+/** `9.9.9.9%dns.quad9.net:853`: the name in the certificate of a server stands behind its address. */
+export function splitServerName(text: string): {
+  readonly text: string;
+  readonly serverName: string | undefined;
+} {
+  return { text: text.replace(/%[^:\]/]+/, ""), serverName: /%([^:\]/]+)/.exec(text)?.[1] };
+}
+
+/** The socket at an absolute path. */
+export function socketAddress(path: string): UpstreamAddress {
+  const text = `unix://${path}`;
+  return { host: path, port: 0, family: 4, text, key: text, path };
+}

@@ -1,0 +1,23 @@
+/** The files of `tls [CERT KEY [CA]] | [CA]`, read. */
+
+import { readTextFile } from "../../lib/files/bounded-file.ts";
+import { fileFault } from "../../lib/files/file-fault.ts";
+import { SetupError } from "../../plugin/define-plugin.ts";
+import type { Site } from "../../plugin/site.ts";
+import type { TlsMaterial } from "./tls-client.ts";
+
+/** @throws SetupError */
+export async function readTlsFiles(files: readonly string[], site: Site): Promise<TlsMaterial> {
+  const texts = await Promise.all(
+    files.map(async (file) => {
+      try {
+        return await readTextFile(site.resolvePath(file));
+      } catch (error) {
+        throw new SetupError(`tls: error reading ${file}: ${fileFault(error)}`);
+      }
+    }),
+  );
+  if (texts.length === 1) return { authorities: texts[0] };
+  const [certificate, key, authorities] = texts;
+  return { certificate, key, authorities };
+}

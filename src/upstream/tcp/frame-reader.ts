@@ -1,0 +1,79 @@
+import { octetAt } from "../../dns/octets.ts";
+import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../../lib/collections/buffer-pool.ts";
+
+/** At most: the first look is behind the first one, as each may take a millisecond while code is not compiled yet. */
+const MESSAGES_A_LOOK = 4;
+const NEVER = (): boolean => false;
+
+/**
+ * Cuts a stream into messages with two octets of length before each (RFC 1035 section 4.2.2). Holds one unfinished
+ * message at the most, so 64 KiB.
+ */
+export class FrameReader {
+  readonly #received: (message: Uint8Array, lent?: PooledBuffer) => void;
+  readonly #buffers: BufferPool | undefined;
+  /** First octet of a length whose second has not come; -1 when there is none. */
+  #firstLengthOctet = -1;
+  #message: Uint8Array | undefined;
+  /** What {@link #message} is a part of, where it was lent. */
+  #lent: PooledBuffer | undefined;
+  #filled = 0;
+  #read = 0;
+
+  /**
+   * @param received is given each message, in octets of its own, or in `lent` ones that can be given back once they are of no use any more
+   * @param buffers for large messages
+   */
+  constructor(received: (message: Uint8Array, lent?: PooledBuffer) => void, buffers?: BufferPool) {
+    this.#received = received;
+    this.#buffers = buffers;
+  }
+
+  /**
+   * The octets of `chunk` may be reused after the call.
+   * @param isEnough asked behind the first message, and then behind each few: whether to leave the rest
+   * @returns how many octets were read
+   */
+  push(chunk: Uint8Array, isEnough: () => boolean = NEVER): number {
+    let at = 0;
+    let nextLook = 1;
+    this.#read = 0;
+    while (at < chunk.length) {
+      if (this.#message === undefined) at = this.#readLength(chunk, at);
+      at = this.#fill(chunk, at);
+      if (this.#read < nextLook) continue;
+      if (isEnough()) break;
+      nextLook += Math.min(nextLook + 1, MESSAGES_A_LOOK);
+    }
+    return at;
+  }
+
+  #readLength(chunk: Uint8Array, at: number): number {
+    if (this.#firstLengthOctet < 0) {
+      this.#firstLengthOctet = octetAt(chunk, at++);
+      if (at === chunk.length) return at;
+    }
+    const length = (this.#firstLengthOctet << 8) | octetAt(chunk, at++);
+    this.#firstLengthOctet = -1;
+    this.#lent = length > LEAST_POOLED ? this.#buffers?.take(length) : undefined;
+    this.#message = this.#lent?.bytes.subarray(0, length) ?? new Uint8Array(length);
+    this.#filled = 0;
+    return at;
+  }
+
+  #fill(chunk: Uint8Array, at: number): number {
+    const message = this.#message;
+    if (message === undefined) return at;
+    const count = Math.min(message.length - this.#filled, chunk.length - at);
+    message.set(chunk.subarray(at, at + count), this.#filled);
+    this.#filled += count;
+    if (this.#filled === message.length) {
+      const lent = this.#lent;
+      this.#message = undefined;
+      this.#lent = undefined;
+      this.#read++;
+      this.#received(message, lent);
+    }
+    return at + count;
+  }
+}
