@@ -4,7 +4,7 @@ import { cpus, release, totalmem, type } from "node:os";
 import { join } from "node:path";
 import { isBuildCurrent } from "../bin/build-state.mjs";
 import { capture } from "../scripts/lib/captured-process.ts";
-import { loadLibc } from "../src/lib/linux/libc.ts";
+import { loadLibc } from "../src/runtime/linux/libc.ts";
 import type { Machine } from "./machine-facts.ts";
 import { dnsperfVersion } from "./run/dnsperf.ts";
 

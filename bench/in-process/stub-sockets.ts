@@ -1,9 +1,9 @@
 /**
  * Sockets without a system: what is sent to the upstream comes back as an answer, and clients are here. So all of our own code between two system
- * calls runs as it does in the server, and nothing else. It takes the place of `src/lib/linux/linux-sockets.ts`: see `forward-path.ts`.
+ * calls runs as it does in the server, and nothing else. It takes the place of `src/runtime/linux/linux-sockets.ts`: see `forward-path.ts`.
  */
-import { Linux, MessageHeader } from "../../src/lib/linux/layouts.ts";
-import type { Libc } from "../../src/lib/linux/libc.ts";
+import { Linux, MessageHeader } from "../../src/runtime/linux/layouts.ts";
+import type { Libc } from "../../src/runtime/linux/libc.ts";
 
 interface Reader {
   readable(): boolean;

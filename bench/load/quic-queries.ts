@@ -1,9 +1,10 @@
 /** Queries over a few QUIC connections, at a given rate or as fast as they are answered, and how long each answer took. */
-import { linuxSockets } from "../../src/lib/linux/linux-sockets.ts";
+
 import { QuicDialler } from "../../src/quic/openssl/client.ts";
 import { ClientContext } from "../../src/quic/openssl/client-context.ts";
 import { loadQuicLibrary } from "../../src/quic/openssl/library.ts";
 import type { QuicConnection, QuicConnectionUser } from "../../src/quic/quic.ts";
+import { linuxSockets } from "../../src/runtime/linux/linux-sockets.ts";
 import { seededRandom } from "../numbers/random.ts";
 import { Arrivals } from "./arrivals.ts";
 import { DurationLog } from "./duration-log.ts";

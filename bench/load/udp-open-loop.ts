@@ -1,6 +1,6 @@
 /** Queries over UDP at a given rate, whatever the server does, and how long each answer took. */
 import { HEADER_OCTETS } from "../../src/dns/message.ts";
-import { BATCH } from "../../src/lib/linux/datagram-batch.ts";
+import { BATCH } from "../../src/runtime/linux/datagram-batch.ts";
 import { seededRandom } from "../numbers/random.ts";
 import { Arrivals } from "./arrivals.ts";
 import { DurationLog } from "./duration-log.ts";

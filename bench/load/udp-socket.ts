@@ -1,8 +1,8 @@
 /** A connected UDP socket that is polled, without Node's event loop in between: it would cost more than what is measured. */
-import { ReceiveBatch, SendBatch } from "../../src/lib/linux/datagram-batch.ts";
-import { Linux } from "../../src/lib/linux/layouts.ts";
-import { type Libc, loadLibc } from "../../src/lib/linux/libc.ts";
-import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../../src/lib/linux/socket-address.ts";
+import { ReceiveBatch, SendBatch } from "../../src/runtime/linux/datagram-batch.ts";
+import { Linux } from "../../src/runtime/linux/layouts.ts";
+import { type Libc, loadLibc } from "../../src/runtime/linux/libc.ts";
+import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../../src/runtime/linux/socket-address.ts";
 
 const SLOT_OCTETS = 4096;
 const SOCKET_BUFFER_OCTETS = 4 * 1024 * 1024;

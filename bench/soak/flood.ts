@@ -1,6 +1,6 @@
 /** Sends the queries of a flood to a server of this machine, as fast as it answers. */
 import { connect } from "node:net";
-import { BATCH } from "../../src/lib/linux/datagram-batch.ts";
+import { BATCH } from "../../src/runtime/linux/datagram-batch.ts";
 import { FrameSplitter, frame } from "../load/length-framing.ts";
 import { connectUdp } from "../load/udp-socket.ts";
 import { type FloodKind, floodQueries } from "./flood-queries.ts";

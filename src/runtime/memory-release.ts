@@ -6,8 +6,8 @@ import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { ProcessLibrary } from "../lib/linux/libc.ts";
 import { collectYoungMeanwhile } from "./heap-bounds.ts";
+import type { ProcessLibrary } from "./linux/libc.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 export interface MemoryRelease {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { loadLibc } from "../lib/linux/libc.ts";
+import { loadLibc } from "./linux/libc.ts";
 
 const STATUS = "/proc/self/status";
 const skip =

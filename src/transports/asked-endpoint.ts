@@ -1,9 +1,9 @@
 /** The address at which a datagram arrived at a socket that has all of them, as the kernel says it with each. */
 
-import { CONTROL_WORDS, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
-import { PacketInfo4, PacketInfo6 } from "../lib/linux/layouts.ts";
 import { formatIpAddress, isIpv4Mapped } from "../lib/net/ip-address.ts";
 import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
+import { CONTROL_WORDS, type ReceiveBatch } from "../runtime/linux/datagram-batch.ts";
+import { PacketInfo4, PacketInfo6 } from "../runtime/linux/layouts.ts";
 
 /** That of the datagram in one slot: good until the next batch. It reads when somebody asks, so that queries cost nothing for it. */
 export class SlotLocal implements Endpoint {

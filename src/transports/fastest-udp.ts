@@ -1,6 +1,6 @@
 /** The quickest way to receive UDP that this system has. */
-import { NoForeignFunctions } from "../lib/linux/libc.ts";
-import { linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { NoForeignFunctions } from "../runtime/linux/libc.ts";
+import { linuxSockets } from "../runtime/linux/linux-sockets.ts";
 import { listenUdp, type UdpListen } from "./udp.ts";
 import { listenUdpBatched } from "./udp-batched.ts";
 

@@ -7,7 +7,7 @@ import {
   readFamily,
   readPort,
   writeSocketAddress,
-} from "../lib/linux/socket-address.ts";
+} from "../runtime/linux/socket-address.ts";
 import { addressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 
 const octets = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });

@@ -1,7 +1,8 @@
 /** A sender's socket address that outlives the batch it came with. Thousands of queries may wait, and each has one. */
-import { Linux } from "../lib/linux/layouts.ts";
-import { readAddress, readAddressOctets, SOCKET_ADDRESS_OCTETS } from "../lib/linux/socket-address.ts";
+
 import type { Endpoint } from "../plugin/endpoint.ts";
+import { Linux } from "../runtime/linux/layouts.ts";
+import { readAddress, readAddressOctets, SOCKET_ADDRESS_OCTETS } from "../runtime/linux/socket-address.ts";
 
 /** Words of four octets that a socket address takes. */
 const ADDRESS_WORDS = SOCKET_ADDRESS_OCTETS / 4;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";
 import { test } from "node:test";
-import { loadForeignFunctions } from "../lib/linux/libc.ts";
+import { loadForeignFunctions } from "../runtime/linux/libc.ts";
 import { type TcpSocket, tcpSockets } from "./tcp-socket.ts";
 
 const skip = await loadForeignFunctions().then(

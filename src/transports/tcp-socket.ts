@@ -1,8 +1,9 @@
 /** Listening TCP sockets made by our own system calls, so that they can let others in on their port while they are open. */
-import { ERRNO_NAMES, Linux } from "../lib/linux/layouts.ts";
-import { type Libc, loadLibc, setSocketNumber } from "../lib/linux/libc.ts";
-import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+
 import { isWildcardHost } from "../lib/net/listen-address.ts";
+import { ERRNO_NAMES, Linux } from "../runtime/linux/layouts.ts";
+import { type Libc, loadLibc, setSocketNumber } from "../runtime/linux/libc.ts";
+import { parseHost, SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../runtime/linux/socket-address.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 

@@ -1,7 +1,13 @@
 /** Ways back for replies to datagrams that came by the batch. */
-import { CONTROL_WORDS, NAME_STRIDE, NAME_WORDS, type ReceiveBatch } from "../lib/linux/datagram-batch.ts";
-import { readAddress, readAddressOctets, readFamily, readPort } from "../lib/linux/socket-address.ts";
+
 import type { Endpoint } from "../plugin/endpoint.ts";
+import {
+  CONTROL_WORDS,
+  NAME_STRIDE,
+  NAME_WORDS,
+  type ReceiveBatch,
+} from "../runtime/linux/datagram-batch.ts";
+import { readAddress, readAddressOctets, readFamily, readPort } from "../runtime/linux/socket-address.ts";
 import { askedEndpoint, SlotLocal } from "./asked-endpoint.ts";
 import { type AddressBuffer, KeptEndpoint } from "./kept-endpoint.ts";
 import type { ReplyPort } from "./transport.ts";

@@ -3,6 +3,7 @@
  * is taken with `recvmmsg`, together with the address at which it arrived, and answered from there with `sendmmsg`.
  */
 import { isMainThread } from "node:worker_threads";
+import type { Endpoint } from "../plugin/endpoint.ts";
 import {
   askForPacketInfo,
   BATCH,
@@ -12,20 +13,19 @@ import {
   ReceiveBatch,
   type ReturnBatch,
   SendBatch,
-} from "../lib/linux/datagram-batch.ts";
-import { DatagramSender } from "../lib/linux/datagram-sender.ts";
-import type { Reader } from "../lib/linux/event-loop.ts";
-import { Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
-import type { LinuxSockets } from "../lib/linux/linux-sockets.ts";
+} from "../runtime/linux/datagram-batch.ts";
+import { DatagramSender } from "../runtime/linux/datagram-sender.ts";
+import type { Reader } from "../runtime/linux/event-loop.ts";
+import { Linux, SocketAddress4, SocketAddress6 } from "../runtime/linux/layouts.ts";
+import type { LinuxSockets } from "../runtime/linux/linux-sockets.ts";
 import {
   readAddress,
   readFamily,
   readLocalName,
   readPort,
   SOCKET_ADDRESS_OCTETS,
-} from "../lib/linux/socket-address.ts";
-import { WayOut } from "../lib/linux/way-out.ts";
-import type { Endpoint } from "../plugin/endpoint.ts";
+} from "../runtime/linux/socket-address.ts";
+import { WayOut } from "../runtime/linux/way-out.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import { type AddressBuffer, addressBuffer } from "./kept-endpoint.ts";
 import { type ListenTarget, MAX_DATAGRAM_OCTETS, type MessageReceiver, type Transport } from "./transport.ts";

@@ -1,15 +1,16 @@
 /** UDP sockets made by our own system calls, with the options that Node does not offer. */
-import { ERRNO_NAMES, Linux, SocketAddress4, SocketAddress6 } from "../lib/linux/layouts.ts";
-import { type Libc, setSocketNumber } from "../lib/linux/libc.ts";
+
+import { isWildcardHost } from "../lib/net/listen-address.ts";
+import { ERRNO_NAMES, Linux, SocketAddress4, SocketAddress6 } from "../runtime/linux/layouts.ts";
+import { type Libc, setSocketNumber } from "../runtime/linux/libc.ts";
 import {
   parseHost,
   readAddressOctets,
   readPort,
   SOCKET_ADDRESS_OCTETS,
   writeSocketAddress,
-} from "../lib/linux/socket-address.ts";
-import { WayOut } from "../lib/linux/way-out.ts";
-import { isWildcardHost } from "../lib/net/listen-address.ts";
+} from "../runtime/linux/socket-address.ts";
+import { WayOut } from "../runtime/linux/way-out.ts";
 import { formatListenAddress, ListenError, type ListenTarget } from "./transport.ts";
 import { NO_IPV6 } from "./udp.ts";
 

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { describe, test } from "node:test";
 import { readU16 } from "../dns/octets.ts";
-import { ReceiveBatch, SendBatch } from "../lib/linux/datagram-batch.ts";
-import { Linux } from "../lib/linux/layouts.ts";
-import { type Libc, NoForeignFunctions } from "../lib/linux/libc.ts";
-import { linuxSockets } from "../lib/linux/linux-sockets.ts";
-import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../lib/linux/socket-address.ts";
+import { ReceiveBatch, SendBatch } from "../runtime/linux/datagram-batch.ts";
+import { Linux } from "../runtime/linux/layouts.ts";
+import { type Libc, NoForeignFunctions } from "../runtime/linux/libc.ts";
+import { linuxSockets } from "../runtime/linux/linux-sockets.ts";
+import { SOCKET_ADDRESS_OCTETS, writeSocketAddress } from "../runtime/linux/socket-address.ts";
 import type { MessageReceiver } from "./transport.ts";
 import { listenUdpBatched } from "./udp-batched.ts";
 

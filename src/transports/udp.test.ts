@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { describe, test } from "node:test";
-import { BATCH } from "../lib/linux/datagram-batch.ts";
-import { ownLoop } from "../lib/linux/fixtures/own-loop.ts";
-import { NoForeignFunctions } from "../lib/linux/libc.ts";
-import { linuxSockets } from "../lib/linux/linux-sockets.ts";
+import { BATCH } from "../runtime/linux/datagram-batch.ts";
+import { ownLoop } from "../runtime/linux/fixtures/own-loop.ts";
+import { NoForeignFunctions } from "../runtime/linux/libc.ts";
+import { linuxSockets } from "../runtime/linux/linux-sockets.ts";
 import { rawUdpSocket } from "./fixtures/raw-udp-socket.ts";
 import {
   ListenError,

@@ -1,9 +1,10 @@
 /** A client of QUIC that says what it is told to, over the same binding as the server: the only one at hand for what kdig does not do. */
-import { type LinuxSockets, linuxSockets } from "../../src/lib/linux/linux-sockets.ts";
+
 import { type DialledConnection, QuicDialler } from "../../src/quic/openssl/client.ts";
 import { ClientContext } from "../../src/quic/openssl/client-context.ts";
 import { loadQuicLibrary } from "../../src/quic/openssl/library.ts";
 import type { QuicClosed, QuicStream } from "../../src/quic/quic.ts";
+import { type LinuxSockets, linuxSockets } from "../../src/runtime/linux/linux-sockets.ts";
 
 /** What came on a stream until it ended; `undefined` where it was reset. */
 type Heard = Buffer | undefined;

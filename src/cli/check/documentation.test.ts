@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { lintRules } from "../../server/lint/lint.ts";
+import { lintRules } from "../../lint/lint.ts";
 
 test("docs/check.md names every warning, in the order of the rules", () => {
   const page = readFileSync(new URL("../../../docs/check.md", import.meta.url), "utf8");

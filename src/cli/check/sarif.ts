@@ -1,7 +1,7 @@
 import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 import { corefileDiagnosticCodes } from "../../corefile/diagnostic-codes.ts";
 import { version } from "../../lib/text/version.ts";
-import { lintRules } from "../../server/lint/lint.ts";
+import { lintRules } from "../../lint/lint.ts";
 import { type CheckedFile, remedies } from "./checked-file.ts";
 
 /** SARIF 2.1.0, one run. */

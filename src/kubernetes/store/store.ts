@@ -5,7 +5,7 @@
  * Everything is synchronous: between two statements of a handler nothing changes.
  */
 
-import { ColumnMemory, type SharedColumns } from "../../lib/slab/column-memory.ts";
+import { ColumnMemory, type SharedColumns } from "../../lib/collections/slab/column-memory.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import {
   type EndpointSet,

@@ -3,7 +3,7 @@
  * collector. Blocks that are given back are used again for blocks of their size, so what is stored may change for ever.
  */
 
-import { type Chunks, ColumnMemory } from "../slab/column-memory.ts";
+import { type Chunks, ColumnMemory } from "./slab/column-memory.ts";
 
 /** Where a block begins. Never negative. */
 export type BlockAddress = number;

@@ -1,5 +1,5 @@
 /** What answers out of the cache rest on: an entry that is still there, and a TTL that has not become less. */
-import { UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import { UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
 import type { AnswerBasis, AnswerSource, Repetition } from "../../plugin/repetition.ts";
 import type { AnswerStore } from "./answer-store.ts";

@@ -1,8 +1,8 @@
 /** Finds the entry that answers a question. */
-import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";
-import type { HashIndex } from "../../lib/slab/hash-index.ts";
-import type { ReadGuard } from "../../lib/slab/read-guard.ts";
-import { SlabFault } from "../../lib/slab/slab-fault.ts";
+import { type BlockMemory, REGION_UNITS } from "../../lib/collections/slab/block-memory.ts";
+import type { HashIndex } from "../../lib/collections/slab/hash-index.ts";
+import type { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
+import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import { isAbout } from "./kept-entries.ts";
 

@@ -1,5 +1,5 @@
 /** What is noted of each entry beside its block, an octet for each: readers write here, too, and wait for nobody. */
-import { LEAST_UNITS } from "../../lib/slab/block-memory.ts";
+import { LEAST_UNITS } from "../../lib/collections/slab/block-memory.ts";
 
 /** The entry was asked for. */
 const USED = 1;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EncodedSections, Name } from "../../dns/index.ts";
-import { REGION_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import { REGION_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
 import type { Query } from "../../plugin/index.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
 import { makeTestQuery, type QuestionOptions, records } from "../../plugin/testing.ts";

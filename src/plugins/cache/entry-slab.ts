@@ -1,11 +1,16 @@
 /** A bounded table of answers, as octets in one buffer: no object belongs to an entry, and a hit makes none. */
 import type { Name } from "../../dns/name.ts";
-import { BlockMemory, REGION_OCTETS, REGION_UNITS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
-import { HashIndex } from "../../lib/slab/hash-index.ts";
-import { ReadGuard } from "../../lib/slab/read-guard.ts";
-import { SharedLock } from "../../lib/slab/shared-lock.ts";
-import { SharedParts } from "../../lib/slab/shared-parts.ts";
-import { SlabFault } from "../../lib/slab/slab-fault.ts";
+import {
+  BlockMemory,
+  REGION_OCTETS,
+  REGION_UNITS,
+  UNIT_WORDS,
+} from "../../lib/collections/slab/block-memory.ts";
+import { HashIndex } from "../../lib/collections/slab/hash-index.ts";
+import { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
+import { SharedLock } from "../../lib/collections/slab/shared-lock.ts";
+import { SharedParts } from "../../lib/collections/slab/shared-parts.ts";
+import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import { Head, Key, NAME_START, NEVER } from "../../plugin/packed/entry-layout.ts";
 import { Frame, FramePool } from "../../plugin/packed/frames.ts";

@@ -1,6 +1,11 @@
 /** Writes an answer into its block. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
-import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS, unitsFor } from "../../lib/slab/block-memory.ts";
+import {
+  type BlockMemory,
+  UNIT_OCTETS,
+  UNIT_WORDS,
+  unitsFor,
+} from "../../lib/collections/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import {
   entryOctets,

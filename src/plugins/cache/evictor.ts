@@ -3,8 +3,8 @@
  * hand came by last time is skipped once. So a flood of names that nobody asks for again pushes out itself, and a hit costs a look at an
  * octet.
  */
-import { type BlockMemory, REGION_UNITS } from "../../lib/slab/block-memory.ts";
-import { SlabFault } from "../../lib/slab/slab-fault.ts";
+import { type BlockMemory, REGION_UNITS } from "../../lib/collections/slab/block-memory.ts";
+import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import type { EntryMarks } from "./entry-marks.ts";
 
 /** How many entries are passed over for one that goes. */

@@ -1,7 +1,7 @@
 /** The entries of a slab one by one: for who looks at the cache from outside, and for finding the one that answers a question. */
 import { Name } from "../../dns/name.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
-import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
+import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
 import type { Asked } from "../../plugin/asked.ts";
 import { Head, Key, MESSAGE_OCTETS, NAME_START } from "../../plugin/packed/entry-layout.ts";
 import type { KeptAnswer } from "./kept-answer.ts";

@@ -5,10 +5,10 @@
  * the most and not 33.
  */
 import { FOLD } from "../../dns/octets.ts";
-import type { BlockMemory } from "../../lib/slab/block-memory.ts";
-import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/slab/block-memory.ts";
-import { roundUp, type SharedParts } from "../../lib/slab/shared-parts.ts";
-import { SlabFault } from "../../lib/slab/slab-fault.ts";
+import type { BlockMemory } from "../../lib/collections/slab/block-memory.ts";
+import { UNIT_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
+import { roundUp, type SharedParts } from "../../lib/collections/slab/shared-parts.ts";
+import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
 import { HEAD_OCTETS, Head, Key, NAME_START } from "../../plugin/packed/entry-layout.ts";
 
 /** Numbers of labels of which ancestors have nodes. */

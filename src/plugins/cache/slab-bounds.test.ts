@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
+import { REGION_OCTETS } from "../../lib/collections/slab/block-memory.ts";
 import { PluginTest } from "../../plugin/testing.ts";
 import cache from "./index.ts";
 import { settingsOf, unmetWishes } from "./settings.ts";

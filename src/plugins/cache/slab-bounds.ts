@@ -1,5 +1,5 @@
 /** How much memory the two caches take at the most, and what the least is that they can do with. */
-import { REGION_OCTETS } from "../../lib/slab/block-memory.ts";
+import { REGION_OCTETS } from "../../lib/collections/slab/block-memory.ts";
 import { type SlabBounds, slabOctets } from "./slab-shape.ts";
 
 /**

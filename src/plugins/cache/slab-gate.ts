@@ -1,6 +1,6 @@
 /** Who may change a slab, and what becomes of it when a change was not finished or when its memory is damaged. */
-import type { ReadGuard } from "../../lib/slab/read-guard.ts";
-import { type SharedLock, Taken } from "../../lib/slab/shared-lock.ts";
+import type { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
+import { type SharedLock, Taken } from "../../lib/collections/slab/shared-lock.ts";
 
 export class SlabGate {
   /** Whether other threads have the slab, too. One alone neither locks nor counts. */

@@ -1,7 +1,12 @@
 /** How large a slab is, and how it is handed to other threads. */
-import { BlockMemory, LEAST_UNITS, REGION_OCTETS, UNIT_OCTETS } from "../../lib/slab/block-memory.ts";
-import { HashIndex } from "../../lib/slab/hash-index.ts";
-import { roundUp } from "../../lib/slab/shared-parts.ts";
+import {
+  BlockMemory,
+  LEAST_UNITS,
+  REGION_OCTETS,
+  UNIT_OCTETS,
+} from "../../lib/collections/slab/block-memory.ts";
+import { HashIndex } from "../../lib/collections/slab/hash-index.ts";
+import { roundUp } from "../../lib/collections/slab/shared-parts.ts";
 import { NameTree } from "./name-tree.ts";
 
 /** A slab as other threads may have it: a message to them. */

@@ -2,9 +2,10 @@
  * Signatures that were made, as octets in one buffer: places of one size, found by the hash of what was signed. When all are taken, those go
  * that nobody has asked for since the hand came by last. Nothing in it is an object.
  */
+
+import { HashIndex } from "../../lib/collections/slab/hash-index.ts";
+import { roundUp, SharedParts } from "../../lib/collections/slab/shared-parts.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
-import { HashIndex } from "../../lib/slab/hash-index.ts";
-import { roundUp, SharedParts } from "../../lib/slab/shared-parts.ts";
 
 /** Octets of the hash that stand in a place; the first four are where the index looks. */
 const DIGEST = 20;

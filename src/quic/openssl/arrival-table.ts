@@ -2,8 +2,8 @@
  * At which of our addresses each client's datagrams arrive, so that ours leave from there. OpenSSL does not carry that along. As large
  * as it is from the start: where two clients share a place, the one heard last has it, until the other is heard again.
  */
-import { CONTROL_WORDS } from "../../lib/linux/datagram-batch.ts";
-import { SOCKET_ADDRESS_OCTETS } from "../../lib/linux/socket-address.ts";
+import { CONTROL_WORDS } from "../../runtime/linux/datagram-batch.ts";
+import { SOCKET_ADDRESS_OCTETS } from "../../runtime/linux/socket-address.ts";
 
 const PLACES = 4096;
 

@@ -1,9 +1,9 @@
 /** QUIC connections to servers, each on a UDP socket of its own. */
-import { ReceiveBatch, SendBatch } from "../../lib/linux/datagram-batch.ts";
-import type { Reader } from "../../lib/linux/event-loop.ts";
-import { Linux, SocketAddress4, SocketAddress6 } from "../../lib/linux/layouts.ts";
-import type { LinuxSockets } from "../../lib/linux/linux-sockets.ts";
-import { parseHost, writeSocketAddress } from "../../lib/linux/socket-address.ts";
+import { ReceiveBatch, SendBatch } from "../../runtime/linux/datagram-batch.ts";
+import type { Reader } from "../../runtime/linux/event-loop.ts";
+import { Linux, SocketAddress4, SocketAddress6 } from "../../runtime/linux/layouts.ts";
+import type { LinuxSockets } from "../../runtime/linux/linux-sockets.ts";
+import { parseHost, writeSocketAddress } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
 import type { QuicConnection, QuicConnectionUser, QuicPeer } from "../quic.ts";
 import type { ClientContext } from "./client-context.ts";

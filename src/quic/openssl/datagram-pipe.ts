@@ -2,7 +2,7 @@
  * Datagrams in and out of OpenSSL through memory: the one end belongs to OpenSSL, the other to us. So one socket serves many
  * listeners, and datagrams come and go by the batch.
  */
-import { SOCKET_ADDRESS_OCTETS } from "../../lib/linux/socket-address.ts";
+import { SOCKET_ADDRESS_OCTETS } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
 import * as C from "./constants.ts";
 import type { OpenSsl, Pointer, QuicLibrary } from "./library.ts";

@@ -2,7 +2,7 @@
  * The functions of OpenSSL's QUIC, which official binaries of Node 24 and later carry and export, called through koffi. Pointers are
  * numbers: addresses of a process have 47 bits. Whoever calls must hold on to octets for as long as OpenSSL may look at them.
  */
-import { type ForeignFunctions, loadForeignFunctions, NoForeignFunctions } from "../../lib/linux/libc.ts";
+import { type ForeignFunctions, loadForeignFunctions, NoForeignFunctions } from "../../runtime/linux/libc.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../availability.ts";
 
 /** An address in this process; 0 for none. */

@@ -6,10 +6,10 @@ import {
   NAME_STRIDE,
   ReceiveBatch,
   SendBatch,
-} from "../../lib/linux/datagram-batch.ts";
-import type { Reader } from "../../lib/linux/event-loop.ts";
-import { Linux, SocketAddress4, SocketAddress6 } from "../../lib/linux/layouts.ts";
-import type { LinuxSockets } from "../../lib/linux/linux-sockets.ts";
+} from "../../runtime/linux/datagram-batch.ts";
+import type { Reader } from "../../runtime/linux/event-loop.ts";
+import { Linux, SocketAddress4, SocketAddress6 } from "../../runtime/linux/layouts.ts";
+import type { LinuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import type { QuicConnection, QuicConnectionUser } from "../quic.ts";
 import { ArrivalTable } from "./arrival-table.ts";
 import { DATAGRAM_OCTETS, PipeBatch } from "./datagram-pipe.ts";

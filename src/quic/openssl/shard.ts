@@ -2,7 +2,7 @@
  * A part of a server's connections. OpenSSL looks at every connection of a listener whenever it looks at one, so a server has many
  * listeners behind one socket, and deals its clients out among them.
  */
-import { readAddress, readPort } from "../../lib/linux/socket-address.ts";
+import { readAddress, readPort } from "../../runtime/linux/socket-address.ts";
 import { QuicUnavailable } from "../availability.ts";
 import type { QuicConnectionUser, QuicPeer } from "../quic.ts";
 import { OpenSslConnection } from "./connection.ts";

@@ -175,7 +175,7 @@ export async function inspectConfiguration(
   if (options.isAdvised === true) all = [...diagnostics, ...report.diagnostics];
   else {
     // Followers do without it.
-    const { advise } = await import("../lint/advice.ts");
+    const { advise } = await import("../../lint/advice.ts");
     await rest();
     const textOfFile = (file: string): string | undefined => textOf(file, source, options.host);
     const subject = { corefile, blocks, registry, machine: options.machine, textOf: textOfFile };

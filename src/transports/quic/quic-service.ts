@@ -1,12 +1,12 @@
 /** Serves one QUIC listener, in the thread of its own: takes requests apart, hands them on, and sends what is answered. */
 
-import type { LinuxSockets } from "../../lib/linux/linux-sockets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { QuicLibrary } from "../../quic/openssl/library.ts";
 import { QuicServer } from "../../quic/openssl/server.ts";
 import { ServerContext } from "../../quic/openssl/server-context.ts";
 import type { QuicClosed, QuicConnection, QuicConnectionUser } from "../../quic/quic.ts";
 import { NO_PAYLOAD, RecordWriter, readCode, readRecords } from "../../quic/records.ts";
+import type { LinuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { ConnectionBudget } from "../connection-budget.ts";
 import { DoqConnection } from "./doq-connection.ts";
 import { H3Connection } from "./h3-connection.ts";

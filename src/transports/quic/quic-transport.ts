@@ -4,19 +4,19 @@
  */
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
-import { NoForeignFunctions } from "../../lib/linux/libc.ts";
-import { type LinuxSockets, linuxSockets } from "../../lib/linux/linux-sockets.ts";
-import {
-  readAddress,
-  readLocalName,
-  readPort,
-  SOCKET_ADDRESS_OCTETS,
-} from "../../lib/linux/socket-address.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
 import { RecordWriter, readRecords } from "../../quic/records.ts";
+import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
+import { type LinuxSockets, linuxSockets } from "../../runtime/linux/linux-sockets.ts";
+import {
+  readAddress,
+  readLocalName,
+  readPort,
+  SOCKET_ADDRESS_OCTETS,
+} from "../../runtime/linux/socket-address.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "../endpoint.ts";
 import type { ListenTarget, Transport } from "../transport.ts";
 import { openUdpSocket, setReusePort, type UdpSocket } from "../udp-socket.ts";

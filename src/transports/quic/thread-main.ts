@@ -1,10 +1,10 @@
 /** What the thread of a QUIC listener runs. */
 import { parentPort, workerData } from "node:worker_threads";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
-import { NoForeignFunctions } from "../../lib/linux/libc.ts";
-import { linuxSockets } from "../../lib/linux/linux-sockets.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { loadQuicLibrary } from "../../quic/openssl/library.ts";
+import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
+import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { QuicService } from "./quic-service.ts";
 import type { FromQuicThread, QuicThreadSettings, ToQuicThread } from "./thread-protocol.ts";
 

@@ -1,10 +1,10 @@
 /** What the thread runs that speaks QUIC with upstreams. */
 import { parentPort, workerData } from "node:worker_threads";
-import { NoForeignFunctions } from "../../lib/linux/libc.ts";
-import { linuxSockets } from "../../lib/linux/linux-sockets.ts";
 import { QuicDialler } from "../../quic/openssl/client.ts";
 import { ClientContext } from "../../quic/openssl/client-context.ts";
 import { loadQuicLibrary } from "../../quic/openssl/library.ts";
+import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
+import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { Caller } from "./caller.ts";
 import type { CallThreadSettings, FromCallThread, ToCallThread } from "./calls.ts";
 

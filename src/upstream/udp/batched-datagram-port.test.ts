@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { test } from "node:test";
-import { ownLoop } from "../../lib/linux/fixtures/own-loop.ts";
-import { NoForeignFunctions } from "../../lib/linux/libc.ts";
-import { linuxSockets } from "../../lib/linux/linux-sockets.ts";
+import { ownLoop } from "../../runtime/linux/fixtures/own-loop.ts";
+import { NoForeignFunctions } from "../../runtime/linux/libc.ts";
+import { linuxSockets } from "../../runtime/linux/linux-sockets.ts";
 import { addressOf } from "../fixtures/udp-bench.ts";
 import { batchedDatagramPorts } from "./batched-datagram-port.ts";
 

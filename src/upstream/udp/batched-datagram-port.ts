@@ -5,14 +5,14 @@
 import { release } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { readU16 } from "../../dns/octets.ts";
-import { BATCH, ReceiveBatch, SendBatch } from "../../lib/linux/datagram-batch.ts";
-import type { SendFailures } from "../../lib/linux/datagram-sender.ts";
-import type { Reader } from "../../lib/linux/event-loop.ts";
-import { Linux } from "../../lib/linux/layouts.ts";
-import { type Libc, NoForeignFunctions, setSocketNumber } from "../../lib/linux/libc.ts";
-import { type LinuxSockets, linuxSockets } from "../../lib/linux/linux-sockets.ts";
-import { SegmentTrial } from "../../lib/linux/segment-trial.ts";
-import { cutsSegments, SegmentedBatch } from "../../lib/linux/segmented-batch.ts";
+import { BATCH, ReceiveBatch, SendBatch } from "../../runtime/linux/datagram-batch.ts";
+import type { SendFailures } from "../../runtime/linux/datagram-sender.ts";
+import type { Reader } from "../../runtime/linux/event-loop.ts";
+import { Linux } from "../../runtime/linux/layouts.ts";
+import { type Libc, NoForeignFunctions, setSocketNumber } from "../../runtime/linux/libc.ts";
+import { type LinuxSockets, linuxSockets } from "../../runtime/linux/linux-sockets.ts";
+import { SegmentTrial } from "../../runtime/linux/segment-trial.ts";
+import { cutsSegments, SegmentedBatch } from "../../runtime/linux/segmented-batch.ts";
 import {
   parseHost,
   readAddress,
@@ -20,7 +20,7 @@ import {
   readPort,
   SOCKET_ADDRESS_OCTETS,
   writeSocketAddress,
-} from "../../lib/linux/socket-address.ts";
+} from "../../runtime/linux/socket-address.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import {
   type DatagramListener,

@@ -3,9 +3,9 @@ import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { APEX, NO_NODE } from "../data/name-tree.ts";
 import { NO_RRSET } from "../data/rrset-table.ts";
+import { SHA1_OCTETS, Sha1 } from "../data/sha1.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ZoneRecords } from "../data/zone-records.ts";
-import { SHA1_OCTETS, Sha1 } from "../sha1.ts";
 import { type AnswerWriter, Section } from "./answer-writer.ts";
 
 /** A name with the places of its labels, as the walk through the zone found them. */

@@ -1,7 +1,7 @@
 /** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
 import type { Name } from "../../dns/name.ts";
-import { SHA1_OCTETS, Sha1 } from "../sha1.ts";
 import { sortInPortions } from "./portioned-sort.ts";
+import { SHA1_OCTETS, Sha1 } from "./sha1.ts";
 
 export class HashedNames {
   #octets: Buffer;

@@ -4,8 +4,8 @@
  * over all of them. What is read comes as objects that look into the buffers and hold until the set changes.
  */
 import type { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import type { Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import type { Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import { equalEndpointSets } from "../../objects/equality.ts";
 import type { EndpointGroup, EndpointSet, Identity } from "../../objects/objects.ts";

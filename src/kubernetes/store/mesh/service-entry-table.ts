@@ -4,7 +4,7 @@
  */
 import { hashName, Name } from "../../../dns/name.ts";
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import { GrowingIndex, NO_ENTRY, withRoom } from "../../../lib/slab/growing-index.ts";
+import { GrowingIndex, NO_ENTRY, withRoom } from "../../../lib/collections/slab/growing-index.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { Identity, MeshHost, ServiceEntry } from "../../objects/objects.ts";
 import { AutomaticAddresses } from "../services/automatic-addresses.ts";

@@ -1,6 +1,6 @@
 /** Pods by name and by address. Filled only for `pods verified`, and for what wants to know clients. */
-import { ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import type { Identity, Pod } from "../../objects/objects.ts";
 import type { ChangeRecorder } from "../tables/store-change.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 import { parseIpAddress } from "../../../lib/net/ip-address.ts";
-import { ColumnMemory } from "../../../lib/slab/column-memory.ts";
 import { type AddressKey, addressKey } from "../../objects/addresses.ts";
 import { equalPods } from "../../objects/equality.ts";
 import type { Pod } from "../../objects/objects.ts";

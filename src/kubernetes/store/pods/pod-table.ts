@@ -14,8 +14,8 @@
  *     n  what the names begin with, up to and with the last hyphen
  */
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import { type Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { type Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import { type AddressKey, addressKey, addressOfKey } from "../../objects/addresses.ts";
 import type { Identity, Pod } from "../../objects/objects.ts";
 import { NO_LABELS } from "../../objects/shared-values.ts";

@@ -1,5 +1,5 @@
 /** Services by their addresses. */
-import { NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import type { Service } from "../../objects/objects.ts";
 import type { AddressSlots } from "../tables/address-slots.ts";

@@ -1,6 +1,7 @@
 /** Services by the addresses under which the outside reaches them. Filled only where those are kept (`k8s_external`). */
+
+import type { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 import { parseIpAddress } from "../../../lib/net/ip-address.ts";
-import type { ColumnMemory } from "../../../lib/slab/column-memory.ts";
 import { type AddressKey, addressKey } from "../../objects/addresses.ts";
 import type { Service } from "../../objects/objects.ts";
 import { type AddressPrefix, AddressPrefixes } from "../tables/address-prefixes.ts";

@@ -1,6 +1,6 @@
 /** A namespace and a service as callers of the index see them: views that are made when they are asked for. */
 import { MAX_LABEL_OCTETS, type Name } from "../../../dns/name.ts";
-import { NO_ENTRY, withRoom } from "../../../lib/slab/growing-index.ts";
+import { NO_ENTRY, withRoom } from "../../../lib/collections/slab/growing-index.ts";
 import { serviceKey } from "../../objects/names.ts";
 import type { EndpointGroup, EndpointSet, Service, ServiceType } from "../../objects/objects.ts";
 import type { EndpointTable } from "../endpoints/endpoint-table.ts";

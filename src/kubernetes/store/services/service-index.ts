@@ -1,8 +1,8 @@
 /** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
 
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import { ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import { type AddressKey, addressKey, dashedAddress, parseDashedAddress } from "../../objects/addresses.ts";
 import { equalExternally, equalServices } from "../../objects/equality.ts";
 import type { EndpointSet, Identity, Namespace, Service } from "../../objects/objects.ts";

@@ -2,8 +2,8 @@
  * The beginnings of known addresses: names in reverse zones that have no records, but names below them (RFC 8020). An address takes no
  * room here if others of its network are there already.
  */
-import { type Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { type Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import { freeMark, markedFree } from "./block-table.ts";
 import { spread } from "./hashes.ts";

@@ -1,6 +1,6 @@
 /** Which slots have an address, for any number of both: 16 octets for each pair of them, none of them an object. */
-import { type Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { type Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import type { AddressPrefixes } from "./address-prefixes.ts";
 import { freeMark, markedFree, type Slot } from "./block-table.ts";

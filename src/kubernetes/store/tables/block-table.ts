@@ -3,8 +3,8 @@
  * collector. A place that was given back is used again. What else is known of a place stands in columns of the caller's.
  */
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import { type Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { NO_ENTRY, withRoom } from "../../../lib/slab/growing-index.ts";
+import { type Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { NO_ENTRY, withRoom } from "../../../lib/collections/slab/growing-index.ts";
 
 /** Where something stands, as long as it is there. */
 export type Slot = number;

@@ -1,7 +1,7 @@
 /** Runs of octets that many have in common, each kept once, by numbers that fit into a column. One that nobody holds any more is let go. */
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import { ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY, withRoom } from "../../../lib/slab/growing-index.ts";
+import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY, withRoom } from "../../../lib/collections/slab/growing-index.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { hashOctets } from "./hashes.ts";
 

@@ -3,8 +3,8 @@
  * is held by what stands in it.
  */
 import type { OctetArena } from "../../../lib/collections/octet-arena.ts";
-import type { Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
-import { GrowingIndex, NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import type { Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
+import { GrowingIndex, NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { Identity } from "../../objects/objects.ts";
 import { BlockTable, type Slot } from "./block-table.ts";
 import { hashLabel, hashText } from "./hashes.ts";

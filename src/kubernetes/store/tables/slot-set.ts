@@ -1,5 +1,5 @@
 /** A few slots among many, side by side. */
-import type { Column, ColumnMemory } from "../../../lib/slab/column-memory.ts";
+import type { Column, ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 import type { Slot } from "./block-table.ts";
 
 export class SlotSet {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ColumnMemory } from "../../../lib/slab/column-memory.ts";
+import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 import { StateReader, StoreBusyError } from "./state-reader.ts";
 
 function pair() {

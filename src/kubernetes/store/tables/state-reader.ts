@@ -1,5 +1,5 @@
 /** Reading a store that another thread writes to, without ever waiting for it. */
-import type { ColumnMemory } from "../../../lib/slab/column-memory.ts";
+import type { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
 
 /** The store was being changed whenever it was looked at. It will be readable in a moment: whoever can wait gives the event loop a turn. */
 export class StoreBusyError extends Error {

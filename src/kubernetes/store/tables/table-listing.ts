@@ -1,5 +1,5 @@
 /** What a complete listing of a kind has named of what is there already. */
-import { NO_ENTRY } from "../../../lib/slab/growing-index.ts";
+import { NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { Identity } from "../../objects/objects.ts";
 import type { BlockTable, Slot } from "./block-table.ts";
 

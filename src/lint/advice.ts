@@ -1,0 +1,47 @@
+/** What is said of a Corefile beyond its faults: warnings, and words that help with a fault. */
+import type { Diagnostic, DiagnosticSink } from "../corefile/diagnostic.ts";
+import type { Corefile } from "../corefile/tree.ts";
+import { explainEnvironment } from "./environment-hints.ts";
+import { lintChecks } from "./lint.ts";
+import type { LintBlock } from "./lint-block.ts";
+import { misplacedOptionNotes } from "./misplaced-options.ts";
+import { nearReplacements, replacementNotes } from "./replacements.ts";
+import type { LintInput } from "./rule.ts";
+import { explainUnknownWords } from "./unknown-words.ts";
+
+export interface AdvisedConfiguration {
+  readonly corefile: Corefile;
+  readonly blocks: readonly (LintBlock & Parameters<typeof misplacedOptionNotes>[0][number])[];
+  /** The plugins that there are. */
+  readonly registry: { position(name: string): number };
+  readonly machine: LintInput["machine"];
+  /** The text of a file. */
+  readonly textOf: (file: string) => string | undefined;
+}
+
+/**
+ * @param diagnostics those of the parser
+ * @param report has the others, and takes the warnings
+ * @param rest awaited between the rules
+ * @returns all of them
+ */
+export async function advise(
+  { corefile, blocks, registry, machine, textOf }: AdvisedConfiguration,
+  diagnostics: readonly Diagnostic[],
+  report: DiagnosticSink,
+  rest: () => Promise<void>,
+): Promise<Diagnostic[]> {
+  const position = (name: string): number => registry.position(name);
+  const subject = { globalOptions: corefile.globalOptions, blocks, position, machine };
+  for (const check of lintChecks(subject, report)) {
+    check();
+    await rest();
+  }
+  const explained = explainUnknownWords(
+    [...diagnostics, ...report.diagnostics],
+    nearReplacements(corefile),
+    replacementNotes(corefile),
+    misplacedOptionNotes(blocks),
+  );
+  return explainEnvironment(explained, textOf);
+}

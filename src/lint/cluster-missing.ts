@@ -1,0 +1,34 @@
+import type { Directive } from "../corefile/tree.ts";
+import { optionLines } from "./back-ends.ts";
+import type { LintRule } from "./rule.ts";
+
+/** `autopath` lives on what `kubernetes` in its block knows, and does not find it there. */
+export const clusterMissing: LintRule = {
+  code: "LINT_CLUSTER_MISSING",
+  about: "'autopath' needs a 'kubernetes' that its server block does not have, or needs its pods",
+
+  check(input, report) {
+    for (const { directives } of input.blocks) {
+      const clusters = directives.filter(({ name }) => name.text === "kubernetes");
+      for (const { name, args } of directives) {
+        const source = args.at(-1);
+        if (name.text !== "autopath" || source?.text !== "@kubernetes") continue;
+        if (clusters.length === 0) {
+          const text = "'autopath' finds no 'kubernetes' in its server block: it does nothing";
+          report.warning(clusterMissing.code, source.span, text, {
+            expected: "a 'kubernetes' in the same server block",
+          });
+        } else if (!clusters.some(knowsPods)) {
+          const text =
+            "'autopath' does nothing: without 'pods verified', 'kubernetes' does not know which pod sends a query";
+          const expected = "the line 'pods verified' in the block of 'kubernetes'";
+          report.warning(clusterMissing.code, source.span, text, { expected });
+        }
+      }
+    }
+  },
+};
+
+function knowsPods(directive: Directive): boolean {
+  return optionLines(directive, "pods").at(-1)?.args[0]?.text === "verified";
+}

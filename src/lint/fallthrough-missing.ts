@@ -1,0 +1,54 @@
+import type { Name } from "../dns/name.ts";
+import { type BackEnd, mention, stops } from "./back-ends.ts";
+import type { LintRule } from "./rule.ts";
+import { barrierBefore } from "./unreachable.ts";
+
+/** A back end keeps the names that it does not know, although another one for them stands behind it. */
+export const fallthroughMissing: LintRule = {
+  code: "LINT_FALLTHROUGH_MISSING",
+  about: "a plugin without fallthrough keeps what another plugin behind it could answer",
+
+  check(input, report) {
+    for (const block of input.blocks) {
+      const chain = input.backEnds(block);
+      const reported = new Set<BackEnd>();
+      for (const hidden of chain) {
+        const barrier = barrierBefore(hidden, chain);
+        if (barrier === undefined || !barrier.hasFallthrough || reported.has(barrier)) continue;
+        // Most plugins stand but once in a block, which they say themselves.
+        if (barrier.name === hidden.name && barrier.name !== "kubernetes") continue;
+        reported.add(barrier);
+        report.warning(
+          fallthroughMissing.code,
+          barrier.directive.name.span,
+          `'${barrier.name}' has no fallthrough, so ${mention(hidden)} after it never gets a query`,
+          { expected: `the line 'fallthrough' in the block of '${barrier.name}'` },
+        );
+      }
+      for (const keeper of chain) {
+        if (keeper.name !== "kubernetes" || reported.has(keeper)) continue;
+        const lost = keeper.zones.filter(isWholeReverseTree).flatMap((zone) => {
+          const asked = chain
+            .slice(chain.indexOf(keeper) + 1)
+            .find((other) => other.zones.some((taken) => zone.isAtOrBelow(taken)));
+          return asked !== undefined && stops(keeper, asked, zone) ? [{ zone, asked }] : [];
+        });
+        const [first] = lost;
+        if (first === undefined) continue;
+        const zones = lost.map(({ zone }) => zone.toString()).join(" ");
+        report.warning(
+          fallthroughMissing.code,
+          keeper.directive.name.span,
+          `'kubernetes' denies every address in ${zones} outside the cluster: ${mention(first.asked)} never gets a query for them`,
+          { expected: `the line 'fallthrough ${zones}' in the block of 'kubernetes'` },
+        );
+      }
+    }
+  },
+};
+
+/** The reverse names of all addresses there are: no cluster has them all. */
+function isWholeReverseTree(zone: Name): boolean {
+  const text = zone.toString().toLowerCase();
+  return text === "in-addr.arpa." || text === "ip6.arpa.";
+}

@@ -1,0 +1,13 @@
+import type { ServerKey } from "../corefile/server-key.ts";
+import type { Directive } from "../corefile/tree.ts";
+import type { Name } from "../dns/name.ts";
+import type { BlockSettings } from "../plugin/site.ts";
+
+export interface LintBlock {
+  readonly keys: readonly ServerKey[];
+  /** Of the keys, in their order. */
+  readonly zones: readonly Name[];
+  /** As they are written. */
+  readonly directives: readonly Directive[];
+  readonly settings: Pick<BlockSettings, "listenHosts" | "listensNowhere">;
+}

@@ -1,0 +1,69 @@
+/** All rules for what a Corefile says correctly, and hardly means. */
+import type { DiagnosticSink } from "../corefile/diagnostic.ts";
+import { aclAllowsNothing } from "./acl-allows-nothing.ts";
+import { backEnds } from "./back-ends.ts";
+import { certificateMissing } from "./certificate-missing.ts";
+import { clusterMissing } from "./cluster-missing.ts";
+import { constantExpression } from "./constant-expression.ts";
+import { fallthroughMissing } from "./fallthrough-missing.ts";
+import { forwardLoop } from "./forward-loop.ts";
+import type { LintBlock } from "./lint-block.ts";
+import { Listeners } from "./listeners.ts";
+import { logShadowed } from "./log-shadowed.ts";
+import { optionWithoutEffect } from "./option-without-effect.ts";
+import { rewriteLoop } from "./rewrite-loop.ts";
+import type { LintInput, LintRule } from "./rule.ts";
+import { runOrder } from "./run-order.ts";
+import { sameAddress } from "./same-address.ts";
+import { shadowedZone } from "./shadowed-zone.ts";
+import { templateUnmatched } from "./template-unmatched.ts";
+import { unreachable } from "./unreachable.ts";
+import { unusedPlugin } from "./unused-plugin.ts";
+import { upstreamTwice } from "./upstream-twice.ts";
+import { viewShadowed } from "./view-shadowed.ts";
+import { zoneNotMeant } from "./zone-not-meant.ts";
+import { zoneOutsideBlock } from "./zone-outside-block.ts";
+
+export const lintRules: readonly LintRule[] = [
+  sameAddress,
+  unreachable,
+  fallthroughMissing,
+  runOrder,
+  shadowedZone,
+  zoneOutsideBlock,
+  optionWithoutEffect,
+  forwardLoop,
+  clusterMissing,
+  unusedPlugin,
+  aclAllowsNothing,
+  rewriteLoop,
+  viewShadowed,
+  constantExpression,
+  templateUnmatched,
+  zoneNotMeant,
+  upstreamTwice,
+  certificateMissing,
+  logShadowed,
+];
+
+export interface LintSubject {
+  readonly globalOptions: LintInput["globalOptions"];
+  readonly blocks: readonly LintBlock[];
+  /** Place of a directive in the chain, `Infinity` for one that does not exist. */
+  position(name: string): number;
+  readonly machine: LintInput["machine"];
+}
+
+/** Each reports warnings alone: whatever they say, the Corefile runs. */
+export function lintChecks(subject: LintSubject, report: DiagnosticSink): (() => void)[] {
+  const { globalOptions, blocks, machine } = subject;
+  const chains = new Map(blocks.map((block) => [block, backEnds(block, subject)]));
+  const input: LintInput = {
+    globalOptions,
+    blocks,
+    backEnds: (block) => chains.get(block) ?? [],
+    listeners: new Listeners(blocks),
+    machine,
+  };
+  return lintRules.map((rule) => () => rule.check(input, report));
+}

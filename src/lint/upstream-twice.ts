@@ -1,0 +1,38 @@
+import { parseHostPort } from "../plugin/config/values.ts";
+import { canonicalAddress } from "./canonical-address.ts";
+import type { LintRule } from "./rule.ts";
+
+/** One upstream that stands twice in a `forward`: it is asked as often as the others. */
+export const upstreamTwice: LintRule = {
+  code: "LINT_UPSTREAM_TWICE",
+  about: "a forward names one upstream twice",
+
+  check({ blocks }, report) {
+    for (const { directives } of blocks) {
+      for (const { name, args } of directives) {
+        if (name.text !== "forward") continue;
+        const seen = new Set<string>();
+        for (const { text, span } of args.slice(1)) {
+          // A variable that is not set is an error of its own.
+          if (text === "") continue;
+          const place = placeOf(text);
+          if (seen.has(place))
+            report.warning(
+              upstreamTwice.code,
+              span,
+              `'${text}' is already in this 'forward': it counts once`,
+            );
+          seen.add(place);
+        }
+      }
+    }
+  },
+};
+
+/** One text for all spellings of an upstream; files and hosts are as they are written. */
+function placeOf(text: string): string {
+  const [, scheme = "dns", rest = text] = /^([a-z]+):\/\/(.*)$/i.exec(text) ?? [];
+  const place = parseHostPort(rest, scheme.toLowerCase() === "tls" ? 853 : 53);
+  const address = place && canonicalAddress(place.host);
+  return address === undefined ? text : `${scheme.toLowerCase()}://${address}:${place?.port}`;
+}

@@ -1,0 +1,62 @@
+import { formatPlace } from "../corefile/diagnostic.ts";
+import { optionLines } from "./back-ends.ts";
+import { constantOf } from "./constant-expression.ts";
+import type { LintBlock } from "./lint-block.ts";
+import { hasView } from "./listeners.ts";
+import type { LintRule } from "./rule.ts";
+
+/** A server block with a view that an earlier block leaves nothing for. */
+export const viewShadowed: LintRule = {
+  code: "LINT_VIEW_SHADOWED",
+  about: "a server block takes all queries that the view of a later one could take",
+
+  check({ blocks }, report) {
+    for (const [index, block] of blocks.entries()) {
+      const [view] = block.directives.filter(({ name }) => name.text === "view");
+      const shadow = blocks.slice(0, index).find((other) => takesAllOf(other, block));
+      if (shadow === undefined) continue;
+      // Two blocks without a view cannot share a key: that is an error of its own.
+      if (view === undefined && !hasView(shadow)) continue;
+      const place = shadow.keys[0]?.span;
+      const own = view?.name.span ?? block.keys[0]?.span;
+      if (own === undefined || place === undefined) continue;
+      report.warning(
+        viewShadowed.code,
+        own,
+        `no query gets here: the server block at ${formatPlace(place)} gets them all first`,
+        { expected: "server blocks with narrower views first, and the one that takes everything last" },
+      );
+    }
+  },
+};
+
+/** Whether every query that could reach `block` is taken by `other`, which stands in front. */
+function takesAllOf(other: LintBlock, block: LintBlock): boolean {
+  if (!listensAlike(other, block)) return false;
+  const covers = block.keys.every((key) =>
+    other.keys.some(
+      ({ zone, port, scheme }) => zone === key.zone && port === key.port && scheme === key.scheme,
+    ),
+  );
+  if (!covers) return false;
+  const conditions = conditionsOf(other);
+  if (conditions.every((text) => constantOf(text) === true)) return true;
+  const own = new Set(conditionsOf(block));
+  // Whoever passes all of its own conditions passes those of the other block, where they are among them.
+  return hasView(block) && conditions.every((text) => own.has(text));
+}
+
+function conditionsOf({ directives }: LintBlock): string[] {
+  return directives
+    .filter(({ name }) => name.text === "view")
+    .flatMap((view) => optionLines(view, "expr"))
+    .map(({ args }) => args.map((token) => token.text).join(" "));
+}
+
+function listensAlike({ settings: one }: LintBlock, { settings: other }: LintBlock): boolean {
+  if (one.listensNowhere || other.listensNowhere) return false;
+  return (
+    other.listenHosts.length === one.listenHosts.length &&
+    other.listenHosts.every((host) => one.listenHosts.includes(host))
+  );
+}
