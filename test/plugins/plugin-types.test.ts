@@ -1,0 +1,164 @@
+/** Plugins of others compile strictly with declarations, in the TypeScript that most have and in the one that is new. */
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import ts from "typescript-5.9";
+import { projectRoot } from "../support/portolan.ts";
+import { run } from "../support/program.ts";
+
+/** Milliseconds: all of `src/` is half a minute of work where something else has the processors. */
+const PATIENCE = 100_000;
+const COMPILERS = { "5.9": "typescript-5.9", "7": "typescript" };
+
+const MODULES = {
+  plugin: "portolan/plugin",
+  dns: "portolan/dns",
+  testing: "portolan/testing",
+  server: "portolan",
+};
+
+const PLUGIN = `
+import { parseRecord, RecordType } from "portolan/dns";
+import { choice, definePlugin, directive, domainName, duration, fallthrough, flag, integer, ipAddress, option, optional, optionList,
+  required, rest, single, text, zones } from "portolan/plugin";
+import { PluginTest } from "portolan/testing";
+import { createServer } from "portolan";
+
+export const config = directive({
+  args: { name: required(domainName()), address: optional(ipAddress()), words: rest(text()) },
+  options: {
+    ttl: single(integer({ min: 0, max: 3600 }), 60),
+    every: single(duration(), 30_000),
+    mode: single(choice(["bright", "dim"]), "dim"),
+    quiet: flag(),
+    fallthrough: fallthrough(),
+    views: optionList({ zones: zones() }),
+    one: option({ at: required(ipAddress()) }),
+  },
+});
+
+export default definePlugin({
+  name: "lighthouse",
+  summary: "Shows a light to those who ask for it by name.",
+  config,
+  create({ name, ttl }, site) {
+    const light = parseRecord(\`\${name} \${ttl} IN TXT "two flashes every ten seconds"\`);
+    const asked = site.metrics.counter({ name: "lighthouse_total", help: "Queries.", labels: ["mode"] });
+    return {
+      handle(query, next) {
+        if (query.type !== RecordType.TXT || !query.name.equals(name)) return next(query);
+        asked.slot("dim").increment();
+        return query.reply({ authoritative: true, answer: [light] });
+      },
+    };
+  },
+});
+
+export const tried = async (definition: Parameters<typeof PluginTest.of>[0]) =>
+  PluginTest.of(definition, "lighthouse a.example").ask({ name: "a.example." });
+export const serve = (corefile: string) => createServer({ corefile });
+`;
+
+const OPTIONS = {
+  strict: true,
+  declaration: true,
+  emitDeclarationOnly: true,
+  outDir: "out",
+  module: "nodenext",
+  target: "es2024",
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noImplicitOverride: true,
+  verbatimModuleSyntax: true,
+  types: ["node"],
+};
+
+describe("a project of somebody else", () => {
+  const project = mkdtempSync(join(tmpdir(), "portolan-types-"));
+  const modules = join(project, "node_modules");
+  after(() => rmSync(project, { recursive: true, force: true }));
+
+  before(async () => {
+    // A copy, as npm makes one: through a link the compilers would take the folder behind it.
+    const portolan = join(modules, "portolan");
+    mkdirSync(portolan, { recursive: true });
+    cpSync(join(projectRoot, "package.json"), join(portolan, "package.json"));
+    for (const name of ["re2js", "@types", "undici-types"])
+      symlinkSync(join(projectRoot, "node_modules", name), join(modules, name));
+    const out = ["--emitDeclarationOnly", "--outDir", join(portolan, "dist")];
+    const made = await compile("7", projectRoot, ["-p", join(projectRoot, "tsconfig.build.json"), ...out]);
+    assert.equal(made, "");
+    writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+    writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: OPTIONS }));
+    writeFileSync(join(project, "plugin.ts"), PLUGIN);
+    writeFileSync(join(project, "everything.ts"), everything(project));
+  });
+
+  for (const version of ["5.9", "7"] as const) {
+    test(`compiles in TypeScript ${version}, and its declarations can name what they mention`, async () => {
+      assert.equal(await compile(version, project, ["-p", project]), "");
+    });
+  }
+});
+
+/** @returns what the compiler finds wrong */
+async function compile(version: keyof typeof COMPILERS, folder: string, args: string[]): Promise<string> {
+  const compiler = join(projectRoot, "node_modules", COMPILERS[version], "bin", "tsc");
+  const { output, errors } = await run(process.execPath, [compiler, ...args], {
+    cwd: folder,
+    patience: PATIENCE,
+  });
+  return output + errors;
+}
+
+/** A file that exports every value of the package, and every member of its types: all that a declaration may have to name. */
+function everything(folder: string): string {
+  const entries = Object.entries(MODULES);
+  const imports = entries.map(([name, module]) => `import * as ${name} from "${module}";`);
+  const entry = join(folder, "entries.ts");
+  writeFileSync(entry, [...imports, `export { ${Object.keys(MODULES).join(", ")} };`].join("\n"));
+  const { options } = ts.convertCompilerOptionsFromJson(OPTIONS, folder);
+  const program = ts.createProgram([entry], options);
+  const checker = program.getTypeChecker();
+  const uses = (program.getSourceFile(entry)?.statements ?? []).flatMap((statement) => {
+    if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) return [];
+    const module = statement.moduleSpecifier.text;
+    const prefix = entries.find(([, each]) => each === module)?.[0] ?? "";
+    const symbol = checker.getSymbolAtLocation(statement.moduleSpecifier);
+    if (symbol === undefined) throw new Error(`${module} was not found`);
+    return checker.getExportsOfModule(symbol).flatMap((each) => usesOf(checker, each, prefix));
+  });
+  assert.ok(uses.length > 1000, `${uses.length} members were found`);
+  return [...imports, ...uses.map((use, index) => `export const _${index} = ${use};`)].join("\n");
+}
+
+function usesOf(checker: ts.TypeChecker, exported: ts.Symbol, prefix: string): string[] {
+  const name = `${prefix}.${exported.name}`;
+  const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
+  const value = symbol.flags & ts.SymbolFlags.Value && !isTypeOnly(exported) ? [name] : [];
+  const type = checker.getDeclaredTypeOfSymbol(symbol);
+  if (!(type.flags & ts.TypeFlags.Object)) return value;
+  const parameters = (symbol.declarations ?? []).flatMap((each) =>
+    ts.isClassDeclaration(each) || ts.isInterfaceDeclaration(each) || ts.isTypeAliasDeclaration(each)
+      ? [...(each.typeParameters ?? [])]
+      : [],
+  );
+  const generic = parameters.length === 0 ? "" : `<${parameters.map(() => "any").join(", ")}>`;
+  const members = type.getProperties().filter(isNamedHere);
+  return [...value, ...members.map((member) => `(x: ${name}${generic}) => x.${member.name}`)];
+}
+
+function isTypeOnly(exported: ts.Symbol): boolean {
+  return (exported.declarations ?? []).some((each) => ts.isTypeOnlyExportDeclaration(each));
+}
+
+/** Public, of this package, and a name that may stand behind a dot. */
+function isNamedHere(member: ts.Symbol): boolean {
+  const declaration = member.valueDeclaration ?? member.declarations?.[0];
+  if (declaration === undefined || !/^[a-zA-Z_]\w*$/.test(member.name)) return false;
+  const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
+  if (ts.getCombinedModifierFlags(declaration) & hidden) return false;
+  return declaration.getSourceFile().fileName.includes("/portolan/");
+}

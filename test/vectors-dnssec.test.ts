@@ -1,5 +1,0 @@
-/** What CoreDNS 1.14.7 signed on its way; `differences/dnssec.json` says where this server signs otherwise, and why. */
-import { replayRecorded } from "./support/vectors/replay-recorded.ts";
-import { withoutMoments } from "./support/vectors/signed-reply.ts";
-
-replayRecorded("dnssec", (reply) => withoutMoments(reply));
