@@ -26,12 +26,12 @@ const CHUNKS = [
   {
     name: "dns-records",
     holds:
-      /^(dns\/(address-runs|fields|name|name-places|numbers|octet-fields|octets|rdata-scanner|record-[\w-]+|resource-record|service-parameters|type-names|wire-[\w-]+)|lib\/(file-fault|ip-address|nearest-word|node-modules))\./,
+      /^(dns\/(address-runs|fields|name|name-places|numbers|octet-fields|octets|rdata-scanner|record-[\w-]+|resource-record|service-parameters|type-names|wire-[\w-]+)|lib\/(files\/(file-fault|node-modules)|net\/ip-address|text\/nearest-word))\./,
   },
   { name: "dns", holds: /^dns\// },
   // The program without its plugins, in pieces that are loaded in a turn each. Without what only commands and tests import, what serves a scheme
   // that few Corefiles name, what followers (`multisocket`) do without, and what loads it.
-  { name: "lib", holds: /^lib\// },
+  { name: "lib", holds: /^(lib|runtime)\// },
   { name: "plugin", holds: /^(corefile|plugin(?!\/(testing|query-environment|config\/source-text)\.?))\// },
   {
     name: "transports",
@@ -39,7 +39,7 @@ const CHUNKS = [
   },
   {
     name: "server",
-    holds: /^server(?!\/(load-in-turns|lint\/|serving\/(quic|https3?|grpc)-|offline-|embedded-))\//,
+    holds: /^server(?!\/(run\/load-in-turns|serving\/(quic|https3?|grpc)-|offline-|embedded-))\//,
   },
   // With what leads there: few plugins have either language.
   { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },

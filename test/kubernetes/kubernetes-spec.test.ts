@@ -12,7 +12,7 @@ import { absoluteName, askOverTcp, checkReply } from "../support/kubernetes-rule
 import { Peer } from "../support/peers.ts";
 import { Portolan } from "../support/portolan.ts";
 
-const cluster = fileURLToPath(new URL("fixtures/kubernetes", import.meta.url));
+const cluster = fileURLToPath(new URL("../fixtures/kubernetes", import.meta.url));
 
 /** Groups that need the same configuration share a server block, each block has an address of its own. */
 const configurations = new Map<string, { readonly address: string; readonly group: RuleGroup }>();

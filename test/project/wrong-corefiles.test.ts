@@ -16,7 +16,7 @@ import { systemRandom, thisMachine } from "../../src/server/configuration/machin
 import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { examineFiles } from "../../src/server/offline-server.ts";
 
-const folder = join(import.meta.dirname, "fixtures", "wrong-corefiles");
+const folder = join(import.meta.dirname, "..", "fixtures", "wrong-corefiles");
 const files = globSync("*.txt", { cwd: folder }).sort();
 
 /** Without interfaces and addresses, and with a sound OpenSSL, so that the result is the same everywhere. */

@@ -378,7 +378,7 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
         const threads = round === 1 ? "bind 127.0.0.1\n    multisocket 2" : "bind 127.0.0.1";
         writeFileSync(join(folder, "Corefile"), corefile(port).replace("bind 127.0.0.1", threads));
         await using program = new Program(
-          join(import.meta.dirname, "..", "bin", "portolan"),
+          join(import.meta.dirname, "..", "..", "bin", "portolan"),
           ["-conf", "Corefile"],
           {
             cwd: folder,
@@ -408,7 +408,7 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
       writeFileSync(journal, Buffer.concat([readFileSync(journal), Buffer.from("0000ffff00", "hex")]));
       const whole = statSync(journal).size - 5;
       await using program = new Program(
-        join(import.meta.dirname, "..", "bin", "portolan"),
+        join(import.meta.dirname, "..", "..", "bin", "portolan"),
         ["-conf", "Corefile"],
         {
           cwd: folder,
@@ -432,7 +432,7 @@ suite("a crash loses nothing that was acknowledged", { skip: skipWithout("nsupda
       writeFileSync(join(folder, "db"), ZONE);
       writeFileSync(join(folder, "Corefile"), text);
       const start = () =>
-        new Program(join(import.meta.dirname, "..", "bin", "portolan"), ["-conf", "Corefile"], {
+        new Program(join(import.meta.dirname, "..", "..", "bin", "portolan"), ["-conf", "Corefile"], {
           cwd: folder,
         });
       const journal = join(folder, "db.journal");

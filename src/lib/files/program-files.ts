@@ -1,9 +1,9 @@
 /**
  * Where the program's own files are. It runs from its sources, where this module is `src/lib/files/program-files.ts`, and as it is built,
- * where modules that several entries share are in `dist/chunks/`: one folder below the root in both.
+ * where modules that several entries share are in `dist/chunks/`.
  */
-const root = new URL("../../", import.meta.url);
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+const root = new URL(extension === ".ts" ? "../../" : "../", import.meta.url);
 
 /** @param path from the root, with slashes, such as `plugins/plugin.cfg` */
 export function programFile(path: string): URL {
