@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test } from "node:test";
 
 const plugins = join(import.meta.dirname, "..", "src", "plugins");
@@ -18,6 +18,7 @@ const HOUSEKEEPING = [
   "program-files.ts",
   "resident-memory.ts",
   "listen-address.ts",
+  "rare-errors.ts",
   "server-identity.ts",
   "thrift.ts",
   "time-stamp.ts",
@@ -30,9 +31,9 @@ function namesInUse(): Map<string, string> {
     if (file.endsWith(".test.ts")) continue;
     const text = readFileSync(join(plugins, file), "utf8");
     for (const [, list = "", room = "", module = ""] of text.matchAll(IMPORT)) {
-      if (room === "lib" && HOUSEKEEPING.includes(module)) continue;
+      if (room === "lib" && HOUSEKEEPING.includes(basename(module))) continue;
       // How the program keeps octets is no promise to others.
-      if (module.startsWith("slab/") || module.startsWith("packed/")) continue;
+      if (module.startsWith("collections/slab/") || module.startsWith("packed/")) continue;
       for (const [, name = ""] of list.matchAll(/(?:^|,)\s*(?:type )?(\w+)/g))
         names.set(name, `${file} imports ${name} from ${room}/${module}`);
     }

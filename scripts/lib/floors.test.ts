@@ -34,13 +34,19 @@ describe("imports", () => {
       "imports ../manifests/x.ts: room manifests is not below room api",
     ]);
     assert.deepEqual(importing("kubernetes/a.ts", "./store/x.ts"), [
-      "imports ./store/x.ts: * is no room of its floor",
+      "imports ./store/x.ts: * is not a room of kubernetes",
     ]);
     assert.deepEqual(importing("server/generation.ts", "./serving/chain.ts"), []);
     assert.deepEqual(importing("server/serving/chain.ts", "../generation.ts"), [
       "imports ../generation.ts: room * is not below room serving",
     ]);
-    assert.deepEqual(importing("server/threads/fleet.ts", "../listener-pool.ts"), []);
+    assert.deepEqual(importing("server/threads/fleet.ts", "../run/listener-pool.ts"), []);
+    assert.deepEqual(importing("server/run/listener-pool.ts", "../threads/fleet.ts"), [
+      "imports ../threads/fleet.ts: room threads is not below room run",
+    ]);
+    assert.deepEqual(importing("kubernetes/store/tables/a.ts", "../pods/x.ts"), [
+      "imports ../pods/x.ts: room pods is not below room tables",
+    ]);
     assert.deepEqual(importing("server/server.ts", "./threads/fleet.ts"), []);
   });
 

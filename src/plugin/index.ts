@@ -148,8 +148,9 @@ export {
   type UnknownPlaceholder,
   unknownPlaceholders,
 } from "./line-format.ts";
+export { LookupDepthError } from "./lookup-depth.ts";
 export type { MessageSeal } from "./message-seal.ts";
-export { DROPPED, type Dropped, Failure, type Outcome, ReplyStream } from "./outcome.ts";
+export { DROPPED, type Dropped, Failure, NoNextPluginError, type Outcome, ReplyStream } from "./outcome.ts";
 export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
 export {
   type Arrival,
@@ -184,6 +185,7 @@ export type {
   RefusalView,
   ServerView,
 } from "./server-view.ts";
+export { staysInForce } from "./server-view.ts";
 export { type Offer, type OfferingPlugin, ServiceKey } from "./service.ts";
 export {
   type BlockSettings,
