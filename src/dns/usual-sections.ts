@@ -3,7 +3,10 @@ import type { EncodedSections, LentSections } from "./encoded-sections.ts";
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS } from "./name.ts";
 import { octetAt, readU16 } from "./octets.ts";
 import { RecordType } from "./type-names.ts";
-import { FIRST_NAME_OFFSET, MAX_POINTERS } from "./wire-reader.ts";
+import { FIRST_NAME_OFFSET, MAX_POINTERS, MAX_UNPACKED_OCTETS } from "./wire-reader.ts";
+
+/** With so many, owners cannot unpack to more than `EncodedSections.scan` takes. More records are left to it. */
+const MAX_USUAL_RECORDS = Math.floor(MAX_UNPACKED_OCTETS / MAX_NAME_OCTETS);
 
 /** In place of an offset: somebody has to look closer. */
 export const UNUSUAL = -2;
@@ -20,7 +23,7 @@ export function findSections(sections: EncodedSections, length: number, start: n
   const answers = readU16(bytes, 6);
   const authorities = readU16(bytes, 8);
   const total = answers + authorities + readU16(bytes, 10);
-  if (total > typeOffsets.length) return UNUSUAL;
+  if (total > typeOffsets.length || total > MAX_USUAL_RECORDS) return UNUSUAL;
   let at = start;
   let optOffset = -1;
   for (let index = 0; index < total; index++) {
