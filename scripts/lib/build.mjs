@@ -77,13 +77,17 @@ export function missingFiles(root, value) {
 }
 
 /**
- * Copies what is not TypeScript, such as READMEs and plugin.cfg. Folders named `fixtures` are for tests.
+ * Copies what is not TypeScript, such as plugin.cfg and the READMEs of plugins, which `portolan help` shows. Folders named `fixtures` are for
+ * tests, and other READMEs for readers of the code.
  * @param {string} from
  * @param {string} to
  */
 function copyOtherFiles(from, to) {
   cpSync(from, to, {
     recursive: true,
-    filter: (path) => !/\.[cm]?tsx?$/.test(path) && basename(path) !== "fixtures",
+    filter: (path) =>
+      !/\.[cm]?tsx?$/.test(path) &&
+      basename(path) !== "fixtures" &&
+      (!path.endsWith(".md") || /\/plugins\/[^/]+\/README\.md$/.test(path)),
   });
 }
