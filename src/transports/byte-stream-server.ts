@@ -97,6 +97,9 @@ class ByteStreamServer implements Transport {
   readonly #gone = Promise.withResolvers<void>();
   #socket: TcpSocket | undefined;
 
+  /** Connections, those that were turned away among them. */
+  accepted = 0;
+
   constructor(options: ByteStreamServerOptions) {
     this.name = options.name;
     this.options = options;
@@ -137,7 +140,7 @@ class ByteStreamServer implements Transport {
 
   async fadeOut(patience: number): Promise<void> {
     this.holdBack();
-    await untilAccepted();
+    await untilAccepted(() => this.accepted);
     // The system lets an address be bound anew while connections to it are open: nobody waits for those.
     this.#server.close();
     const timer = this.options.clock.after(patience, () => {
@@ -190,6 +193,7 @@ class ByteStreamServer implements Transport {
   }
 
   #accept(socket: Socket): void {
+    this.accepted++;
     const connection = new OpenConnection(socket, this);
     if (!this.options.budget.admit(connection, this.options.onTurnedAway)) {
       socket.destroy();
@@ -200,14 +204,21 @@ class ByteStreamServer implements Transport {
   }
 }
 
+/** In a turn of its own each: a longer queue than this of connections that wait to be accepted is not waited for. */
+const MOST_ACCEPTED = 10_000;
+
 /**
- * Resolves when what has connected so far has been accepted: a socket that is closed resets whoever waits to be. Has to be followed by the
- * closing at once.
+ * Resolves when the connections that wait have been accepted: closing the socket would reset them. The caller has to close it at once then.
+ * libuv accepts one connection of a socket in each turn of the event loop, so the queue is empty when a turn has brought none.
+ * @param accepted how many have been accepted so far
  */
-export async function untilAccepted(): Promise<void> {
-  // The event loop accepts all that there is right before it comes to these; the first may stand in front of that.
+export async function untilAccepted(accepted: () => number): Promise<void> {
+  // The first may stand in front of the turn's accepting.
   await nextTurn();
-  await nextTurn();
+  for (let turn = 0, before = -1; turn < MOST_ACCEPTED && accepted() !== before; turn++) {
+    before = accepted();
+    await nextTurn();
+  }
 }
 
 class OpenConnection implements BudgetedConnection, ConnectionAccount {

@@ -74,6 +74,8 @@ export interface Transport {
    * @param on false: no more of them. Default true
    */
   share?(on?: boolean): boolean;
+  /** Connections that have been accepted; absent for datagrams. */
+  readonly accepted?: number;
   /** Leaves new connections to other sockets on the address, and otherwise to a later try, so that closing this one resets none. */
   holdBack?(): void;
   /** Told that another configuration is in force, where what it says is not asked for anew with each connection. */

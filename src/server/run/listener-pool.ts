@@ -223,9 +223,9 @@ export class ListenerPool {
 
   /** Takes the connections that have come, and leaves later ones to the data planes that stay. */
   async holdBack(): Promise<void> {
-    for (const { transports } of this.#open.values())
-      for (const transport of transports) transport.holdBack?.();
-    await untilAccepted();
+    const transports = [...this.#open.values()].flatMap((open) => open.transports);
+    for (const transport of transports) transport.holdBack?.();
+    await untilAccepted(() => transports.reduce((sum, { accepted = 0 }) => sum + accepted, 0));
   }
 
   /**

@@ -201,6 +201,7 @@ class HttpSocket {
   /** For HTTPS; new connections are encrypted with it. */
   identity: IdentityHolder | undefined;
   /** Each connection ends with its next response. */
+  #accepted = 0;
   #isFading = false;
   /** False while only a configuration that is being made wants it. */
   inForce = false;
@@ -228,9 +229,10 @@ class HttpSocket {
     // Who speaks HTTP on a connection: it is told of those that are ready for it.
     const [begin] = server.listeners("connection");
     server.removeAllListeners("connection");
-    server.on("connection", (accepted: Socket) =>
-      this.#accept(accepted, (ready) => begin?.call(server, ready)),
-    );
+    server.on("connection", (accepted: Socket) => {
+      this.#accepted++;
+      this.#accept(accepted, (ready) => begin?.call(server, ready));
+    });
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       const connection = this.#connections.get(request.socket);
       if (connection !== undefined) {
@@ -301,7 +303,7 @@ class HttpSocket {
   /** Takes no new connections; a request that is on its way is answered. */
   async fadeOut(): Promise<void> {
     if (this.#server.listening) this.#socket?.holdBack();
-    await untilAccepted();
+    await untilAccepted(() => this.#accepted);
     // Not the server's own `close`: it hangs up on idle connections, of which one may have a request on its way.
     this.#isFading = true;
     NetServer.prototype.close.call(this.#server);
