@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -136,3 +136,36 @@ for (const [text, message] of [
     );
   });
 }
+
+test("a mounted ConfigMap has each file once: the folder that its links lead to is no second one", async () => {
+  const put = (version: string, serial: number): void => {
+    write(`${version}/db.example.org`, serial, `192.0.2.${serial}`);
+    symlinkSync(version, join(folder, "..data.new"));
+    renameSync(join(folder, "..data.new"), join(folder, "..data"));
+  };
+  put("..2026_1", 1);
+  symlinkSync("..data/db.example.org", join(folder, "db.example.org"));
+  const running = serve();
+  await running.start();
+  const address = async (): Promise<string[]> => (await running.ask({ name: "www.example.org." })).answer;
+  assert.deepEqual(await address(), ["www.example.org. 60 IN A 192.0.2.1"]);
+  put("..2026_2", 2);
+  rmSync(join(folder, "..2026_1"), { recursive: true });
+  await look(running, "with 2 SOA serial");
+  assert.deepEqual(await address(), ["www.example.org. 60 IN A 192.0.2.2"]);
+  assert.deepEqual(
+    running.log.lines.filter((line) => line.includes("Multiple") || line.includes("Deleting")),
+    [],
+  );
+  await running.stop();
+});
+
+test("a folder that a ConfigMap's link leads to is searched, as the link is not", async () => {
+  write("..2026_1/sub/db.example.org", 1);
+  symlinkSync("..2026_1", join(folder, "..data"));
+  symlinkSync("..data/sub", join(folder, "sub"));
+  const running = serve();
+  await running.start();
+  assert.equal(await rcode(running, "www.example.org."), 0);
+  await running.stop();
+});

@@ -128,7 +128,7 @@ export class AutoZones implements PluginInstance {
       const origin = file.origin.toLowerCase().toString();
       const first = files.get(origin);
       if (first === undefined) files.set(origin, file);
-      else {
+      else if (!file.isBehindLinks) {
         const text = `Multiple zone files match origin "${file.origin}": using "${first.file}" instead of "${file.file}"`;
         this.#complain(complaints, file.file, text);
       }

@@ -257,3 +257,34 @@ test("no text makes reading a key fail otherwise", () => {
     }
   }
 });
+
+test("a referral behind an alias is as one without: the alias is signed, the delegation is not, and its lack of DS is proven", async () => {
+  const running = PluginTest.of(dnssec, `dnssec example.org {\n key file ${good}\n}`);
+  await running.start();
+  const alias = records("into.example.org. 60 IN CNAME www.sub.example.org.");
+  const delegation = records("sub.example.org. 60 IN NS ns.sub.example.org.");
+  const additional = records("ns.sub.example.org. 60 IN A 192.0.2.7");
+  const signer = records(`sub.example.org. 60 IN DS 1 13 2 ${"01".repeat(32)}`);
+  const typesOf = (section: readonly string[]): string[] =>
+    section.map((text) => text.replace(/^(\S+) \d+ IN (RRSIG \S+|\S+) .*/, "$1 $2")).sort();
+  for (const [authority, expected] of [
+    [delegation, ["sub.example.org. NS", "sub.example.org. NSEC", "sub.example.org. RRSIG NSEC"]],
+    [
+      [...delegation, ...signer],
+      ["sub.example.org. DS", "sub.example.org. NS", "sub.example.org. RRSIG DS"],
+    ],
+  ] as const) {
+    const next = answering({ answer: alias, authority, additional });
+    const referral = await running.ask({ name: "into.example.org.", next, ...DO });
+    assert.deepEqual(typesOf(referral.answer), ["into.example.org. CNAME", "into.example.org. RRSIG CNAME"]);
+    assert.deepEqual(typesOf(referral.authority), expected);
+    assert.equal(signatures(referral.additional).length, 0);
+  }
+  // NS records of the zone itself are its own.
+  const own = records("example.org. 60 IN NS ns.example.org.");
+  const elsewhere = records("into.example.org. 60 IN CNAME www.other.test.");
+  const next = answering({ answer: elsewhere, authority: own });
+  const answer = await running.ask({ name: "into.example.org.", next, ...DO });
+  assert.deepEqual(typesOf(answer.authority), ["example.org. NS", "example.org. RRSIG NS"]);
+  await running.stop();
+});

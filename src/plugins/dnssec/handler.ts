@@ -148,7 +148,7 @@ export class OnlineSigning implements PluginInstance {
     if (rcode !== Rcode.NOERROR && rcode !== Rcode.NXDOMAIN) return outcome;
     const work = new SigningWork(query, signer, this);
     const { answer, authority, additional } = outcome;
-    const delegation = delegationOf(outcome);
+    const delegation = delegationOf(outcome) ?? this.#delegationBehindAlias(outcome, query);
     if (delegation !== undefined) return this.#delegation(outcome, delegation, work);
     const denied = deniedName(outcome, query);
     const soa = authority.find((record) => SOA.is(record));
@@ -194,7 +194,21 @@ export class OnlineSigning implements PluginInstance {
       const denial = unsignedDelegation(delegated.name, delegated.ttl);
       proof = [...work.signatures([denial]), denial];
     }
-    return work.finish(reply, { answer, authority: [...authority, ...proof], additional });
+    return work.finish(reply, {
+      answer: work.signed(answer),
+      authority: [...authority, ...proof],
+      additional,
+    });
+  }
+
+  /** The first NS record of a referral that aliases lead to: not that of a zone itself, which stands beside answers. */
+  #delegationBehindAlias(reply: Reply, query: Query): ResourceRecord | undefined {
+    const { rcode, answer, authority } = reply;
+    if (rcode !== Rcode.NOERROR || answer.length === 0) return undefined;
+    if (authority.some(({ type }) => type === RecordType.SOA)) return undefined;
+    const found = authority.find(({ type }) => type === RecordType.NS);
+    if (found === undefined || this.zoneFor(found.name)?.equals(found.name) === true) return undefined;
+    return deniedName(reply, query)?.isAtOrBelow(found.name) === true ? found : undefined;
   }
 
   /** The zone that a record's owner belongs to, if there are keys for it. */

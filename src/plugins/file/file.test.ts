@@ -308,3 +308,59 @@ www A 192.0.2.1`,
   assert.deepEqual(await data("_http._tcp", "PTR"), ["other.example.org."]);
   await running.stop();
 });
+
+const LAB = `lab.example. 60 IN SOA ns.lab.example. h.lab.example. SERIAL 4 3 2 1
+lab.example. 60 IN NS ns.lab.example.
+web.lab.example. 60 IN A 192.0.2.7
+*.apps.lab 60 IN A 192.0.2.8
+elsewhere.test. 60 IN A 192.0.2.9
+`;
+
+test("a file whose SOA record is below its origin is served from there on, with a warning that says what to write", async () => {
+  write("db", LAB.replace("SERIAL", "1"));
+  const running = serve("reload 1s", ".");
+  await running.start();
+  assert.match(
+    running.log.lines.join("\n"),
+    /"\S+db" has its SOA record at lab\.example\., not at \.: the zone lab\.example\. is served\. Name it in the Corefile: 'file \S+db lab\.example'/,
+  );
+  assert.deepEqual(await addresses(running, "web.lab.example."), ["web.lab.example. 60 IN A 192.0.2.7"]);
+  const missing = await running.ask({ name: "none.lab.example." });
+  assert.equal(missing.rcode, 3);
+  assert.match(missing.authority[0] ?? "", /^lab\.example\. 1 IN SOA/);
+  for (const name of ["elsewhere.test.", "example."]) {
+    const outcome = await running.outcome({ name });
+    assert.ok(outcome.kind === "failed" && outcome.rcode === 5, name);
+  }
+  // The names of the file are still relative to the origin.
+  write("db", LAB.replace("SERIAL", "2").replace("lab 60", "lab.example. 60"));
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("with 2 SOA serial")));
+  assert.deepEqual(await addresses(running, "x.apps.lab.example."), [
+    "x.apps.lab.example. 60 IN A 192.0.2.8",
+  ]);
+  await running.stop();
+});
+
+test("such a file that is there only later is served from its SOA record on as well", async () => {
+  const running = serve("reload 1s", "example");
+  await running.start();
+  write("db", LAB.replace("SERIAL", "1"));
+  await running.clock.settle(1_000);
+  await until(() => running.log.lines.some((line) => line.includes("with 1 SOA serial")));
+  assert.deepEqual(await addresses(running, "web.lab.example."), ["web.lab.example. 60 IN A 192.0.2.7"]);
+  await running.stop();
+});
+
+for (const [title, text, zones] of [
+  ["beside the origin", LAB, "other.test"],
+  ["below it, in a file with another fault", `${LAB}x.lab.example. 60 IN A 192.0.2.300\n`, "."],
+  ["at another zone of the block", LAB, ". lab.example"],
+] as const) {
+  test(`a file whose SOA record is ${title} is refused`, async () => {
+    write("db", text.replace("SERIAL", "1"));
+    const running = serve("", zones);
+    await assert.rejects(running.start(), SetupError);
+    await running.stop();
+  });
+}

@@ -36,9 +36,10 @@ export class FileZones implements PluginInstance {
     this.handle = service.handle;
     this.transferSource = service;
     const all = settings.zones.flatMap(({ file, zones, reload, byMtime }) =>
-      zones.zones.map(
-        (origin) => new FileZone({ service, site, origin, file: site.resolvePath(file), reload, byMtime }),
-      ),
+      zones.zones.map((origin) => {
+        const options = { service, site, origin, file: site.resolvePath(file), reload, byMtime };
+        return new FileZone({ ...options, mayBeginBelow: true });
+      }),
     );
     for (const { served } of all) service.table.add(served);
     this.#site = site;

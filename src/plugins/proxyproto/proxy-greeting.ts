@@ -62,6 +62,8 @@ export class ProxyGreeting implements Greeting {
     if (header === INCOMPLETE) throw this.#refusal("a header that is cut off", peer);
     if (header === ABSENT) return policy === "use" ? this.#tracked(peer) : NO_HEADER;
     if (policy === "reject") throw this.#refusal("a header that the policy rejects", peer);
+    // The balancer speaks for itself: in its health checks, for example.
+    if (header.kind === "local") return { length: header.length };
     const source = datagramSource(header);
     if (source === undefined) throw this.#refusal("a header that is not about UDP over IP", peer);
     if (policy === "ignore") return { length: header.length };

@@ -133,7 +133,9 @@ describe("datagrams", () => {
     ["IPv6", UDP6, "2001:db8::7 1112", REAL, "refused"],
     ["with an extension", WITH_EXTENSION, "192.0.2.7 1111", REAL, "refused"],
     ["for TCP", TCP4, "refused", "refused", "refused"],
-    ["LOCAL", LOCAL, "refused", "refused", "refused"],
+    ["LOCAL", LOCAL, REAL, REAL, "refused"],
+    ["LOCAL with addresses", UDP4.replace(/^(.{24})21/, "$120"), REAL, REAL, "refused"],
+    ["no family", `${SIGNATURE}21000000`, "refused", "refused", "refused"],
     ["version 1", V1, "refused", "refused", "refused"],
     ["no room for addresses", `${SIGNATURE}21120004c0000201`, "refused", "refused", "refused"],
     ["a signature alone", SIGNATURE, "refused", "refused", "refused"],
@@ -209,7 +211,7 @@ describe("sessions", () => {
 test("refusals are logged now and then, with how many there were", () => {
   const { greeting, running } = greetingOf("");
   const refuse = () =>
-    assert.throws(() => greeting.readDatagram(Buffer.from(LOCAL, "hex"), PEER), GreetingError);
+    assert.throws(() => greeting.readDatagram(Buffer.from(TCP4, "hex"), PEER), GreetingError);
   for (let round = 0; round < 50; round++) refuse();
   running.clock.advance(10_000);
   refuse();

@@ -30,6 +30,7 @@ export interface SecondaryConfig {
   readonly key: Name | undefined;
   /** The zones are catalogs of zones; names of a line are those that members may have. */
   readonly catalog: readonly { readonly members: readonly Name[] }[];
+  readonly axfr_only: boolean;
   readonly directory: string | undefined;
   /** MiB. */
   readonly max_size: number | undefined;
@@ -83,7 +84,7 @@ export class SecondaryZones implements PluginInstance {
       },
       pause: () => nextImmediate<void>(),
     });
-    this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size, catalog }) => {
+    this.#zones = lines.flatMap(({ zones, transfer, key, directory, max_size: size, catalog, ...line }) => {
       const primaries = transfer.flatMap(({ address }) => address);
       // One data plane writes what all read.
       const isKept = directory !== undefined && site.feed.role === "leader";
@@ -98,6 +99,7 @@ export class SecondaryZones implements PluginInstance {
         transfers,
         gate,
         tellOthers,
+        axfrOnly: line.axfr_only,
       };
       const make = (apex: Name): SecondaryZone => new SecondaryZone({ ...common, apex });
       if (catalog.length === 0) return zones.zones.map(make);

@@ -39,8 +39,8 @@ test("a zone is transferred, refreshed after its time and after NOTIFY, and chan
   assert.deepEqual(await addressOf(running), ["192.0.2.2"]);
   const accepted = await notify(running);
   assert.ok(accepted.kind === "reply" && accepted.rcode === Rcode.NOERROR && accepted.authoritative);
-  await until(() => primary.asked.length === 3);
-  assert.deepEqual(primary.asked, ["AXFR", "IXFR 1", "IXFR 2"]);
+  await until(() => primary.asked.length === 4);
+  assert.deepEqual(primary.asked, ["AXFR", "SOA", "IXFR 1", "IXFR 2"]);
   const refused = await notify(running, "192.0.2.9");
   assert.ok(refused.kind === "failed" && refused.rcode === Rcode.REFUSED);
   await running.stop();

@@ -81,8 +81,8 @@ export class ZoneTransfers implements PluginInstance {
         this.#ends.push(source.onZoneChange(() => undefined));
         continue;
       }
-      this.#ends.push(source.onZoneChange((apex) => this.#notify(apex, name)));
-      for (const apex of source.transferZones) this.#notify(apex, name);
+      this.#ends.push(source.onZoneChange((apex) => this.#notify(apex, name, false)));
+      for (const apex of source.transferZones) this.#notify(apex, name, true);
     }
   }
 
@@ -93,12 +93,12 @@ export class ZoneTransfers implements PluginInstance {
   }
 
   /** @param plugin the one that has the zone */
-  #notify(apex: Name, plugin: string): void {
+  #notify(apex: Name, plugin: string, isStart: boolean): void {
     const permission = this.#permissionFor(apex);
     if (permission === undefined) return;
     const { source, key: name, notified } = permission;
     const key = name === undefined ? undefined : this.#keys.get(name);
-    for (const address of notified) this.#notifier.notify(apex, address, { source, key }, plugin);
+    for (const address of notified) this.#notifier.notify(apex, address, { source, key }, plugin, isStart);
   }
 
   #permissionFor(name: Name): Permission | undefined {

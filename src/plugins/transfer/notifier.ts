@@ -66,9 +66,10 @@ export class Notifier {
 
   /**
    * Tells an address that the zone changed: at once for the first change, and once for all that come soon behind it.
+   * @param isStart the server starts: it takes a moment until a secondary that found it closed asks again
    * @param plugin the one that has the zone: failures are logged under its name
    */
-  notify(apex: Name, target: Target, sending: Sending, plugin: string): void {
+  notify(apex: Name, target: Target, sending: Sending, plugin: string, isStart: boolean): void {
     if (this.#isStopped) return;
     const key = `${apex} ${target.host} ${target.port}`;
     const send = (): void => void this.#send(apex, target, sending, plugin);
@@ -77,8 +78,8 @@ export class Notifier {
       gathering.next = send;
       return;
     }
-    send();
-    this.#gather(key, { timer: undefined, next: undefined });
+    if (!isStart) send();
+    this.#gather(key, { timer: undefined, next: isStart ? send : undefined });
   }
 
   #gather(key: string, gathering: Gathering): void {

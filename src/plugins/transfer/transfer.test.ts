@@ -282,8 +282,8 @@ test("NOTIFY goes out at once, once for the changes right behind it, and a refus
   const change = (): void => {
     for (const listener of source.listeners) listener(apex);
   };
-  // The clock stands still: what is sent is sent at once.
   await running.start();
+  await running.clock.settle(500);
   await until(() => seen.length === 1);
   assert.equal(seen[0], "4 example.org. 6");
   rcode = 5;
@@ -297,6 +297,7 @@ test("NOTIFY goes out at once, once for the changes right behind it, and a refus
   );
   rcode = 0;
   await running.clock.settle(500);
+  // The clock stands still: what is sent is sent at once.
   change();
   await until(() => seen.length === 5);
   for (let count = 0; count < 20; count++) change();

@@ -24,6 +24,8 @@ type FileStatus = Pick<BigIntStats, "dev" | "ino" | "size" | "mtimeMs">;
 export class ZoneFileSource {
   readonly file: string;
   readonly origin: Name;
+  /** The zone, if it does not begin at the origin. */
+  apex: Name | undefined;
   readonly #clock: Clock;
   /** What each file looked like when it was opened last; empty while the zone has to be read whatever they look like. */
   #stamps = new Map<string, string>();
@@ -78,6 +80,7 @@ export class ZoneFileSource {
       readZoneFile({
         file: this.file,
         origin: this.origin,
+        apex: this.apex,
         files,
         knownSerial,
         former,

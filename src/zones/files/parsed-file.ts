@@ -1,6 +1,6 @@
 /** A zone read from a file. */
 import { setImmediate as nextImmediate } from "node:timers/promises";
-import type { Name } from "../../dns/name.ts";
+import { Name } from "../../dns/name.ts";
 import { className, RecordClass } from "../../dns/numbers.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { formatZoneTextFault, type ZoneTextFault } from "../../dns/zone-text/fault.ts";
@@ -32,6 +32,17 @@ export class ZoneFileError extends Error {
 
 const MAX_SHOWN = 10;
 
+/** The only fault of a file: its SOA record stands below the origin. */
+export class MisplacedSoaError extends ZoneFileError {
+  /** Owner of the SOA record. */
+  readonly apex: Name;
+
+  constructor(file: string, origin: Name, faults: readonly ZoneTextFault[], apex: Name) {
+    super(file, origin, faults, 1);
+    this.apex = apex;
+  }
+}
+
 /** The file has the serial that is known already. */
 export class SameSerial extends Error {
   override readonly name = "SameSerial";
@@ -39,7 +50,10 @@ export class SameSerial extends Error {
 
 export interface ReadZoneFileOptions {
   readonly file: string;
+  /** Relative names are completed with it. */
   readonly origin: Name;
+  /** The zone, if it does not begin at the origin. */
+  readonly apex?: Name | undefined;
   readonly files: ZoneTextFiles;
   /** Reading ends with {@link SameSerial} at an SOA record with this serial. */
   readonly knownSerial?: number | undefined;
@@ -61,7 +75,8 @@ export interface ReadZone {
 export async function readZoneFile(options: ReadZoneFileOptions): Promise<ReadZone> {
   const { file, origin } = options;
   const pause = options.pause ?? nextTurn;
-  const zone = new Zone(origin);
+  const apex = options.apex ?? origin;
+  const zone = new Zone(apex);
   if (options.former !== undefined) zone.reserveAs(options.former);
   const sink = new ZoneFileSink(zone, options.knownSerial);
   const faults = await readZoneText({
@@ -72,8 +87,11 @@ export async function readZoneFile(options: ReadZoneFileOptions): Promise<ReadZo
     pause: () => zone.makeRoom(pause),
   });
   if (!zone.hasSoa) {
-    const reason = `file "${file}" has no SOA record for origin ${origin}`;
+    const reason = `file "${file}" has no SOA record for origin ${apex}`;
     faults.add({ file, line: 0, column: 0, reason, severity: "error" });
+    const { misplacedSoa } = sink;
+    if (faults.errors === 1 && misplacedSoa !== undefined)
+      throw new MisplacedSoaError(file, origin, faults.list, misplacedSoa);
   }
   if (faults.errors > 0) throw new ZoneFileError(file, origin, faults.list, faults.errors);
   await zone.order(pause);
@@ -83,6 +101,8 @@ export async function readZoneFile(options: ReadZoneFileOptions): Promise<ReadZo
 class ZoneFileSink {
   readonly #zone: Zone;
   readonly #knownSerial: number | undefined;
+  /** Owner of the first SOA record below the apex. */
+  misplacedSoa: Name | undefined;
 
   constructor(zone: Zone, knownSerial: number | undefined) {
     this.#zone = zone;
@@ -101,11 +121,20 @@ class ZoneFileSink {
       record.rdata,
       record.rdataLength,
     );
-    if (added === Added.OUT_OF_ZONE) return outOfZoneWarning(type, this.#zone.apex);
+    if (added === Added.OUT_OF_ZONE) {
+      this.#noteMisplaced(record);
+      return outOfZoneWarning(type, this.#zone.apex);
+    }
     if (added === Added.TOO_LARGE) return `${recordTypeName(type)} records of this name fit into no message`;
     if (isSecond) return "warning: a second SOA record of the zone: it takes the place of the first";
     if (type === RecordType.SOA && this.#zone.serial === this.#knownSerial) throw new SameSerial();
     return this.#aliasProblem(record);
+  }
+
+  #noteMisplaced({ type, owner, ownerLength }: ZoneTextRecord): void {
+    if (type !== RecordType.SOA || this.misplacedSoa !== undefined) return;
+    const name = Name.fromCheckedWire(owner.slice(0, ownerLength));
+    if (name.isBelow(this.#zone.apex)) this.misplacedSoa = name;
   }
 
   /** RFC 1035 section 5.2: exactly one may be there; to repeat it does no harm. */

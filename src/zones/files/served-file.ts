@@ -14,7 +14,7 @@ import type { ZoneService } from "../serving/zone-service.ts";
 import type { DynamicZone } from "../updates/dynamic-zone.ts";
 import { hasPlainAliases } from "./file-difference.ts";
 import { ZoneFileSource } from "./file-source.ts";
-import { ZoneFileError } from "./parsed-file.ts";
+import { MisplacedSoaError, type ReadZone, ZoneFileError } from "./parsed-file.ts";
 
 export interface FileZoneOptions {
   readonly service: ZoneService;
@@ -25,13 +25,15 @@ export interface FileZoneOptions {
   readonly reload: number;
   /** A changed file is read whatever its serial. */
   readonly byMtime: boolean;
+  /** If the SOA record of the file is below the origin, the zone begins there. */
+  readonly mayBeginBelow?: boolean;
 }
 
 /** A shorter interval would do nothing but look. Milliseconds. */
 const SHORTEST_RELOAD = 100;
 
 export class FileZone {
-  readonly served: ServedZone;
+  #served: ServedZone;
   readonly file: string;
   readonly reload: number;
   /** Takes over what the file says, where the zone takes updates. */
@@ -50,11 +52,16 @@ export class FileZone {
     this.#options = options;
     this.file = file;
     this.reload = options.reload;
-    this.served = new ServedZone(origin);
+    this.#served = new ServedZone(origin);
     this.#freshness = new Freshness(file, site.clock);
     this.served.freshness = this.#freshness;
     this.#source = new ZoneFileSource(file, this.served.apex, site.clock);
     this.#log = site.log;
+  }
+
+  /** Another one than at first if the file turns out to have a zone below its origin. */
+  get served(): ServedZone {
+    return this.#served;
   }
 
   /**
@@ -62,7 +69,7 @@ export class FileZone {
    * @throws ZoneFileError, or the error of the file system
    */
   async load(): Promise<void> {
-    const read = await this.#source.read();
+    const read = await this.#read();
     if (read === undefined || this.#isStopped) return;
     for (const warning of read.warnings) this.#log.warning(formatZoneTextFault(warning));
     await this.#replace(read.zone);
@@ -73,6 +80,30 @@ export class FileZone {
   async readAgain(): Promise<Zone | undefined> {
     const { site, file } = this.#options;
     return (await new ZoneFileSource(file, this.served.apex, site.clock).read())?.zone;
+  }
+
+  /** Reads the file. If the SOA record is below the origin, as CoreDNS 1.14 takes it, the zone begins there. */
+  async #read(): Promise<ReadZone | undefined> {
+    try {
+      return await this.#source.read();
+    } catch (error) {
+      const { service, file, mayBeginBelow } = this.#options;
+      if (!(error instanceof MisplacedSoaError) || mayBeginBelow !== true) throw error;
+      const { apex } = error;
+      if (this.dynamic !== undefined || service.table.get(apex) !== undefined) throw error;
+      this.#source.apex = apex;
+      const read = await this.#source.read();
+      const origin = this.served.spelled;
+      const isServed = service.table.get(origin) === this.served;
+      if (isServed) service.table.delete(this.served.apex);
+      this.#served = new ServedZone(apex);
+      this.#served.freshness = this.#freshness;
+      if (isServed) service.table.add(this.#served);
+      this.#log.warning(
+        `"${file}" has its SOA record at ${apex}, not at ${origin}: the zone ${apex} is served. Name it in the Corefile: 'file ${file} ${withoutDot(apex)}'`,
+      );
+      return read;
+    }
   }
 
   /** Says that there is nothing to be served yet. */
@@ -119,7 +150,7 @@ export class FileZone {
     const known = this.#options.byMtime || this.#source.hasGrown ? undefined : serial;
     try {
       if (current !== undefined && (await this.#amend(current, known))) return;
-      const read = await this.#source.read(known, current);
+      const read = await (current === undefined ? this.#read() : this.#source.read(known, current));
       if (this.#isStopped) return;
       this.#freshness.confirm();
       if (read === undefined) return;
@@ -192,6 +223,10 @@ export class FileZone {
     if (error instanceof ZoneFileError) this.#log.error(`Parsing zone "${spelled}": ${reason}`);
     else this.#log.error(`Failed to open zone "${spelled}" in "${this.file}": ${reason}`);
   }
+}
+
+function withoutDot(name: Name): string {
+  return name.toString().replace(/(?<=.)\.$/, "");
 }
 
 function missing(file: string): string {

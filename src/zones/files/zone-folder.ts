@@ -14,35 +14,50 @@ export interface ZoneFolder {
 export interface FoundZoneFile {
   readonly file: string;
   readonly origin: Name;
+  /** In a folder whose name begins with `..`: there Kubernetes keeps the files that the links of a ConfigMap's mount lead to. */
+  readonly isBehindLinks: boolean;
 }
 
 /** More folders inside each other than anybody makes by hand. */
 const MAX_DEPTH = 32;
 
 /**
- * Walks through the folder in the order of names, subfolders included. Links to files are followed, links to folders are not, except for the
- * folder itself.
+ * Walks through the folder in the order of names, subfolders included, those whose names begin with `..` last. Links to files are followed,
+ * links to folders are not, except for the folder itself.
  * @throws the error of the file system for the folder itself
  */
 export async function findZoneFiles(folder: ZoneFolder): Promise<FoundZoneFile[]> {
   const found: FoundZoneFile[] = [];
-  await walk(await realpath(folder.directory), folder, found, 0);
+  await walk(await realpath(folder.directory), folder, found, { depth: 0, isBehindLinks: false });
   return found;
 }
 
-async function walk(path: string, folder: ZoneFolder, found: FoundZoneFile[], depth: number): Promise<void> {
+interface Place {
+  readonly depth: number;
+  readonly isBehindLinks: boolean;
+}
+
+async function walk(path: string, folder: ZoneFolder, found: FoundZoneFile[], place: Place): Promise<void> {
+  const { depth, isBehindLinks } = place;
   const entries = await readdir(path, { withFileTypes: true });
-  entries.sort((left, right) => (left.name < right.name ? -1 : 1));
+  entries.sort(
+    (left, right) => Number(isHidden(left)) - Number(isHidden(right)) || (left.name < right.name ? -1 : 1),
+  );
   for (const entry of entries) {
     const inside = join(path, entry.name);
     if (entry.isDirectory()) {
       // A folder that went away meanwhile has no files any more.
-      if (depth < MAX_DEPTH) await walk(inside, folder, found, depth + 1).catch(() => undefined);
+      const below = { depth: depth + 1, isBehindLinks: isBehindLinks || isHidden(entry) };
+      if (depth < MAX_DEPTH) await walk(inside, folder, found, below).catch(() => undefined);
       continue;
     }
     const origin = originOf(entry.name, folder);
-    if (origin !== undefined && (await isFile(inside))) found.push({ file: inside, origin });
+    if (origin !== undefined && (await isFile(inside))) found.push({ file: inside, origin, isBehindLinks });
   }
+}
+
+function isHidden({ name }: { readonly name: string }): boolean {
+  return name.startsWith("..");
 }
 
 function originOf(fileName: string, { pattern, origin }: ZoneFolder): Name | undefined {

@@ -144,7 +144,7 @@ class ZoneSigning {
       ...own,
       keys.map(({ record }) => DNSKEY.create(name, ttl, record.data)),
       keys.map(({ record }) => CDNSKEY.create(name, ttl, record.data)),
-      keys.flatMap((key) => delegationSigners(name, ttl, key)),
+      keys.map((key) => delegationSigner(name, ttl, key)),
     ];
     if (this.#options.nsec3)
       sets.push([
@@ -281,20 +281,8 @@ function mayBeSigned(type: number, isDelegation: boolean): boolean {
   return !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
 }
 
-/** Digests of both kinds, as CoreDNS writes them (facts 2.58). */
-function delegationSigners(name: Name, ttl: number, { record, tag, algorithm }: KeyPair): ResourceRecord[] {
-  const octets = [name.folded, canonicalData(record)];
-  return [
-    { digestType: 1, hash: "sha1" },
-    { digestType: 2, hash: "sha256" },
-  ].map(({ digestType, hash }) => {
-    const digest = nodeCrypto().createHash(hash);
-    for (const part of octets) digest.update(part);
-    return CDS.create(name, ttl, {
-      keyTag: tag,
-      algorithm: algorithm.number,
-      digestType,
-      digest: digest.digest(),
-    });
-  });
+/** With SHA-256. SHA-1 must not be used for it (RFC 8624 section 3.3). */
+function delegationSigner(name: Name, ttl: number, { record, tag, algorithm }: KeyPair): ResourceRecord {
+  const digest = nodeCrypto().createHash("sha256").update(name.folded).update(canonicalData(record)).digest();
+  return CDS.create(name, ttl, { keyTag: tag, algorithm: algorithm.number, digestType: 2, digest });
 }

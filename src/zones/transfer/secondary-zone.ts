@@ -22,7 +22,8 @@ import type { ZoneService } from "../serving/zone-service.ts";
 import { NotifyAllowance } from "./notify-allowance.ts";
 import type { Primary } from "./primary.ts";
 import type { TransferGate } from "./transfer-gate.ts";
-import { type TransferInOptions, type TransferredZone, transferIn, wholeZone } from "./transfer-in.ts";
+import { type TransferInOptions, type TransferredZone, wholeZone } from "./transfer-in.ts";
+import { TransferWays } from "./transfer-ways.ts";
 import type { ZoneStore } from "./zone-store.ts";
 
 export interface SecondaryZoneOptions {
@@ -36,6 +37,8 @@ export interface SecondaryZoneOptions {
   readonly limit: number;
   /** Where copies outlive the process. */
   readonly store: ZoneStore | undefined;
+  /** The primaries are not asked for changes. */
+  readonly axfrOnly: boolean;
   readonly transfers: CounterFamily;
   readonly gate: TransferGate;
   /** For other data planes that serve the zone: a primary said that it has a newer state, or this end took one over. */
@@ -88,6 +91,7 @@ export class SecondaryZone {
   /** The older serials of primaries, once they are told of. */
   readonly #behind = new Map<Primary, number>();
   readonly #backOff: BackOff;
+  readonly #ways: TransferWays;
   /** A primary said last that the zone is up to date. */
   readonly #freshness: Freshness;
   readonly #loaded = Promise.withResolvers<void>();
@@ -95,6 +99,7 @@ export class SecondaryZone {
   constructor(options: SecondaryZoneOptions) {
     this.#options = options;
     this.served = new ServedZone(options.apex);
+    this.#ways = new TransferWays(options.axfrOnly, options.site.log);
     const { clock, random } = options.site;
     this.#notifyAllowance = new NotifyAllowance(clock);
     this.#backOff = new BackOff({ first: FIRST_WAIT, longest: LONGEST_WAIT, jitter: 0, random });
@@ -241,7 +246,7 @@ export class SecondaryZone {
       signal: this.#abort.signal,
       pause: nextTurn,
     };
-    const result = await this.#takeOver(await transferIn(question), question);
+    const result = await this.#takeOver(await this.#ways.transfer(primary, question), question);
     if (this.#abort.signal.aborted) return result.way;
     const { zone } = this.served;
     const isBehind = result.way === "same" && zone !== undefined && result.serial !== zone.serial;

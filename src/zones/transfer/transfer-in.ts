@@ -12,7 +12,11 @@ import { WireError } from "../../dns/wire-reader.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { isAsNew, type StartOfAuthority } from "../../plugin/transfer.ts";
 import type { UpstreamAddress } from "../../upstream/config/address.ts";
-import { type MessageGuard, messagesFor } from "../../upstream/tcp/message-stream.ts";
+import {
+  type MessageGuard,
+  type MessageStreamOptions,
+  messagesFor,
+} from "../../upstream/tcp/message-stream.ts";
 import type { StreamDialler } from "../../upstream/tcp/tcp-connection.ts";
 import { ZoneChangeError } from "../changes/zone-changes.ts";
 import { ZoneComparison } from "../changes/zone-comparison.ts";
@@ -107,15 +111,29 @@ export async function wholeZone(options: TransferInOptions): Promise<Transferred
   return isAsNew(current.serial, serial) ? { way: "same", serial } : whole;
 }
 
-async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
-  const { apex, remote, clock, signal, pause } = options;
+/**
+ * The serial that the primary has.
+ * @throws as {@link transferIn}
+ */
+export async function serialOfPrimary(options: TransferInOptions): Promise<number> {
+  const { apex } = options;
   const guard = options.guard?.();
-  const type = current === undefined ? RecordType.AXFR : RecordType.IXFR;
-  const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
-  const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
-  const receiver = new ZoneReceiver(options, current);
-  const { dialler } = options;
-  const stream = {
+  const question = { name: apex, type: RecordType.SOA, class: RecordClass.IN };
+  const octets = encodeMessage(makeQuery(question, { id: options.id, flags: 0 }));
+  for await (const reply of messagesFor(octets, streamOptions(options, guard))) {
+    const { rcode, answer } = decode(reply);
+    if (guard?.isSettled === false) throw new TsigError("the reply is not signed");
+    if (rcode !== Rcode.NOERROR) throw new TransferError(`bad SOA rcode: ${rcode}`, rcode);
+    const soa = answer.find((record) => SOA.is(record) && record.name.equals(apex));
+    if (soa !== undefined && SOA.is(soa)) return soa.data.serial;
+    throw new TransferError("the reply has no SOA record of the zone");
+  }
+  throw new TransferError("the primary does not answer SOA queries");
+}
+
+function streamOptions(options: TransferInOptions, guard: TransferGuard | undefined): MessageStreamOptions {
+  const { remote, dialler, clock, signal } = options;
+  return {
     remote,
     ...(dialler !== undefined && { dialler }),
     clock,
@@ -124,9 +142,18 @@ async function receive(options: TransferInOptions, current: Zone | undefined): P
     connectTimeout: CONNECT_TIMEOUT,
     messageTimeout: MESSAGE_TIMEOUT,
   };
+}
+
+async function receive(options: TransferInOptions, current: Zone | undefined): Promise<TransferredZone> {
+  const { apex, clock, pause } = options;
+  const guard = options.guard?.();
+  const type = current === undefined ? RecordType.AXFR : RecordType.IXFR;
+  const query = makeQuery({ name: apex, type, class: RecordClass.IN }, { id: options.id, flags: 0 });
+  const octets = encodeMessage({ ...query, authority: current === undefined ? [] : [soaRecord(current)] });
+  const receiver = new ZoneReceiver(options, current);
   const deadline = clock.now() + TRANSFER_TIMEOUT;
   let octetsLeft = OCTETS_FOR_ONE * options.limit;
-  for await (const octetsIn of messagesFor(octets, stream)) {
+  for await (const octetsIn of messagesFor(octets, streamOptions(options, guard))) {
     octetsLeft -= octetsIn.length;
     if (octetsLeft < 0)
       throw new TransferError(`the transfer is longer than ${OCTETS_FOR_ONE * options.limit} octets`);

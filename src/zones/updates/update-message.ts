@@ -52,7 +52,7 @@ export function checkPrerequisites({ answer }: Message, zone: EditedZone): numbe
   return zone.holdsExactly(wanted) ? Rcode.NOERROR : Rcode.NXRRSET;
 }
 
-/** Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes. */
+/** Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes, and for a DNAME at the apex. */
 export function checkUpdate({ authority }: Message, apex: Name): number {
   for (const record of authority) {
     const { type } = record;
@@ -60,6 +60,8 @@ export function checkUpdate({ authority }: Message, apex: Name): number {
     if (record.class === RecordClass.IN) {
       if (isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
       if (SIGNERS_TYPES.has(type)) return Rcode.REFUSED;
+      // It would hide all names of the zone, those of its name servers among them.
+      if (type === RecordType.DNAME && record.name.equals(apex)) return Rcode.REFUSED;
     } else if (record.class === RecordClass.ANY) {
       if (record.ttl !== 0 || hasData(record) || (isMetaType(type) && type !== RecordType.ANY))
         return Rcode.FORMERR;

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
+import { makeQuery } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
 import { dataFromWire, formatRecord, parseRecord, plainData } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { applyChange, isMissingFrom } from "../changes/zone-changes.ts";
@@ -15,6 +17,7 @@ import { EditedZone } from "./edited-zone.ts";
 import { type JournalContents, journalFrame, journalHead, readJournal } from "./journal-frames.ts";
 import { changeOf, withoutDetours } from "./steps.ts";
 import { JournalError, UpdateJournal } from "./update-journal.ts";
+import { checkUpdate } from "./update-message.ts";
 
 async function atOnce(): Promise<void> {
   // Nobody else waits for a turn.
@@ -369,4 +372,15 @@ test("long lists of steps are worked through in portions", async () => {
   const contents = await readJournal(Buffer.concat([journalHead(1), ...frames]), pause);
   assert.ok(contents !== undefined && contents !== "none" && contents.steps.length === steps.length);
   assert.ok(pauses >= 50, `${pauses} pauses`);
+});
+
+test("an update may not add what hides all names of the zone, and a DNAME below its apex is taken", () => {
+  const rcodeOf = (line: string): number => {
+    const record = parseRecord(line);
+    const message = makeQuery({ name: APEX, type: RecordType.SOA });
+    return checkUpdate({ ...message, authority: [record] }, APEX);
+  };
+  assert.equal(rcodeOf("example. 60 IN DNAME other.test."), Rcode.REFUSED);
+  assert.equal(rcodeOf("EXAMPLE. 60 IN DNAME other.test."), Rcode.REFUSED);
+  assert.equal(rcodeOf("a.example. 60 IN DNAME other.test."), Rcode.NOERROR);
 });
