@@ -45,7 +45,7 @@ const CHUNKS = [
   { name: "expression", holds: /^(expression\/|plugin\/(query-environment|config\/source-text)\.)/ },
   { name: "yaml", holds: /(^|\/)node_modules\/yaml\// },
   { name: "protobuf", holds: /(^|\/)node_modules\/@bufbuild\/protobuf\// },
-  { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/)/ },
+  { name: "upstream", holds: /^upstream\/(?!(encrypted|http2|quic)\/|(encrypted|grpc)-upstream\.)/ },
   { name: "etcd", holds: /^etcd\// },
   { name: "console", holds: /^console\// },
   { name: "kubernetes-store", holds: /^kubernetes\/(objects|store)\// },
@@ -89,10 +89,30 @@ const { output } = await bundle
     minifyInternalExports: false,
   })
   .catch(sayWhy);
+refuseCircles(output);
 for (const part of output) {
   if (part.type === "chunk") writeFileSync(join(dist, part.fileName), await dense(part.code));
 }
 writeNotices(output.flatMap((part) => (part.type === "chunk" ? Object.keys(part.modules) : [])));
+
+/**
+ * A chunk that imports itself through others may run before what it needs is there.
+ * @param {readonly import("rolldown").RolldownOutput["output"][number][]} parts
+ */
+function refuseCircles(parts) {
+  const imports = new Map(parts.map((part) => [part.fileName, part.type === "chunk" ? part.imports : []]));
+  /** @type {Set<string>} */
+  const done = new Set();
+  /** @param {string} file @param {readonly string[]} way */
+  const visit = (file, way) => {
+    const at = way.indexOf(file);
+    if (at >= 0) sayWhy(new Error(`chunks in a circle: ${[...way.slice(at), file].join(" > ")}`));
+    if (done.has(file)) return;
+    for (const next of imports.get(file) ?? []) visit(next, [...way, file]);
+    done.add(file);
+  };
+  for (const file of imports.keys()) visit(file, []);
+}
 
 /**
  * Ends the build. The message has the place of each mistake in the sources.
