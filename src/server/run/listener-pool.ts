@@ -4,7 +4,7 @@
  */
 
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import { hostsOverlap } from "../../lib/net/listen-address.ts";
+import { hostsOverlap, isWildcardHost } from "../../lib/net/listen-address.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { TransportName } from "../../plugin/endpoint.ts";
 import type { QueryStream } from "../../plugin/query-stream.ts";
@@ -267,7 +267,11 @@ export class ListenerPool {
       this.#retiring.set(open, promise);
       void promise.then(() => this.#retiring.delete(open));
       const heir = points.find(
-        (point) => lending.has(open) && point.scheme === open.scheme && socketsOverlap(open, point),
+        (point) =>
+          point.scheme === open.scheme &&
+          socketsOverlap(open, point) &&
+          // One with all addresses may have stood beside it long before this reload.
+          (lending.has(open) || isWildcardHost(point.host)),
       );
       // Its clients meant the address that another listener has now: they get that one's answers.
       if (heir !== undefined) {
