@@ -44,7 +44,7 @@ export {
   parseRecord,
   plainData,
 } from "./resource-record.ts";
-export { addressOfReverseName, reverseNameOfIpv4 } from "./reverse-name.ts";
+export { addressOfReverseName, reverseNameOfIpv4, reverseNameOfIpv6 } from "./reverse-name.ts";
 export { type ServiceParameter, ServiceParameterKey } from "./service-parameters.ts";
 export {
   DEFAULT_TSIG_ALGORITHM,

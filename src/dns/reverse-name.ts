@@ -23,3 +23,10 @@ export function addressOfReverseName(name: Name): string | undefined {
 export function reverseNameOfIpv4(octets: Uint8Array): Name {
   return Name.fromLabels(Array.from(octets, String).reverse(), IPV4_REVERSE);
 }
+
+/** The name that stands for an IPv6 address of 16 octets. */
+export function reverseNameOfIpv6(octets: Uint8Array): Name {
+  const labels: string[] = [];
+  for (const octet of octets) labels.unshift((octet & 15).toString(16), (octet >> 4).toString(16));
+  return Name.fromLabels(labels, IPV6_REVERSE);
+}

@@ -94,8 +94,9 @@ export interface BlockSettings {
   greeting: Greeting | undefined;
   /** Who the server is towards TLS clients; without it what would be encrypted is plain (`tls`). */
   identity: IdentityHolder | undefined;
-  /** Connections of an `https://` listener, 0 for no limit of its own (`https`). */
+  /** Connections of an `https://` listener, 0 for no limit of its own, and HTTP/2 streams on each, 0 for the default (`https`). */
   maxHttpsConnections: number;
+  maxHttpsStreams: number;
   /** Connections of a `grpc://` listener, 0 for no limit of its own, and streams on each (`grpc_server`). */
   maxGrpcConnections: number;
   maxGrpcStreams: number;
@@ -126,6 +127,7 @@ export function defaultBlockSettings(): BlockSettings {
     greeting: undefined,
     identity: undefined,
     maxHttpsConnections: 200,
+    maxHttpsStreams: 0,
     maxGrpcConnections: 200,
     maxGrpcStreams: 256,
     maxQuicStreams: 256,

@@ -24,11 +24,13 @@ export interface HttpsOptions
   extends Omit<ByteStreamServerOptions, "name" | "serve" | "handshakeTimeout">,
     HttpObserver {
   readonly timeouts: () => HttpTimeouts;
+  /** Streams of one HTTP/2 connection; 0 for the default. */
+  readonly maxStreams?: (() => number) | undefined;
   /** Told of each response. */
   readonly onResponse?: ((status: number) => void) | undefined;
 }
 
-/** Streams of one HTTP/2 connection. */
+/** Streams of one HTTP/2 connection when the caller does not say otherwise. */
 const MAX_STREAMS = 250;
 /** Requests of one HTTP/1.1 connection that may wait for their responses. */
 const MAX_PIPELINED = 100;
@@ -51,7 +53,7 @@ export async function listenHttps(
   const requests = new DohRequests({ receiver, wallTime, onResponse });
   const http2 = new Http2Sessions({
     ...options,
-    maxStreams: () => MAX_STREAMS,
+    maxStreams: () => options.maxStreams?.() || MAX_STREAMS,
     // `dnsperf` takes the last response alone of those in one record of TLS (its issue 240).
     separateResponses: true,
     open: (home, id) => new DohStream(home, id, requests),

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { builtInPlugins, PluginRegistry } from "../../server/configuration/plugin-registry.ts";
 import { isOwnOption, pluginSince } from "./coredns-words.ts";
 
-/** A line for each plugin: its name, then the options of CoreDNS 1.14.7 that are read here as well. */
+/** A line for each plugin: its name, then the options of CoreDNS 1.15.0 that are read here as well. */
 const COREDNS = new URL("fixtures/coredns-options.txt", import.meta.url);
 
 test("every option is CoreDNS's or our own", async () => {

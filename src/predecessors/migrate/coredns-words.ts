@@ -7,9 +7,11 @@ const SINCE: ReadonlyMap<string, string> = new Map([
   ["grpc", "1.5.0"],
   ["ready", "1.5.0"],
   ["transfer", "1.8.0"],
+  ["dynupdate", "1.15.0"],
+  ["siit", "1.15.0"],
 ]);
 
-/** The directives of CoreDNS 1.14.7. Of those that are not above, only that much is known. */
+/** The directives of CoreDNS 1.15.0. Of those that are not above, only that much is known. */
 const TODAYS: ReadonlySet<string> = new Set(
   (
     "acl any auto autopath azure bind bufsize cache cancel chaos clouddns debug dns64 dnssec dnstap erratic errors etcd file forward geoip grpc " +
@@ -24,6 +26,7 @@ const OWN_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["trace", ["errors", "slower", "client", "parent", "tls", "header", "queue"]],
   ["log", ["slower"]],
   ["dns64", ["translate_ptr"]],
+  ["siit", ["translate_ptr"]],
   ["cache", ["memory"]],
   ["dnssec", ["compact"]],
   ["tls", ["discovery"]],

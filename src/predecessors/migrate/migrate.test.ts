@@ -129,7 +129,7 @@ test("a proxy over gRPC, whichever of key and certificate stands first", () => {
     migrated(
       `. {\n    proxy global 127.0.0.1:8053 {\n        protocol grpc ${options}\n    }\n}\n`,
       undefined,
-      "1.14.7",
+      "1.15.0",
       {
         host,
       },
@@ -149,7 +149,7 @@ test("the forward beside a grpc leaves its zones alone, and only those that are 
   const text = proxies.map(
     (words, at) => `    proxy ${words}${at === 0 ? " {\n        protocol grpc insecure\n    }" : ""}\n`,
   );
-  const { text: today } = migrated(`. {\n${text.join("")}}\n`, undefined, "1.14.7");
+  const { text: today } = migrated(`. {\n${text.join("")}}\n`, undefined, "1.15.0");
   for (const [line, excepts] of [
     ["forward global 192.0.2.1", true],
     ["forward . /etc/resolv.conf", true],

@@ -67,7 +67,7 @@ test("a file behind log goes, with its slash, and the rest of the line stays", (
   const { text, notices } = migrated(
     '.:53 {\n    log / stdout "{remote} {name}" {\n        class error\n    }\n}\nexample.org {\n    log example.org stdout\n}\nexample.net {\n    log example.net\n}\n',
     undefined,
-    "1.14.7",
+    "1.15.0",
     { directives: ["log"] },
   );
   assert.equal(
@@ -86,7 +86,7 @@ test("a file behind log goes, with its slash, and the rest of the line stays", (
 test("federation stays, and the reader learns that CoreDNS refuses it", () => {
   const corefile = ".:53 {\n    federation cluster.local {\n        prod prod.example.org\n    }\n}\n";
   const directives = { directives: ["federation"] };
-  const { text, notices } = migrated(corefile, undefined, "1.14.7", directives);
+  const { text, notices } = migrated(corefile, undefined, "1.15.0", directives);
   assert.equal(text, corefile);
   assert.deepEqual(
     notices.map(({ severity, plugin, version }) => [severity, plugin, version]),
@@ -99,9 +99,9 @@ test("a change is told with the last version that asked for it", () => {
   const corefile =
     ".:53 {\n    kubernetes cluster.local {\n        upstream\n        resyncperiod 5m\n    }\n}\n";
   for (const [from, to, expected] of [
-    [undefined, "1.14.7", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
+    [undefined, "1.15.0", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
     // It is gone in the old version already, and goes in silence nowhere.
-    ["1.8.0", "1.14.7", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
+    ["1.8.0", "1.15.0", ["upstream removed 1.7.0", "resyncperiod removed 1.7.0"]],
     ["1.3.0", "1.5.0", ["upstream ignored 1.5.0", "resyncperiod deprecated 1.5.0"]],
     ["1.3.0", "1.4.0", ["upstream deprecated 1.4.0"]],
   ] as const) {
@@ -161,7 +161,7 @@ test("several zones go over gRPC, and what they leave alone goes where it went",
   const back = downgrade(text, {
     file: "Corefile",
     host: memoryHost(),
-    to: "1.14.7",
+    to: "1.15.0",
     directives: DIRECTIVES,
   });
   assert.equal(back.text.match(/grpc /g)?.length, 1);
@@ -173,7 +173,7 @@ test("plugins that nobody knows are named and stay", () => {
   assert.match(text, /^ {4}redis$/m);
   assert.deepEqual(
     notices.map((notice) => sentenceOf(notice)),
-    ['Plugin "redis" is not known in 1.14.7.'],
+    ['Plugin "redis" is not known in 1.15.0.'],
   );
 });
 

@@ -26,6 +26,7 @@ export const httpsScheme: SchemeServer = {
         return layersBelow(place, tls);
       },
       connectionOctets: connectionOctets(place),
+      maxStreams: () => settings().maxHttpsStreams,
       timeouts: () => {
         const { readTimeout, writeTimeout, idleTimeout } = settings();
         return { read: readTimeout, write: writeTimeout, idle: idleTimeout };

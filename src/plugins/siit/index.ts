@@ -1,0 +1,72 @@
+/** `siit`: IPv4 addresses for names that have IPv6 addresses that stand for them (RFC 7915, RFC 7757). */
+
+import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
+import {
+  definePlugin,
+  directive,
+  flag,
+  optionList,
+  required,
+  single,
+  type Value,
+  ValueProblem,
+} from "../../plugin/index.ts";
+import { AddressMap, TranslationPrefix } from "./address-map.ts";
+import { Siit } from "./siit.ts";
+
+/** RFC 6052 section 2.1. */
+const WELL_KNOWN = "64:ff9b::/96";
+
+const prefix: Value<TranslationPrefix> = {
+  expected: "an IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits, such as 64:ff9b::/96",
+  parse(word) {
+    const read = TranslationPrefix.parse(word);
+    return typeof read === "string" ? new ValueProblem(read) : read;
+  },
+};
+
+const network = (family: 4 | 6): Value<IpPrefix> => ({
+  expected: `an IPv${family} address or prefix`,
+  parse(word) {
+    const read = parseIpPrefix(word);
+    if (read === undefined) return new ValueProblem(`invalid IP address: "${word}"`);
+    return read.octets.length === (family === 4 ? 4 : 16)
+      ? read
+      : new ValueProblem(`invalid IPv${family} address: "${word}"`);
+  },
+});
+
+export default definePlugin({
+  name: "siit",
+  summary: "Makes A records out of AAAA records that stand for IPv4 addresses (RFC 6052, RFC 7757).",
+  config: directive({
+    options: {
+      ipv6_prefix: single(prefix),
+      eam: optionList({ ipv4: required(network(4)), ipv6: required(network(6)) }),
+      translate_ptr: flag(),
+    },
+    occurrences: "last",
+    check({ ipv6_prefix: chosen, eam }, report, at) {
+      const reason = chosen?.reasonToBeEmpty();
+      if (reason !== undefined) {
+        const message = `no AAAA record is within ${chosen}: these are ${reason}`;
+        report.warning("SIIT_PREFIX_EMPTY", at("ipv6_prefix"), message);
+      }
+      for (const { ipv4, ipv6 } of eam) {
+        if (32 - ipv4.length <= 128 - ipv6.length) continue;
+        const message = `the IPv6 prefix of a mapping has too few bits left: /${ipv4.length} of IPv4 needs /${96 + ipv4.length} or shorter, not /${ipv6.length}`;
+        report.error("SIIT_MAPPING_LENGTH", at("eam"), message);
+      }
+    },
+  }),
+  create: (config, { metrics }) => {
+    const chosen = config.ipv6_prefix ?? wellKnown();
+    return new Siit(new AddressMap(chosen, config.eam), config.translate_ptr, metrics);
+  },
+});
+
+function wellKnown(): TranslationPrefix {
+  const read = TranslationPrefix.parse(WELL_KNOWN);
+  if (typeof read === "string") throw new RangeError(read);
+  return read;
+}

@@ -1,0 +1,138 @@
+import {
+  A,
+  AAAA,
+  addressOfReverseName,
+  CNAME,
+  Flag,
+  Rcode,
+  RecordClass,
+  RecordType,
+  type ResourceRecord,
+  RRSIG,
+  reverseNameOfIpv6,
+} from "../../dns/index.ts";
+import {
+  type CounterFamily,
+  followAlias,
+  type Handler,
+  type MetricsRegistry,
+  type Next,
+  type Outcome,
+  type PluginInstance,
+  type Query,
+  type Reply,
+} from "../../plugin/index.ts";
+import type { AddressMap } from "./address-map.ts";
+
+/** Seconds that an alias to the name of an IPv6 address may be kept. */
+const ALIAS_TTL = 600;
+
+export class Siit implements PluginInstance {
+  readonly #addresses: AddressMap;
+  readonly #translatePtr: boolean;
+  readonly #translated: CounterFamily;
+
+  constructor(addresses: AddressMap, translatePtr: boolean, metrics: MetricsRegistry) {
+    this.#addresses = addresses;
+    this.#translatePtr = translatePtr;
+    this.#translated = metrics.counter({
+      name: "coredns_siit_requests_translated_total",
+      help: "Queries answered with IPv4 addresses made out of IPv6 addresses.",
+      labels: ["server"],
+    });
+  }
+
+  readonly handle: Handler = (query, next) => {
+    if (query.class !== RecordClass.IN) return next(query);
+    if (query.type !== RecordType.A)
+      return query.type === RecordType.PTR && this.#translatePtr ? this.#reverse(query, next) : next(query);
+    const outcome = next(query);
+    return outcome instanceof Promise
+      ? outcome.then((settled) => this.#after(query, next, settled))
+      : this.#after(query, next, outcome);
+  };
+
+  /** @param outcome what was said of the IPv4 addresses of the name */
+  #after(query: Query, next: Next, outcome: Outcome): Outcome | Promise<Outcome> {
+    if (outcome.kind !== "reply") return outcome;
+    if (answersWith(outcome, RecordType.A)) {
+      query.trace?.note("the name has IPv4 addresses of its own");
+      return outcome;
+    }
+    // The rest of the chain and not the whole block is asked: `dns64` of the same block would ask for A records in turn.
+    const ipv6 = next(query.derive({ type: RecordType.AAAA }));
+    return ipv6 instanceof Promise
+      ? ipv6.then((settled) => this.#translate(query, outcome, settled))
+      : this.#translate(query, outcome, ipv6);
+  }
+
+  /** @param outcome what was said of the IPv6 addresses of the name */
+  #translate(query: Query, denial: Reply, outcome: Outcome): Outcome {
+    if (denial.rcode === Rcode.NOERROR) {
+      if (outcome.kind === "failed") return query.fail(Rcode.SERVFAIL, outcome.error);
+      // Nothing would tell the client that the name may have addresses.
+      if (outcome.kind !== "reply" || outcome.rcode === Rcode.SERVFAIL)
+        return query.fail(Rcode.SERVFAIL, new Error("no answer about IPv6 addresses"));
+    }
+    if (outcome.kind !== "reply") return denial;
+    let count = 0;
+    const answer: ResourceRecord[] = [];
+    for (const record of outcome.answer) {
+      if (AAAA.is(record)) {
+        const address = this.#addresses.toIpv4(record.data.address);
+        if (address === undefined) continue;
+        answer.push(A.create(record.name, record.ttl, { address }));
+        count++;
+      } else if (!isSignatureOfIpv6(record)) {
+        answer.push(record);
+      }
+    }
+    if (count === 0) {
+      query.trace?.note("the name has no IPv6 addresses that stand for IPv4 addresses either");
+      return denial;
+    }
+    query.trace?.note(`made ${count} A ${count === 1 ? "record" : "records"} out of AAAA records`, { count });
+    this.#count(query);
+    const { rcode, truncated, authority, additional, edns } = outcome;
+    const reply = { rcode, truncated, answer, authority, additional };
+    return query.reply({
+      ...reply,
+      authoritative: (outcome.flags & Flag.AA) !== 0,
+      recursionAvailable: (outcome.flags & Flag.RA) !== 0,
+      ...(edns !== undefined && { edns }),
+    });
+  }
+
+  /** An alias to the name of the IPv6 address that an IPv4 address is reached at, as RFC 6147 section 5.3.1 has it the other way round. */
+  #reverse(query: Query, next: Next): Outcome | Promise<Outcome> {
+    const outcome = next(query);
+    return outcome instanceof Promise
+      ? outcome.then((settled) => this.#afterPtr(query, settled))
+      : this.#afterPtr(query, outcome);
+  }
+
+  #afterPtr(query: Query, outcome: Outcome): Outcome | Promise<Outcome> {
+    if (outcome.kind !== "reply" || answersWith(outcome, RecordType.PTR)) return outcome;
+    const ipv4 = addressOfReverseName(query.name);
+    const ipv6 = ipv4 === undefined ? undefined : this.#addresses.toIpv6(ipv4);
+    if (ipv6 === undefined) return outcome;
+    const target = reverseNameOfIpv6(ipv6);
+    query.trace?.note(`${ipv4} has the name of the IPv6 address that it stands for`, { target: `${target}` });
+    this.#count(query);
+    return followAlias(query, [CNAME.create(query.name, ALIAS_TTL, { target })], target);
+  }
+
+  #count(query: Query): void {
+    if (query.trace?.leavesNoMark !== true) this.#translated.slot(query.listener.label).increment();
+  }
+}
+
+function answersWith({ sections: encoded }: Reply, type: number): boolean {
+  for (let index = 0; index < encoded.answerCount; index++) if (encoded.typeAt(index) === type) return true;
+  return false;
+}
+
+/** Signatures of records that are not shown any more prove nothing. */
+function isSignatureOfIpv6(record: ResourceRecord): boolean {
+  return RRSIG.is(record) && record.data.typeCovered === RecordType.AAAA;
+}
