@@ -64,6 +64,16 @@ describe("a query", () => {
     assert.deepEqual([peer.home.requests.length, peer.home.violations], [1, 0]);
   });
 
+  test("is copied out of Buffers, which are lent as well", () => {
+    const peer = new Peer();
+    const user = peer.served.accepted(new TestStream(peer.connection, 0, false));
+    const first = framed(20).subarray(0, 9);
+    user.received(first, false);
+    first.fill(0xff);
+    user.received(framed(20).subarray(9), true);
+    assert.deepEqual(peer.home.requests, [{ stream: 0, payload: Uint8Array.from(framed(20).subarray(2)) }]);
+  });
+
   for (const [title, octets, isEnd] of [
     ["of nothing", Buffer.alloc(0), true],
     ["of half a length", Buffer.from([0]), true],
