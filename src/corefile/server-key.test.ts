@@ -72,6 +72,7 @@ describe("resolveServerKeys", () => {
 
   const long = `${"a.".repeat(127)}aa`;
   const bad: [key: string, code: string, message: string][] = [
+    ["apiVersion:", "COREFILE_INVALID_PORT", 'expecting data after last colon: "apiVersion:"'],
     ["example.org:", "COREFILE_INVALID_PORT", 'expecting data after last colon: "example.org:"'],
     [":", "COREFILE_INVALID_PORT", 'expecting data after last colon: ":"'],
     ["dns://", "COREFILE_INVALID_ZONE", 'expecting data after last colon: ""'],

@@ -182,6 +182,11 @@ type KeyParts =
       readonly suggestion?: string | undefined;
     };
 
+/** Keys with which the YAML of an object of Kubernetes begins. */
+const YAML_KEYS: ReadonlySet<string> = new Set(["apiVersion:", "kind:", "metadata:", "data:", "items:"]);
+const NOT_YAML =
+  "a Corefile; this looks like the YAML of a ConfigMap: name a file that holds only the text of its key `Corefile`";
+
 function splitKey(text: string): KeyParts {
   const [prefix = "", schemeText] = SCHEME.exec(text) ?? [];
   const scheme = schemeText === undefined ? "dns" : schemes.find((known) => known === schemeText);
@@ -199,7 +204,11 @@ function splitKey(text: string): KeyParts {
     return {
       code: rest === "" ? "COREFILE_INVALID_ZONE" : "COREFILE_INVALID_PORT",
       fault: `expecting data after last colon: ${JSON.stringify(rest)}`,
-      expected: rest === "" ? "a zone, `.` for all names" : "a port number after the colon, or no colon",
+      expected: YAML_KEYS.has(rest)
+        ? NOT_YAML
+        : rest === ""
+          ? "a zone, `.` for all names"
+          : "a port number after the colon, or no colon",
     };
   }
   if (colon === -1) return { scheme, zone: rest, ports: undefined };

@@ -144,12 +144,13 @@ export class QueryRing {
   }
 
   /**
-   * Notes a query that has found its end.
+   * Notes a client's query that has found its end.
    * @param reply what was sent; `undefined` where nothing was
    * @param size octets of what was sent
    * @param waited whether it was answered in a later turn of the event loop than it came
    */
   record(query: Query, reply: Reply | undefined, size: number, waited: boolean, bits = 0): void {
+    if (query.isOwn) return;
     const totals = this.#totals;
     const finished = (totals[Total.FINISHED] ?? 0) + 1;
     totals[Total.FINISHED] = finished;

@@ -37,6 +37,17 @@ describe("the stream of finished queries", () => {
     assert.equal(stream.ring, undefined);
   });
 
+  test("tells nothing of what the server asks itself, derived from or not", () => {
+    const stream = new QueryStream(new FakeClock());
+    const listening = stream.listen();
+    const [own, derived, other] = ["own.", "derived.", "other."].map((name) => queryFor({ name }));
+    assert.ok(own && derived && other);
+    own.markOwn();
+    derived.derive({ flags: 0 }).markOwn();
+    for (const query of [own, derived, other]) stream.ring?.record(query, query.reply({}), 12, false);
+    assert.equal(all(listening.reader).length, 1);
+  });
+
   test("tells of a query what everybody wants to know", () => {
     const clock = new FakeClock({ now: 50, wallTime: 1_000_050 });
     const stream = new QueryStream(clock);

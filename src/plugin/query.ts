@@ -169,6 +169,15 @@ export class Query extends QueryHead implements Asked {
     return (this.#marks & Mark.ABANDONED) !== 0;
   }
 
+  /** A question of this server to itself, such as the probe of `loop`: no client of it. True on `root` alone. */
+  get isOwn(): boolean {
+    return (this.#marks & Mark.OWN) !== 0;
+  }
+
+  markOwn(): void {
+    this.root.#marks |= Mark.OWN;
+  }
+
   /** A query with another question was derived from this one: the chain gives replies to that one this one's question. */
   get wasRenamed(): boolean {
     return (this.#marks & Mark.RENAMED) !== 0;
@@ -435,6 +444,7 @@ const Mark = {
   RENAMED: 1 << 21,
   /** Its octets are those of a query that was derived from it, which has other flags. */
   SHARED: 1 << 22,
+  OWN: 1 << 23,
 } as const;
 
 function keptArrival({ listener, transport, client, local, receivedAt }: Arrival): Arrival {

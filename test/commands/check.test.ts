@@ -184,6 +184,27 @@ test("a Corefile in a ConfigMap is checked where it stands", async (t) => {
   }
 });
 
+test("YAML under the name of a Corefile gets a warning, and the server says what it is", async (t) => {
+  const indented = CLEAN.replaceAll(/^(?=.)/gm, "    ");
+  const yaml = `apiVersion: v1\nkind: ConfigMap\ndata:\n  Corefile: |\n${indented}`;
+  const cwd = makeTree(t, { Corefile: yaml, "map.yaml": yaml });
+  const warned =
+    /^(Corefile|map\.yaml):1:1: warning: the server refuses this file: it is YAML that holds a Corefile/;
+  for (const words of [["Corefile"], [], ["-conf", "map.yaml"]]) {
+    const { code, output } = await runPortolan(["check", ...words], { cwd, env: colours });
+    assert.equal(code, 0);
+    assert.match(output, warned);
+  }
+  const asYaml = await runPortolan(["check", "map.yaml"], { cwd, env: colours });
+  assert.equal(asYaml.output, "map.yaml (YAML): no faults\n");
+  const started = await runPortolan(["-conf", "Corefile"], { cwd, env: colours });
+  assert.equal(started.code, 1);
+  assert.match(
+    started.errors + started.output,
+    /expected a Corefile; this looks like the YAML of a ConfigMap/,
+  );
+});
+
 test("a Corefile in JSON is checked as a file of its own, and one in a list where it stands", async (t) => {
   const indented = FAULTY.replace(/\n$/, "").replaceAll(/^/gm, "      ");
   const cwd = makeTree(t, {

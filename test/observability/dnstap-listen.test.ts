@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { connect as tlsConnect } from "node:tls";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { ask } from "../support/dns-client.ts";
@@ -115,6 +116,47 @@ test("a reader without the certificate that is asked for gets nothing", { skip }
   await new Promise((resolve) => socket.once("close", resolve));
   assert.equal(received, 0);
   await ask(server, "fine.example.");
+});
+
+test("a server whose certificate for readers is missing starts, and readers come once the certificate is there", async () => {
+  await using stack = new AsyncDisposableStack();
+  const folder = mkdtempSync(join(tmpdir(), "portolan-dnstap-"));
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const port = await freePort();
+  await using server = await Portolan.start(
+    (portOf) => `.:${portOf("dns")} {
+    bind 127.0.0.1
+    dnstap listen tls://127.0.0.1:${port} {
+        tls ${folder}/cert ${folder}/key
+    }
+    whoami
+}
+`,
+  );
+  await server.waitForLog(
+    /\[ERROR\] plugin\/dnstap: No dnstap readers at .*: tls: error reading .*cert: no such file/,
+  );
+  await ask(server, "fine.example.");
+  const authority = new CertificateAuthority();
+  const own = authority.issue({ commonName: "tap", hosts: ["127.0.0.1"] });
+  writeFileSync(join(folder, "key"), own.key);
+  writeFileSync(join(folder, "cert"), own.certificate);
+  const isServed = async (): Promise<boolean> => {
+    const socket = tlsConnect({ port, host: "127.0.0.1", ca: authority.certificate });
+    try {
+      await once(socket, "secureConnect");
+      return true;
+    } catch {
+      return false;
+    } finally {
+      socket.destroy();
+    }
+  };
+  const deadline = performance.now() + 60_000;
+  while (!(await isServed())) {
+    assert.ok(performance.now() < deadline, server.log);
+    await delay(100);
+  }
 });
 
 test("a file in the way of the socket is no reason to delete it", { skip }, async () => {

@@ -1,5 +1,6 @@
 /** `portolan check`: all that is wrong with Corefiles, without running them. */
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
@@ -120,9 +121,13 @@ async function run(argv: readonly string[]): Promise<number> {
     const { source, relocate } = await corefileOf(given);
     const registry = await pluginRegistry(flags, given.file === "stdin" ? undefined : given.file);
     const found = await checkFile(source, registry, flags);
+    const inPlace = relocate === undefined ? found : relocatedFile(found, given, relocate);
+    const isYaml = source.text !== given.text;
+    const isForServer = flags.conf !== "" || basename(given.file) === "Corefile";
     const checked = {
-      ...(relocate === undefined ? found : relocatedFile(found, given, relocate)),
-      ...(source.text !== given.text && { form: "YAML" as const }),
+      ...inPlace,
+      ...(isYaml && { form: "YAML" as const }),
+      ...(isYaml && isForServer && { diagnostics: [yamlForServer(given.file), ...inPlace.diagnostics] }),
     };
     files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
   }
@@ -131,6 +136,17 @@ async function run(argv: readonly string[]): Promise<number> {
   const diagnostics = files.flatMap((file) => file.diagnostics);
   const isFaulty = diagnostics.some(({ severity }) => flags.strict || severity === "error");
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
+}
+
+/** Only `check` reads YAML. */
+export function yamlForServer(file: string): Diagnostic {
+  return {
+    code: "CHECK_YAML_FOR_SERVER",
+    severity: "warning",
+    message: "the server refuses this file: it is YAML that holds a Corefile, not a Corefile",
+    span: { file, line: 1, column: 1, length: 1 },
+    notes: ["for `-conf`, name a file that holds only the text of the key `Corefile`"],
+  };
 }
 
 interface Given {

@@ -16,7 +16,7 @@ import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/q
 import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";
-import { identityOf, type TapFiles, TapListener } from "./tap-listener.ts";
+import { identityOf, removeSocket, type TapFiles, TapListener } from "./tap-listener.ts";
 import { protocolNumber, TapType, TapWriter, transportNumber, withId } from "./tap-message.ts";
 import type { TapTarget } from "./target.ts";
 
@@ -49,6 +49,10 @@ export class Dnstap implements PluginInstance, QueryTap {
   readonly #listeners: Map<string, TapListener>;
   #listener: TapListener | undefined;
   #connecting: Socket | undefined;
+  /** Of a listener that could not be opened at the start. */
+  #opening: Promise<void> | undefined;
+  /** The listener does not show the certificate of this configuration yet. */
+  #mustRenew = false;
   #timers: Timer[] = [];
   #unreported = 0;
   #epoch = 0;
@@ -86,9 +90,13 @@ export class Dnstap implements PluginInstance, QueryTap {
     }
   }
 
+  /** A certificate that cannot be used costs the readers, not the start. */
   examine(): void {
-    const files = this.#files();
-    if (files !== undefined) identityOf(files);
+    try {
+      this.#checkFiles();
+    } catch (error) {
+      this.#site.log.warning(`${reasonOf(error)}: until it is mended, no reader can connect`);
+    }
   }
 
   async start(): Promise<void> {
@@ -109,15 +117,13 @@ export class Dnstap implements PluginInstance, QueryTap {
   }
 
   started(): void {
-    const files = this.#files();
-    if (this.#listener === undefined) return;
-    this.#listener.writeBuffer = this.#config.target.writeBuffer;
-    if (files !== undefined) this.#listener.renew(files);
+    this.#showConfig();
   }
 
   async stop(): Promise<void> {
     this.#isRunning = false;
     for (const timer of this.#timers) timer.cancel();
+    await this.#opening;
     this.#flush();
     this.#lost(this.#queue.frames);
     this.#connecting?.destroy();
@@ -224,8 +230,8 @@ export class Dnstap implements PluginInstance, QueryTap {
   #tick(): void {
     if (this.#unreported > 0) this.#site.log.warning(`Dropped dnstap messages: ${this.#unreported}`);
     this.#unreported = 0;
-    if (!this.#config.target.listens && this.#collectors.size === 0 && this.#connecting === undefined)
-      this.#connect();
+    if (this.#config.target.listens) this.#listenAgain();
+    else if (this.#collectors.size === 0 && this.#connecting === undefined) this.#connect();
   }
 
   #connect(): void {
@@ -290,22 +296,68 @@ export class Dnstap implements PluginInstance, QueryTap {
     const { target } = this.#config;
     const { clock, log } = this.#site;
     const known = this.#listeners.get(key);
-    if (known === undefined) {
-      const path = this.#path(target.path);
-      this.#listener = await TapListener.open({
+    if (known !== undefined) {
+      this.#listener = known;
+      known.hold();
+      return;
+    }
+    const path = this.#path(target.path);
+    if (path !== "") removeSocket(path);
+    try {
+      const files = this.#files();
+      const opened = await TapListener.open({
         target,
         path,
-        files: this.#files(),
+        files,
         clock,
         log,
         refused: this.#refusedReaders,
       });
-      this.#listeners.set(key, this.#listener);
-    } else {
-      this.examine();
-      this.#listener = known;
+      opened.hold();
+      this.#listener = opened;
+      this.#listeners.set(key, opened);
+    } catch (error) {
+      this.#complainOfListening(error);
     }
-    this.#listener.hold();
+  }
+
+  #listenAgain(): void {
+    if (this.#site.feed.role !== "leader" || this.#opening !== undefined) return;
+    if (this.#listener !== undefined) {
+      if (this.#mustRenew) this.#showConfig();
+      return;
+    }
+    this.#opening = this.#listen()
+      .catch((error: unknown) => this.#complainOfListening(error))
+      .finally(() => {
+        this.#opening = undefined;
+      });
+  }
+
+  /** The listener may be one of the configuration before. Where the new certificate cannot be used, readers see the old one. */
+  #showConfig(): void {
+    const listener = this.#listener;
+    if (listener === undefined) return;
+    listener.writeBuffer = this.#config.target.writeBuffer;
+    const files = this.#files();
+    if (files === undefined) return;
+    try {
+      listener.renew(files);
+      this.#mustRenew = false;
+    } catch (error) {
+      this.#mustRenew = true;
+      this.#complainOfListening(error);
+    }
+  }
+
+  #complainOfListening(error: unknown): void {
+    this.#site.log.error(`No dnstap readers at ${this.#config.target.text}: ${reasonOf(error)}`);
+  }
+
+  /** @throws SetupError */
+  #checkFiles(): void {
+    const files = this.#files();
+    if (files !== undefined) identityOf(files);
   }
 
   #path(path: string): string {
@@ -318,6 +370,10 @@ export class Dnstap implements PluginInstance, QueryTap {
     const [cert, key] = [this.#path(tls.cert), this.#path(tls.key)];
     return { cert, key, ca: tls.ca === undefined ? undefined : this.#path(tls.ca) };
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Looks at what the client is sent. */

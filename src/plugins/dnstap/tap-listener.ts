@@ -71,8 +71,6 @@ export class TapListener {
     const { host, port } = target;
     const listener = new TapListener(options);
     const server = listener.#server;
-    // One that was left by a process that ended without a word.
-    if (path !== "") removeSocket(path);
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error) => reject(new SetupError(`dnstap: cannot listen: ${error.message}`)));
       server.listen(path === "" ? { port, ...(!isWildcardHost(host) && { host }) } : { path }, resolve);
@@ -145,8 +143,11 @@ function read(file: string): Buffer {
   }
 }
 
-/** @throws SetupError for a file that is none */
-function removeSocket(path: string): void {
+/**
+ * Removes a socket that a process left behind when it ended without a word.
+ * @throws SetupError for a file that is not a socket
+ */
+export function removeSocket(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
   if (!found.isSocket()) throw new SetupError(`dnstap: ${path} exists and is not a socket: it is left alone`);

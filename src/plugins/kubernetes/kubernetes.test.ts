@@ -378,7 +378,7 @@ describe("kubernetes", () => {
       [
         "of the client that asks for an address",
         { name: "1.0.96.10.in-addr.arpa.", type: "PTR", client: "10.244.3.40" },
-        ofClient,
+        { "parse-error": "invalid query name", ...ofClient },
       ],
       ["of no client that is no pod", { name: "www.example.com.", client: "192.0.2.77" }, {}],
     ];

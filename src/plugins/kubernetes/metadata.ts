@@ -14,10 +14,15 @@ import type { Query } from "../../plugin/index.ts";
 export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cluster: ClusterAnswers): void {
   provideClient(query, cluster);
   const zone = answers.zoneOf(query.name);
-  if (zone === undefined || zone.isReverse) return;
+  if (zone === undefined) return;
+  if (zone.isReverse) {
+    // As in CoreDNS, which reads reverse names by the grammar of cluster names.
+    if (!query.name.equals(zone.name)) query.setMetadata("kubernetes/parse-error", INVALID_NAME);
+    return;
+  }
   const parsed = answers.parse(query.name, zone);
   if (parsed.kind === "invalid") {
-    query.setMetadata("kubernetes/parse-error", "invalid query name");
+    query.setMetadata("kubernetes/parse-error", INVALID_NAME);
     return;
   }
   query.setMetadata("kubernetes/kind", kindOf(parsed));
@@ -29,6 +34,8 @@ export function provideClusterMetadata(query: Query, answers: ClusterAnswers, cl
   query.setMetadata("kubernetes/protocol", parsed.protocol);
   query.setMetadata("kubernetes/zone", parsed.topologyZone);
 }
+
+const INVALID_NAME = "invalid query name";
 
 /** Without its cluster. */
 function endpointOf({ endpoint, cluster }: ClusterName): string {

@@ -81,6 +81,7 @@ export class LoopDetector implements PluginInstance {
     if (!this.#active || query.type !== RecordType.HINFO) return next(query);
     if (this.#name === undefined || !query.name.equals(this.#name)) return next(query);
     this.#sightings++;
+    query.markOwn();
     query.trace?.note("the probe of loop", { sightings: this.#sightings });
     if (this.#sightings <= HARMLESS_SIGHTINGS) return next(query);
     const { address, port, family } = query.client;

@@ -186,6 +186,22 @@ describe("a loop", () => {
     await plugin.stop();
   });
 
+  test("is marked as no client's query, and other queries are not", async (context) => {
+    const server = await peer(context);
+    const plugin = pluginAt([listenerAt(server.port)]);
+    await plugin.start();
+    const seen: boolean[] = [];
+    const next: QuestionOptions["next"] = (query) => {
+      seen.push(query.isOwn);
+      return answering({})(query);
+    };
+    await see(plugin, { next });
+    await see(plugin, { next, type: "A" });
+    await see(plugin, { next, name: ZONE });
+    assert.deepEqual(seen, [true, false, false]);
+    await plugin.stop();
+  });
+
   test("is not told from other queries", async (context) => {
     const server = await peer(context);
     const plugin = pluginAt([listenerAt(server.port)]);

@@ -88,8 +88,8 @@ class DoqRequest implements ServedStream {
       this.#connection.forget(this);
       return;
     }
-    // What was lent is copied; what was joined is ours.
-    this.#octets = this.#octets.length === 0 ? all.slice() : all;
+    // What was lent is copied; what was joined is ours. `slice` of a Buffer would not copy.
+    this.#octets = this.#octets.length === 0 ? Uint8Array.from(all) : all;
   }
 
   #violate(reason: string): void {

@@ -91,7 +91,7 @@ class PeerStream implements QuicStreamUser {
       const head = this.#head.length === 0 ? octets : Buffer.concat([this.#head, octets]);
       const type = readVarint(head, 0);
       if (type === undefined) {
-        this.#head = head.slice();
+        this.#head = Uint8Array.from(head);
         return;
       }
       this.#type = type;

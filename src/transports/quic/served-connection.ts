@@ -126,6 +126,7 @@ export abstract class ServedConnection implements QuicConnectionUser, BudgetedCo
 
   /** The peer is not to be understood: its connection ends, and those of others go on. */
   violate(code: number, reason: string): void {
+    if (!this.connection.isOpen) return;
     this.home.violated();
     this.connection.close(code, reason);
   }
