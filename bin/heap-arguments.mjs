@@ -30,6 +30,14 @@ export function isServer(argv) {
   return !/^[a-z]/i.test(argv[0] ?? "");
 }
 
+/**
+ * `PORTOLAN_RUNTIME=plain`: no flag of V8 is set (`src/runtime/README.md`).
+ * @param {NodeJS.ProcessEnv} environment
+ */
+export function isPlain(environment) {
+  return environment.PORTOLAN_RUNTIME === "plain";
+}
+
 /** Octets, as V8 is told: those of the machine, or what its control group leaves to this process. */
 export function availableMemory() {
   // Nothing where that is not known.

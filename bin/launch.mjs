@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { isBuildCurrent } from "./build-state.mjs";
 import { findNode, isSupported, OLDEST_NODE } from "./find-node.mjs";
-import { availableMemory, heapArguments, isServer } from "./heap-arguments.mjs";
+import { availableMemory, heapArguments, isPlain, isServer } from "./heap-arguments.mjs";
 import { endWithParent, isRunByNpx, LAUNCHER_VARIABLE } from "./parent.mjs";
 
 /**
@@ -48,7 +48,7 @@ const thisNode = {
  */
 export async function launch(argv, host = thisNode) {
   const given = [...process.execArgv, process.env.NODE_OPTIONS ?? ""];
-  const forHeap = heapArguments(argv, { memory: host.memory, given });
+  const forHeap = isPlain(process.env) ? [] : heapArguments(argv, { memory: host.memory, given });
   const args = [...process.execArgv, ...forHeap, join(packageRoot, "bin", "portolan"), ...argv];
   if (forHeap.length > 0 && isSupported(host.version) && host.execve !== undefined) {
     host.execve(process.execPath, [process.execPath, ...args], process.env);
@@ -107,9 +107,11 @@ async function runHere(argv) {
     }
   // Loading modules makes garbage for a moment, and V8 answers with a young generation of 16 MB that it never gives back. Who
   // serves lets it grow again.
-  setFlagsFromString("--semi-space-growth-factor=1");
-  // The heap is too small here for a collection to be under way. `collectYoungMeanwhile` says what it is for.
-  setFlagsFromString("--no-separate-gc-phases");
+  if (!isPlain(process.env)) {
+    setFlagsFromString("--semi-space-growth-factor=1");
+    // The heap is too small here for a collection to be under way. `collectYoungMeanwhile` says what it is for.
+    setFlagsFromString("--no-separate-gc-phases");
+  }
   await nextTurn();
   /** @type {{ main: (argv: readonly string[]) => Promise<number> }} */
   const { main } = await import(pathToFileURL(program).href);

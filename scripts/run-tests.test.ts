@@ -41,14 +41,15 @@ test("adds up all steps, and prints the sum once and last", (t) => {
   assert.equal(summary, "3 passed, 0 failed, 1 skipped");
   assert.equal(stdout.match(/^\d+ passed, \d+ failed, \d+ skipped$/gm)?.length, 1);
   assert.equal(status, 0);
-  const labels = lines.slice(0, 4).map((line) => line.replace(/\s+\d+\.\d s/, ""));
+  const labels = lines.slice(0, 5).map((line) => line.replace(/\s+\d+\.\d s/, ""));
   assert.deepEqual(labels, [
     "ok    floors",
     "ok    unit  1 passed, 0 failed, 1 skipped",
     "ok    scripts  1 passed, 0 failed, 0 skipped",
     "ok    program  no test files",
+    "ok    plain  no test files",
   ]);
-  assert.equal(lines[4], "Skipped 1: not installed: dig");
+  assert.equal(lines[5], "Skipped 1: not installed: dig");
 });
 
 test("fails where a test is skipped for a reason that is not listed", (t) => {
@@ -110,15 +111,15 @@ test("runs the project's formatter, linters and compiler", (t) => {
     "src/lib/a.ts": "export const a = 1;\n",
     "src/console/page/app.ts": "export const page = 1;\n",
   });
-  assert.equal(run(good, "--only", "static").summary, "6 passed, 0 failed, 0 skipped");
+  assert.equal(run(good, "--only", "static").summary, "7 passed, 0 failed, 0 skipped");
   const bad = makeProject(t, {
     ...configuration,
     "src/lib/a.ts":
-      "export  const a: number = 'a'\ndebugger;\nasync function f() {}\nf();\nprocess.exit();\n",
+      "export  const a: number = 'a'\ndebugger;\nasync function f() {}\nf();\nprocess.exit();\nprocess.binding('uv');\n",
     "src/console/page/app.ts": "export const page: number = 'a';\n",
   });
   const { status, summary, stdout } = run(bad, "--only", "static");
-  assert.deepEqual([status, summary], [1, "0 passed, 6 failed, 0 skipped"]);
+  assert.deepEqual([status, summary], [1, "0 passed, 7 failed, 0 skipped"]);
   for (const cause of ["noDebugger", "no-floating-promises", "TS2322", "src/lib/a.ts:5: ends the process"]) {
     assert.ok(stdout.includes(cause), `${cause} is not in ${stdout}`);
   }

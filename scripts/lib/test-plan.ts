@@ -38,6 +38,13 @@ const PLAIN_OUTPUT = { ...process.env, CI: undefined, FORCE_COLOR: undefined, NO
 
 const scripts = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** What depends on sockets, memory and the start. All of `test/` would take as long again. */
+const PLAIN_TESTS = [
+  "test/transports/{descriptors,tcp-framing}.test.ts",
+  "test/upstreams/{large-answers,upstreams}.test.ts",
+  "test/reload/{empty-corefiles,refused-reload,signals}.test.ts",
+];
+
 /** The steps in their order: what is quick and says most about a mistake comes first. */
 export const STEPS: readonly Step[] = [
   command("format", "biome format", ["biome", "format", "--colors=off"]),
@@ -50,6 +57,11 @@ export const STEPS: readonly Step[] = [
     join("src", "console", "page"),
     "--pretty",
     "false",
+  ]),
+  command("runtime", "the register of what Node does not document", [
+    "node",
+    join(scripts, "check-runtime.ts"),
+    ".",
   ]),
   command("floors", "what src/ may import, and its other rules", [
     "node",
@@ -70,6 +82,16 @@ export const STEPS: readonly Step[] = [
     async (files, selection) => {
       const built = await buildProgram(selection.root);
       return built.failed > 0 ? built : sum([built, await runApart(files, selection)]);
+    },
+  ),
+  tests(
+    "plain",
+    "some of these once more with PORTOLAN_RUNTIME=plain",
+    PLAIN_TESTS,
+    async (files, selection) => {
+      const built = await buildProgram(selection.root);
+      const env = { PORTOLAN_RUNTIME: "plain" };
+      return built.failed > 0 ? built : sum([built, await runApart(files, selection, env)]);
     },
   ),
 ];
@@ -135,11 +157,16 @@ function runTogether(files: readonly string[], selection: Selection): Promise<Ou
 }
 
 /** Each file in a process of its own. */
-function runApart(files: readonly string[], selection: Selection): Promise<Outcome> {
+function runApart(
+  files: readonly string[],
+  selection: Selection,
+  env?: Readonly<Record<string, string>>,
+): Promise<Outcome> {
   return runGroups(
     files.map((file) => [file]),
     selection,
     2 * MINUTE,
+    env,
   );
 }
 
@@ -151,12 +178,19 @@ async function runGroups(
   groups: readonly (readonly string[])[],
   { root, name }: Selection,
   testTimeout: number,
+  env?: Readonly<Record<string, string>>,
 ): Promise<Outcome> {
   const waiting = groups.entries();
   const outcomes: Outcome[] = [];
   const worker = async () => {
     for (const [index, files] of waiting)
-      outcomes[index] = await runTestProcess(files, { cwd: root, name, testTimeout, timeout: 10 * MINUTE });
+      outcomes[index] = await runTestProcess(files, {
+        cwd: root,
+        env,
+        name,
+        testTimeout,
+        timeout: 10 * MINUTE,
+      });
   };
   await Promise.all(Array.from({ length: Math.min(2, availableParallelism()) }, worker));
   return sum(outcomes);

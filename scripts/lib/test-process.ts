@@ -21,6 +21,8 @@ const scripts = dirname(dirname(fileURLToPath(import.meta.url)));
 
 export interface TestProcessOptions {
   readonly cwd: string;
+  /** Variables beside those of this process. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Milliseconds for a single test. */
   readonly testTimeout: number;
   /** Milliseconds for the whole process. */
@@ -56,6 +58,7 @@ export async function runTestProcess(
     const path = `${dirname(process.execPath)}${delimiter}${process.env.PATH ?? ""}`;
     const env = {
       ...process.env,
+      ...options.env,
       PATH: path,
       [EVENTS_FILE_VARIABLE]: eventsFile,
       [ENDING_TIME_VARIABLE]: String(options.endingTime ?? 10_000),

@@ -9,6 +9,7 @@ import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { version } from "../lib/text/version.ts";
 import { SystemClock } from "../lib/time/clock.ts";
 import { loadMemoryRelease } from "../runtime/memory-release.ts";
+import { isPlain, RUNTIME_VARIABLE } from "../runtime/plain.ts";
 import { beginSmall, staySmall } from "../runtime/serving-process.ts";
 import type { SpareMemoryWatch } from "../runtime/spare-memory.ts";
 import { ConfigurationError, type CorefileSource } from "../server/configuration/configuration.ts";
@@ -90,6 +91,7 @@ export async function serve(
     onFatal: (message) => ended.resolve({ code: 1, fatal: message }),
   });
   process.title = "portolan";
+  if (isPlain()) log.write("info", `${RUNTIME_VARIABLE}=plain: only what Node documents is used`);
   catchStrayFaults(process, {
     loaded: () => registry.loadedFiles,
     log,

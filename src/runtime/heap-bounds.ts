@@ -3,8 +3,9 @@
  * multiple of what is in use: a DNS server has little in use and much that passes by, and is to live beside others.
  */
 import { PerformanceObserver } from "node:perf_hooks";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { getHeapSpaceStatistics } from "node:v8";
 import type { Clock } from "../lib/time/clock.ts";
+import { isPlain, setRunningFlag } from "./plain.ts";
 
 export interface HeapBounds {
   /** Octets that each half of the young generation may grow to. */
@@ -33,7 +34,7 @@ const LOOK_EVERY = 1_000;
  * @returns ends the watch
  */
 export function boundHeap({ young, growth: percent }: HeapBounds, clock: Pick<Clock, "every">): () => void {
-  setFlagsFromString(`--heap-growing-percent=${percent}`);
+  setRunningFlag(`--heap-growing-percent=${percent}`);
   freeCompilationsAtOnce();
   collectYoungMeanwhile();
   keepCompiled();
@@ -64,9 +65,11 @@ export class YoungGrowth {
 
   /** Goes by how large it is now. Where it may grow, what somebody else said since holds. */
   look(): void {
+    // Nothing could be set.
+    if (isPlain()) return;
     const factor = growthFactor(this.#young);
     // Where it may not, nothing holds that was said elsewhere: V8 would go on to halves of 16 MB.
-    if (factor === 1 || factor !== this.#factor) setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+    if (factor === 1 || factor !== this.#factor) setRunningFlag(`--semi-space-growth-factor=${factor}`);
     this.#factor = factor;
     if (this.#isWatched === factor > 1) return;
     this.#isWatched = factor > 1;
@@ -92,7 +95,7 @@ export class YoungGrowth {
  * without it would say so on standard error, and go on.
  */
 function freeCompilationsAtOnce(): void {
-  setFlagsFromString("--no-maglev-destroy-on-background");
+  setRunningFlag("--no-maglev-destroy-on-background");
 }
 
 /**
@@ -102,7 +105,7 @@ function freeCompilationsAtOnce(): void {
  * would have marking ended at once, in a pause of 15 to 40 ms.
  */
 export function collectYoungMeanwhile(): void {
-  setFlagsFromString("--no-separate-gc-phases");
+  setRunningFlag("--no-separate-gc-phases");
 }
 
 /** Collections of the whole heap in which a function was not called, until what it was compiled to is thrown away. */
@@ -114,7 +117,7 @@ const COLLECTIONS_UNUSED = 1_000;
  * compiled anew within one turn of the event loop. All of the program's bytecode is less than 2 MB.
  */
 function keepCompiled(): void {
-  setFlagsFromString(`--bytecode-old-age=${COLLECTIONS_UNUSED}`);
+  setRunningFlag(`--bytecode-old-age=${COLLECTIONS_UNUSED}`);
 }
 
 /**
@@ -123,7 +126,7 @@ function keepCompiled(): void {
  * alone is no way out: whether it will is settled when a collection begins, and it ends under the load that has come meanwhile, with 7 to 9 ms.
  */
 function leaveObjects(): void {
-  setFlagsFromString("--no-compact");
+  setRunningFlag("--no-compact");
 }
 
 /** The factor of V8's that has the young generation grow to its bound in one step: 1 where it is there. */

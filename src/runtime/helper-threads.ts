@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setPriority } from "node:os";
+import { isPlain } from "./plain.ts";
 
 const THREADS = "/proc/self/task";
 /** The name that V8 gives them. */
@@ -21,6 +22,7 @@ export const HELPER_NICENESS = 5;
  * then takes 12 % more CPU.
  */
 export function holdBackHelpers(): void {
+  if (isPlain()) return;
   try {
     for (const thread of helperThreads()) setPriority(thread, HELPER_NICENESS);
   } catch {

@@ -4,10 +4,10 @@
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { collectYoungMeanwhile } from "./heap-bounds.ts";
 import type { ProcessLibrary } from "./linux/libc.ts";
+import { loadKoffi, setRunningFlag } from "./plain.ts";
 import { residentMemory } from "./resident-memory.ts";
 
 export interface MemoryRelease {
@@ -88,7 +88,7 @@ const MODERATE = 1;
  */
 async function loadCollectionInTurns(): Promise<(() => void) | undefined> {
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     const library = koffi.load(null);
     const isolate = library.func("_ZN2v87Isolate10GetCurrentEv", "uintptr_t", [])();
     const notify = library.func(
@@ -123,12 +123,12 @@ export function kindOf(entry: object): unknown {
 
 /** Only contexts that are made under this flag have the function, so one is made for it. */
 function findCollector(): CollectGarbage | undefined {
-  setFlagsFromString("--expose-gc");
+  setRunningFlag("--expose-gc");
   try {
     const found: unknown = runInNewContext("globalThis.gc");
     return isCollector(found) ? found : undefined;
   } finally {
-    setFlagsFromString("--no-expose-gc");
+    setRunningFlag("--no-expose-gc");
   }
 }
 
@@ -154,7 +154,7 @@ export type MemoryAdvice = (start: bigint, octets: bigint, advice: number) => nu
 export async function loadMemoryAdvice(): Promise<MemoryAdvice | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     return koffi.load(null).func("int madvise(uintptr_t, size_t, int)");
   } catch {
     // koffi is an optional dependency.
@@ -170,7 +170,7 @@ export async function loadMemoryAdvice(): Promise<MemoryAdvice | undefined> {
 export async function loadPageRelease(): Promise<((octets: Uint8Array) => void) | undefined> {
   const advise = await loadMemoryAdvice();
   if (advise === undefined) return undefined;
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   keepMappings(koffi.load(null));
   return (octets) => {
     const start = BigInt(koffi.address(octets));
@@ -203,7 +203,7 @@ function keepMappings(library: ProcessLibrary): void {
 export async function loadTrimBeside(): Promise<(() => Promise<void>) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     const library = koffi.load(null);
     keepMappings(library);
     const trim = library.func("int malloc_trim(size_t)");
@@ -218,7 +218,7 @@ export async function loadTrimBeside(): Promise<(() => Promise<void>) | undefine
 export async function loadTrim(): Promise<((keep: number) => number) | undefined> {
   if (process.platform !== "linux") return undefined;
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     const library = koffi.load(null);
     keepMappings(library);
     return library.func("int malloc_trim(size_t)");

@@ -4,6 +4,8 @@
  * half a minute. Measured with 20,000 cached names, the daemon made to hurry.
  */
 
+import { loadKoffi } from "./plain.ts";
+
 /** PR_SET_THP_DISABLE of prctl(2): for all memory of the process, and for the programs that it starts. */
 const SET_LARGE_PAGES_OFF = 41;
 
@@ -11,7 +13,7 @@ const SET_LARGE_PAGES_OFF = 41;
 export async function takeSmallPages(): Promise<boolean> {
   if (process.platform !== "linux") return false;
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     const prctl = koffi.load(null).func("int prctl(int, size_t, size_t, size_t, size_t)");
     return prctl(SET_LARGE_PAGES_OFF, 1, 0, 0, 0) === 0;
   } catch {

@@ -7,9 +7,9 @@
  *
  * V8 reads both flags whenever a function has run often, and at each collection.
  */
-import { setFlagsFromString } from "node:v8";
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import { YoungGrowth } from "./heap-bounds.ts";
+import { setRunningFlag } from "./plain.ts";
 
 /** Milliseconds. Queries are to have their code optimized, however long a list takes. */
 const LONGEST = 10_000;
@@ -27,7 +27,7 @@ export class Thrift {
   #wanted = 0;
   #timer: Timer | undefined;
 
-  constructor({ clock, setFlag = setFlagsFromString, growth = new YoungGrowth() }: ThriftOptions) {
+  constructor({ clock, setFlag = setRunningFlag, growth = new YoungGrowth() }: ThriftOptions) {
     this.#clock = clock;
     this.#setFlag = setFlag;
     this.#growth = growth;

@@ -4,20 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { currentPage, PAGE } from "../../scripts/lib/differences.ts";
-import { sections } from "../../scripts/lib/markdown.ts";
-import { unavailableDirectives } from "../../src/server/configuration/unavailable-directives.ts";
 import { projectRoot } from "../support/portolan.ts";
 
 const page = readFileSync(join(projectRoot, PAGE), "utf8");
 
 test("has the differences of all READMEs (else run: npx node scripts/write-differences.ts)", () => {
   assert.equal(page, currentPage(projectRoot));
-});
-
-test("lists the directives that are missing, by the alphabet", () => {
-  const directives = sections(page, 3).find(({ title }) => title === "Directives")?.text ?? "";
-  assert.deepEqual(
-    Array.from(directives.matchAll(/^\| `(\w+)` \| .+ \|$/gm), ([, name]) => name),
-    [...unavailableDirectives].sort(),
-  );
 });

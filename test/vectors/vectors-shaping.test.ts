@@ -1,8 +1,7 @@
 /**
  * Answers recorded from CoreDNS 1.14.7 for the plugins that bend queries and answers, asked of this server.
  *
- * A set runs as soon as this version has all directives in its Corefile (`unavailable-directives.ts`); until then it is skipped. To add
- * cases, append sets to `fixtures/vectors/shaping/<file>.jsonl` (`support/vectors/vector-set.ts` says what a set is; what is usual is
+ * To add cases, append sets to `fixtures/vectors/shaping/<file>.jsonl` (`support/vectors/vector-set.ts` says what a set is; what is usual is
  * left out), and add a new file to `FILES`. To see one set alone:
  *
  *     npx node --test --test-name-pattern '^acl-block-all$' test/vectors/vectors-shaping.test.ts

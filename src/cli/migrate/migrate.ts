@@ -13,7 +13,6 @@ import { isUpTo, readVersion, TODAY, VERSIONS, VersionError } from "../../predec
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { thisMachine } from "../../server/configuration/machine.ts";
 import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
-import { unavailableDirectives } from "../../server/configuration/unavailable-directives.ts";
 import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
@@ -84,7 +83,7 @@ async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): P
       : readInput(given, kind ?? (from === undefined ? undefined : corefileKind(file)));
   const name = given?.file ?? flags.configmap;
   const registry = await pluginRegistry(defaultPluginFlags(), existsSync(name) ? name : undefined);
-  const directives = [...registry.names, ...unavailableDirectives];
+  const directives = registry.names;
   if (verb === "default") {
     const { text, file: place } = corefileOf(input, name);
     const { corefile } = parseCorefile(text, { file: place, host: nodeHost });

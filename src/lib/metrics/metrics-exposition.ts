@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Registry, RegistryContentType } from "prom-client";
-import type { MetricSnapshot } from "./metric-snapshot.ts";
-import { addProcessMetrics, loadPromClientParts, type PromClientParts } from "./prom-client-parts.ts";
+import type { MetricSnapshot, SeriesSnapshot } from "./metric-snapshot.ts";
+import { ProcessMetrics } from "./process-metrics.ts";
 
 /** `prometheus`: text format 0.0.4; `openmetrics`: OpenMetrics text format 1.0.0. */
 export type ExpositionFormat = "prometheus" | "openmetrics";
@@ -14,199 +13,118 @@ export interface Exposition {
   readonly errors: readonly unknown[];
 }
 
-/**
- * Prints families through prom-client, which adds its metrics of the process and of Node.js. The library is loaded
- * with the first exposition: a server that nobody scrapes does without it.
- */
-export class MetricsExposition {
-  readonly #processMetrics: boolean;
-  #printer: Promise<Printer> | undefined;
-  #last: Promise<unknown> = Promise.resolve();
-
-  constructor(processMetrics: boolean) {
-    this.#processMetrics = processMetrics;
-  }
-
-  expose(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<Exposition> {
-    // The library keeps the format in the registry, so two scrapes at once must take turns.
-    const exposition = this.#last.then(async () => {
-      this.#printer ??= createPrinter(this.#processMetrics);
-      return (await this.#printer).print(families, format);
-    });
-    this.#last = exposition.catch(() => undefined);
-    return exposition;
-  }
-}
-
-async function createPrinter(processMetrics: boolean): Promise<Printer> {
-  const client = await loadPromClientParts();
-  const registry = new client.Registry<RegistryContentType>();
-  if (processMetrics) {
-    await addProcessMetrics(client, registry);
-    registry.removeSingleMetric(REMOVED);
-  }
-  return new Printer(client, registry);
-}
-
-/** A gauge with the name of a counter, which promtool refuses. `nodejs_active_resources` has the numbers by type. */
-const REMOVED = "nodejs_active_resources_total";
+const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
 /** Characters that are printed in a turn of the event loop. */
 const PRINTED_IN_TURN = 4096;
 
-class Printer {
-  readonly #client: PromClientParts;
-  readonly #registry: Registry<RegistryContentType>;
-  readonly #names = new Map<object, string>();
-  readonly #registered = new Map<string, Registered>();
+/** Prints families, behind those of the process and of Node.js. */
+export class MetricsExposition {
+  readonly #hasProcessMetrics: boolean;
+  #processMetrics: ProcessMetrics | undefined;
+  /** All families that were ever shown, without their series, in the order in which they came. */
+  readonly #known = new Map<string, MetricSnapshot>();
+  readonly #refused = new Set<string>();
 
-  constructor(client: PromClientParts, registry: Registry<RegistryContentType>) {
-    this.#client = client;
-    this.#registry = registry;
+  constructor(processMetrics: boolean) {
+    this.#hasProcessMetrics = processMetrics;
   }
 
-  async print(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<Exposition> {
+  async expose(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<Exposition> {
     const errors: unknown[] = [];
-    // A family of another thread may be gone by now.
-    for (const registered of this.#registered.values()) registered.family = undefined;
+    const shown = new Map(this.#ofProcess().map((family) => [family.name, family]));
     for (const family of families) {
-      const known = this.#registered.get(family.name);
-      if (known !== undefined) {
-        known.family = family;
-        continue;
-      }
-      const registered = { family };
-      this.#registered.set(family.name, registered);
-      try {
-        this.#registry.registerMetric(adapt(this.#client, family, registered));
-      } catch (error) {
-        // Somebody took the name of a process metric.
-        errors.push(error);
+      if (!shown.has(family.name)) shown.set(family.name, family);
+      else if (!this.#refused.has(family.name)) {
+        this.#refused.add(family.name);
+        errors.push(new Error(`the process has a metric with the name ${family.name} already`));
       }
     }
-
-    // OpenMetrics has counters without "_total" (see below), for this exposition alone.
-    for (const metric of this.#registry.getMetricsAsArray()) {
-      const name = this.#names.get(metric);
-      if (name === undefined) this.#names.set(metric, metric.name);
-      else metric.name = name;
+    for (const [name, family] of shown) {
+      if (!this.#known.has(name)) this.#known.set(name, { ...family, series: [] });
     }
-
-    const { OPENMETRICS_CONTENT_TYPE, PROMETHEUS_CONTENT_TYPE } = this.#client.Registry;
-    const contentType = format === "openmetrics" ? OPENMETRICS_CONTENT_TYPE : PROMETHEUS_CONTENT_TYPE;
-    this.#registry.setContentType(contentType);
-    return { contentType, body: await this.#body(format), errors };
+    // A family of a thread that is gone stays, without series.
+    const all = Array.from(this.#known, ([name, family]) => shown.get(name) ?? family);
+    return { contentType: CONTENT_TYPES[format], body: await print(all, format), errors };
   }
 
-  /** As `Registry.metrics` of the library, in portions. */
-  async #body(format: ExpositionFormat): Promise<string> {
-    const isOpenMetrics = format === "openmetrics";
-    const texts: string[] = [];
-    let printed = 0;
-    for (const [name, metric] of this.#named()) {
-      if (isOpenMetrics && metric instanceof this.#client.Counter) metric.name = name.replace(/_total$/, "");
-      const text = await this.#registry.getSingleMetricAsString(name);
-      texts.push(text);
-      printed += text.length;
-      if (printed < PRINTED_IN_TURN) continue;
-      printed = 0;
-      await nextTurn();
+  #ofProcess(): readonly MetricSnapshot[] {
+    if (!this.#hasProcessMetrics) return [];
+    this.#processMetrics ??= new ProcessMetrics();
+    return this.#processMetrics.read();
+  }
+}
+
+/** In portions, a turn of the event loop for each. */
+async function print(families: readonly MetricSnapshot[], format: ExpositionFormat): Promise<string> {
+  const texts: string[] = [];
+  let printed = 0;
+  for (const family of families) {
+    const text = printFamily(family, format);
+    texts.push(text);
+    printed += text.length;
+    if (printed < PRINTED_IN_TURN) continue;
+    printed = 0;
+    await nextTurn();
+  }
+  return format === "openmetrics" ? `${texts.join("\n")}\n# EOF\n` : `${texts.join("\n\n")}\n`;
+}
+
+function printFamily(family: MetricSnapshot, format: ExpositionFormat): string {
+  const { type, help, labels, series } = family;
+  // OpenMetrics names the family of a counter without the suffix that each of its series has.
+  const isNamedShort = format === "openmetrics" && type === "counter";
+  const name = isNamedShort ? family.name.replace(/_total$/, "") : family.name;
+  const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${type}`];
+  for (const one of series) {
+    const pairs = labels.map((label, at) => `${label}="${escapeLabel(one.labelValues[at] ?? "")}"`);
+    if (type === "histogram") pushHistogram(lines, family, one, pairs, format);
+    else
+      lines.push(
+        `${isNamedShort ? `${name}_total` : name}${braced(pairs)} ${numberText(one.numbers[0] ?? 0)}`,
+      );
+  }
+  return lines.join("\n");
+}
+
+function pushHistogram(
+  lines: string[],
+  { name, buckets }: MetricSnapshot,
+  { numbers, exemplars }: SeriesSnapshot,
+  pairs: readonly string[],
+  format: ExpositionFormat,
+): void {
+  let count = 0;
+  for (const [at, bound] of [...buckets, Number.POSITIVE_INFINITY].entries()) {
+    count += numbers[at] ?? 0;
+    const line = `${name}_bucket${braced([...pairs, `le="${numberText(bound)}"`])} ${count}`;
+    // The other format has no place for an example.
+    const example = format === "openmetrics" ? exemplars?.[at] : undefined;
+    if (example === undefined) lines.push(line);
+    else {
+      const { traceId, value, at: time } = example;
+      lines.push(`${line} # {trace_id="${escapeLabel(traceId)}"} ${numberText(value)} ${time.toFixed(3)}`);
     }
-    return isOpenMetrics ? `${texts.join("\n")}\n# EOF\n` : `${texts.join("\n\n")}\n`;
   }
-
-  /** The metrics of the library with the names under which it knows them. */
-  #named() {
-    return this.#registry
-      .getMetricsAsArray()
-      .map((metric) => [this.#names.get(metric) ?? metric.name, metric] as const);
-  }
+  lines.push(`${name}_sum${braced(pairs)} ${numberText(numbers[buckets.length + 1] ?? 0)}`);
+  lines.push(`${name}_count${braced(pairs)} ${count}`);
 }
 
-/** What a metric of prom-client shows at the scrape under way. */
-interface Registered {
-  family: MetricSnapshot | undefined;
+function braced(pairs: readonly string[]): string {
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
 
-/** A metric of prom-client whose values are those of the family at the moment of the scrape. */
-function adapt(client: PromClientParts, family: MetricSnapshot, shown: Registered) {
-  const configuration = {
-    name: family.name,
-    help: family.help,
-    labelNames: [...family.labels],
-    registers: [],
-  };
-  switch (family.type) {
-    case "counter":
-      return new (class extends client.Counter {
-        override async get() {
-          return { ...(await super.get()), values: plainValues(shown.family) };
-        }
-      })(configuration);
-    case "gauge":
-      return new (class extends client.Gauge {
-        override async get() {
-          return { ...(await super.get()), values: plainValues(shown.family) };
-        }
-      })(configuration);
-    case "histogram":
-      return new (class extends client.Histogram {
-        /** Not in the library's types: what both its registry and its own `get` ask for. */
-        getForPromString() {
-          const { name, help, type } = family;
-          const values = histogramValues(shown.family);
-          return Promise.resolve({ name, help, type, values, aggregator: "sum" });
-        }
-      })({ ...configuration, buckets: [...family.buckets] });
-  }
+function numberText(value: number): string {
+  if (Number.isFinite(value) || Number.isNaN(value)) return `${value}`;
+  return value < 0 ? "-Inf" : "+Inf";
 }
 
-interface Value {
-  /** Shown in OpenMetrics alone: the other format has no place for it. */
-  exemplar?: { labelSet: Record<string, string>; value: number; timestamp: string };
-  metricName?: string;
-  labels: Record<string, string | number>;
-  value: number;
+function escapeLabel(text: string): string {
+  return escaped(text).replaceAll('"', '\\"');
 }
 
-function plainValues(family: MetricSnapshot | undefined): Value[] {
-  if (family === undefined) return [];
-  return family.series.map(({ labelValues, numbers }) => ({
-    labels: labelsOf(family, labelValues),
-    value: numbers[0] ?? 0,
-  }));
-}
-
-function histogramValues(family: MetricSnapshot | undefined): Value[] {
-  const values: Value[] = [];
-  if (family === undefined) return values;
-  const { name, buckets } = family;
-  for (const { labelValues, numbers, exemplars } of family.series) {
-    const labels = labelsOf(family, labelValues);
-    let count = 0;
-    for (const [index, bound] of [...buckets, "+Inf"].entries()) {
-      count += numbers[index] ?? 0;
-      const example = exemplars?.[index];
-      values.push({
-        metricName: `${name}_bucket`,
-        labels: { ...labels, le: bound },
-        value: count,
-        ...(example !== undefined && {
-          exemplar: {
-            labelSet: { trace_id: example.traceId },
-            value: example.value,
-            timestamp: example.at.toFixed(3),
-          },
-        }),
-      });
-    }
-    values.push({ metricName: `${name}_sum`, labels, value: numbers[buckets.length + 1] ?? 0 });
-    values.push({ metricName: `${name}_count`, labels, value: count });
-  }
-  return values;
-}
-
-function labelsOf(family: MetricSnapshot, labelValues: readonly string[]): Record<string, string | number> {
-  const labels: Record<string, string | number> = {};
-  for (const [index, label] of family.labels.entries()) labels[label] = labelValues[index] ?? "";
-  return labels;
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }

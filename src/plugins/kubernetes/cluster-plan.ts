@@ -1,7 +1,6 @@
 /** The options -> which cluster is wanted, what is kept of it, and how to make the source that fills its stores. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
-import { loadUndiciInTurns } from "../../kubernetes/api/client/undici-parts.ts";
 import { resolveManifestPath } from "../../kubernetes/api/source-options.ts";
 import { requireManifests } from "../../kubernetes/manifests/manifest-setup.ts";
 import type { Kind } from "../../kubernetes/objects/objects.ts";
@@ -10,6 +9,7 @@ import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { nodeChildProcess, nodeCrypto, nodeHttp2, nodeTls } from "../../lib/files/node-modules.ts";
 import type { ConfigSchema, Site } from "../../plugin/index.ts";
+import { loadUndiciInTurns } from "../../runtime/undici-parts.ts";
 import type { config } from "./config.ts";
 import { ManifestsOfCluster } from "./manifests-of-cluster.ts";
 import { type ClusterSource, type LastingSite, lastingSite, type WatchedCluster } from "./watched-cluster.ts";

@@ -3,6 +3,7 @@
  * numbers: addresses of a process have 47 bits. Whoever calls must hold on to octets for as long as OpenSSL may look at them.
  */
 import { type ForeignFunctions, loadForeignFunctions, NoForeignFunctions } from "../../runtime/linux/libc.ts";
+import { loadKoffi } from "../../runtime/plain.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../availability.ts";
 
 /** An address in this process; 0 for none. */
@@ -215,7 +216,7 @@ export interface QuicLibrary {
 export async function loadQuicLibrary(): Promise<QuicLibrary> {
   judgeOpenSsl(process.versions.openssl);
   const foreign = await foreignFunctions();
-  const { default: koffi } = await import("koffi");
+  const koffi = await loadKoffi();
   const ssl = bind(foreign);
   const move = foreign.library.func("uintptr_t memmove(void *, const void *, size_t)");
   const text = Buffer.alloc(256);

@@ -3,6 +3,7 @@
  * many descriptors at once. They go through koffi, which is optional; without it, or on another system, there is simply no `Libc`.
  */
 import type * as Koffi from "koffi";
+import { isPlain, loadKoffi, RUNTIME_VARIABLE } from "../plain.ts";
 
 export interface Libc {
   socket(domain: number, type: number, protocol: number): number;
@@ -50,11 +51,12 @@ export class NoForeignFunctions extends Error {
 
 /** @throws NoForeignFunctions */
 export async function loadForeignFunctions(): Promise<ForeignFunctions> {
+  if (isPlain()) throw new NoForeignFunctions(`${RUNTIME_VARIABLE}=plain is set`);
   // `layouts.ts` holds for these two.
   if (process.platform !== "linux" || (process.arch !== "x64" && process.arch !== "arm64"))
     throw new NoForeignFunctions(`${process.platform} on ${process.arch} is not 64-bit Linux`);
   try {
-    const { default: koffi } = await import("koffi");
+    const koffi = await loadKoffi();
     // The C library is in the process already, whichever it is.
     return { library: koffi.load(null), errno: () => koffi.errno(), view: koffi.view };
   } catch (error) {

@@ -21,7 +21,6 @@ import { registryFor } from "./global-options.ts";
 import { reportCollisions } from "./listen-places.ts";
 import { PluginLoadError, type PluginRegistry } from "./plugin-registry.ts";
 import { reportQuic } from "./quic-listeners.ts";
-import { unavailableDirectives } from "./unavailable-directives.ts";
 
 /** A directive of a block with its configuration read. */
 export interface ConfiguredPlugin {
@@ -143,7 +142,7 @@ export async function inspectConfiguration(
   const { corefile: written, diagnostics } = parseCorefile(source.text, {
     file: source.file,
     host: options.host,
-    directives: [...options.registry.names, ...unavailableDirectives, ...OLD_DIRECTIVES],
+    directives: [...options.registry.names, ...OLD_DIRECTIVES],
   });
   await rest();
   const report = new DiagnosticSink();
@@ -239,17 +238,6 @@ async function configureBlock(
   for (const name of names) {
     const [directive, ...others] = occurrences.get(name) ?? [];
     if (directive === undefined) continue;
-    if (unavailableDirectives.has(name)) {
-      report.error(
-        "PLUGIN_UNAVAILABLE",
-        directive.name.span,
-        `directive '${name}' is not supported by this version of Portolan`,
-        {
-          notes: ["docs/compatibility.md lists what is supported"],
-        },
-      );
-      continue;
-    }
     // Unknown names were reported by the parser.
     if (registry.position(name) === Number.POSITIVE_INFINITY) continue;
     const definition = await loadDefinition(name, directive, registry, report);

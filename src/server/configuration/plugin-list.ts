@@ -3,7 +3,6 @@ import { dirname, resolve } from "node:path";
 import { type CorefileHost, describeNoText } from "../../corefile/host.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { type PluginEntry, PluginListError, parsePluginList } from "./plugin-registry.ts";
-import { unavailableDirectives } from "./unavailable-directives.ts";
 
 /** A plugin to add, and where. */
 export interface AddedPlugin {
@@ -97,9 +96,7 @@ export function readPluginList(
     throw new PluginListError(`cannot read the list of plugins ${file}: ${describeNoText(content)}`);
   const modules = new Set(builtIn.map(({ module }) => module));
   const external = { from: resolve(dirname(file)), declaredBy: file };
-  return parsePluginList(content.text, file).flatMap((entry) => {
-    if (modules.has(entry.module)) return [entry];
-    // CoreDNS's own list is taken as it is: what is not there yet says so when a Corefile uses it.
-    return unavailableDirectives.has(entry.module) ? [] : [{ ...entry, external }];
-  });
+  return parsePluginList(content.text, file).map((entry) =>
+    modules.has(entry.module) ? entry : { ...entry, external },
+  );
 }

@@ -7,8 +7,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { writeTree } from "../../../scripts/lib/test-tree.ts";
-import { memoryHost } from "../../../src/corefile/host.ts";
-import { parseCorefile } from "../../../src/corefile/parser.ts";
 import { decodeMessage } from "../../../src/dns/message.ts";
 import {
   ConfigurationError,
@@ -17,7 +15,6 @@ import {
   type EmbeddedServer,
 } from "../../../src/index.ts";
 import { FakeClock } from "../../../src/lib/time/clock.ts";
-import { unavailableDirectives } from "../../../src/server/configuration/unavailable-directives.ts";
 import { framed } from "../dns-client.ts";
 import { namedPorts } from "../free-ports.ts";
 import { ScriptedUpstream } from "./scripted-upstream.ts";
@@ -41,14 +38,6 @@ const SILENCE = 300;
 
 /** A query of opcode STATUS: refused with NOTIMP before any plugin sees it. */
 const PROBE = Buffer.from("ffff10000000000000000000", "hex");
-
-/** Directives of the set that this version has no plugin for. */
-export function missingDirectives({ corefile }: VectorSet): string[] {
-  const text = corefile.replaceAll(/\{\{port(\d?)\}\}/g, "105$1").replaceAll("{{upstream}}", "127.0.0.1:53");
-  const { corefile: tree } = parseCorefile(text, { file: "Corefile", host: memoryHost(), directives: [] });
-  const names = tree.blocks.flatMap(({ directives }) => directives.map(({ name }) => name.text));
-  return [...new Set(names)].filter((name) => unavailableDirectives.has(name));
-}
 
 /** Starts the server of a set, asks all its questions, and says what came out otherwise. */
 export async function replay(set: VectorSet): Promise<Deviation[]> {

@@ -3,6 +3,7 @@ import type { buildConnector, Dispatcher } from "undici";
 import { fileFault } from "../../../lib/files/file-fault.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { SharedTurns } from "../../../lib/time/turn-share.ts";
+import { loadUndiciParts } from "../../../runtime/undici-parts.ts";
 import type { ClusterAccess, Material } from "../access/access.ts";
 import { ApiConnectionError, CredentialError } from "../access/api-error.ts";
 import type { Credential, Credentials } from "../access/credential.ts";
@@ -15,7 +16,6 @@ import { ConnectionWatch } from "./connection-watch.ts";
 import { readWhole } from "./frames.ts";
 import { DEFAULT_TIMINGS, type ListWatchTimings } from "./list-watch-timings.ts";
 import { RequestLimiter, type RequestLimits } from "./request-limiter.ts";
-import { loadUndiciParts } from "./undici-parts.ts";
 
 export interface ApiClientOptions {
   readonly access: ClusterAccess;

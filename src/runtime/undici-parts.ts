@@ -5,12 +5,14 @@
 import { createRequire } from "node:module";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type * as Undici from "undici";
+import { isPlain } from "./plain.ts";
 
 export type UndiciParts = Pick<typeof Undici, "Agent" | "buildConnector" | "ProxyAgent" | "Socks5ProxyAgent">;
 
 /** Loads them at the first call. */
 export function loadUndiciParts(): UndiciParts {
   const require = createRequire(import.meta.url);
+  if (isPlain()) return require("undici");
   const dispatcher: typeof Undici.Dispatcher = require("undici/lib/dispatcher/dispatcher.js");
   // As the package's main file does, with the one method that a proxy needs.
   const connect: Undici.Dispatcher["connect"] = require("undici/lib/api/api-connect.js");
@@ -46,6 +48,10 @@ export async function loadUndiciInTurns(): Promise<void> {
   for (const name of OF_NODE) {
     process.getBuiltinModule(name);
     await nextTurn();
+  }
+  if (isPlain()) {
+    require("undici");
+    return;
   }
   for (const part of IN_TURNS) {
     require(`undici/lib/${part}`);
