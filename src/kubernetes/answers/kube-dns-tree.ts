@@ -1,5 +1,5 @@
 /**
- * The cluster as the tree of records that kube-dns kept: domain, `svc`, namespace, service, protocol, port (kube-dns facts 2.8 and 2.9).
+ * The cluster as the tree of records that kube-dns kept: domain, `svc`, namespace, service, protocol, port (docs/spec/kube-dns.md#record-tree and docs/spec/kube-dns.md#lookup).
  * Nothing is kept here; each question walks over the store.
  */
 import { formatIpAddress } from "../../lib/net/ip-address.ts";

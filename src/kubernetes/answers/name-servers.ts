@@ -1,4 +1,4 @@
-/** Under which names and addresses the cluster reaches this server (rule 103). */
+/** Under which names and addresses the cluster reaches this server (docs/spec/kubernetes-dns.md#name-servers). */
 import type { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressKey, equalOctets } from "../objects/addresses.ts";

@@ -1,4 +1,4 @@
-/** Names below `svc` (kubernetes-dns-spec parts 4, 5, 6 and 8, rule 112). */
+/** Names below `svc` (docs/spec/kubernetes-dns.md). */
 import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { CNAME } from "../../dns/record-table.ts";

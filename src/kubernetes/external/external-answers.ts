@@ -1,5 +1,5 @@
 /**
- * Names of external zones -> records (CoreDNS facts 2.46). Knows neither queries nor replies: a question is a name, a type and the zone
+ * Names of external zones -> records (src/plugins/k8s_external/README.md). Knows neither queries nor replies: a question is a name, a type and the zone
  * that it is in.
  */
 import type { Name } from "../../dns/name.ts";

@@ -1,4 +1,4 @@
-/** One service as the outside sees it (CoreDNS facts 2.46). */
+/** One service as the outside sees it (src/plugins/k8s_external/README.md). */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import {

@@ -1,4 +1,4 @@
-/** A zone in which services stand under their external addresses, with the names that its answers repeat (CoreDNS facts 2.46). */
+/** A zone in which services stand under their external addresses, with the names that its answers repeat (src/plugins/k8s_external/README.md). */
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
 import type { ServiceNames } from "../answers/service-records.ts";

@@ -1,4 +1,4 @@
-/** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
+/** Services, their endpoints and their namespaces, found by name and by address. */
 
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
 import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
@@ -140,7 +140,7 @@ export class ServiceIndex {
 
   /**
    * The published endpoints of a service that bear a label: a hostname, or the address with dashes for an endpoint
-   * that has no other name (rule 21). The latter are found by their address, so that nobody needs to keep their names.
+   * that has no other name (docs/spec/kubernetes-dns.md#endpoint-names). The latter are found by their address, so that nobody needs to keep their names.
    */
   endpointsNamed(entry: ServiceEntry, label: string): readonly EndpointReference[] {
     const labelled = entry.endpoints.labelled(label);
