@@ -54,7 +54,7 @@ export class AccessControl implements PluginInstance {
   }
 }
 
-/** Sent to clients without EDNS as well, as CoreDNS does (facts 2.34). */
+/** Sent to clients without EDNS as well, as CoreDNS does. */
 function optWith(infoCode: number): Edns {
   return Object.freeze({ udpSize: 4096, version: 0, dnssecOk: true, options: [extendedError(infoCode)] });
 }

@@ -1,4 +1,4 @@
-/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: sections in any order and number (CoreDNS facts 2.34). */
+/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: sections in any order and number. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { parseRecordType, recordTypeName } from "../../dns/type-names.ts";

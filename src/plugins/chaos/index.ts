@@ -1,4 +1,4 @@
-/** `chaos`: what this server is, in records of class CH (CoreDNS facts 2.29). */
+/** `chaos`: what this server is, in records of class CH. */
 import { definePlugin, directive, merged, optional, rest, text } from "../../plugin/index.ts";
 import { ServerFacts } from "./server-facts.ts";
 
