@@ -1,4 +1,4 @@
-/** The keys that kube2sky writes for the objects of a cluster (kube-dns facts 4). */
+/** The keys that kube2sky writes for the objects of a cluster (docs/spec/kube-dns.md#kube2sky). */
 import type { Name } from "../../dns/name.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import { formatServiceItem } from "../../etcd/skydns/service-item.ts";

@@ -281,7 +281,7 @@ function mayBeSigned(type: number, isDelegation: boolean): boolean {
   return !isDelegation || type === RecordType.DS || type === RecordType.NSEC;
 }
 
-/** Digests of both kinds, as CoreDNS writes them (facts 2.58). */
+/** Digests of both kinds, as CoreDNS writes them (src/plugins/sign/README.md). */
 function delegationSigners(name: Name, ttl: number, { record, tag, algorithm }: KeyPair): ResourceRecord[] {
   const octets = [name.folded, canonicalData(record)];
   return [
