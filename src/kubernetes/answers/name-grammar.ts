@@ -1,6 +1,6 @@
 /** What the labels of a name below a cluster zone mean (docs/spec/kubernetes-dns.md). */
 import type { Name } from "../../dns/name.ts";
-import type { ServiceLabels } from "../store/services/service-entry.ts";
+import type { ServiceLabels } from "../store/services/indexed-service.ts";
 
 export type ClusterNameKind =
   | "apex"

@@ -2,7 +2,7 @@
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
 import type { ServiceNames } from "../answers/service-records.ts";
-import type { NamedService } from "../store/services/service-entry.ts";
+import type { NamedService } from "../store/services/indexed-service.ts";
 
 export class ExternalZone implements ServiceNames {
   /** In lower case, as all names inside of RDATA. */
