@@ -12,7 +12,7 @@ import {
 } from "../../plugin/index.ts";
 import { AclMetrics, type Denial } from "./acl-metrics.ts";
 import { CompiledRule, UNDECIDED } from "./compiled-rule.ts";
-import type { Policy, Rule } from "./config.ts";
+import type { AclPolicy, Rule } from "./config.ts";
 
 /** All `acl` directives of a block, in their order. */
 export class AccessControl implements PluginInstance {
@@ -62,7 +62,7 @@ function optWith(infoCode: number): Edns {
 const BLOCKED = optWith(ExtendedErrorCode.BLOCKED);
 const FILTERED = optWith(ExtendedErrorCode.FILTERED);
 
-function describe(query: Query, rule: CompiledRule, policy: Policy, place: number): string {
+function describe(query: Query, rule: CompiledRule, policy: AclPolicy, place: number): string {
   const network = rule.networkOf(place, query.client.octets);
   const who =
     network === undefined ? "all clients" : `clients in ${network}, ${query.client.address} among them`;
