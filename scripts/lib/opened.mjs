@@ -28,7 +28,7 @@ export function watchOpened() {
   );
 }
 
-/** Each thing that is still open, as "connection opened at test/tcp.test.ts:12". */
+/** Each thing that is still open, as "connection opened at src/transports/tcp-socket.test.ts:12". */
 export function stillOpen() {
   return [...open.values()];
 }

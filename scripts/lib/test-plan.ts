@@ -68,6 +68,11 @@ export const STEPS: readonly Step[] = [
     join(scripts, "check-floors.ts"),
     ".",
   ]),
+  command("references", "whether what comments and pages refer to exists", [
+    "node",
+    join(scripts, "check-references.ts"),
+    ".",
+  ]),
   tests("unit", "src/**/*.test.ts, many in one process", ["src/**/*.test.ts"], runTogether),
   tests(
     "scripts",

@@ -1,4 +1,4 @@
-/** Command lines as tables of flags: one and two dashes alike, `-flag value` and `-flag=value` (CoreDNS facts 1.1). */
+/** Command lines as tables of flags: one and two dashes alike, `-flag value` and `-flag=value` (docs/spec/coredns-behaviour.md#command-line). */
 
 /** A command line that cannot be carried out. */
 export class FlagError extends Error {

@@ -1,4 +1,4 @@
-/** Command line of the server (CoreDNS facts 1.1). */
+/** Command line of the server (docs/spec/coredns-behaviour.md#command-line). */
 import type { CommandEntry } from "./command-entry.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";

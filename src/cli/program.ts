@@ -21,7 +21,7 @@ function unknownCommand(word: string): string {
   return `there is no command ${JSON.stringify(word)}; ${hint}`;
 }
 
-/** Runs the program to its end. @returns the exit code (CoreDNS facts 1.4) */
+/** Runs the program to its end. @returns the exit code (docs/spec/coredns-behaviour.md#signals) */
 export async function runProgram(argv: readonly string[]): Promise<number> {
   const printing = new Printing(process.stdout, process.stderr);
   const [word = "", ...others] = argv;

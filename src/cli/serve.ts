@@ -42,7 +42,7 @@ export interface ServeHooks {
   startAgain?(error: unknown): Promise<boolean>;
 }
 
-/** @returns the exit code (CoreDNS facts 1.4) */
+/** @returns the exit code (docs/spec/coredns-behaviour.md#signals) */
 export async function serve(
   flags: ServerFlags,
   registry: PluginRegistry,

@@ -1,4 +1,4 @@
-/** What the process does on signals (CoreDNS facts 1.4). */
+/** What the process does on signals (docs/spec/coredns-behaviour.md#signals). */
 import type { ProcessLog } from "../lib/logging/log.ts";
 import type { Server } from "../server/server.ts";
 

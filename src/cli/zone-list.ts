@@ -1,4 +1,4 @@
-/** The list of zones that the program prints when it serves (CoreDNS facts 1.2). */
+/** The list of zones that the program prints when it serves (docs/spec/coredns-behaviour.md#starting). */
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Configuration } from "../server/configuration/configuration.ts";
 

@@ -2,7 +2,7 @@
 import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
 import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
-import type { ServiceEntry } from "../kubernetes/store/services/service-entry.ts";
+import type { IndexedService } from "../kubernetes/store/services/indexed-service.ts";
 import { formatIpAddress } from "../lib/net/ip-address.ts";
 import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
 import type { ClusterRow, NamesView, ServiceRow } from "./api-types.ts";
@@ -75,7 +75,7 @@ function namespacesOf(view: ClusterView): { name: string; services: number }[] {
   return names.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-function serviceRow(domain: string, entry: ServiceEntry): ServiceRow {
+function serviceRow(domain: string, entry: IndexedService): ServiceRow {
   const { service, endpoints } = entry;
   const { groups } = endpoints;
   const ready = groups.reduce((sum, { readyCount }) => sum + readyCount, 0);

@@ -4,7 +4,7 @@ import type { Corefile, Directive } from "./tree.ts";
  * What a Corefile says, as one line of JSON that is the same for all ways to write it: imports and environment are
  * filled in, comments, spacing, line breaks and quotes do not count, the order of blocks and directives does.
  *
- * The `reload` plugin compares the SHA-512 of this text (CoreDNS facts 1.10).
+ * The `reload` plugin compares the SHA-512 of this text (docs/spec/coredns-behaviour.md#reload).
  */
 export function canonicalDump(corefile: Corefile): string {
   const { globalOptions } = corefile;

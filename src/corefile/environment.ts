@@ -1,4 +1,4 @@
-/** References to the environment inside a word: `{$NAME}` and `{%NAME%}` (CoreDNS facts 1.6). */
+/** References to the environment inside a word: `{$NAME}` and `{%NAME%}` (docs/spec/coredns-behaviour.md#grammar). */
 
 export interface Substitution {
   readonly text: string;

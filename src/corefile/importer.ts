@@ -1,4 +1,4 @@
-/** Snippets, and `import` of snippets, files and patterns of files (CoreDNS facts 1.6). */
+/** Snippets, and `import` of snippets, files and patterns of files (docs/spec/coredns-behaviour.md#grammar). */
 import { dirname, isAbsolute, join } from "node:path";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import {

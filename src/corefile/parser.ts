@@ -1,5 +1,5 @@
 /**
- * Text of a Corefile to its tree (CoreDNS facts 1.6). Faults are collected, and reading goes on after each of them
+ * Text of a Corefile to its tree (docs/spec/coredns-behaviour.md#grammar). Faults are collected, and reading goes on after each of them
  * where one can tell what was meant, so that one run names them all. A tree that comes with errors is for tools that
  * look at it; no server starts from one.
  */

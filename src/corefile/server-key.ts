@@ -1,4 +1,4 @@
-/** Keys of server blocks: `[scheme://]zone[:port]` (CoreDNS facts 1.7). */
+/** Keys of server blocks: `[scheme://]zone[:port]` (docs/spec/coredns-behaviour.md#server-keys). */
 import { parseIpAddress } from "../lib/net/ip-address.ts";
 import { nearestWord } from "../lib/text/nearest-word.ts";
 import { type DiagnosticSink, formatPlace, quoteText, type Span } from "./diagnostic.ts";
@@ -59,7 +59,7 @@ export function formatServerKey({ scheme, zone, port }: ServerKey): string {
 }
 
 /**
- * Reads a zone among the arguments of a directive (CoreDNS facts 1.11): scheme and port do not count, a network gives
+ * Reads a zone among the arguments of a directive (docs/spec/coredns-behaviour.md#arguments): scheme and port do not count, a network gives
  * its reverse zones.
  *
  * @returns zones in lower-case presentation form with final dot; none if the text is no zone, which CoreDNS ignores.

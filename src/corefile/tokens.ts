@@ -1,4 +1,4 @@
-/** The words of a Corefile (CoreDNS facts 1.5). */
+/** The words of a Corefile (docs/spec/coredns-behaviour.md#words). */
 import type { Span } from "./diagnostic.ts";
 
 /** Only a brace that stands alone and unquoted has a meaning for the grammar. */

@@ -1,4 +1,4 @@
-/** Zones as Corefiles write them: names, and networks that stand for reverse zones (CoreDNS facts 1.7). */
+/** Zones as Corefiles write them: names, and networks that stand for reverse zones (docs/spec/coredns-behaviour.md#server-keys). */
 import { domainToASCII } from "node:url";
 import { Name } from "../dns/name.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";

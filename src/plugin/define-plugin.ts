@@ -15,7 +15,7 @@ export interface PluginDefinition<T> {
   readonly requires?: string;
   /** Directives that have to stand in the same server block. */
   readonly needs?: readonly string[];
-  /** Its presence opens all query classes for the listener (CoreDNS facts 1.12). */
+  /** Its presence opens all query classes for the listener (docs/spec/coredns-behaviour.md#admission). */
   readonly allClasses?: boolean;
   /**
    * The process needs one instance, whatever the number of its data planes (`multisocket`): there is none on the further threads.

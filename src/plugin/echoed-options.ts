@@ -1,4 +1,4 @@
-/** EDNS options of the client that are sent back when the reply has no OPT of its own (CoreDNS facts 1.15). */
+/** EDNS options of the client that are sent back when the reply has no OPT of its own (docs/spec/coredns-behaviour.md#replies). */
 import { type EdnsOption, EdnsOptionCode, findOption } from "../dns/edns.ts";
 import { readU16, writeU16 } from "../dns/octets.ts";
 import type { Asked } from "./asked.ts";

@@ -1,4 +1,4 @@
-/** An alias that a plugin knows, and whose target lies elsewhere: the server is asked for it (CoreDNS facts 1.18). */
+/** An alias that a plugin knows, and whose target lies elsewhere: the server is asked for it (docs/spec/coredns-behaviour.md#internal-lookups). */
 import type { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";
@@ -8,7 +8,7 @@ import type { Query } from "./query.ts";
 /**
  * Answers with the aliases, and behind them what the server finds out about their last target. A target that does not exist, that this
  * server refuses, or that none of its plugins answers for, leaves the aliases alone: the client's resolver may follow them. If an upstream
- * could not be asked, the query fails, so that no cache keeps the name as one without addresses (kubernetes-dns-spec rule 51).
+ * could not be asked, the query fails, so that no cache keeps the name as one without addresses (docs/spec/kubernetes-dns.md#external-target-missing).
  * @param aliases CNAME records from the query's name to `target`, in order
  */
 export function followAlias(

@@ -99,7 +99,7 @@ function addressText({ family, address }: Endpoint): string {
   return family === 6 ? `[${address}]` : address;
 }
 
-/** RD and CD are copied from a standard query as the client sent it, QR is always set (CoreDNS facts 1.15). */
+/** RD and CD are copied from a standard query as the client sent it, QR is always set (docs/spec/coredns-behaviour.md#replies). */
 export function flagsToSend({ root }: Query, reply: Reply): number {
   const copied = root.opcode === Opcode.QUERY ? root.flags & (Flag.RD | Flag.CD) : 0;
   return Flag.QR | copied | (reply.flags & (Flag.AA | Flag.TC | Flag.RA | Flag.AD));

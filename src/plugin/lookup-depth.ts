@@ -1,7 +1,7 @@
 /** How far internal lookups go. */
 import type { Name } from "../dns/name.ts";
 
-/** Internal lookups inside each other; the zone engine of CoreDNS stops at the same number (facts 1.18). */
+/** Internal lookups inside each other; the zone engine of CoreDNS stops at the same number (docs/spec/coredns-behaviour.md#internal-lookups). */
 export const MAX_LOOKUP_DEPTH = 8;
 
 export class LookupDepthError extends Error {

@@ -60,7 +60,7 @@ export interface PluginInstance {
   accepts?(query: Query): boolean;
   /**
    * Switches metadata on for the block: each of its queries gets a map of labels before the filters are asked, and for those
-   * in these zones the instances with {@link provideMetadata} fill it (`metadata`, CoreDNS facts 2.2).
+   * in these zones the instances with {@link provideMetadata} fill it (src/plugins/metadata/README.md).
    */
   readonly metadataZones?: ZoneList;
   /** Called for a query of this block before the chain, when `metadata` is on: sets labels with `query.setMetadata`. */

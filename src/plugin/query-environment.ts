@@ -1,4 +1,4 @@
-/** What expressions can ask about a query (CoreDNS facts 2.59). */
+/** What expressions can ask about a query (src/plugins/view/README.md). */
 import { className } from "../dns/numbers.ts";
 import { recordTypeName } from "../dns/type-names.ts";
 import type {

@@ -44,7 +44,7 @@ export interface Listener {
   readonly deniesCompactly?: boolean;
   /** Milliseconds for which a connection of DNS over TCP or TLS may be silent. */
   readonly idleTimeout?: number | undefined;
-  /** Runs a query through zone choice and chain once more (CoreDNS facts 1.18). */
+  /** Runs a query through zone choice and chain once more (docs/spec/coredns-behaviour.md#internal-lookups). */
   resolve(query: Query): Outcome | Promise<Outcome>;
 }
 
@@ -116,7 +116,7 @@ export class Query extends QueryHead implements Asked {
 
   /**
    * Reads a message that passed admission.
-   * @returns `undefined` when the body does not parse (FORMERR, CoreDNS facts 1.12)
+   * @returns `undefined` when the body does not parse (FORMERR; docs/spec/coredns-behaviour.md#admission)
    */
   static read(bytes: Uint8Array, length: number, arrival: Arrival): Query | undefined {
     const shape = readShape(bytes, length);
@@ -303,7 +303,7 @@ export class Query extends QueryHead implements Asked {
     return decodeMessage(this.packet);
   }
 
-  /** True for what counts as TCP, which also may carry zone transfers (CoreDNS facts 1.15). */
+  /** True for what counts as TCP, which also may carry zone transfers (docs/spec/coredns-behaviour.md#replies). */
   get overStream(): boolean {
     return (
       this.transport === "tcp" ||
@@ -339,7 +339,7 @@ export class Query extends QueryHead implements Asked {
   }
 
   /**
-   * Asks the same server again for another name and type of class IN, with the same client (CoreDNS facts 1.18). More
+   * Asks the same server again for another name and type of class IN, with the same client (docs/spec/coredns-behaviour.md#internal-lookups). More
    * than {@link MAX_LOOKUP_DEPTH} such lookups inside each other are refused with SERVFAIL.
    */
   lookup(name: Name, type: number): Outcome | Promise<Outcome> {

@@ -17,7 +17,7 @@ export interface ReplyContent {
   readonly rcode?: number;
   /** AA. */
   readonly authoritative?: boolean;
-  /** RA; the server itself never sets it (CoreDNS facts 1.15). */
+  /** RA; the server itself never sets it (docs/spec/coredns-behaviour.md#replies). */
   readonly recursionAvailable?: boolean;
   /** AD. */
   readonly authenticData?: boolean;

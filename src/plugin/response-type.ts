@@ -1,4 +1,4 @@
-/** What kind of answer a reply is (CoreDNS facts 1.20): cache, log, minimal and others go by it. */
+/** What kind of answer a reply is (docs/spec/coredns-behaviour.md#kinds-of-replies): cache, log, minimal and others go by it. */
 import type { EncodedSections } from "../dns/encoded-sections.ts";
 import { Opcode, Rcode } from "../dns/numbers.ts";
 import type { ResourceRecord } from "../dns/record-kind.ts";

@@ -66,7 +66,7 @@ export interface ListenerSite {
   address(): { readonly host: string; readonly port: number } | undefined;
 }
 
-/** What configuration-only plugins set for the block they stand in (CoreDNS facts 1.8). */
+/** What configuration-only plugins set for the block they stand in (docs/spec/coredns-behaviour.md#blocks). */
 export interface BlockSettings {
   /** Addresses to listen on; empty for the wildcard (`bind`). */
   listenHosts: string[];
@@ -108,7 +108,7 @@ export interface BlockSettings {
   maxHttps3Streams: number;
 }
 
-/** Limits of a listener when nobody says otherwise (CoreDNS facts 1.9). */
+/** Limits of a listener when nobody says otherwise (docs/spec/coredns-behaviour.md#listeners). */
 export function defaultBlockSettings(): BlockSettings {
   return {
     listenHosts: [],

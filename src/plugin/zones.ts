@@ -3,7 +3,7 @@ import { Name } from "../dns/name.ts";
 import { FOLD, octetAt } from "../dns/octets.ts";
 import type { Query } from "./query.ts";
 
-/** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (CoreDNS facts 1.11). */
+/** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (docs/spec/coredns-behaviour.md#arguments). */
 export class ZoneList {
   readonly zones: readonly Name[];
   readonly #longestFirst: readonly Name[];

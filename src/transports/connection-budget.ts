@@ -85,7 +85,7 @@ export const REPLY_OBJECTS_OCTETS = 256;
 /** Where connections hold too much, as many are closed as leave this share of what they may hold: the next one that writes must not have to look again. */
 const LEFT_HELD = 0.75;
 
-/** Connections of a listener with a bound of its own where nobody says otherwise (CoreDNS facts 1.9). */
+/** Connections of a listener with a bound of its own where nobody says otherwise (docs/spec/coredns-behaviour.md#listeners). */
 const USUAL_OWN = 200;
 
 /** Descriptors that connections leave to everything else: listeners, upstreams, files, the API of the cluster, probes. */

@@ -1,5 +1,5 @@
 /**
- * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (CoreDNS facts 1.16), over TLS or with prior knowledge of HTTP/2 in
+ * DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (docs/spec/coredns-behaviour.md#transports), over TLS or with prior knowledge of HTTP/2 in
  * the clear.
  */
 import { copyOctets } from "../dns/octets.ts";

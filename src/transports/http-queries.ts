@@ -1,4 +1,4 @@
-/** DNS messages in HTTP requests, and the replies to them (RFC 8484; CoreDNS facts 1.16). */
+/** DNS messages in HTTP requests, and the replies to them (RFC 8484; docs/spec/coredns-behaviour.md#transports). */
 import type { Endpoint } from "../plugin/endpoint.ts";
 import type { Reply } from "../plugin/reply.ts";
 import { minimalTtl, responseType } from "../plugin/response-type.ts";

@@ -1,6 +1,6 @@
 /**
  * Whether an upstream answers. It is asked only after a query to it failed, and then again and again until it answers:
- * any reply will do, whatever its rcode (CoreDNS facts 1.22).
+ * any reply will do, whatever its rcode (docs/spec/coredns-behaviour.md#upstream-connections).
  */
 import { encodeMessage, makeQuery } from "../dns/message.ts";
 import type { Name } from "../dns/name.ts";

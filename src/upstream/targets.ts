@@ -1,4 +1,4 @@
-/** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (CoreDNS facts 2.53). */
+/** The TO words of `forward` and `grpc`: what each means, and the addresses that they come to in the end (src/plugins/forward/README.md). */
 
 import { Name } from "../dns/index.ts";
 import { readTextFile } from "../lib/files/bounded-file.ts";

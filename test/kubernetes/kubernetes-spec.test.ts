@@ -5,7 +5,7 @@
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { skipWithout } from "../../scripts/lib/system-tools.mjs";
-import type { RuleGroup } from "../fixtures/kubernetes/rule-case.ts";
+import { type RuleGroup, titleOf } from "../fixtures/kubernetes/rule-case.ts";
 import { OUTSIDE, RULE_GROUPS } from "../fixtures/kubernetes/rules.ts";
 import { ask, type Server } from "../support/dns-client.ts";
 import { absoluteName, askOverTcp, checkReply } from "../support/kubernetes-rules.ts";
@@ -61,8 +61,8 @@ describe("the Kubernetes DNS specification", { skip: skipWithout("unbound") }, (
 
   for (const group of RULE_GROUPS) {
     const address = configurations.get(configurationKey(group))?.address ?? "";
-    for (const { rule, name, type, expected } of group.cases) {
-      test(`rule ${rule} (${group.title}): ${name} ${type}`, async () => {
+    for (const { name, type, expected } of group.cases) {
+      test(`${group.title}: ${titleOf({ name, type, expected })}`, async () => {
         const asked = absoluteName(name);
         const at: Server = { address, port: server.port };
         checkReply(await ask(at, asked, type), asked, expected);

@@ -1,6 +1,7 @@
 /** Every rule of the specification, put to the running program: once over a live API, once over manifests. */
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { titleOf } from "../fixtures/kubernetes/rule-case.ts";
 import { RULE_GROUPS } from "../fixtures/kubernetes/rules.ts";
 import { ApiSimulator } from "../support/kubernetes-api/api-simulator.ts";
 import { loadManifests } from "../support/kubernetes-api/control-plane.ts";
@@ -44,7 +45,7 @@ for (const [title, lines] of SOURCES) {
 
       for (const [index, group] of groups.entries()) {
         for (const rule of group.cases) {
-          it(`${group.title}: rule ${rule.rule}: ${rule.name} ${rule.type}`, () =>
+          it(`${group.title}: ${titleOf(rule)}`, () =>
             checkRule({ address: "127.0.0.1", port: program.portOf(portName(index)) }, rule));
         }
       }

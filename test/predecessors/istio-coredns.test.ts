@@ -1,5 +1,5 @@
 /**
- * The chain of 2019 (kube-dns facts 9.1): the cluster's DNS server, Istio's CoreDNS and its plugin, with the Corefiles that articles of the time
+ * The chain of 2019 (docs/spec/kube-dns.md#istio): the cluster's DNS server, Istio's CoreDNS and its plugin, with the Corefiles that articles of the time
  * print.
  */
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-/** `portolan kube-dns` with the flags, sources and pages of kube-dns (kube-dns facts 2.15). */
+/** `portolan kube-dns` with the flags, sources and pages of kube-dns (docs/spec/kube-dns.md#kube-dns). */
 import assert from "node:assert/strict";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

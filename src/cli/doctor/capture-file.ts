@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { FACTS_SCHEMA, IMPOSSIBLE_NAME_SCHEMA, POD_SCHEMA } from "../../console/api-schema.ts";
 import type { QueryRow } from "../../console/api-types.ts";
-import type { Capture, ImpossibleName, PodTemplate, ServerFacts } from "../../console/doctor/capture.ts";
+import type { Capture, CapturedServer, ImpossibleName, PodTemplate } from "../../console/doctor/capture.ts";
 import { TrafficCounter } from "../../console/doctor/traffic-counter.ts";
 import { hasShape } from "../../console/json-shape.ts";
 import { member } from "../../kubernetes/objects/json.ts";
@@ -14,15 +14,15 @@ import { type Line, linesOf, TooLongLine } from "./lines.ts";
 /** What a line of a capture holds. */
 export type CaptureLine =
   | QueryRow
-  | { readonly facts: ServerFacts }
+  | { readonly facts: CapturedServer }
   | { readonly impossible: ImpossibleName }
   | { readonly pod: PodTemplate };
 
 /** Takes a capture line by line; queries are counted and let go. */
 export class CaptureBuilder {
   readonly #traffic = new TrafficCounter();
-  #first: ServerFacts | undefined;
-  #last: ServerFacts | undefined;
+  #first: CapturedServer | undefined;
+  #last: CapturedServer | undefined;
   #impossible: ImpossibleName | undefined;
   #pod: PodTemplate | undefined;
 
@@ -47,7 +47,7 @@ export class CaptureBuilder {
     return { traffic: this.#traffic, first, last: this.#last, impossible: this.#impossible, pod: this.#pod };
   }
 
-  #addFacts(facts: ServerFacts): void {
+  #addFacts(facts: CapturedServer): void {
     // One that has started anew counts from 0.
     if (this.#first?.now.startedAt !== facts.now.startedAt) this.#first = facts;
     this.#last = facts;
@@ -159,7 +159,7 @@ export function isSameFile(one: string, other: string): boolean {
 }
 
 /** Whether all is there that the rules look at. */
-export function isFacts(value: unknown): value is ServerFacts {
+export function isFacts(value: unknown): value is CapturedServer {
   return hasShape(FACTS_SCHEMA, value);
 }
 

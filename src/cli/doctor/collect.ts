@@ -1,6 +1,6 @@
 /** Looks at a running server for a while, by the API of its console. */
 import { randomBytes } from "node:crypto";
-import type { ImpossibleName, ServerFacts } from "../../console/doctor/capture.ts";
+import type { CapturedServer, ImpossibleName } from "../../console/doctor/capture.ts";
 import { listMember, member, textMember } from "../../kubernetes/objects/json.ts";
 import { FlagError } from "../flag-table.ts";
 import { type ConsoleClient, ConsoleFault } from "../live/console-client.ts";
@@ -63,7 +63,7 @@ async function follow(
   }
 }
 
-async function readFacts(client: ConsoleClient, server: string): Promise<ServerFacts> {
+async function readFacts(client: ConsoleClient, server: string): Promise<CapturedServer> {
   const [now, machine, cache, configuration] = await Promise.all(
     ["now", "machine", "cache", "configuration"].map((path) => client.get(`/api/v1/${path}`)),
   );

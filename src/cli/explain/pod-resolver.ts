@@ -1,6 +1,6 @@
 /**
  * Which names a pod's libc asks for, in which order, and when it is content: `resolv.conf` as kubelet writes it
- * (kubernetes-dns-spec rule 107) and the search of glibc and of musl.
+ * (docs/spec/kubernetes-dns.md#search-path) and the search of glibc and of musl.
  */
 
 export interface ResolverSettings {

@@ -1,4 +1,4 @@
-/** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (kube-dns facts 6.2). */
+/** `portolan dnsmasq-nanny`: dnsmasq's part of the kube-dns pod, with the flags of its nanny (docs/spec/kube-dns.md#dnsmasq-nanny). */
 import { networkInterfaces } from "node:os";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { DnsmasqArgumentError } from "../../predecessors/dnsmasq-nanny/dnsmasq-arguments.ts";

@@ -1,4 +1,4 @@
-/** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (kube-dns facts 5). */
+/** `portolan exechealthz`: commands as health pages, with the flags of exechealthz (docs/spec/kube-dns.md#exechealthz). */
 import { SystemClock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { Exechealthz } from "../../predecessors/exechealthz/exechealthz.ts";

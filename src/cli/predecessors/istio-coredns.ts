@@ -1,4 +1,4 @@
-/** `portolan istio-coredns`: the plugin of Istio's CoreDNS, with its flags (kube-dns facts 9.3). */
+/** `portolan istio-coredns`: the plugin of Istio's CoreDNS, with its flags (docs/spec/kube-dns.md#istio). */
 import { resolve } from "node:path";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { SystemClock } from "../../lib/time/clock.ts";

@@ -1,4 +1,4 @@
-/** `portolan kube-dns`: the DNS server of a cluster with kube-dns's flags (kube-dns facts 2.2). */
+/** `portolan kube-dns`: the DNS server of a cluster with kube-dns's flags (docs/spec/kube-dns.md#kube-dns). */
 import { resolve } from "node:path";
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";

@@ -1,4 +1,4 @@
-/** `portolan kube2sky`: writes SkyDNS records for a cluster to etcd, with kube2sky's flags (kube-dns facts 4). */
+/** `portolan kube2sky`: writes SkyDNS records for a cluster to etcd, with kube2sky's flags (docs/spec/kube-dns.md#kube2sky). */
 import { Name } from "../../dns/name.ts";
 import { ClusterAccessError } from "../../kubernetes/api/access/access.ts";
 import { ClusterStore } from "../../kubernetes/store/store.ts";

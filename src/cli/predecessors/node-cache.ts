@@ -1,4 +1,4 @@
-/** `portolan node-cache`: the DNS cache of a node, with the flags of NodeLocal DNSCache (kube-dns facts 8.1). */
+/** `portolan node-cache`: the DNS cache of a node, with the flags of NodeLocal DNSCache (docs/spec/kube-dns.md#node-cache). */
 import { existsSync } from "node:fs";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { SystemClock } from "../../lib/time/clock.ts";

@@ -1,4 +1,4 @@
-/** `portolan sidecar`: kube-dns's sidecar, with its flags (kube-dns facts 7.1). */
+/** `portolan sidecar`: kube-dns's sidecar, with its flags (docs/spec/kube-dns.md#sidecar). */
 import { SystemClock } from "../../lib/time/clock.ts";
 import { ProbeError, type ProbeSpec, parseProbe } from "../../predecessors/sidecar/probe-spec.ts";
 import { Sidecar } from "../../predecessors/sidecar/sidecar.ts";

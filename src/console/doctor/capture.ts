@@ -3,7 +3,7 @@ import type { CacheAnswer, ConfigurationAnswer, MachineView, NowView } from "../
 import type { TrafficCounter } from "./traffic-counter.ts";
 
 /** The server at one moment. */
-export interface ServerFacts {
+export interface CapturedServer {
   readonly now: Omit<NowView, "history">;
   readonly machine: MachineView;
   readonly caches: CacheAnswer["caches"];
@@ -13,8 +13,8 @@ export interface ServerFacts {
 export interface Capture {
   readonly traffic: TrafficCounter;
   /** At the beginning and at the end; `undefined` for a capture that holds queries alone. */
-  readonly first: ServerFacts | undefined;
-  readonly last: ServerFacts | undefined;
+  readonly first: CapturedServer | undefined;
+  readonly last: CapturedServer | undefined;
   /** The pod of the server, out of the manifest that makes it. */
   readonly pod: PodTemplate | undefined;
   /** What came back for a name that cannot exist; `undefined` where nobody asked. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { QueryRow, UpstreamRow } from "../api-types.ts";
-import type { Capture, PodTemplate, ServerFacts } from "./capture.ts";
+import type { Capture, CapturedServer, PodTemplate } from "./capture.ts";
 import { diagnose } from "./diagnose.ts";
 import type { Finding } from "./finding.ts";
 import { TrafficCounter } from "./traffic-counter.ts";
@@ -40,10 +40,10 @@ const UPSTREAM: UpstreamRow = {
 interface Changes {
   readonly upstreams?: readonly UpstreamRow[];
   readonly families?: readonly string[];
-  readonly machine?: Partial<ServerFacts["machine"]>;
-  readonly caches?: ServerFacts["caches"];
+  readonly machine?: Partial<CapturedServer["machine"]>;
+  readonly caches?: CapturedServer["caches"];
   readonly text?: string;
-  readonly pauses?: ServerFacts["now"]["pauses"];
+  readonly pauses?: CapturedServer["now"]["pauses"];
 }
 
 function facts({
@@ -53,7 +53,7 @@ function facts({
   caches = [],
   text,
   pauses = { p99: 0, longest: 0 },
-}: Changes = {}): ServerFacts {
+}: Changes = {}): CapturedServer {
   const mebibytes = (count: number): number => count * 2 ** 20;
   const cluster = { domain: "cluster.local", awaited: [], services: 2, families, age: 1, state: [] };
   return {
@@ -246,7 +246,12 @@ test("an upstream far slower than its neighbour", () => {
 });
 
 describe("an upstream of a server that is late itself", () => {
-  const seen = (exchanges: number, mean: number, pauses: ServerFacts["now"]["pauses"], isFirst = false) => {
+  const seen = (
+    exchanges: number,
+    mean: number,
+    pauses: CapturedServer["now"]["pauses"],
+    isFirst = false,
+  ) => {
     const before = facts({
       upstreams: [{ ...UPSTREAM, exchanges: 0, mean: null }],
       ...(isFirst && { pauses }),

@@ -2,7 +2,7 @@
 
 import { countOf } from "../../lib/text/count-of.ts";
 import type { UpstreamRow } from "../api-types.ts";
-import type { Capture, ServerFacts } from "./capture.ts";
+import type { Capture, CapturedServer } from "./capture.ts";
 import { type Finding, type NotExamined, ofAll, queryCount, type Rule } from "./finding.ts";
 import { ASKING_PLUGINS } from "./query-groups.ts";
 import { Tally, type Traffic } from "./traffic.ts";
@@ -50,7 +50,7 @@ function measured({ first, last }: Capture): Measured[] {
   });
 }
 
-function rowBefore(facts: ServerFacts | undefined, row: UpstreamRow): UpstreamRow | undefined {
+function rowBefore(facts: CapturedServer | undefined, row: UpstreamRow): UpstreamRow | undefined {
   return facts?.now.upstreams.find(({ plugin, address }) => plugin === row.plugin && address === row.address);
 }
 
@@ -92,7 +92,7 @@ export const slowUpstreams: Rule = (capture, traffic) => {
   ];
 };
 
-type Pauses = ServerFacts["now"]["pauses"];
+type Pauses = CapturedServer["now"]["pauses"];
 
 /** How late the server itself was, when it looked for what had come: the time of an exchange ends only then. */
 function lateness({ first, last }: Capture): Pauses {

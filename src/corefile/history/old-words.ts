@@ -1,6 +1,6 @@
 /**
  * What older versions of CoreDNS understood and today's does not: which words those are, since when, and what takes their place
- * (kube-dns facts 11). One table serves the server, which starts such a Corefile, and `migrate`, which rewrites it.
+ * (docs/spec/kube-dns.md#old-corefiles). One table serves the server, which starts such a Corefile, and `migrate`, which rewrites it.
  */
 import type { Span } from "../diagnostic.ts";
 import type { Token } from "../tokens.ts";

@@ -1,4 +1,4 @@
-/** The `proxy` of CoreDNS before 1.5.0 as what one writes today (kube-dns facts 11.1). */
+/** The `proxy` of CoreDNS before 1.5.0 as what one writes today (docs/spec/kube-dns.md#old-corefiles). */
 import type { Token } from "../tokens.ts";
 import type { Directive } from "../tree.ts";
 import { type Line, line, type Word } from "./line.ts";

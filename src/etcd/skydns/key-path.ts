@@ -1,4 +1,4 @@
-/** Names as keys of etcd: the labels from the right to the left, with slashes between (kube-dns facts 3.2). */
+/** Names as keys of etcd: the labels from the right to the left, with slashes between (docs/spec/kube-dns.md#keys). */
 import { Name, NameError } from "../../dns/name.ts";
 
 /** `skydns` -> `/skydns`; whatever slashes stand around it. */

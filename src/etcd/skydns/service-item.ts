@@ -1,4 +1,4 @@
-/** The values of SkyDNS's keys: JSON objects that say what a name stands for (kube-dns facts 3.1). */
+/** The values of SkyDNS's keys: JSON objects that say what a name stands for (docs/spec/kube-dns.md#items). */
 
 export interface ServiceItem {
   /** An IP address, a host name, or nothing. */

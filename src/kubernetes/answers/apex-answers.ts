@@ -1,4 +1,4 @@
-/** What belongs to a zone itself: SOA, NS, the server's own name, the version (kubernetes-dns-spec parts 3 and 14). */
+/** What belongs to a zone itself: SOA, NS, the server's own name, the version (docs/spec/kubernetes-dns.md#the-zone-itself). */
 import type { Name } from "../../dns/name.ts";
 import { NS, SOA, TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -11,7 +11,7 @@ import { answered, NO_DATA, type Resolution } from "./resolution.ts";
 
 const SCHEMA_VERSION = new TextEncoder().encode("1.1.0");
 
-/** Fixed, whatever TTL is configured (rule 11). */
+/** Fixed, whatever TTL is configured (docs/spec/kubernetes-dns.md#schema-version). */
 const SCHEMA_VERSION_TTL = 28_800;
 
 const SOA_TTL_CEILING = 300;
@@ -28,13 +28,13 @@ export function resolveApex(
   return type === RecordType.NS ? resolveNameServers(view, primary, owner) : NO_DATA;
 }
 
-/** `dns-version` (rule 11). */
+/** `dns-version` (docs/spec/kubernetes-dns.md#schema-version). */
 export function resolveSchemaVersion(owner: Name, type: number): Resolution {
   if (type !== RecordType.TXT) return NO_DATA;
   return answered([TXT.create(owner, SCHEMA_VERSION_TTL, { strings: [SCHEMA_VERSION] })]);
 }
 
-/** `ns.dns`: the addresses of the name servers, under that name (rule 104). */
+/** `ns.dns`: the addresses of the name servers, under that name (docs/spec/kubernetes-dns.md#name-server-address). */
 export function resolveNameServerAddress(
   view: ClusterView,
   zone: ClusterZone,
@@ -47,7 +47,7 @@ export function resolveNameServerAddress(
   return answered(servers.map(({ octets }) => addressRecord(owner, view.ttl, octets, 0, length)));
 }
 
-/** The SOA of a zone (rule 97); `owner` is the zone's name as it was asked, or the zone's own. */
+/** The SOA of a zone (docs/spec/kubernetes-dns.md#negative-soa); `owner` is the zone's name as it was asked, or the zone's own. */
 export function startOfAuthority(
   view: ClusterView,
   zone: ClusterZone,

@@ -1,5 +1,5 @@
 /**
- * The search path of a pod, as kubelet writes it (kubernetes-dns-spec rule 107), known by the pod's address. Told only where the address
+ * The search path of a pod, as kubelet writes it (docs/spec/kubernetes-dns.md#search-path), known by the pod's address. Told only where the address
  * stands for one pod for certain: who is taken for another is given answers that are not meant for it.
  */
 import { Name } from "../../dns/name.ts";

@@ -39,7 +39,7 @@ export interface Chase {
   readonly outside: Name | undefined;
 }
 
-/** Longer ways are given up (rule 50). */
+/** Longer ways are given up (docs/spec/kubernetes-dns.md#alias-circle). */
 const MAX_ALIASES = 10;
 
 export class ClusterAnswers {

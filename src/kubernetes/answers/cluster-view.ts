@@ -1,6 +1,6 @@
 /** What of the store one directive shows: the namespaces that it is about, and how it names pods. */
 
-import type { ServiceEntry } from "../store/services/service-entry.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { ClusterName } from "./name-grammar.ts";
 
@@ -73,13 +73,13 @@ export class ClusterView {
   }
 
   /** Whether the namespace of a service exists and is shown. */
-  shows(entry: ServiceEntry): boolean {
+  shows(entry: IndexedService): boolean {
     if (!entry.isInNamespace) return false;
     return this.#namespaces === undefined || this.selects(entry.namespaceName);
   }
 
   /** Whether a service with cluster addresses is to be taken for missing. */
-  ignores(entry: ServiceEntry): boolean {
+  ignores(entry: IndexedService): boolean {
     return this.#ignoresEmptyServices && entry.endpoints.isEmpty;
   }
 }

@@ -1,7 +1,7 @@
 /** A zone in which the cluster's names stand, with the names that its answers repeat. */
 import { MAX_LABEL_OCTETS, MAX_NAME_OCTETS, Name, NameError } from "../../dns/name.ts";
 import { octetAt } from "../../dns/octets.ts";
-import { type NamedService, ServiceEntry } from "../store/services/service-entry.ts";
+import { IndexedService, type NamedService } from "../store/services/indexed-service.ts";
 
 const REVERSE_ZONES = [Name.parse("in-addr.arpa."), Name.parse("ip6.arpa.")];
 
@@ -42,7 +42,7 @@ export class ClusterZone {
 
   /** `<service>.<namespace>.svc.<zone>`; undefined where that is longer than a name can be. */
   serviceName(entry: NamedService): Name | undefined {
-    const known = entry instanceof ServiceEntry ? entry.nameBelow(this.#services) : undefined;
+    const known = entry instanceof IndexedService ? entry.nameBelow(this.#services) : undefined;
     return known ?? joinLabels([entry.name, entry.namespaceName], this.#services);
   }
 
@@ -51,7 +51,7 @@ export class ClusterZone {
    * another cluster is two: `db-0.east`.
    */
   endpointName(label: string, entry: NamedService): Name | undefined {
-    const known = entry instanceof ServiceEntry ? entry.nameBelow(this.#services, label) : undefined;
+    const known = entry instanceof IndexedService ? entry.nameBelow(this.#services, label) : undefined;
     return known ?? joinLabels([...label.split("."), entry.name, entry.namespaceName], this.#services);
   }
 }

@@ -1,4 +1,4 @@
-/** Names of the cluster -> records, as kube-dns answered them (kube-dns facts 2.8 to 2.12 and 3.5). */
+/** Names of the cluster -> records, as kube-dns answered them (docs/spec/kube-dns.md#record-tree, docs/spec/kube-dns.md#lookup and docs/spec/kube-dns.md#synthesis). */
 import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { A, AAAA, CNAME, PTR, SOA, SRV } from "../../dns/record-table.ts";
@@ -52,7 +52,7 @@ export class KubeDnsAnswers {
     return length === 0 ? NO_DATA : this.#addresses({ owner, type, zone, links: [] }, entries);
   }
 
-  /** The name of an address: of a cluster address its service, of an endpoint with a hostname that (kube-dns facts 2.10). */
+  /** The name of an address: of a cluster address its service, of an endpoint with a hostname that (docs/spec/kube-dns.md#reverse-lookups). */
   resolveReverse(owner: Name): Resolution {
     const { view } = this.#answers;
     const [zone] = this.#answers.forwardZones;
@@ -225,7 +225,7 @@ export function kubeDnsAuthority(zone: ClusterZone, seconds: number): ResourceRe
   return startOfAuthority(zone, seconds, NEGATIVE_TTL, zone.name);
 }
 
-/** The serial is the hour (kube-dns facts 3.4). */
+/** The serial is the hour (docs/spec/kube-dns.md#soa). */
 function startOfAuthority(zone: ClusterZone, seconds: number, ttl: number, owner: Name): ResourceRecord {
   return SOA.create(owner, ttl, {
     primary: zone.nameServer,

@@ -1,4 +1,4 @@
-/** The labels that kube-dns makes of addresses that have no name (kube-dns facts 2.8). */
+/** The labels that kube-dns makes of addresses that have no name (docs/spec/kube-dns.md#record-tree). */
 
 const PRIORITY = 10;
 const WEIGHT = 10;

@@ -1,11 +1,11 @@
 /**
- * The cluster as the tree of records that kube-dns kept: domain, `svc`, namespace, service, protocol, port (kube-dns facts 2.8 and 2.9).
+ * The cluster as the tree of records that kube-dns kept: domain, `svc`, namespace, service, protocol, port (docs/spec/kube-dns.md#record-tree and docs/spec/kube-dns.md#lookup).
  * Nothing is kept here; each question walks over the store.
  */
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 import type { Port } from "../objects/objects.ts";
 import { labelAt } from "../store/endpoints/endpoint-block.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import { kubeDnsLabel } from "./kube-dns-label.ts";
 
@@ -66,7 +66,7 @@ export function kubeDnsEntries(view: ClusterView, labels: readonly string[]): re
 }
 
 /** All records of one service, those of its ports included. */
-export function* kubeDnsEntriesOf(entry: ServiceEntry): Iterable<KubeDnsEntry> {
+export function* kubeDnsEntriesOf(entry: IndexedService): Iterable<KubeDnsEntry> {
   const external = externalEntry(entry);
   if (external !== undefined) yield external;
   if (!hasNode(entry)) return;
@@ -147,12 +147,12 @@ function namespaceNode(view: ClusterView, namespace: string): Node {
   };
 }
 
-function hasNode({ service }: ServiceEntry): boolean {
+function hasNode({ service }: IndexedService): boolean {
   return service !== undefined && service.type !== "externalName";
 }
 
 /** An ExternalName is a record of its namespace and no place of its own. */
-function externalEntry({ service, name, namespace }: ServiceEntry): KubeDnsEntry | undefined {
+function externalEntry({ service, name, namespace }: IndexedService): KubeDnsEntry | undefined {
   if (service?.type !== "externalName" || service.externalName === "") return undefined;
   return {
     host: service.externalName.split("."),
@@ -163,7 +163,7 @@ function externalEntry({ service, name, namespace }: ServiceEntry): KubeDnsEntry
   };
 }
 
-function serviceNode(entry: ServiceEntry): Node {
+function serviceNode(entry: IndexedService): Node {
   return {
     children: (label) => {
       // Labels of protocols are not meant by a wildcard.
@@ -183,7 +183,7 @@ function serviceNode(entry: ServiceEntry): Node {
   };
 }
 
-function portNode(entry: ServiceEntry, protocol: string, name: string): Node {
+function portNode(entry: IndexedService, protocol: string, name: string): Node {
   const fits = (port: Port) => name !== "" && port.name === name && port.protocol === protocol;
   const above = [`_${name}`, `_${protocol}`, ...nameOf(entry)];
   return {
@@ -209,7 +209,7 @@ interface ServiceAddress {
 }
 
 /** Cluster addresses, or the published endpoints of a headless service. */
-function* addressesOf({ service, endpoints }: ServiceEntry): Iterable<ServiceAddress> {
+function* addressesOf({ service, endpoints }: IndexedService): Iterable<ServiceAddress> {
   if (service === undefined) return;
   if (service.type !== "headless") {
     for (const host of service.clusterAddresses)
@@ -223,6 +223,6 @@ function* addressesOf({ service, endpoints }: ServiceEntry): Iterable<ServiceAdd
   }
 }
 
-function nameOf({ name, namespace }: ServiceEntry): string[] {
+function nameOf({ name, namespace }: IndexedService): string[] {
   return [name, namespace.name, "svc"];
 }

@@ -1,6 +1,6 @@
-/** What the labels of a name below a cluster zone mean (kubernetes-dns-spec part 12). */
+/** What the labels of a name below a cluster zone mean (docs/spec/kubernetes-dns.md). */
 import type { Name } from "../../dns/name.ts";
-import type { ServiceLabels } from "../store/services/service-entry.ts";
+import type { ServiceLabels } from "../store/services/indexed-service.ts";
 
 export type ClusterNameKind =
   | "apex"
@@ -106,7 +106,7 @@ export interface NameForms {
 
 /**
  * Reads the labels of `name` to the left of `zone`, which must be an ancestor of it or the name itself. Labels have a
- * meaning by their place alone: a service or a namespace may well be called `svc` (rule 10).
+ * meaning by their place alone: a service or a namespace may well be called `svc` (docs/spec/kubernetes-dns.md#labels-by-position).
  */
 export function parseClusterName(name: Name, zone: Name, forms: NameForms): ClusterName {
   const count = name.labelCount - zone.labelCount;
@@ -134,14 +134,14 @@ function parseServiceName(name: Name, count: number, { zonal, multicluster }: Na
   const first = name.labelText(0);
   const second = name.labelText(1);
   if (multicluster && !first.startsWith("_") && !second.startsWith("_")) {
-    // `<endpoint>.<cluster>.<service>.<namespace>.svc` (rule 111).
+    // `<endpoint>.<cluster>.<service>.<namespace>.svc` (docs/spec/kubernetes-dns.md#multicluster).
     return new ClusterName("endpoint", name, 2, { endpoint: `${first}.${second}`, cluster: second });
   }
   const port = withoutUnderscore(first);
   return new ClusterName("port", name, 2, { port, protocol: withoutUnderscore(second) });
 }
 
-/** `<topology zone>.<pin or prefer>._zone.<service>.<namespace>.svc` (rule 112). */
+/** `<topology zone>.<pin or prefer>._zone.<service>.<namespace>.svc` (docs/spec/kubernetes-dns.md#zonal-names). */
 function parseZonalName(name: Name, count: number): ClusterName {
   const prefer = name.isLabel(count - 5, "prefer");
   if (!prefer && !name.isLabel(count - 5, "pin")) return new ClusterName("invalid", name);
@@ -157,7 +157,7 @@ function parsePodName(name: Name, count: number): ClusterName {
   return new ClusterName("invalid", name);
 }
 
-/** The underscores of port and protocol may be missing (rule 35). */
+/** The underscores of port and protocol may be missing (docs/spec/kubernetes-dns.md#underscores-optional). */
 function withoutUnderscore(label: string): string {
   return label.startsWith("_") ? label.slice(1) : label;
 }

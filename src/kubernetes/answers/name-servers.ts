@@ -1,9 +1,9 @@
-/** Under which names and addresses the cluster reaches this server (rule 103). */
+/** Under which names and addresses the cluster reaches this server (docs/spec/kubernetes-dns.md#name-servers). */
 import type { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { addressKey, equalOctets } from "../objects/addresses.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { addressStandsAt, endpointLabel } from "../store/services/service-endpoints.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 
@@ -32,8 +32,8 @@ export function findNameServers(view: ClusterView, zone: ClusterZone): NameServe
 }
 
 /** The shown services that have one of these addresses among their published endpoints. */
-export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): ServiceEntry[] {
-  const entries = new Map<number, ServiceEntry>();
+export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): IndexedService[] {
+  const entries = new Map<number, IndexedService>();
   for (const octets of own) {
     for (const set of view.store.services.endpointSetsAt(addressKey(octets))) {
       const entry = set.owner;
@@ -49,7 +49,7 @@ export function findOwnServices(view: ClusterView, own: readonly Uint8Array[]): 
   return [...entries.values()];
 }
 
-function serversOf(zone: ClusterZone, entry: ServiceEntry): NameServer[] {
+function serversOf(zone: ClusterZone, entry: IndexedService): NameServer[] {
   const { service } = entry;
   if (service?.type === "clusterIP") {
     const name = zone.serviceName(entry);

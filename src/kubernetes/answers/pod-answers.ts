@@ -1,4 +1,4 @@
-/** Names below `pod` (kubernetes-dns-spec part 10). */
+/** Names below `pod` (docs/spec/kubernetes-dns.md#names-of-pods). */
 import type { Name } from "../../dns/name.ts";
 import { addressKey, parseDashedAddress } from "../objects/addresses.ts";
 import { addressLengthOf, addressRecord } from "./address-records.ts";

@@ -1,4 +1,4 @@
-/** Names of addresses (kubernetes-dns-spec part 7). */
+/** Names of addresses (docs/spec/kubernetes-dns.md#reverse-names). */
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { PTR } from "../../dns/record-table.ts";
@@ -12,7 +12,7 @@ import { answered, BEGINNING_OF_ADDRESSES, NO_DATA, NO_SUCH_ADDRESS, type Resolu
 
 /**
  * Answers for a name below a reverse zone. Targets stand in `zone`, the first zone that is not one for reverse names
- * (rule 44). A name that is no complete address exists if an address of the cluster stands below it. Whether that address is published is
+ * (docs/spec/kubernetes-dns.md#reverse-zones). A name that is no complete address exists if an address of the cluster stands below it. Whether that address is published is
  * not looked at: at worst, the name exists although nothing below it does, which misleads no resolver.
  */
 export function resolveReverse(view: ClusterView, zone: ClusterZone, owner: Name, type: number): Resolution {
@@ -29,7 +29,7 @@ export function resolveReverse(view: ClusterView, zone: ClusterZone, owner: Name
   return answered(targets.map((target): ResourceRecord => PTR.create(owner, view.ttl, { target })));
 }
 
-/** The services with this cluster address, or else the published endpoints with this address (rules 40 and 41). */
+/** The services with this cluster address, or else the published endpoints with this address (docs/spec/kubernetes-dns.md#reverse-endpoint and docs/spec/kubernetes-dns.md#cluster-address-first). */
 function namesOfAddress(view: ClusterView, zone: ClusterZone, key: AddressKey): Name[] {
   const services = view.store.services.servicesAt(key);
   const names: Name[] = [];

@@ -1,11 +1,11 @@
-/** Names below `svc` (kubernetes-dns-spec parts 4, 5, 6 and 8, rule 112). */
+/** Names below `svc` (docs/spec/kubernetes-dns.md). */
 import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Service } from "../objects/objects.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import type { EndpointReference } from "../store/services/service-endpoints.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
 import {
   addressLengthOf,
   addressRecords,
@@ -62,7 +62,11 @@ export function resolveService(question: ServiceQuestion): Resolution {
   }
 }
 
-function resolveClusterService(question: ServiceQuestion, entry: ServiceEntry, service: Service): Resolution {
+function resolveClusterService(
+  question: ServiceQuestion,
+  entry: IndexedService,
+  service: Service,
+): Resolution {
   const { view, zone, owner, type, parsed } = question;
   if (service.clusterAddresses.length === 0) return NO_CLUSTER_ADDRESS;
   if (view.ignores(entry)) return EMPTY_SERVICE;
@@ -85,7 +89,7 @@ function resolveClusterService(question: ServiceQuestion, entry: ServiceEntry, s
   return length === 0 ? NO_DATA : answered(addressRecords(owner, view.ttl, service.clusterAddresses, length));
 }
 
-function resolveHeadlessService(question: ServiceQuestion, entry: ServiceEntry): Resolution {
+function resolveHeadlessService(question: ServiceQuestion, entry: IndexedService): Resolution {
   const { view, owner, type, parsed } = question;
   const { endpoints } = entry;
   switch (parsed.kind) {
@@ -117,7 +121,7 @@ function resolveHeadlessService(question: ServiceQuestion, entry: ServiceEntry):
 }
 
 /** Endpoints of the zone alone (`pin`), or of the whole service where the zone has none (`prefer`). */
-function resolveZonal(question: ServiceQuestion, entry: ServiceEntry): Resolution {
+function resolveZonal(question: ServiceQuestion, entry: IndexedService): Resolution {
   const published = entry.endpoints.published();
   const { topologyZone, prefer } = question.parsed;
   const inZone = published.filter(({ group, index }) => group.zones?.[index] === topologyZone);
@@ -127,7 +131,7 @@ function resolveZonal(question: ServiceQuestion, entry: ServiceEntry): Resolutio
 
 function resolveEndpoints(
   question: ServiceQuestion,
-  entry: ServiceEntry,
+  entry: IndexedService,
   endpoints: readonly EndpointReference[],
 ): Resolution {
   if (endpoints.length === 0) return NO_SUCH_ENDPOINT;

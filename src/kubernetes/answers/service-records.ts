@@ -1,11 +1,11 @@
-/** SRV records and the addresses of their targets (kubernetes-dns-spec part 6). */
+/** SRV records and the addresses of their targets (docs/spec/kubernetes-dns.md#srv-records). */
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SRV } from "../../dns/record-table.ts";
 import { type AddressKey, addressKey } from "../objects/addresses.ts";
 import type { Port, Service } from "../objects/objects.ts";
+import type { NamedService } from "../store/services/indexed-service.ts";
 import { type EndpointReference, endpointLabel } from "../store/services/service-endpoints.ts";
-import type { NamedService } from "../store/services/service-entry.ts";
 import { addressRecord } from "./address-records.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 import { answered, type Resolution } from "./resolution.ts";
@@ -19,12 +19,12 @@ export interface PortFilter {
   readonly protocol: string;
 }
 
-/** The port that a name `_port._protocol` means. A port without a name has no such name (rule 29). */
+/** The port that a name `_port._protocol` means. A port without a name has no such name (docs/spec/kubernetes-dns.md#unnamed-ports). */
 export function isPortNamed(port: Port, { port: name, protocol }: PortFilter): boolean {
   return name !== "" && port.name === name && port.protocol === protocol;
 }
 
-/** SRV records of a service with cluster addresses: the service is its own target (rule 27). */
+/** SRV records of a service with cluster addresses: the service is its own target (docs/spec/kubernetes-dns.md#cluster-srv). */
 export function clusterServiceRecords(
   owner: Name,
   ttl: number,
@@ -50,7 +50,7 @@ export function clusterServiceRecords(
 }
 
 /**
- * SRV records of single endpoints: each under its own name, with the port that it listens on (rule 28). Without a filter
+ * SRV records of single endpoints: each under its own name, with the port that it listens on (docs/spec/kubernetes-dns.md#headless-srv). Without a filter
  * all ports count.
  */
 export function endpointServiceRecords(
@@ -90,7 +90,7 @@ export class ServiceRecords {
   readonly #ports = new Set<string>();
   readonly #addresses = new Map<string, Set<AddressKey>>();
 
-  /** @param pairs how many pairs of address and port were found, before equal records are merged (rule 32) */
+  /** @param pairs how many pairs of address and port were found, before equal records are merged (docs/spec/kubernetes-dns.md#srv-weight) */
   constructor(owner: Name, ttl: number, pairs: number) {
     this.#owner = owner;
     this.#ttl = ttl;

@@ -1,8 +1,8 @@
 /** The services of one moment, for answers that take longer than a moment to give (transfers). */
 
 import type { Service } from "../objects/objects.ts";
+import type { IndexedService, NamedService } from "../store/services/indexed-service.ts";
 import type { ServiceEndpoints } from "../store/services/service-endpoints.ts";
-import type { NamedService, ServiceEntry } from "../store/services/service-entry.ts";
 import { copyService } from "../store/tables/service-block.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
@@ -30,7 +30,7 @@ export function shownService(view: ClusterView, key: string): ServiceState | und
   return entry && stateOf(view, entry);
 }
 
-function stateOf(view: ClusterView, entry: ServiceEntry): ServiceState | undefined {
+function stateOf(view: ClusterView, entry: IndexedService): ServiceState | undefined {
   const { service } = entry;
   if (service === undefined || !view.shows(entry)) return undefined;
   if (service.type === "clusterIP" && view.ignores(entry)) return undefined;

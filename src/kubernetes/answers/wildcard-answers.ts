@@ -7,8 +7,8 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SRV } from "../../dns/record-table.ts";
 import { formatData } from "../../dns/resource-record.ts";
 import type { Port } from "../objects/objects.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { endpointLabel } from "../store/services/service-endpoints.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";
 import type { ClusterZone } from "./cluster-zone.ts";
 import type { ClusterName } from "./name-grammar.ts";
@@ -55,7 +55,10 @@ function fits(pattern: string, label: string): boolean {
 }
 
 /** The services that are meant: one look-up where their name says so, else all are looked at. */
-function* candidates({ view }: ClusterAnswers, { namespace, service }: ClusterName): Generator<ServiceEntry> {
+function* candidates(
+  { view }: ClusterAnswers,
+  { namespace, service }: ClusterName,
+): Generator<IndexedService> {
   const { services } = view.store;
   if (!matchesEverything(namespace) && !matchesEverything(service)) {
     const entry = services.find(namespace, service);
@@ -68,7 +71,7 @@ function* candidates({ view }: ClusterAnswers, { namespace, service }: ClusterNa
 }
 
 /** What may stand in front of the service: nothing, endpoints, or ports. */
-function labelsOf(entry: ServiceEntry, { kind, endpoint, port, protocol }: ClusterName): string[][] {
+function labelsOf(entry: IndexedService, { kind, endpoint, port, protocol }: ClusterName): string[][] {
   if (kind === "service") return [[]];
   if (kind === "endpoint") {
     if (!matchesEverything(endpoint)) return [[endpoint]];

@@ -1,6 +1,6 @@
 /**
  * How queries for the cluster's zones begin and end, whatever the zones are: answers that are remembered, names in no zone, transfers, and names
- * that are not there (CoreDNS facts 2.46 and 2.47).
+ * that are not there (src/plugins/k8s_external/README.md and src/plugins/kubernetes/README.md).
  */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
@@ -101,7 +101,7 @@ export abstract class ZoneHandler<Zone, Found> {
   /** Keeps a reply until what it rests on changes. */
   protected abstract remembered(query: Query, zone: Zone, reply: Reply): Reply;
 
-  /** What is not there may be elsewhere, and before the first complete listing it may be there after all (rule 100). */
+  /** What is not there may be elsewhere, and before the first complete listing it may be there after all (docs/spec/kubernetes-dns.md#first-listing). */
   protected missing(query: Query, next: Next, zone: Zone, found: Found): Outcome | Promise<Outcome> {
     if (this.#fallthrough.permits(query.name)) {
       query.trace?.note(`${this.explain(query, zone, found)}: falls through`);

@@ -1,5 +1,5 @@
 /**
- * Names of external zones -> records (CoreDNS facts 2.46). Knows neither queries nor replies: a question is a name, a type and the zone
+ * Names of external zones -> records (src/plugins/k8s_external/README.md). Knows neither queries nor replies: a question is a name, a type and the zone
  * that it is in.
  */
 import type { Name } from "../../dns/name.ts";
@@ -18,7 +18,7 @@ import {
   type Resolution,
 } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { addressOfReverseName, prefixOfReverseName } from "../store/tables/reverse-names.ts";
 import { resolveServerName, resolveZone, startOfExternalAuthority } from "./external-apex.ts";
 import { type ExternalResolution, resolveExternalService } from "./external-service.ts";
@@ -99,6 +99,6 @@ export class ExternalAnswers {
   }
 }
 
-function shownNames(cluster: ClusterView, zone: ExternalZone, entries: readonly ServiceEntry[]): Name[] {
+function shownNames(cluster: ClusterView, zone: ExternalZone, entries: readonly IndexedService[]): Name[] {
   return entries.flatMap((entry) => (cluster.shows(entry) ? (zone.serviceName(entry) ?? []) : []));
 }

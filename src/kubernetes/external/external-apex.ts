@@ -1,4 +1,4 @@
-/** What belongs to an external zone itself: SOA, NS, and the names of the server (CoreDNS facts 2.46). */
+/** What belongs to an external zone itself: SOA, NS, and the names of the server (src/plugins/k8s_external/README.md). */
 import type { Name } from "../../dns/name.ts";
 import { NS, SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";

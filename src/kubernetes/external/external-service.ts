@@ -1,4 +1,4 @@
-/** One service as the outside sees it (CoreDNS facts 2.46). */
+/** One service as the outside sees it (src/plugins/k8s_external/README.md). */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import {
@@ -25,7 +25,7 @@ import {
   ServiceRecords,
 } from "../answers/service-records.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { NamedService, ServiceEntry } from "../store/services/service-entry.ts";
+import type { IndexedService, NamedService } from "../store/services/indexed-service.ts";
 import { type ExternalAddresses, externalAddresses } from "./external-addresses.ts";
 import type { ExternalView } from "./external-view.ts";
 import type { ExternalZone } from "./external-zone.ts";
@@ -49,7 +49,7 @@ export interface ExternalQuestion {
 
 /** A question to a service that is there. */
 export interface ExternalServiceQuestion extends ExternalQuestion {
-  readonly entry: ServiceEntry;
+  readonly entry: IndexedService;
 }
 
 export function resolveExternalService(question: ExternalServiceQuestion): ExternalResolution {
@@ -147,7 +147,7 @@ function resolveHeadless(question: ExternalServiceQuestion, filter: PortFilter |
   }
 }
 
-type Endpoints = ReturnType<ServiceEntry["endpoints"]["published"]>;
+type Endpoints = ReturnType<IndexedService["endpoints"]["published"]>;
 
 function resolveEndpoints(
   { view, zone, owner, type, entry }: ExternalQuestion,

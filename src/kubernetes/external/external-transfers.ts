@@ -1,4 +1,4 @@
-/** External zones as a plugin for zone transfers takes them (CoreDNS facts 2.46). */
+/** External zones as a plugin for zone transfers takes them (src/plugins/k8s_external/README.md). */
 
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";

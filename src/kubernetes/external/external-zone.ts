@@ -1,8 +1,8 @@
-/** A zone in which services stand under their external addresses, with the names that its answers repeat (CoreDNS facts 2.46). */
+/** A zone in which services stand under their external addresses, with the names that its answers repeat (src/plugins/k8s_external/README.md). */
 import { Name } from "../../dns/name.ts";
 import { isReverseZone, joinLabels } from "../answers/cluster-zone.ts";
 import type { ServiceNames } from "../answers/service-records.ts";
-import type { NamedService } from "../store/services/service-entry.ts";
+import type { NamedService } from "../store/services/indexed-service.ts";
 
 export class ExternalZone implements ServiceNames {
   /** In lower case, as all names inside of RDATA. */

@@ -62,7 +62,7 @@ function setName(service: string): string {
   return `pods-of:${service}`;
 }
 
-/** The hostname counts only where the pod's subdomain is this very service (rule 59). */
+/** The hostname counts only where the pod's subdomain is this very service (docs/spec/kubernetes-dns.md#pod-hostname). */
 function endpointHostname(pod: ManifestPod, service: string): string {
   const spec = member(pod.value, "spec");
   const hostname = textMember(spec, "hostname");

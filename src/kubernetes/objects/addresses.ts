@@ -36,7 +36,7 @@ export function formatAddressKey(key: AddressKey): string {
 }
 
 /**
- * The label of an endpoint that has no name of its own (rule 21): the canonical text with `-` for each `.` or `:`, and
+ * The label of an endpoint that has no name of its own (docs/spec/kubernetes-dns.md#endpoint-names): the canonical text with `-` for each `.` or `:`, and
  * a `0` where that would end in `-`.
  */
 export function dashedAddress(octets: Uint8Array, offset: number, length: 4 | 16): string {
@@ -46,7 +46,7 @@ export function dashedAddress(octets: Uint8Array, offset: number, length: 4 | 16
 }
 
 /**
- * The address behind a label with dashes (rule 65): three single dashes make an IPv4 address, anything else stands for
+ * The address behind a label with dashes (docs/spec/kubernetes-dns.md#pod-label): three single dashes make an IPv4 address, anything else stands for
  * colons. Undefined for what is no address. Several labels may mean one address.
  */
 export function parseDashedAddress(label: string): Uint8Array | undefined {

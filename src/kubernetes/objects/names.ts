@@ -27,7 +27,7 @@ function isLetterOrDigit(code: number): boolean {
 }
 
 /**
- * The target of an ExternalName service, lower case and without final dot; undefined for an IP address (rule 55) and
+ * The target of an ExternalName service, lower case and without final dot; undefined for an IP address (docs/spec/kubernetes-dns.md#external-name-address) and
  * for what is no host name.
  */
 export function readExternalName(text: string): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * What DNS needs of the Kubernetes objects, and nothing else (kubernetes-dns-spec part 18). The objects are immutable:
+ * What DNS needs of the Kubernetes objects, and nothing else. The objects are immutable:
  * a change in the cluster makes a new one.
  *
  * Addresses are octets in network order, packed side by side. An answer copies them as they are, and a slice of a
@@ -65,7 +65,7 @@ export interface Service {
   /** Lower case, without final dot; empty unless the type is `externalName` and the target is a host name. */
   readonly externalName: string;
   readonly ports: readonly Port[];
-  /** Every endpoint counts as ready (rules 6 and 58). */
+  /** Every endpoint counts as ready (docs/spec/kubernetes-dns.md#ready-endpoints and docs/spec/kubernetes-dns.md#publish-not-ready). */
   readonly publishNotReadyAddresses: boolean;
   /**
    * External IPs, then the load balancer's addresses or host names, as text, without duplicates. Empty where nobody asked for them

@@ -68,7 +68,7 @@ function reduceSlice(
 
   const endpoints = listMember(value, "endpoints");
   const packer = new GroupPacker(endpoints.length);
-  // A slice of host names (rule 25) has nothing that an address record could hold.
+  // A slice of host names (docs/spec/kubernetes-dns.md#handwritten-slices) has nothing that an address record could hold.
   if (textMember(value, "addressType") !== "FQDN") {
     for (const endpoint of endpoints) {
       const ready = member(member(endpoint, "conditions"), "ready") !== false;
@@ -257,7 +257,7 @@ function readLabel(endpoint: unknown, options: ReduceOptions): string {
 }
 
 /**
- * The endpoint's `hostname`, or with the option the name of its pod, as long as that is one label (rule 21).
+ * The endpoint's `hostname`, or with the option the name of its pod, as long as that is one label (docs/spec/kubernetes-dns.md#endpoint-names).
  * @param targetKind what the endpoint stands for, empty for a pod
  */
 export function endpointLabel(

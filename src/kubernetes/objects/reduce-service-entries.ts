@@ -1,5 +1,5 @@
 /**
- * ServiceEntry (networking.istio.io) -> {@link ServiceEntry}: hosts with the addresses that answers give (kube-dns facts 9.3 and 10.2).
+ * ServiceEntry (networking.istio.io) -> {@link ServiceEntry}: hosts with the addresses that answers give (docs/spec/kube-dns.md#istio and docs/spec/kube-dns.md#automatic-addresses).
  * Nothing here throws.
  */
 import { Name } from "../../dns/name.ts";

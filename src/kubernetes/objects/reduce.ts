@@ -84,7 +84,7 @@ export function serviceOf(written: WrittenService): Reduced<Service> {
   };
 }
 
-/** A pod that is finished, on its way out or without address comes out with no addresses (rule 64). */
+/** A pod that is finished, on its way out or without address comes out with no addresses (docs/spec/kubernetes-dns.md#pod-modes). */
 export function reducePod(value: unknown, options: ReduceOptions): Reduced<Pod> {
   const metadata = member(value, "metadata");
   const namespace = textMember(metadata, "namespace");
@@ -143,7 +143,7 @@ export function notALabel(field: string, text: string): string {
   return text === "" ? `${field} is missing or not text` : `${field} "${text}" is not a DNS label`;
 }
 
-/** Ports that a SRV record can name. One without a number (any port, or none) is left out (rule 117). */
+/** Ports that a SRV record can name. One without a number (any port, or none) is left out (docs/spec/kubernetes-dns.md#portless-slices). */
 export function readPorts(values: readonly unknown[], options: ReduceOptions): readonly Port[] {
   const ports: Port[] = [];
   for (const value of values) {
@@ -194,7 +194,7 @@ function publishesNotReadyAddresses(service: unknown): boolean {
   return annotation === "true" || annotation === true;
 }
 
-/** `clusterIPs`, or `clusterIP` of an API server that knows one family only (rule 17). */
+/** `clusterIPs`, or `clusterIP` of an API server that knows one family only (docs/spec/kubernetes-dns.md#cluster-ips). */
 function clusterIpTexts(spec: unknown): string[] {
   const texts = listMember(spec, "clusterIPs").filter((text) => typeof text === "string" && text !== "");
   if (texts.length > 0) return texts.map(String);

@@ -4,8 +4,8 @@ import { countOf } from "../../lib/text/count-of.ts";
 import type { ClusterView } from "../answers/cluster-view.ts";
 import { parseDashedAddress } from "../objects/addresses.ts";
 import type { Service } from "../objects/objects.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { endpointLabel } from "../store/services/service-endpoints.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
 import { listOf } from "./why-not-words.ts";
 
 /** The option is for clusters that have no use for them. */
@@ -14,7 +14,7 @@ const NOT_WATCHED = "'noendpoints' is in force, so its endpoints are not known";
 /** Why a service shows no endpoint at all. */
 export function whyNoEndpoints(
   view: ClusterView,
-  { endpoints, hasEndpointSets }: ServiceEntry,
+  { endpoints, hasEndpointSets }: IndexedService,
   service: Service,
 ): string {
   if (!view.store.kinds.has("endpoints")) return NOT_WATCHED;
@@ -36,7 +36,7 @@ export function whyNoEndpoints(
 /** Why no endpoint of this name is shown below a service. */
 export function whyNoEndpoint(
   view: ClusterView,
-  entry: ServiceEntry,
+  entry: IndexedService,
   service: Service,
   label: string,
 ): string {

@@ -13,7 +13,7 @@ import type { ClusterName } from "../answers/name-grammar.ts";
 import { BEGINNING_OF_ADDRESSES, type Resolution } from "../answers/resolution.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Port, Service } from "../objects/objects.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { whyNoPod, whyNoReverse } from "./why-not-addresses.ts";
 import { whyNoEndpoint, whyNoEndpoints } from "./why-not-endpoints.ts";
 import { inWordsOf, whyNotImported } from "./why-not-imports.ts";
@@ -144,7 +144,7 @@ function whyNoService(view: ClusterView, parsed: ClusterName, type: number, reso
   return whyNoType(entry, service, type, parsed);
 }
 
-function hasEndpointIn({ endpoints }: ServiceEntry, { topologyZone, prefer }: ClusterName): boolean {
+function hasEndpointIn({ endpoints }: IndexedService, { topologyZone, prefer }: ClusterName): boolean {
   const published = endpoints.published();
   if (prefer) return published.length > 0;
   return published.some(({ group, index }) => group.zones?.[index] === topologyZone);
@@ -170,7 +170,7 @@ function whyNoNamespace(view: ClusterView, namespace: string, service?: string):
 function whyNoSuchService(
   view: ClusterView,
   { namespace, service: name }: ClusterName,
-  entry: ServiceEntry | undefined,
+  entry: IndexedService | undefined,
 ): string {
   const elsewhere = namespacesWith(view, name);
   if (elsewhere.length > 0)
@@ -186,7 +186,7 @@ function whyNoSuchService(
   return `there is no Service ${name}${selected} in namespace ${namespace}, nor in any other${hint}`;
 }
 
-function whyNoPort(view: ClusterView, asked: ClusterName, entry: ServiceEntry, service: Service): string {
+function whyNoPort(view: ClusterView, asked: ClusterName, entry: IndexedService, service: Service): string {
   const { port, protocol } = asked;
   const full = `${service.namespace}/${service.name}`;
   const isHeadless = service.type === "headless";
@@ -205,7 +205,7 @@ function whyNoPort(view: ClusterView, asked: ClusterName, entry: ServiceEntry, s
 }
 
 /** The ports that SRV records are made of: a headless service has those of its endpoints. */
-function portsOf({ endpoints }: ServiceEntry, service: Service): readonly Port[] {
+function portsOf({ endpoints }: IndexedService, service: Service): readonly Port[] {
   if (service.type !== "headless") return service.ports;
   return endpoints.groups.filter((group) => endpoints.visibleCount(group) > 0).flatMap(({ ports }) => ports);
 }
@@ -214,7 +214,7 @@ function portName({ name, protocol }: Port): string {
   return `_${name}._${protocol}`;
 }
 
-function whyNoType(entry: ServiceEntry, service: Service, type: number, { kind }: ClusterName): string {
+function whyNoType(entry: IndexedService, service: Service, type: number, { kind }: ClusterName): string {
   const full = `${service.namespace}/${service.name}`;
   if (isAddressType(type)) {
     const family = familyOf(type);

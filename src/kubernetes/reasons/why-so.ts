@@ -10,8 +10,8 @@ import type { ClusterName } from "../answers/name-grammar.ts";
 import { addressKey, formatAddressKey, parseDashedAddress } from "../objects/addresses.ts";
 import { serviceKey } from "../objects/names.ts";
 import type { Service } from "../objects/objects.ts";
+import type { IndexedService } from "../store/services/indexed-service.ts";
 import { endpointLabel } from "../store/services/service-endpoints.ts";
-import type { ServiceEntry } from "../store/services/service-entry.ts";
 import { addressOfReverseName } from "../store/tables/reverse-names.ts";
 import { inWordsOf } from "./why-not-imports.ts";
 import { listOf } from "./why-not-words.ts";
@@ -68,7 +68,7 @@ function whyService(view: ClusterView, parsed: ClusterName, type: number): strin
 }
 
 /** `cluster address 10.96.20.5; 2 endpoints, 1 ready`. */
-function what(view: ClusterView, entry: ServiceEntry, service: Service): string {
+function what(view: ClusterView, entry: IndexedService, service: Service): string {
   if (service.type === "externalName") return `an ExternalName, which is an alias of ${service.externalName}`;
   const endpoints = endpointsText(view, entry, service);
   if (service.type === "headless") return `headless; ${endpoints}`;
@@ -76,7 +76,7 @@ function what(view: ClusterView, entry: ServiceEntry, service: Service): string 
   return `cluster ${addresses.length === 1 ? "address" : "addresses"} ${listOf(addresses)}; ${endpoints}`;
 }
 
-function endpointsText(view: ClusterView, { endpoints }: ServiceEntry, service: Service): string {
+function endpointsText(view: ClusterView, { endpoints }: IndexedService, service: Service): string {
   if (!view.store.kinds.has("endpoints")) return "'noendpoints' is in force, so its endpoints are not known";
   const all = new Set<string>();
   const ready = new Set<string>();
@@ -96,7 +96,7 @@ function endpointsText(view: ClusterView, { endpoints }: ServiceEntry, service: 
     : `${counted}, ${some}`;
 }
 
-function fallback({ endpoints }: ServiceEntry, { topologyZone, prefer }: ClusterName): string {
+function fallback({ endpoints }: IndexedService, { topologyZone, prefer }: ClusterName): string {
   if (!prefer) return "";
   const isThere = endpoints.published().some(({ group, index }) => group.zones?.[index] === topologyZone);
   return isThere ? "" : ": there are none, so all of them stand in";

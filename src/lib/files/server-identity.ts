@@ -1,7 +1,7 @@
 /** Who a server is towards TLS clients: what its certificate files held when they were read last. */
 import type { SecureContext, SecureContextOptions } from "node:tls";
 
-/** What a server asks of its clients' certificates, in the words of Corefiles (CoreDNS facts 2.38). */
+/** What a server asks of its clients' certificates, in the words of Corefiles (src/plugins/tls/README.md). */
 export type ClientAuthentication =
   | "nocert"
   | "request"

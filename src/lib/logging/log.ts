@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 
-/** The levels of the process log, least urgent first (CoreDNS facts 1.3). */
+/** The levels of the process log, least urgent first (docs/spec/coredns-behaviour.md#process-log). */
 export type LogLevel = "debug" | "info" | "warning" | "error" | "fatal";
 
 /** Where a part of the program reports to people. A message is one line without its end. */

@@ -2,16 +2,16 @@
 import type { MetricCells } from "./metric-cells.ts";
 import { CounterSlot, GaugeSlot, HistogramSlot, type MetricSlot } from "./metric-slots.ts";
 
-/** Seconds, 0.25 ms doubling up to 8.192 s: what durations are measured in (CoreDNS facts 1.23). */
+/** Seconds, 0.25 ms doubling up to 8.192 s: what durations are measured in (docs/spec/coredns-behaviour.md#metrics). */
 export const DURATION_BUCKETS: readonly number[] = Array.from(
   { length: 16 },
   (_, power) => 0.00025 * 2 ** power,
 );
 
-/** Seconds, for durations of which there are many series (CoreDNS facts 1.23). */
+/** Seconds, for durations of which there are many series (docs/spec/coredns-behaviour.md#metrics). */
 export const SLIM_DURATION_BUCKETS: readonly number[] = [0.00025, 0.0025, 0.025, 0.25, 2.5];
 
-/** Octets of a request or a response (CoreDNS facts 2.22). */
+/** Octets of a request or a response (src/plugins/prometheus/README.md). */
 export const SIZE_BUCKETS: readonly number[] = [
   0, 100, 200, 300, 400, 511, 1023, 2047, 4095, 8291, 16_000, 32_000, 48_000, 64_000,
 ];

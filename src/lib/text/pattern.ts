@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 
-/** How long an operator's regular expression may be, in octets (CoreDNS facts 1.11). */
+/** How long an operator's regular expression may be, in octets (docs/spec/coredns-behaviour.md#arguments). */
 export const MAX_PATTERN_LENGTH = 10_000;
 
 /** A regular expression that cannot be used. */

@@ -1,4 +1,4 @@
-/** Durations in the syntax of Go, which Corefiles and metrics of CoreDNS use (CoreDNS facts 1.11). */
+/** Durations in the syntax of Go, which Corefiles and metrics of CoreDNS use (docs/spec/coredns-behaviour.md#arguments). */
 
 /**
  * Reads a signed sequence of decimal numbers, each with a unit: `1h30m`, `1.5h`, `300ms`, `-5s`; `0` needs no unit.

@@ -168,7 +168,7 @@ export function overlooked(): Argument<undefined> {
   };
 }
 
-/** The remaining words as zones; without any, `fallback` or the zones of the server block (CoreDNS facts 1.11). */
+/** The remaining words as zones; without any, `fallback` or the zones of the server block (docs/spec/coredns-behaviour.md#arguments). */
 export function zones(fallback?: readonly Name[]): Argument<ZoneList> {
   return {
     read(cursor) {

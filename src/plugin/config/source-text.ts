@@ -7,7 +7,7 @@ import { compileTemplate, placeOf, type Template } from "../../expression/templa
 import { type Extent, LanguageError } from "../../expression/values/language-error.ts";
 
 /**
- * An expression from the words of a line, joined by single spaces (CoreDNS facts 2.59). Faults are reported where they stand.
+ * An expression from the words of a line, joined by single spaces (src/plugins/view/README.md). Faults are reported where they stand.
  * @param what in front of the message: "could not compile expression"
  */
 export function readExpression<F>(

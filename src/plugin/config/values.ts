@@ -141,7 +141,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** `IP`, `IP:PORT`, `[IPv6]:PORT` (CoreDNS facts 1.11). */
+/** `IP`, `IP:PORT`, `[IPv6]:PORT` (docs/spec/coredns-behaviour.md#arguments). */
 export function hostPort(defaultPort: number): Value<HostPort> {
   return {
     expected: "an IP address, with a port if it is not the usual one",

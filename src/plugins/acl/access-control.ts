@@ -12,7 +12,7 @@ import {
 } from "../../plugin/index.ts";
 import { AclMetrics, type Denial } from "./acl-metrics.ts";
 import { CompiledRule, UNDECIDED } from "./compiled-rule.ts";
-import type { Policy, Rule } from "./config.ts";
+import type { AclPolicy, Rule } from "./config.ts";
 
 /** All `acl` directives of a block, in their order. */
 export class AccessControl implements PluginInstance {
@@ -54,7 +54,7 @@ export class AccessControl implements PluginInstance {
   }
 }
 
-/** Sent to clients without EDNS as well, as CoreDNS does (facts 2.34). */
+/** Sent to clients without EDNS as well, as CoreDNS does. */
 function optWith(infoCode: number): Edns {
   return Object.freeze({ udpSize: 4096, version: 0, dnssecOk: true, options: [extendedError(infoCode)] });
 }
@@ -62,7 +62,7 @@ function optWith(infoCode: number): Edns {
 const BLOCKED = optWith(ExtendedErrorCode.BLOCKED);
 const FILTERED = optWith(ExtendedErrorCode.FILTERED);
 
-function describe(query: Query, rule: CompiledRule, policy: Policy, place: number): string {
+function describe(query: Query, rule: CompiledRule, policy: AclPolicy, place: number): string {
   const network = rule.networkOf(place, query.client.octets);
   const who =
     network === undefined ? "all clients" : `clients in ${network}, ${query.client.address} among them`;

@@ -1,4 +1,4 @@
-/** The metrics of `acl`; names and labels are those of CoreDNS (facts 2.34). */
+/** The metrics of `acl`; names and labels are those of CoreDNS. */
 import type { Name } from "../../dns/name.ts";
 import type { CounterFamily, CounterSlot, MetricsRegistry, Query } from "../../plugin/index.ts";
 import type { Action } from "./config.ts";

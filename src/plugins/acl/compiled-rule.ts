@@ -1,7 +1,7 @@
 /** A rule in the form that queries are put to: the networks of all policies in one tree for each set of types. */
 import { formatIpAddress, isIpv4Mapped } from "../../lib/net/ip-address.ts";
 import { NO_PREFIX, PrefixTrie } from "../../lib/net/prefix-trie.ts";
-import type { Policy, Rule } from "./config.ts";
+import type { AclPolicy, Rule } from "./config.ts";
 
 /** No policy of the rule decides. */
 export const UNDECIDED = -1;
@@ -67,7 +67,7 @@ function leastPlace(group: PolicyGroup, client: Uint8Array): number {
   return place === NO_PREFIX ? group.forAll : place;
 }
 
-function groupFor(groups: Map<string, PolicyGroup>, { types }: Policy): PolicyGroup {
+function groupFor(groups: Map<string, PolicyGroup>, { types }: AclPolicy): PolicyGroup {
   const key = keyOf(types);
   let group = groups.get(key);
   if (group === undefined) {
@@ -77,7 +77,7 @@ function groupFor(groups: Map<string, PolicyGroup>, { types }: Policy): PolicyGr
   return group;
 }
 
-function addTo(group: PolicyGroup, { networks }: Policy, place: number): void {
+function addTo(group: PolicyGroup, { networks }: AclPolicy, place: number): void {
   // Places grow: what stands behind a policy for all clients is never reached.
   if (group.forAll !== UNDECIDED) return;
   if (networks === undefined) {

@@ -1,4 +1,4 @@
-/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: sections in any order and number (CoreDNS facts 2.34). */
+/** `acl [ZONES...] { ACTION [type QTYPE...] [net SOURCE...] }`: sections in any order and number. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { parseRecordType, recordTypeName } from "../../dns/type-names.ts";
@@ -7,7 +7,7 @@ import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { type ConfigContext, directive, parseIpPrefix, type ZoneList, zones } from "../../plugin/index.ts";
 
 /** What stands on one line. */
-export interface Policy {
+export interface AclPolicy {
   readonly action: Action;
   /** Types of queries; `undefined` for all. */
   readonly types: ReadonlySet<number> | undefined;
@@ -22,7 +22,7 @@ export type Action = (typeof ACTIONS)[number];
 
 export interface Rule {
   readonly zones: ZoneList;
-  readonly policies: readonly Policy[];
+  readonly policies: readonly AclPolicy[];
 }
 
 const lines = directive({
@@ -49,7 +49,7 @@ export const ruleOfDirective = {
   },
 };
 
-function readPolicy(line: Directive, context: ConfigContext): Policy | undefined {
+function readPolicy(line: Directive, context: ConfigContext): AclPolicy | undefined {
   const { report } = context;
   const action = ACTIONS.find((name) => name === line.name.text.toLowerCase());
   if (action === undefined) {

@@ -1,4 +1,4 @@
-/** `acl`: who may ask what (CoreDNS facts 2.34). */
+/** `acl`: who may ask what. */
 import { definePlugin, merged } from "../../plugin/index.ts";
 import { AccessControl } from "./access-control.ts";
 import { ruleOfDirective } from "./config.ts";

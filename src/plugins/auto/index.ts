@@ -1,4 +1,4 @@
-/** `auto`: zones from all master files of a folder (CoreDNS facts 2.49). */
+/** `auto`: zones from all master files of a folder. */
 import { definePlugin } from "../../plugin/index.ts";
 import { autoConfig } from "./config.ts";
 import { AutoZones } from "./handler.ts";

@@ -1,4 +1,4 @@
-/** `autopath`: walks the search path of clients for them (CoreDNS facts 2.33). */
+/** `autopath`: walks the search path of clients for them. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { Autopath } from "./autopath.ts";
 import { zonesAndSource } from "./config.ts";

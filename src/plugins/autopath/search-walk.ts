@@ -1,4 +1,4 @@
-/** The walk along a search path, one name after the other, until one exists (CoreDNS facts 2.33). */
+/** The walk along a search path, one name after the other, until one exists. */
 import { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";

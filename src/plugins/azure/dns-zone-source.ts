@@ -1,4 +1,4 @@
-/** A zone of Azure DNS as records (CoreDNS facts 2.44). */
+/** A zone of Azure DNS as records. */
 import {
   A,
   AAAA,

@@ -1,4 +1,4 @@
-/** `azure`: zones of Azure DNS (CoreDNS facts 2.44). */
+/** `azure`: zones of Azure DNS. */
 import { definePlugin } from "../../plugin/index.ts";
 import { azureConfig } from "./config.ts";
 import { createAzure } from "./handler.ts";

@@ -1,4 +1,4 @@
-/** `bind`: the addresses that a server block listens on (CoreDNS facts 2.15). */
+/** `bind`: the addresses that a server block listens on. */
 import { definePlugin, directive, merged, optionList, restTokens } from "../../plugin/index.ts";
 import { listenHosts } from "./listen-hosts.ts";
 

@@ -1,4 +1,4 @@
-/** `bufsize`: an upper bound on the size of UDP messages (CoreDNS facts 2.14). */
+/** `bufsize`: an upper bound on the size of UDP messages. */
 import { definePlugin, directive, integer, merged, optional } from "../../plugin/index.ts";
 import { limitUdpSize } from "./handler.ts";
 

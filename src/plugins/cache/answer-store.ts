@@ -1,4 +1,4 @@
-/** The two caches side by side, and which of their answers a query gets (CoreDNS facts 2.35). */
+/** The two caches side by side, and which of their answers a query gets. */
 import { isCompressible } from "../../dns/compression.ts";
 import type { Name } from "../../dns/name.ts";
 import { NameSet } from "../../dns/name-set.ts";

@@ -30,7 +30,7 @@ export interface Holding {
   readonly octetsTouched: number;
 }
 
-/** Names and labels are those of CoreDNS (facts 2.35). */
+/** Names and labels are those of CoreDNS. */
 export class CacheMetrics {
   /** How often all answers were dropped because memory was damaged. */
   readonly emptied: CounterSlot;

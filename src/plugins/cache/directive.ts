@@ -1,4 +1,4 @@
-/** The grammar of `cache` (CoreDNS facts 2.35). */
+/** The grammar of `cache`. */
 import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import { Name } from "../../dns/name.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";

@@ -1,4 +1,4 @@
-/** The cache between the server and the plugins that know answers (CoreDNS facts 2.35). */
+/** The cache between the server and the plugins that know answers. */
 import type { Name } from "../../dns/name.ts";
 import { Flag, Opcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";

@@ -1,4 +1,4 @@
-/** What the directive `cache` asks for, with all defaults filled in (CoreDNS facts 2.35). */
+/** What the directive `cache` asks for, with all defaults filled in. */
 import type { Name } from "../../dns/name.ts";
 import { formatOctetCount } from "../../lib/text/octet-count.ts";
 import { ZoneList } from "../../plugin/zones.ts";

@@ -1,4 +1,4 @@
-/** What the cache makes of a reply that came from the rest of the chain (CoreDNS facts 2.35 and 1.20). */
+/** What the cache makes of a reply that came from the rest of the chain (docs/spec/coredns-behaviour.md#kinds-of-replies). */
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
@@ -10,7 +10,7 @@ import { reachesType } from "./cname-chain.ts";
 import type { CacheSettings, TtlLimits } from "./settings.ts";
 
 export interface Verdict {
-  /** As in CoreDNS facts 1.20, but NODATA for a chain of CNAMEs that ends without the type asked for. */
+  /** Kinds of replies (docs/spec/coredns-behaviour.md#kinds-of-replies), but NODATA for a chain of CNAMEs that ends without the type asked for. */
   readonly type: ResponseType;
   /** Seconds for all records of the reply, and how long it may be kept. */
   readonly ttl: number;

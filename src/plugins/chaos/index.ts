@@ -1,6 +1,6 @@
-/** `chaos`: what this server is, in records of class CH (CoreDNS facts 2.29). */
+/** `chaos`: what this server is, in records of class CH. */
 import { definePlugin, directive, merged, optional, rest, text } from "../../plugin/index.ts";
-import { ServerFacts } from "./server-facts.ts";
+import { ChaosFacts } from "./server-facts.ts";
 
 const DEFAULT_AUTHORS = ["Portolan authors"];
 
@@ -18,7 +18,7 @@ export default definePlugin({
   },
   create([first], { version, machine, random }) {
     const authors = first?.authors ?? [];
-    const facts = new ServerFacts(
+    const facts = new ChaosFacts(
       {
         version: first?.version ?? `Portolan-${version}`,
         hostname: machine.hostname || "localhost",

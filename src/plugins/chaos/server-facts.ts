@@ -11,7 +11,7 @@ export interface FactTexts {
 const AUTHORS = Name.parse("authors.bind.");
 
 /** Answers TXT queries of class CH (RFC 4892) with texts, each cut to the 255 octets that one string of TXT holds. */
-export class ServerFacts {
+export class ChaosFacts {
   readonly #facts: readonly (readonly [Name, Uint8Array])[];
   readonly #authors: readonly Uint8Array[];
   readonly #random: Random;

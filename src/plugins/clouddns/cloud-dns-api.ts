@@ -21,7 +21,7 @@ export interface CloudDnsApiOptions {
 
 const ENDPOINT = "https://dns.googleapis.com";
 const SCOPE = "https://www.googleapis.com/auth/ndev.clouddns.readonly";
-/** What a file may hold (CoreDNS facts 2.45). */
+/** What a file may hold. */
 const TYPES = ["service_account", "authorized_user", "impersonated_service_account", "external_account"];
 const KIND = "dns#resourceRecordSetsListResponse";
 /** Milliseconds. */

@@ -1,4 +1,4 @@
-/** `clouddns`: zones of Google Cloud DNS (CoreDNS facts 2.45). */
+/** `clouddns`: zones of Google Cloud DNS. */
 import { definePlugin } from "../../plugin/index.ts";
 import { cloudDnsConfig } from "./config.ts";
 import { createCloudDns } from "./handler.ts";

@@ -1,4 +1,4 @@
-/** A managed zone of Cloud DNS as records (CoreDNS facts 2.45). */
+/** A managed zone of Cloud DNS as records. */
 import { list, record, string } from "../../lib/net/http-client.ts";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import type { ZoneSource } from "../../zones/backed/zone-source.ts";

@@ -1,4 +1,4 @@
-/** `debug`: more to read in the process log (CoreDNS facts 2.16). */
+/** `debug`: more to read in the process log. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 
 export default definePlugin({

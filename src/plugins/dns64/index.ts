@@ -1,4 +1,4 @@
-/** `dns64`: IPv6 addresses for names that have IPv4 addresses alone (CoreDNS facts 2.27). */
+/** `dns64`: IPv6 addresses for names that have IPv4 addresses alone. */
 import {
   definePlugin,
   directive,

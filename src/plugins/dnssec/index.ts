@@ -1,4 +1,4 @@
-/** `dnssec`: signs answers as they pass (CoreDNS facts 2.37, RFC 4034, RFC 4470, RFC 9824). */
+/** `dnssec`: signs answers as they pass (RFC 4034, RFC 4470, RFC 9824). */
 import { definePlugin } from "../../plugin/index.ts";
 import { dnssecConfig } from "./config.ts";
 import { OnlineSigning } from "./handler.ts";

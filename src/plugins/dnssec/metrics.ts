@@ -2,7 +2,7 @@ import type { CounterFamily, GaugeFamily, MetricsRegistry } from "../../plugin/i
 import type { SignatureStore } from "./signature-store.ts";
 import type { SignerCounters } from "./signer.ts";
 
-/** The families of CoreDNS (facts 2.37), and how much memory the signatures take. */
+/** The families of CoreDNS, and how much memory the signatures take. */
 export class DnssecMetrics {
   readonly #hits: CounterFamily;
   readonly #misses: CounterFamily;

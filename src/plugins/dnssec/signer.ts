@@ -10,7 +10,7 @@ import {
 import type { Clock, CounterSlot } from "../../plugin/index.ts";
 import type { SignatureStore } from "./signature-store.ts";
 
-/** Seconds: as CoreDNS has them (facts 2.37). */
+/** Seconds: as CoreDNS has them. */
 const BEFORE = 3 * 3600;
 const AFTER = 8 * 86_400;
 /** A signature with less time left is made anew while the old one is still given out. */

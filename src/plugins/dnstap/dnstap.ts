@@ -29,7 +29,7 @@ export interface DnstapConfig {
   readonly tls: TapFiles | undefined;
 }
 
-/** Milliseconds (CoreDNS facts 2.25). */
+/** Milliseconds. */
 const FLUSH_INTERVAL = 1_000;
 const TICK = 10_000;
 const CONNECT_TIMEOUT = 4_000;

@@ -1,4 +1,4 @@
-/** `dnstap`: sends copies of queries and replies to a collector (CoreDNS facts 2.25). */
+/** `dnstap`: sends copies of queries and replies to a collector. */
 import {
   definePlugin,
   directive,

@@ -1,4 +1,4 @@
-/** `erratic`: a bad server for tests of clients (CoreDNS facts 2.55). */
+/** `erratic`: a bad server for tests of clients. */
 import {
   definePlugin,
   directive,

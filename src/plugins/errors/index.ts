@@ -1,4 +1,4 @@
-/** `errors`: why queries failed, in the process log (CoreDNS facts 2.23). */
+/** `errors`: why queries failed, in the process log. */
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import {
   choice,

@@ -1,4 +1,4 @@
-/** The directive's arguments and options (CoreDNS facts 2.51), and those beyond CoreDNS. */
+/** The directive's arguments and options, and those beyond CoreDNS. */
 import {
   type Argument,
   type ConfigSchema,

@@ -52,7 +52,7 @@ interface KnownKeys {
 
 const ETCD_KEYS: ServiceKey<KnownKeys> = new ServiceKey("keys of etcd");
 
-/** One `etcd` directive: SkyDNS's records, kept here and followed as they change (CoreDNS facts 2.51). */
+/** One `etcd` directive: SkyDNS's records, kept here and followed as they change. */
 export class Etcd implements PluginInstance {
   readonly #config: EtcdConfig;
   readonly #site: Site;

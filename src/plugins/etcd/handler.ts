@@ -1,4 +1,4 @@
-/** Queries -> replies out of etcd's keys (CoreDNS facts 2.51 and 1.21). */
+/** Queries -> replies out of etcd's keys (docs/spec/coredns-behaviour.md#skydns-records). */
 import { ExtendedErrorCode, extendedError, Name, Rcode, RecordType, SOA } from "../../dns/index.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import {

@@ -1,4 +1,4 @@
-/** `etcd`: SkyDNS's records in etcd (CoreDNS facts 2.51). */
+/** `etcd`: SkyDNS's records in etcd. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { Etcd } from "./etcd.ts";

@@ -99,7 +99,7 @@ function ttlOf(own: number, leaseLeft: number, rules: ItemRules, marks: LeaseMar
 
 /**
  * Items of the same group as those with the shortest keys, and items without any; all of them where those have none, or several
- * (kube-dns facts 3.6).
+ * (docs/spec/kube-dns.md#wildcards-and-groups).
  */
 function ofOneGroup(items: readonly Item[]): readonly Item[] {
   if (items.every(({ group }) => group === "")) return items;

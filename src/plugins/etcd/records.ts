@@ -1,5 +1,5 @@
 /**
- * Items -> records (CoreDNS facts 1.21). Written as generators that ask for what they need and are handed it, at once or later: the
+ * Items -> records (docs/spec/coredns-behaviour.md#skydns-records). Written as generators that ask for what they need and are handed it, at once or later: the
  * same steps serve what is kept here and what has to be waited for.
  */
 import {

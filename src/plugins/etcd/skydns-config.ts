@@ -1,4 +1,4 @@
-/** SkyDNS's own configuration in etcd, a JSON object at `config` below the path (kube-dns facts 3.3): what of it this plugin follows. */
+/** SkyDNS's own configuration in etcd, a JSON object at `config` below the path (docs/spec/kube-dns.md#own-configuration): what of it this plugin follows. */
 import { Name } from "../../dns/index.ts";
 
 export interface SkydnsConfig {

@@ -1,6 +1,5 @@
 /**
- * SkyDNS's stub zones: names that other servers answer, which are listed in etcd below `dns/stub` of the first zone (kube-dns
- * facts 3.9). Names in them are asked there even where they lie in a zone of etcd's.
+ * SkyDNS's stub zones: names that other servers answer, which are listed in etcd below `dns/stub` of the first zone (docs/spec/kube-dns.md#stub-zones). Names in them are asked there even where they lie in a zone of etcd's.
  */
 import { type EdnsOption, EncodedSections, Flag, Name, Rcode, WireError } from "../../dns/index.ts";
 import { octetAt, readU16 } from "../../dns/octets.ts";

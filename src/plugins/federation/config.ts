@@ -1,4 +1,4 @@
-/** The directive of CoreDNS before 1.7.0 (kube-dns facts 11.2). */
+/** The directive of CoreDNS before 1.7.0 (docs/spec/kube-dns.md#federation). */
 import { Name } from "../../dns/index.ts";
 import {
   type ConfigSchema,

@@ -1,4 +1,4 @@
-/** `federation`: services of several clusters under one name, as CoreDNS before 1.7.0 had it (kube-dns facts 11.2). */
+/** `federation`: services of several clusters under one name, as CoreDNS before 1.7.0 had it (docs/spec/kube-dns.md#federation). */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { federate } from "./handler.ts";

@@ -80,7 +80,7 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
   }),
 );
 
-/** What the lines of a block say together: some settings are one for all (CoreDNS facts 2.48). */
+/** What the lines of a block say together: some settings are one for all. */
 export interface FileSettings {
   readonly zones: readonly {
     readonly file: string;

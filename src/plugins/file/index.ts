@@ -1,4 +1,4 @@
-/** `file`: zones from master files (CoreDNS facts 2.48). */
+/** `file`: zones from master files. */
 import { definePlugin } from "../../plugin/index.ts";
 import { fileConfig } from "./config.ts";
 import { FileZones } from "./handler.ts";

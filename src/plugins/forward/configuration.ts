@@ -1,4 +1,4 @@
-/** The grammar of the directive (CoreDNS facts 2.53). */
+/** The grammar of the directive. */
 import { Name, Rcode } from "../../dns/index.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
 import {

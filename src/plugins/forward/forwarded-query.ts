@@ -57,7 +57,7 @@ export interface ForwardRules {
   readonly spare: ForwardedQuery[];
 }
 
-/** Milliseconds in which a query may begin another attempt (CoreDNS facts 2.53). */
+/** Milliseconds in which a query may begin another attempt. */
 export const TOTAL_TIME = 5_000;
 /** Milliseconds of rest after each round through the upstreams, from the third on: attempts that fail at once must not spin. */
 export const PAUSE = 100;

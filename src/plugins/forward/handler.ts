@@ -22,7 +22,7 @@ import { ForwardedQuery, type ForwardRules } from "./forwarded-query.ts";
 type MakeEncrypted = ReturnType<typeof encryptedUpstreams>;
 type MakeQuic = ReturnType<typeof quicUpstreams>;
 
-/** One `forward` directive: sends the queries of its zone to other servers (CoreDNS facts 2.53). */
+/** One `forward` directive: sends the queries of its zone to other servers. */
 export class Forwarder implements PluginInstance {
   readonly #config: ForwardConfig;
   readonly #site: Site;

@@ -1,4 +1,4 @@
-/** `geoip`: where a client is, as metadata (CoreDNS facts 2.3). */
+/** `geoip`: where a client is, as metadata. */
 import { definePlugin, directive, flag, required, text } from "../../plugin/index.ts";
 import { GeoIp } from "./geo-ip.ts";
 

@@ -1,4 +1,4 @@
-/** `grpc`: sends queries to servers that speak DNS over gRPC (CoreDNS facts 2.54). */
+/** `grpc`: sends queries to servers that speak DNS over gRPC. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { GrpcForwarder } from "./handler.ts";

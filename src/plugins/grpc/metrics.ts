@@ -2,7 +2,7 @@ import { rcodeName } from "../../dns/index.ts";
 import { DURATION_BUCKETS } from "../../lib/metrics/metric-families.ts";
 import type { CounterFamily, HistogramFamily, MetricsRegistry } from "../../plugin/index.ts";
 
-/** What CoreDNS counts of queries that an upstream answered (CoreDNS facts 2.54). */
+/** What CoreDNS counts of queries that an upstream answered. */
 export class GrpcMetrics {
   readonly #requests: CounterFamily;
   readonly #responses: CounterFamily;

@@ -1,4 +1,4 @@
-/** `grpc_server`: bounds of DNS over gRPC listeners (CoreDNS facts 2.7). */
+/** `grpc_server`: bounds of DNS over gRPC listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 0 });

@@ -1,4 +1,4 @@
-/** `header`: flags of queries and replies (CoreDNS facts 2.36). */
+/** `header`: flags of queries and replies. */
 import { Flag } from "../../dns/index.ts";
 import {
   choice,

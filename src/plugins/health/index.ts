@@ -1,4 +1,4 @@
-/** `health`: says over HTTP that the process is alive (CoreDNS facts 2.19). */
+/** `health`: says over HTTP that the process is alive. */
 import { definePlugin, directive, duration, listenAddress, optional, single } from "../../plugin/index.ts";
 import { Health } from "./health.ts";
 

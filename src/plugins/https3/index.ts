@@ -1,4 +1,4 @@
-/** `https3`: bounds of DNS over HTTP/3 listeners (CoreDNS facts 2.9). */
+/** `https3`: bounds of DNS over HTTP/3 listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 0 });

@@ -1,4 +1,4 @@
-/** `istio`: names of Istio's ServiceEntries, as the plugin of Istio's CoreDNS answered them (kube-dns facts 9). */
+/** `istio`: names of Istio's ServiceEntries, as the plugin of Istio's CoreDNS answered them (docs/spec/kube-dns.md#istio). */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { Istio } from "./istio.ts";

@@ -38,7 +38,7 @@ async function fromFiles(entries: readonly object[], ...lines: readonly string[]
   });
 }
 
-describe("what Istio's plugin answered (kube-dns facts 9.3)", () => {
+describe("what Istio's plugin answered", () => {
   type Row = readonly [
     what: string,
     entries: readonly object[],
@@ -246,7 +246,7 @@ describe("what Istio's plugin answered (kube-dns facts 9.3)", () => {
   }
 });
 
-describe("automatic addresses (kube-dns facts 10.2)", () => {
+describe("automatic addresses", () => {
   const status = {
     addresses: [
       { value: "240.240.0.1", host: "a.example" },

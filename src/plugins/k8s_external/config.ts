@@ -1,4 +1,4 @@
-/** The directive's arguments and options (CoreDNS facts 2.46). */
+/** The directive's arguments and options. */
 import { Name, NameError } from "../../dns/name.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { ExternalZone } from "../../kubernetes/external/external-zone.ts";

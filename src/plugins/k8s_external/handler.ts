@@ -1,4 +1,4 @@
-/** Queries -> replies with external addresses (CoreDNS facts 2.46). */
+/** Queries -> replies with external addresses. */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";

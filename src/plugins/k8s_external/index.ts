@@ -1,4 +1,4 @@
-/** `k8s_external`: services under the addresses at which the outside reaches them (CoreDNS facts 2.46). */
+/** `k8s_external`: services under the addresses at which the outside reaches them. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { KubernetesExternal } from "./kubernetes-external.ts";

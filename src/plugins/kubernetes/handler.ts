@@ -1,4 +1,4 @@
-/** Queries -> replies out of the cluster (CoreDNS facts 2.47). */
+/** Queries -> replies out of the cluster. */
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { EVERY_CHANGE, forEachScope, scopeOf } from "../../kubernetes/answers/answer-scopes.ts";

@@ -1,4 +1,4 @@
-/** `kubernetes`: the names of a cluster's services and pods (CoreDNS facts 2.47). */
+/** `kubernetes`: the names of a cluster's services and pods. */
 import { definePlugin } from "../../plugin/index.ts";
 import { config } from "./config.ts";
 import { KubernetesInstance } from "./instance.ts";

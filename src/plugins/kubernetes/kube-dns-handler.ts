@@ -1,4 +1,4 @@
-/** Queries -> replies out of the cluster, as kube-dns gave them (the option `kube_dns`, kube-dns facts 2.9 to 2.12). */
+/** Queries -> replies out of the cluster, as kube-dns gave them (the option `kube_dns`, docs/spec/kube-dns.md#lookup). */
 import { Flag, Rcode, RecordClass } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
@@ -155,7 +155,7 @@ export class KubeDnsHandler {
   }
 }
 
-/** All records of an answer show the least of their TTLs (kube-dns facts 3.8). */
+/** All records of an answer show the least of their TTLs (docs/spec/kube-dns.md#synthesis). */
 function levelled(outcome: Outcome): Outcome {
   if (outcome.kind !== "reply" || outcome.answer.length < 2) return outcome;
   outcome.setFlag(Flag.RA, true);

@@ -1,4 +1,4 @@
-/** The option `kube_dns`: what was seen of kube-dns (kube-dns facts 2.8, 2.10 and 2.12). */
+/** The option `kube_dns`: what was seen of kube-dns (docs/spec/kube-dns.md#record-tree, docs/spec/kube-dns.md#reverse-lookups and docs/spec/kube-dns.md#lookup). */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ const service = (name: string, spec: object) =>
   JSON.stringify({ apiVersion: "v1", kind: "Service", metadata: { namespace: "default", name }, spec });
 const http = { name: "http", port: 80, protocol: "TCP" };
 
-/** The cluster of kube-dns facts 2.12. */
+/** The cluster of which the answers of kube-dns were recorded. */
 const CLUSTER = {
   "web.json": service("web", {
     clusterIP: "10.0.0.10",

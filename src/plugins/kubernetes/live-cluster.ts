@@ -128,7 +128,7 @@ async function openSnapshot(
 
 /**
  * Waits until everything has been listed once, at most as long as the options say, or until `stopped` resolves. Says what CoreDNS
- * says meanwhile (CoreDNS facts 2.47).
+ * says meanwhile.
  */
 export async function waitForCluster(
   cluster: WatchedCluster,

@@ -1,4 +1,4 @@
-/** What the `metadata` plugin can tell of a query for a cluster name, and of the pod that asked it (facts 2.47). */
+/** What the `metadata` plugin can tell of a query for a cluster name, and of the pod that asked it. */
 
 import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterName } from "../../kubernetes/answers/name-grammar.ts";

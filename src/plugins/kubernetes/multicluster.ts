@@ -1,5 +1,5 @@
 /**
- * Zones of what is imported from other clusters (`multicluster`; KEP-1645, kubernetes-dns-spec rule 111). They have a store of their own,
+ * Zones of what is imported from other clusters (`multicluster`; KEP-1645, docs/spec/kubernetes-dns.md#multicluster). They have a store of their own,
  * which looks like that of a cluster: ServiceImports are its services, and its namespaces are those of this cluster.
  */
 import type { Name } from "../../dns/name.ts";

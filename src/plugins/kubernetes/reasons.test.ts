@@ -30,8 +30,8 @@ for (const { title, options, zones = "cluster.local in-addr.arpa ip6.arpa", case
     before(() => plugin.start());
     after(() => plugin.stop());
 
-    for (const { rule, name, type } of followable) {
-      it(`rule ${rule}: ${name} ${type}`, async () => {
+    for (const { name, type } of followable) {
+      it(`${name} ${type} has one reason`, async () => {
         const notes: string[] = [];
         await plugin.chain((query) => query.fail())(followed(name, type, notes));
         assert.equal(notes.length, 1, notes.join("\n"));

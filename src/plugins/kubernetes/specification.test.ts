@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Expectation, wholeOf } from "../../../test/fixtures/kubernetes/rule-case.ts";
+import { type Expectation, titleOf, wholeOf } from "../../../test/fixtures/kubernetes/rule-case.ts";
 import { OUTSIDE, RULE_GROUPS } from "../../../test/fixtures/kubernetes/rules.ts";
 import { Rcode, rcodeName } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
@@ -69,8 +69,8 @@ for (const { title, options, zones = "cluster.local in-addr.arpa ip6.arpa", case
     before(() => plugin.start());
     after(() => plugin.stop());
 
-    for (const { rule, name, type, expected } of cases) {
-      it(`rule ${rule}: ${name} ${type}`, async () => {
+    for (const { name, type, expected } of cases) {
+      it(titleOf({ name, type, expected }), async () => {
         const query = makeTestQuery({ name: absolute(name), type }, 0, plugin.chain(askOutside));
         checkOutcome(await plugin.chain(askOutside)(query), absolute(name), expected);
       });

@@ -28,7 +28,7 @@ function copyOf(plugin: ReturnType<typeof make>): ResourceRecord[] {
 
 /**
  * Answers that queries get and a copy leaves out: names that are made out of others (aliases followed, endpoints below services with
- * addresses of their own, addresses at the name of a port, ports of a headless service at its name) and the version (rule 106).
+ * addresses of their own, addresses at the name of a port, ports of a headless service at its name) and the version (docs/spec/kubernetes-dns.md#transfer).
  */
 function isLeftOut(name: string, type: string, answer: readonly string[]): boolean {
   const labels = name.split(".");

@@ -1,4 +1,4 @@
-/** `loadbalance`: another order of the addresses in each answer (CoreDNS facts 2.30). */
+/** `loadbalance`: another order of the addresses in each answer. */
 import {
   choice,
   definePlugin,

@@ -9,7 +9,7 @@ import {
   type Reply,
   type Site,
 } from "../../plugin/index.ts";
-import { addressCount, type Policy } from "./policy.ts";
+import { addressCount, type BalancePolicy } from "./policy.ts";
 import { type Network, preferNetworks } from "./preference.ts";
 import { RoundRobin } from "./round-robin.ts";
 import { WeightFile } from "./weight-file.ts";
@@ -25,7 +25,7 @@ export interface LoadBalancerConfig {
 }
 
 export class LoadBalancer implements PluginInstance {
-  readonly #policy: Policy;
+  readonly #policy: BalancePolicy;
   readonly #preferred: readonly Network[];
   readonly #weights: WeightFile | undefined;
   readonly witness: AnswerWitness | undefined;

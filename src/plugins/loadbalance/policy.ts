@@ -2,7 +2,7 @@ import { type EncodedSections, RecordType, type ResourceRecord } from "../../dns
 import type { Reply } from "../../plugin/index.ts";
 
 /** A way to put addresses in order. */
-export interface Policy {
+export interface BalancePolicy {
   /** Leaves records undecoded where it can. */
   balance(reply: Reply): void;
   /** The same, on records and at once, for who goes on to work on them. */

@@ -1,9 +1,9 @@
 import { type EncodedSections, RecordType, type ResourceRecord } from "../../dns/index.ts";
 import type { Random, Reply } from "../../plugin/index.ts";
-import { isAddressType, type Policy, sortRecords } from "./policy.ts";
+import { type BalancePolicy, isAddressType, sortRecords } from "./policy.ts";
 
 /** Shuffles addresses and mail exchangers, which follow aliases and everything else. */
-export class RoundRobin implements Policy {
+export class RoundRobin implements BalancePolicy {
   readonly #random: Random;
 
   constructor(random: Random) {

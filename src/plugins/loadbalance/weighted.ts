@@ -1,10 +1,10 @@
 import { A, AAAA, RecordType, type ResourceRecord } from "../../dns/index.ts";
 import type { Random, Reply } from "../../plugin/index.ts";
-import { addressCount, isAddressType, type Policy } from "./policy.ts";
+import { addressCount, type BalancePolicy, isAddressType } from "./policy.ts";
 import { DEFAULT_WEIGHT, type WeightFile } from "./weight-file.ts";
 
 /** Puts one address in front, drawn by weight; the others keep their order. */
-export class Weighted implements Policy {
+export class Weighted implements BalancePolicy {
   readonly #weights: WeightFile;
   readonly #random: Random;
 

@@ -1,4 +1,4 @@
-/** `local`: names of this host alone (CoreDNS facts 2.26). */
+/** `local`: names of this host alone. */
 import { choice, definePlugin, directive, single } from "../../plugin/index.ts";
 import { LocalNames } from "./local-names.ts";
 

@@ -1,4 +1,4 @@
-/** `log`: a line for each query (CoreDNS facts 2.24). */
+/** `log`: a line for each query. */
 import {
   choice,
   definePlugin,

@@ -1,4 +1,4 @@
-/** `loop`: ends the process when its own queries come back to it (CoreDNS facts 2.52). */
+/** `loop`: ends the process when its own queries come back to it. */
 import { bareDirective, definePlugin } from "../../plugin/index.ts";
 import { LoopDetector } from "./loop-detector.ts";
 

@@ -1,4 +1,4 @@
-/** `metadata`: labels on queries, for other plugins to use (CoreDNS facts 2.2). */
+/** `metadata`: labels on queries, for other plugins to use. */
 import { definePlugin, directive, zones } from "../../plugin/index.ts";
 
 export default definePlugin({

@@ -1,4 +1,4 @@
-/** `minimal`: answers without what nobody asked for (CoreDNS facts 2.39). */
+/** `minimal`: answers without what nobody asked for. */
 import { definePlugin, directive } from "../../plugin/index.ts";
 import { MinimalReplies } from "./minimal-replies.ts";
 

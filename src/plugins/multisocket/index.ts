@@ -1,4 +1,4 @@
-/** `multisocket`: several sockets for each address, each with a thread that answers there (CoreDNS facts 2.11). */
+/** `multisocket`: several sockets for each address, each with a thread that answers there. */
 import { definePlugin, directive, integer, optional, type Value, ValueProblem } from "../../plugin/index.ts";
 
 const MAX_SOCKETS = 1024;

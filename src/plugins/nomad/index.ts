@@ -1,4 +1,4 @@
-/** `nomad`: services of HashiCorp Nomad (CoreDNS facts 2.60). */
+/** `nomad`: services of HashiCorp Nomad. */
 import { definePlugin } from "../../plugin/index.ts";
 import { nomadConfig } from "./config.ts";
 import { createNomad } from "./handler.ts";

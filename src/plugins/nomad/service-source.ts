@@ -24,7 +24,7 @@ const CONCURRENCY = 8;
 const WAIT = "60s";
 /** Milliseconds after which the agent is taken to be dead. */
 const WAIT_TIMEOUT = 75_000;
-/** What CoreDNS writes (facts 2.60). Seconds. */
+/** What CoreDNS writes. Seconds. */
 const NEGATIVE_TTL = 30;
 const PRIORITY = 10;
 const WEIGHT = 10;

@@ -1,4 +1,4 @@
-/** `nsid`: the name of this server for who asks (RFC 5001, CoreDNS facts 2.13). */
+/** `nsid`: the name of this server for who asks (RFC 5001). */
 import { definePlugin, directive, rest, text } from "../../plugin/index.ts";
 import { IdentifierHandler } from "./handler.ts";
 

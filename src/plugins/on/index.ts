@@ -1,4 +1,4 @@
-/** `on`: commands at start and shutdown (CoreDNS facts 2.57). */
+/** `on`: commands at start and shutdown. */
 import { spawn } from "node:child_process";
 import { choice, definePlugin, directive, required } from "../../plugin/index.ts";
 import { commandLine } from "./command-line.ts";

@@ -1,4 +1,4 @@
-/** `pprof`: profiles of this process over HTTP (CoreDNS facts 2.20). */
+/** `pprof`: profiles of this process over HTTP. */
 import { definePlugin, directive, integer, listenAddress, optional, optionList } from "../../plugin/index.ts";
 import { Pprof } from "./pprof.ts";
 

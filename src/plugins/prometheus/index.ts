@@ -1,4 +1,4 @@
-/** `prometheus`: counts queries, and serves all metrics over HTTP (CoreDNS facts 2.22). */
+/** `prometheus`: counts queries, and serves all metrics over HTTP. */
 import {
   definePlugin,
   directive,

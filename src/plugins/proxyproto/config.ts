@@ -14,12 +14,12 @@ import {
 
 /** What is done with a header, by who sends it. */
 export const POLICIES = ["use", "ignore", "reject", "skip"] as const;
-export type Policy = (typeof POLICIES)[number];
+export type ProxyPolicy = (typeof POLICIES)[number];
 
 export interface ProxyConfig {
   /** Whose headers are used; everybody else's are treated by the policy. */
   readonly allowed: readonly IpPrefix[];
-  readonly policy: Policy;
+  readonly policy: ProxyPolicy;
   /** Milliseconds that the header of a datagram holds for those that follow, 0 for none. */
   readonly sessionLifetime: number;
   readonly maxSessions: number;
@@ -35,7 +35,7 @@ const network: Value<IpPrefix> = {
   },
 };
 
-const policy: Value<Policy> = {
+const policy: Value<ProxyPolicy> = {
   expected: `one of ${POLICIES.join(", ")}`,
   parse(word) {
     const found = POLICIES.find((known) => known === word.toLowerCase());

@@ -1,4 +1,4 @@
-/** `proxyproto`: the addresses of clients behind a proxy (CoreDNS facts 1.17 and 2.5). */
+/** `proxyproto`: the addresses of clients behind a proxy (docs/spec/coredns-behaviour.md#proxy-protocol). */
 import { definePlugin } from "../../plugin/index.ts";
 import { proxyConfig } from "./config.ts";
 import { ProxyGreeting } from "./proxy-greeting.ts";

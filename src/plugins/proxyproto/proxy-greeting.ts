@@ -11,7 +11,7 @@ import {
   NO_PREFIX,
   PrefixTrie,
 } from "../../plugin/index.ts";
-import type { Policy, ProxyConfig } from "./config.ts";
+import type { ProxyConfig, ProxyPolicy } from "./config.ts";
 import { ABSENT, beginsWithText, INCOMPLETE, type ProxyHeader, readHeader } from "./proxy-header.ts";
 import { ProxySessions } from "./proxy-sessions.ts";
 
@@ -22,7 +22,7 @@ const LOG_INTERVAL = 10_000;
 
 /** Reads PROXY headers in front of streams and datagrams. */
 export class ProxyGreeting implements Greeting {
-  readonly #policy: Policy;
+  readonly #policy: ProxyPolicy;
   readonly #allowed: { readonly ipv4: PrefixTrie; readonly ipv6: PrefixTrie } | undefined;
   readonly #sessions: ProxySessions | undefined;
   #clock: Clock | undefined;
@@ -78,7 +78,7 @@ export class ProxyGreeting implements Greeting {
     return client === undefined ? NO_HEADER : { length: 0, client };
   }
 
-  #policyFor(peer: Endpoint): Policy {
+  #policyFor(peer: Endpoint): ProxyPolicy {
     if (this.#allowed === undefined) return this.#policy;
     const { octets } = peer;
     const isMapped = octets.length === 16 && isIpv4Mapped(octets);

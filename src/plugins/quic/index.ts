@@ -1,4 +1,4 @@
-/** `quic`: bounds of DNS over QUIC listeners (CoreDNS facts 2.6). */
+/** `quic`: bounds of DNS over QUIC listeners. */
 import { definePlugin, directive, integer, single } from "../../plugin/index.ts";
 
 const count = integer({ min: 1 });

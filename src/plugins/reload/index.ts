@@ -1,4 +1,4 @@
-/** `reload`: puts a changed Corefile into force (CoreDNS facts 2.12). */
+/** `reload`: puts a changed Corefile into force. */
 import { definePlugin, directive, duration, optional, type Value, ValueProblem } from "../../plugin/index.ts";
 import { Reload } from "./reload.ts";
 

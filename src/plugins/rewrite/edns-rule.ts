@@ -1,4 +1,4 @@
-/** `edns0` rules: options for the plugins behind, and for upstream servers (CoreDNS facts 2.32). */
+/** `edns0` rules: options for the plugins behind, and for upstream servers. */
 import { type Edns, type EdnsOption, EdnsOptionCode, encodeClientSubnet } from "../../dns/index.ts";
 import type { Query } from "../../plugin/index.ts";
 import { type Applied, NOT_APPLIED, type ReplyChange, type RewriteRule } from "./rule.ts";

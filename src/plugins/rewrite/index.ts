@@ -1,4 +1,4 @@
-/** `rewrite`: other questions for the plugins behind, and other answers for the client (CoreDNS facts 2.32). */
+/** `rewrite`: other questions for the plugins behind, and other answers for the client. */
 import { customDirective, definePlugin } from "../../plugin/index.ts";
 import { EdnsRule, SUBNET_CODE } from "./edns-rule.ts";
 import { parseRule } from "./parse-rule.ts";

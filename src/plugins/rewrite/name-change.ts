@@ -1,4 +1,4 @@
-/** The five ways in which rules match names and make others of them (CoreDNS facts 2.32). */
+/** The five ways in which rules match names and make others of them. */
 import { Name } from "../../dns/index.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import type { Query } from "../../plugin/index.ts";

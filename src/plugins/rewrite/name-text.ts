@@ -1,5 +1,5 @@
 /**
- * Names as the rules of `rewrite` see them: the text in lower case, with a dot behind each label (CoreDNS facts 2.32). It is kept as
+ * Names as the rules of `rewrite` see them: the text in lower case, with a dot behind each label. It is kept as
  * numbers, an octet each, so that a dot within a label is no end of a label, and comparing makes no string.
  */
 import { Name, NameError } from "../../dns/index.ts";

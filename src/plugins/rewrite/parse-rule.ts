@@ -1,4 +1,4 @@
-/** `rewrite [continue|stop] FIELD ARGS...`, on one line or in a block (CoreDNS facts 2.32). */
+/** `rewrite [continue|stop] FIELD ARGS...`, on one line or in a block. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { parseClass, parseRecordType } from "../../dns/index.ts";

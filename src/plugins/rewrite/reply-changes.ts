@@ -1,4 +1,4 @@
-/** The way back of a reply: the rules that applied, the last one first (CoreDNS facts 2.32). */
+/** The way back of a reply: the rules that applied, the last one first. */
 import {
   CNAME,
   type Edns,

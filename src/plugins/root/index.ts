@@ -1,4 +1,4 @@
-/** `root`: where relative paths start (CoreDNS facts 2.1). */
+/** `root`: where relative paths start. */
 import { definePlugin, directive, required, text } from "../../plugin/index.ts";
 import { checkDirectory } from "./check-directory.ts";
 

@@ -1,4 +1,4 @@
-/** A hosted zone as records (CoreDNS facts 2.43). */
+/** A hosted zone as records. */
 import type { ResourceRecordSet } from "@aws-sdk/client-route-53";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import type { ZoneSource } from "../../zones/backed/zone-source.ts";

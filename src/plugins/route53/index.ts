@@ -1,4 +1,4 @@
-/** `route53`: hosted zones of Amazon Route 53 (CoreDNS facts 2.43). */
+/** `route53`: hosted zones of Amazon Route 53. */
 import { definePlugin } from "../../plugin/index.ts";
 import { route53Config } from "./config.ts";
 import { createRoute53 } from "./handler.ts";

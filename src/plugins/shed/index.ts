@@ -1,4 +1,4 @@
-/** `shed`: queries that are given up under load, by metrics of CoreDNS (facts 2.21). */
+/** `shed`: queries that are given up under load, by metrics of CoreDNS. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { type ConfigContext, customDirective, definePlugin, directive } from "../../plugin/index.ts";

@@ -1,4 +1,4 @@
-/** `sign`: signs zone files for `file` and `auto` (CoreDNS facts 2.58). */
+/** `sign`: signs zone files for `file` and `auto`. */
 import { definePlugin } from "../../plugin/index.ts";
 import { signConfig } from "./config.ts";
 import { ZoneFileSigning } from "./zone-file-signing.ts";

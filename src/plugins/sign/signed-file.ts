@@ -5,7 +5,7 @@ import { stampOf } from "../../lib/time/time-stamp.ts";
 import { readSignatureTime } from "./signature-time.ts";
 
 const DAY = 86_400;
-/** Seconds. CoreDNS has the same (facts 2.58). */
+/** Seconds. CoreDNS has the same. */
 const OLDEST_INCEPTION = 6 * DAY;
 const LEAST_LEFT = 7 * DAY;
 

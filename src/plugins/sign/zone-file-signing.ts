@@ -15,7 +15,7 @@ import { signedZoneLines } from "../../zones/signing/zone-signing.ts";
 import type { SignConfig } from "./config.ts";
 import { replaceFile, signingState } from "./signed-file.ts";
 
-/** Seconds. Signatures begin so long ago, and hold for so long; each process takes other times (CoreDNS facts 2.58). */
+/** Seconds. Signatures begin so long ago, and hold for so long; each process takes other times. */
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const BEFORE = 3 * HOUR;

@@ -1,4 +1,4 @@
-/** What a template and its expressions know of a query (CoreDNS facts 2.40). */
+/** What a template and its expressions know of a query. */
 import { className, RecordClass } from "../../dns/numbers.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import type { Environment, EnvironmentVariable } from "../../expression/evaluation/environment.ts";

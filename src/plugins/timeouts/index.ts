@@ -1,4 +1,4 @@
-/** `timeouts`: how long connections may take and last (CoreDNS facts 2.10). */
+/** `timeouts`: how long connections may take and last. */
 import { definePlugin, directive, duration, single, type Value, ValueProblem } from "../../plugin/index.ts";
 
 const HOUR = 3_600_000;

@@ -1,4 +1,4 @@
-/** `tls`: certificate and key of a server block's encrypted listeners (CoreDNS facts 2.38). */
+/** `tls`: certificate and key of a server block's encrypted listeners. */
 import { IdentityHolder } from "../../lib/files/server-identity.ts";
 import {
   type ConfigSchema,

@@ -18,7 +18,7 @@ export interface CollectorPlace {
   readonly url: URL;
 }
 
-/** @returns what is wrong, in words, where something is (CoreDNS facts 2.17) */
+/** @returns what is wrong, in words, where something is */
 export function readCollector(words: readonly string[]): CollectorPlace | string {
   if (words.length > 2) return `'${words[2]}' is one word too many: trace [ENDPOINT-TYPE] [ENDPOINT]`;
   const [first, second] = words;

@@ -40,7 +40,7 @@ export interface ChildSpan extends Span {
   readonly parentId: string;
 }
 
-/** The name of the span of a query (CoreDNS facts 2.17). */
+/** The name of the span of a query. */
 export const ROOT_SPAN = "servedns";
 
 export interface TraceEnd {

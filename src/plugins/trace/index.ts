@@ -1,4 +1,4 @@
-/** `trace`: sends traces of queries to a collector (CoreDNS facts 2.17). */
+/** `trace`: sends traces of queries to a collector. */
 import type { SecureContext } from "node:tls";
 import {
   definePlugin,

@@ -119,7 +119,7 @@ export class ZoneTransfers implements PluginInstance {
     }
     const known = isIncremental ? knownSerial(query) : undefined;
     if (known === MALFORMED) return query.fail(Rcode.SERVFAIL);
-    // Serial 0 is what somebody says who has nothing (CoreDNS facts 2.41).
+    // Serial 0 is what somebody says who has nothing.
     const base = known === 0 ? undefined : known;
     let found: ZoneTransfer | undefined;
     try {

@@ -1,4 +1,4 @@
-/** `transfer`: hands out copies of zones, and says when they changed (CoreDNS facts 2.41). */
+/** `transfer`: hands out copies of zones, and says when they changed. */
 import { definePlugin } from "../../plugin/index.ts";
 import { transferConfig } from "./config.ts";
 import { ZoneTransfers } from "./handler.ts";

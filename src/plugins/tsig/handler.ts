@@ -28,7 +28,7 @@ export class TransactionSignatures implements PluginInstance {
   readonly #config: TsigConfig;
   readonly #site: Site;
   readonly #own = new TsigKeyRing();
-  /** Keys of all blocks of a listener, by its label: clients of one use those of the others (CoreDNS facts 2.31). */
+  /** Keys of all blocks of a listener, by its label: clients of one use those of the others. */
   readonly #ofListeners: Map<string, TsigKeyRing>;
   readonly #needsSignature: (type: number) => boolean;
   readonly #opcodeNeedsSignature: (opcode: number) => boolean;

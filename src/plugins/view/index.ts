@@ -1,4 +1,4 @@
-/** `view`: a server block for some clients only (CoreDNS facts 2.59). */
+/** `view`: a server block for some clients only. */
 
 import type { Expression } from "../../expression/expression.ts";
 import { readExpression } from "../../plugin/config/source-text.ts";

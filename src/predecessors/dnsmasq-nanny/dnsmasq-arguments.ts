@@ -1,4 +1,4 @@
-/** The command line of dnsmasq, as far as it is about names (kube-dns facts 6.1). */
+/** The command line of dnsmasq, as far as it is about names (docs/spec/kube-dns.md#dnsmasq). */
 import { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { forwardAddress } from "../server-addresses.ts";

@@ -1,4 +1,4 @@
-/** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (kube-dns facts 6.2). */
+/** dnsmasq-nanny: dnsmasq, or what stands in for it, kept in step with kube-dns's ConfigMap (docs/spec/kube-dns.md#dnsmasq-nanny). */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Name } from "../../dns/name.ts";

@@ -1,4 +1,4 @@
-/** A real dnsmasq, started anew when its arguments change (kube-dns facts 6.2). */
+/** A real dnsmasq, started anew when its arguments change (docs/spec/kube-dns.md#dnsmasq-nanny). */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

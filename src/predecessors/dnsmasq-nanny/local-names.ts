@@ -1,5 +1,5 @@
 /**
- * Names that dnsmasq answers for itself (dnsmasq(8); kube-dns facts 6.1): of hosts files and `--host-record` first, then by the longest
+ * Names that dnsmasq answers for itself (dnsmasq(8); docs/spec/kube-dns.md#dnsmasq): of hosts files and `--host-record` first, then by the longest
  * domain of `--address`, `--local` and `--server` that has something to say about the type.
  */
 import { A, AAAA, addressOfReverseName, Name, PTR, type ResourceRecord } from "../../dns/index.ts";

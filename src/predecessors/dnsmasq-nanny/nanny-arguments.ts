@@ -1,4 +1,4 @@
-/** kube-dns's ConfigMap -> arguments of dnsmasq (kube-dns facts 6.2). */
+/** kube-dns's ConfigMap -> arguments of dnsmasq (docs/spec/kube-dns.md#dnsmasq-nanny). */
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { type HostResolver, splitServer } from "../server-addresses.ts";

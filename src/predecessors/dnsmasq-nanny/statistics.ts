@@ -1,4 +1,4 @@
-/** dnsmasq's statistics, for who asks for TXT records of class CHAOS (kube-dns facts 6.1). */
+/** dnsmasq's statistics, for who asks for TXT records of class CHAOS (docs/spec/kube-dns.md#dnsmasq). */
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";

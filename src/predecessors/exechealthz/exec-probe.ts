@@ -1,4 +1,4 @@
-/** A command that is run again and again, and what came of it the last time (kube-dns facts 5). */
+/** A command that is run again and again, and what came of it the last time (docs/spec/kube-dns.md#exechealthz). */
 import { spawn } from "node:child_process";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { Page } from "../http-pages.ts";

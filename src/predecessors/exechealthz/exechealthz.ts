@@ -1,4 +1,4 @@
-/** exechealthz: commands as pages that say whether they succeed (kube-dns facts 5). */
+/** exechealthz: commands as pages that say whether they succeed (docs/spec/kube-dns.md#exechealthz). */
 import type { Clock } from "../../lib/time/clock.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { ExecProbe } from "./exec-probe.ts";

@@ -1,4 +1,4 @@
-/** The plugin process of Istio's CoreDNS: DNS over gRPC about ServiceEntries (kube-dns facts 9.1 to 9.3). */
+/** The plugin process of Istio's CoreDNS: DNS over gRPC about ServiceEntries (docs/spec/kube-dns.md#istio). */
 
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";

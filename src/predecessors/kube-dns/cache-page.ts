@@ -1,4 +1,4 @@
-/** The page `/cache`: all records as one tree, in JSON (kube-dns facts 2.3). */
+/** The page `/cache`: all records as one tree, in JSON (docs/spec/kube-dns.md#pages). */
 import type { Name } from "../../dns/name.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import { type KubeDnsEntry, kubeDnsEntriesOf } from "../../kubernetes/answers/kube-dns-tree.ts";

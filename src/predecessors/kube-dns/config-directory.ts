@@ -1,4 +1,4 @@
-/** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (kube-dns facts 2.4). */
+/** A folder with kube-dns's configuration, a file a key: a mounted ConfigMap (docs/spec/kube-dns.md#configuration). */
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { lstat, readdir, stat } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** One ConfigMap of the cluster, followed through the API (kube-dns facts 2.4). */
+/** One ConfigMap of the cluster, followed through the API (docs/spec/kube-dns.md#configuration). */
 
 import { ApiSilenceError } from "../../kubernetes/api/access/api-error.ts";
 import type { ApiClient } from "../../kubernetes/api/client/api-client.ts";

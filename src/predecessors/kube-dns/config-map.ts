@@ -1,4 +1,4 @@
-/** kube-dns's ConfigMap, or its folder: the three keys that it reads (kube-dns facts 2.5). */
+/** kube-dns's ConfigMap, or its folder: the three keys that it reads (docs/spec/kube-dns.md#configuration). */
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 
 export interface KubeDnsConfig {

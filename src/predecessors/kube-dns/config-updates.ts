@@ -1,4 +1,4 @@
-/** What becomes of each state of kube-dns's configuration, wherever it comes from (kube-dns facts 2.4). */
+/** What becomes of each state of kube-dns's configuration, wherever it comes from (docs/spec/kube-dns.md#configuration). */
 import type { Logger } from "../../lib/logging/log.ts";
 import {
   EMPTY_KUBE_DNS_CONFIG,

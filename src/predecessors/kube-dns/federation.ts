@@ -1,4 +1,4 @@
-/** Services of a federation of clusters, as kube-dns answered for them (kube-dns facts 2.11). */
+/** Services of a federation of clusters, as kube-dns answered for them (docs/spec/kube-dns.md#federation). */
 import { Name, NameError } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";

@@ -1,4 +1,4 @@
-/** What SkyDNS counted inside of kube-dns (kube-dns facts 2.13 and 3.12). */
+/** What SkyDNS counted inside of kube-dns (docs/spec/kube-dns.md#metrics). */
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";

@@ -1,4 +1,4 @@
-/** kube2sky: the services, endpoints and pods of a cluster as keys of SkyDNS in etcd (kube-dns facts 4). */
+/** kube2sky: the services, endpoints and pods of a cluster as keys of SkyDNS in etcd (docs/spec/kube-dns.md#kube2sky). */
 import type { Name } from "../../dns/name.ts";
 import { EtcdClient, rangeBelow } from "../../etcd/client/etcd-client.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";

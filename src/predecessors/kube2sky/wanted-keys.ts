@@ -1,10 +1,10 @@
-/** The keys that kube2sky writes for the objects of a cluster (kube-dns facts 4). */
+/** The keys that kube2sky writes for the objects of a cluster (docs/spec/kube-dns.md#kube2sky). */
 import type { Name } from "../../dns/name.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
 import { formatServiceItem } from "../../etcd/skydns/service-item.ts";
 import { addressOfKey, dashedAddress } from "../../kubernetes/objects/addresses.ts";
 import type { Pod, Port } from "../../kubernetes/objects/objects.ts";
-import type { ServiceEntry } from "../../kubernetes/store/services/service-entry.ts";
+import type { IndexedService } from "../../kubernetes/store/services/indexed-service.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
 
 const COMMON = { priority: 10, weight: 10, ttl: 30 };
@@ -37,7 +37,7 @@ export class WantedKeys {
   }
 
   /** Nothing for a service that is another name, or has no addresses yet. */
-  ofService(entry: ServiceEntry): Keys {
+  ofService(entry: IndexedService): Keys {
     const { service } = entry;
     const keys: Keys = new Map();
     if (service === undefined || service.type === "externalName") return keys;
@@ -66,7 +66,7 @@ export class WantedKeys {
     return keys;
   }
 
-  #addEndpoints(keys: Keys, entry: ServiceEntry, top: string, host: string): void {
+  #addEndpoints(keys: Keys, entry: IndexedService, top: string, host: string): void {
     for (const { group, index } of entry.endpoints.published()) {
       const { addressLength, addresses, labels, ports } = group;
       const octets = addresses.subarray(index * addressLength, (index + 1) * addressLength);

@@ -1,4 +1,4 @@
-/** The Corefiles that installers of Kubernetes wrote: whoever still has one of them has changed nothing (kube-dns facts 12). */
+/** The Corefiles that installers of Kubernetes wrote: whoever still has one of them has changed nothing (docs/spec/kube-dns.md#installers). */
 import { memoryHost } from "../../corefile/host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import type { Corefile, Directive } from "../../corefile/tree.ts";

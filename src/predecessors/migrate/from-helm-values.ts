@@ -1,4 +1,4 @@
-/** The values of CoreDNS's Helm chart as the Corefile that the chart makes of them (kube-dns facts 14). */
+/** The values of CoreDNS's Helm chart as the Corefile that the chart makes of them (docs/spec/kube-dns.md#installers). */
 
 /** Values that the chart could not use; the message is one line. */
 export class HelmValuesError extends Error {

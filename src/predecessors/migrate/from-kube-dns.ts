@@ -1,4 +1,4 @@
-/** kube-dns's ConfigMap as a Corefile (kube-dns facts 13), and what its users will notice. */
+/** kube-dns's ConfigMap as a Corefile (docs/spec/kube-dns.md#installers), and what its users will notice. */
 import { type Line, line, textOf } from "../../corefile/history/line.ts";
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import type { Migrated, Notice } from "./notice.ts";

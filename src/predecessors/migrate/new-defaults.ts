@@ -1,4 +1,4 @@
-/** What later versions of CoreDNS put into the Corefile of clusters (kube-dns facts 12). */
+/** What later versions of CoreDNS put into the Corefile of clusters (docs/spec/kube-dns.md#installers). */
 import { type Line, line } from "../../corefile/history/line.ts";
 import type { Directive, ServerBlock } from "../../corefile/tree.ts";
 

@@ -1,4 +1,4 @@
-/** The versions of CoreDNS that a Corefile may come from or go to (kube-dns facts 12). */
+/** The versions of CoreDNS that a Corefile may come from or go to (docs/spec/kube-dns.md#installers). */
 
 export const VERSIONS: readonly string[] = (
   "1.1.3 1.1.4 1.2.0 1.2.1 1.2.2 1.2.3 1.2.4 1.2.5 1.2.6 1.3.0 1.3.1 1.4.0 1.5.0 1.5.1 1.5.2 1.6.0 1.6.1 1.6.2 1.6.3 1.6.4 " +

@@ -1,4 +1,4 @@
-/** The template of a Corefile -> the Corefile of a node's cache (kube-dns facts 8.2). */
+/** The template of a Corefile -> the Corefile of a node's cache (docs/spec/kube-dns.md#node-cache). */
 import type { KubeDnsConfig } from "../kube-dns/config-map.ts";
 import { forwardAddress, splitServer } from "../server-addresses.ts";
 

@@ -1,4 +1,4 @@
-/** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (kube-dns facts 8). */
+/** node-cache: the Corefile of a node's cache, kept in step with kube-dns's ConfigMap, and the network around it (docs/spec/kube-dns.md#node-cache). */
 import { rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { readTextFile } from "../../lib/files/bounded-file.ts";

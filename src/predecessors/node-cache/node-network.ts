@@ -1,5 +1,5 @@
 /**
- * The addresses and the rules of netfilter that lead a node's queries to its cache (kube-dns facts 8.3). All that would catch queries when
+ * The addresses and the rules of netfilter that lead a node's queries to its cache (docs/spec/kube-dns.md#node-cache). All that would catch queries when
  * nobody answers them has a lifetime in the kernel, and is renewed: addresses, and the sets that rules look at. After a kill the queries of
  * the node go to the cluster again within that lifetime.
  */

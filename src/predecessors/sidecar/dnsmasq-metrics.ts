@@ -1,4 +1,4 @@
-/** The statistics of dnsmasq, which it tells to who asks for TXT records of class CHAOS (kube-dns facts 7.4). */
+/** The statistics of dnsmasq, which it tells to who asks for TXT records of class CHAOS (docs/spec/kube-dns.md#sidecar). */
 import { encodeMessage, type Message, makeQuery } from "../../dns/message.ts";
 import { Name } from "../../dns/name.ts";
 import { Flag, RecordClass } from "../../dns/numbers.ts";

@@ -1,4 +1,4 @@
-/** What `--probe` says: which name is asked for, where and how often (kube-dns facts 7.2). */
+/** What `--probe` says: which name is asked for, where and how often (docs/spec/kube-dns.md#sidecar). */
 import { Name, NameError } from "../../dns/name.ts";
 
 export interface ProbeSpec {

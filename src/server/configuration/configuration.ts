@@ -87,7 +87,7 @@ export interface ConfigurationOptions {
   readonly isAdvised?: boolean | undefined;
 }
 
-/** What CoreDNS serves without a Corefile, or with one that has no block (facts 1.1). */
+/** What CoreDNS serves without a Corefile, or with one that has no block (docs/spec/coredns-behaviour.md#command-line). */
 export function defaultCorefile(port: number): CorefileSource {
   return { text: `.:${port} {\n    whoami\n    log\n}\n`, file: "built-in Corefile" };
 }
@@ -300,7 +300,7 @@ function reportUnavailableScheme(key: ServerKey, report: DiagnosticSink): void {
 }
 
 /**
- * One zone and port both on the wildcard and on an address of its own (CoreDNS facts 1.7).
+ * One zone and port both on the wildcard and on an address of its own (docs/spec/coredns-behaviour.md#server-keys).
  * @param isViewed whether a block has a view, be it right or wrong
  */
 function reportOverlaps(

@@ -52,7 +52,7 @@ function hostsOf({ settings }: PlacedBlock): readonly string[] {
 
 const ALL_ADDRESSES = [""];
 
-/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (CoreDNS facts 1.9). */
+/** `dns://:53`, `dns://127.0.0.1:53`, `dns://[::1]:53`: the `server` label of metrics (docs/spec/coredns-behaviour.md#listeners). */
 function listenerLabel(key: ServerKey, host: string): string {
   return `${key.scheme}://${host.includes(":") ? `[${host}]` : host}:${key.port}`;
 }

@@ -56,7 +56,7 @@ export interface DataPlaneOptions {
   control(configuration: Configuration): ServerControl;
 }
 
-/** Milliseconds that queries under way have to finish at a stop or reload (CoreDNS facts 1.9). */
+/** Milliseconds that queries under way have to finish at a stop or reload (docs/spec/coredns-behaviour.md#listeners). */
 export const GRACE = 5_000;
 /** Milliseconds for the queries that were taken last from a socket that others on the port replace. */
 const LAST_QUERIES = 1_000;

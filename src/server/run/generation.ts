@@ -34,10 +34,10 @@ export interface ListenPoint {
   readonly port: number;
   /** Where the Corefile asks for it first. */
   readonly place: string;
-  /** Of the blocks there; the later of two blocks counts (CoreDNS facts 1.9). */
+  /** Of the blocks there; the later of two blocks counts (docs/spec/coredns-behaviour.md#listeners). */
   readonly settings: BlockSettings;
   readonly service: ListenerService;
-  /** How many data planes listen here: what the first block there says (`multisocket`, CoreDNS facts 2.11). */
+  /** How many data planes listen here: what the first block there says (src/plugins/multisocket/README.md). */
   readonly sockets: number;
 }
 
@@ -282,7 +282,7 @@ export class Generation {
     return failed;
   }
 
-  /** Plugin after plugin, and for each the blocks in the order of the Corefile (CoreDNS facts 1.2). */
+  /** Plugin after plugin, and for each the blocks in the order of the Corefile (docs/spec/coredns-behaviour.md#starting). */
   #placedInOrder(): PlacedPlugin[] {
     return this.#inSetupOrder().flatMap(({ block, plugin }) =>
       block.placed.filter(({ name }) => name === plugin.definition.name),

@@ -1,4 +1,4 @@
-/** What is let in, judged by the 12 octets of the header alone (CoreDNS facts 1.12). */
+/** What is let in, judged by the 12 octets of the header alone (docs/spec/coredns-behaviour.md#admission). */
 import { Flag, Opcode, opcodeOf, Rcode } from "../../dns/numbers.ts";
 import { readU16, writeU16 } from "../../dns/octets.ts";
 

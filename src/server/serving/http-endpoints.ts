@@ -166,7 +166,7 @@ export class PreparedHttp implements HttpService {
     if (identity !== undefined) this.#identities.set(place, identity);
     const handlers = this.#handlers.get(place) ?? new Map<string, HttpHandler>();
     this.#handlers.set(place, handlers.set(path, handler));
-    // No configuration in force answers there yet: /health is up before DNS is (CoreDNS facts 1.2).
+    // No configuration in force answers there yet: /health is up before DNS is (docs/spec/coredns-behaviour.md#starting).
     if (!socket.inForce) {
       socket.handlers = handlers;
       socket.identity = this.#identities.get(place);
@@ -179,7 +179,7 @@ export class PreparedHttp implements HttpService {
   }
 }
 
-/** Milliseconds that a connection may be idle between requests; CoreDNS facts 2.18 and 2.22. */
+/** Milliseconds that a connection may be idle between requests, as in CoreDNS. */
 const KEEP_ALIVE = 5_000;
 /** Milliseconds in which a request has to arrive: whoever opens connections and says nothing does not keep probes out for longer. */
 const REQUEST_TIMEOUT = 1_000;

@@ -1,6 +1,6 @@
 /**
  * The last step of every answer: header and question of the client, the records, OPT, all within what the client takes
- * (CoreDNS facts 1.15). The client's own question is repeated whatever plugins made of it on the way.
+ * (docs/spec/coredns-behaviour.md#replies). The client's own question is repeated whatever plugins made of it on the way.
  */
 
 import { RUN_NUMBERS, RunField } from "../../dns/address-runs.ts";

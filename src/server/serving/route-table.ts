@@ -1,4 +1,4 @@
-/** Which server block answers a query on one listener (CoreDNS facts 1.13). */
+/** Which server block answers a query on one listener (docs/spec/coredns-behaviour.md#zone-choice). */
 import { hashName, type Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";

@@ -1,4 +1,4 @@
-/** In which order the upstreams of one query are tried (CoreDNS facts 2.53). */
+/** In which order the upstreams of one query are tried (src/plugins/forward/README.md). */
 import type { Random } from "../../plugin/site.ts";
 
 export const POLICY_NAMES = ["random", "round_robin", "sequential"] as const;

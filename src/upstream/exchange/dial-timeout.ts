@@ -1,5 +1,5 @@
 /**
- * How long a connection may take to come about: twice what it took of late, from 1 s to 30 s (CoreDNS facts 1.22). The
+ * How long a connection may take to come about: twice what it took of late, from 1 s to 30 s (docs/spec/coredns-behaviour.md#upstream-connections). The
  * average begins at 15 s and moves by a quarter of the difference.
  */
 export class DialTimeout {

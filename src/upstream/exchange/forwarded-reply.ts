@@ -111,7 +111,7 @@ function soundReply(
 
 const PASSED_FLAGS = Flag.AA | Flag.TC | Flag.RA | Flag.AD;
 
-/** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (CoreDNS facts 1.22). */
+/** `undefined` for a datagram that ends before its records do: the client is to ask again over TCP (docs/spec/coredns-behaviour.md#upstream-connections). */
 function scan(octets: Uint8Array, query: Query, isDatagram: boolean): ScannedMessage | undefined {
   try {
     return EncodedSections.scan(octets, octets.length, true);

@@ -1,4 +1,4 @@
-/** Octets as a packet analyser reads them, 16 a line behind their offset; the last line is the total length (CoreDNS facts 2.16). */
+/** Octets as a packet analyser reads them, 16 a line behind their offset; the last line is the total length (src/plugins/debug/README.md). */
 export function hexdump(bytes: Uint8Array): string[] {
   const lines: string[] = [];
   for (let start = 0; start < bytes.length; start += 16) {

@@ -23,7 +23,7 @@ export interface ExchangeMetrics {
   readonly otherCase: CounterSlot;
 }
 
-/** The metrics of all upstreams of one plugin (CoreDNS facts 1.22). */
+/** The metrics of all upstreams of one plugin (docs/spec/coredns-behaviour.md#upstream-connections). */
 export class UpstreamMetrics {
   readonly #proxyName: string;
   readonly #duration: HistogramFamily;

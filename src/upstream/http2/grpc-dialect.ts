@@ -1,4 +1,4 @@
-/** DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (CoreDNS facts 2.54). */
+/** DNS over gRPC: the unary method `Query` of `coredns.dns.DnsService` (src/plugins/grpc/README.md). */
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { Flag, Rcode } from "../../dns/numbers.ts";

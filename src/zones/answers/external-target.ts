@@ -1,4 +1,4 @@
-/** What becomes of an alias whose target another zone, or another plugin, knows (CoreDNS facts 2.48). */
+/** What becomes of an alias whose target another zone, or another plugin, knows (src/plugins/file/README.md). */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { Outcome } from "../../plugin/outcome.ts";

@@ -16,7 +16,7 @@ import { Denial } from "./denial.ts";
 import { joinLookup } from "./external-target.ts";
 import { NameWalk, Walk } from "./name-walk.ts";
 
-/** CNAME records in one answer: CoreDNS stops at the same number (facts 2.48). */
+/** CNAME records in one answer: CoreDNS stops at the same number (src/plugins/file/README.md). */
 const MAX_ALIASES = 10;
 /** Hosts whose addresses go along. */
 const MAX_HOSTS = 64;
@@ -358,7 +358,7 @@ export class ZoneAnswers {
     return Reply.fromEncoded(query, this.#writer.lend(), rcode, flags);
   }
 
-  /** The last target is for somebody else to resolve (CoreDNS facts 1.18). */
+  /** The last target is for somebody else to resolve (docs/spec/coredns-behaviour.md#internal-lookups). */
   #lookUp(
     zone: Zone,
     query: Query,

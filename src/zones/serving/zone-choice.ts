@@ -49,7 +49,7 @@ export class ZoneChoice {
   }
 
   /**
-   * Of zones with the same name the first that has the name, then the first that delegates it (CoreDNS facts 2.43). One that is not
+   * Of zones with the same name the first that has the name, then the first that delegates it (src/plugins/route53/README.md). One that is not
    * loaded may have it, so it ends the search.
    */
   amongSameName(served: ServedZone, query: Query): ServedZone {

@@ -1,4 +1,4 @@
-/** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (CoreDNS facts 2.48 to 2.50). */
+/** Queries for zones that a plugin serves: `file`, `auto` and `secondary` answer alike (src/plugins/file/README.md and src/plugins/secondary/README.md). */
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { Opcode, Rcode } from "../../dns/numbers.ts";

@@ -1,4 +1,4 @@
-/** Metrics of the API client (CoreDNS facts 2.47). */
+/** Metrics of the API client (src/plugins/kubernetes/README.md). */
 import type { CounterFamily, HistogramFamily } from "../../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../../lib/metrics/metrics.ts";
 

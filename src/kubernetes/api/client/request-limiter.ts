@@ -1,4 +1,4 @@
-/** How often and how many at once: `apiserver_qps`, `apiserver_burst`, `apiserver_max_inflight` (CoreDNS facts 2.47). */
+/** How often and how many at once: `apiserver_qps`, `apiserver_burst`, `apiserver_max_inflight` (src/plugins/kubernetes/README.md). */
 import type { Clock, Timer } from "../../../lib/time/clock.ts";
 
 export interface RequestLimits {

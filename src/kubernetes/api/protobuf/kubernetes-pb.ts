@@ -1,6 +1,6 @@
 // Generated from kubernetes.proto by scripts/generate-protobuf.ts: not to be changed by hand.
-// What DNS reads of the Kubernetes API, under the numbers of Kubernetes' own generated.proto files (kubernetes-dns-spec part
-// 18). Everything else is skipped on reading. Messages of one shape in several versions stand here once.
+// What DNS reads of the Kubernetes API, under the numbers of Kubernetes' own generated.proto files. Everything else
+// is skipped on reading. Messages of one shape in several versions stand here once.
 //
 // To generate kubernetes-pb.ts anew: node scripts/generate-protobuf.ts
 

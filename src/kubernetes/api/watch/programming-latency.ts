@@ -1,4 +1,4 @@
-/** How long a change of endpoints took until it showed here (CoreDNS facts 2.47). */
+/** How long a change of endpoints took until it showed here (src/plugins/kubernetes/README.md). */
 
 import type { HistogramFamily } from "../../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../../lib/metrics/metrics.ts";

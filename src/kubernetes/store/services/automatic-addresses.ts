@@ -1,5 +1,5 @@
 /**
- * Addresses for hosts that have none, as Istio's proxies were told them (`ISTIO_META_DNS_AUTO_ALLOCATE`; kube-dns facts 10.2): a host's place
+ * Addresses for hosts that have none, as Istio's proxies were told them (`ISTIO_META_DNS_AUTO_ALLOCATE`; docs/spec/kube-dns.md#automatic-addresses): a host's place
  * in the range follows from a hash of its name, so that servers agree without asking each other, unless two hosts want one place.
  */
 

@@ -3,7 +3,7 @@ import { NO_ENTRY } from "../../../lib/collections/slab/growing-index.ts";
 import type { AddressKey } from "../../objects/addresses.ts";
 import type { Service } from "../../objects/objects.ts";
 import type { AddressSlots } from "../tables/address-slots.ts";
-import { type EntryTables, ServiceEntry } from "./service-entry.ts";
+import { type EntryTables, IndexedService } from "./indexed-service.ts";
 
 /**
  * The services with an address, in the order in which they got it.
@@ -14,13 +14,13 @@ export function entriesAt(
   index: AddressSlots,
   key: AddressKey,
   keysOf: (service: Service | undefined) => Iterable<AddressKey>,
-): readonly ServiceEntry[] {
+): readonly IndexedService[] {
   let entry = index.first(key);
   if (entry === NO_ENTRY) return NOTHING;
-  const found: ServiceEntry[] = [];
+  const found: IndexedService[] = [];
   // Who reads while another thread writes may be led round a circle.
   for (let left = index.places; entry !== NO_ENTRY && left > 0; left--) {
-    const service = new ServiceEntry(tables, index.slot(entry));
+    const service = new IndexedService(tables, index.slot(entry));
     // The hash of an address of IPv4 is as good as the address.
     if (typeof key === "number" || new Set(keysOf(service.service)).has(key)) found.push(service);
     entry = index.after(entry);
@@ -31,4 +31,4 @@ export function entriesAt(
   return found;
 }
 
-const NOTHING: readonly ServiceEntry[] = [];
+const NOTHING: readonly IndexedService[] = [];

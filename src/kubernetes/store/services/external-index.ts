@@ -9,7 +9,7 @@ import { AddressSlots } from "../tables/address-slots.ts";
 import { SlotSet } from "../tables/slot-set.ts";
 import type { ChangeRecorder } from "../tables/store-change.ts";
 import { entriesAt } from "./entries-at.ts";
-import { type EntryTables, ServiceEntry } from "./service-entry.ts";
+import { type EntryTables, IndexedService } from "./indexed-service.ts";
 
 export class ExternalIndex {
   readonly #tables: EntryTables;
@@ -29,7 +29,7 @@ export class ExternalIndex {
   }
 
   /** The services that have an external address: several may share that of one load balancer. */
-  at(key: AddressKey): readonly ServiceEntry[] {
+  at(key: AddressKey): readonly IndexedService[] {
     return entriesAt(this.#tables, this.#byAddress, key, externalKeys);
   }
 
@@ -41,14 +41,14 @@ export class ExternalIndex {
   /** The services that are known outside by a host name, among others. */
   *named(): Generator<Service> {
     for (const slot of this.#named.values()) {
-      const { service } = new ServiceEntry(this.#tables, slot);
+      const { service } = new IndexedService(this.#tables, slot);
       if (service !== undefined) yield service;
     }
   }
 
   /** @param service what takes the place of `old`; undefined for a service that is gone */
   replace(
-    entry: ServiceEntry,
+    entry: IndexedService,
     old: Service | undefined,
     service: Service | undefined,
     change: ChangeRecorder,
@@ -71,7 +71,7 @@ export class ExternalIndex {
   }
 
   /** What is said of a service outside came or went with its namespace. */
-  touch(entry: ServiceEntry, change: ChangeRecorder): void {
+  touch(entry: IndexedService, change: ChangeRecorder): void {
     const { service } = entry;
     if (service === undefined || service.externalAddresses.length === 0) return;
     change.externalService(entry.key);

@@ -11,7 +11,7 @@ export interface EndpointReference {
 
 /**
  * A snapshot: it is made when a query first needs it and dropped when the service or one of its slices changes, so all
- * that one answer holds comes from one state (rule 116).
+ * that one answer holds comes from one state (docs/spec/kubernetes-dns.md#one-state).
  */
 export class ServiceEndpoints {
   /** The groups of all slices. Of each, the first {@link visibleCount} endpoints are published. */
@@ -119,7 +119,7 @@ export function addressStandsAt(group: EndpointGroup, index: number, octets: Uin
   return octets.length === group.addressLength;
 }
 
-/** The label of an endpoint below its service: its hostname, or what is made of its address (rule 21). */
+/** The label of an endpoint below its service: its hostname, or what is made of its address (docs/spec/kubernetes-dns.md#endpoint-names). */
 export function endpointLabel(group: EndpointGroup, index: number): string {
   return (
     labelAt(group, index) || dashedAddress(group.addresses, index * group.addressLength, group.addressLength)

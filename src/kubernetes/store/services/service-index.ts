@@ -1,4 +1,4 @@
-/** Services, their endpoints and their namespaces, found by name and by address (kubernetes-dns-spec part 18). */
+/** Services, their endpoints and their namespaces, found by name and by address. */
 
 import { OctetArena } from "../../../lib/collections/octet-arena.ts";
 import { ColumnMemory } from "../../../lib/collections/slab/column-memory.ts";
@@ -21,15 +21,15 @@ import type { ChangeRecorder } from "../tables/store-change.ts";
 import type { TableListing } from "../tables/table-listing.ts";
 import { entriesAt } from "./entries-at.ts";
 import { ExternalIndex } from "./external-index.ts";
-import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
 import {
   type EntryTables,
+  IndexedService,
   NamespaceEntry,
   RecentEndpoints,
-  ServiceEntry,
   type ServiceLabels,
   StoredSet,
-} from "./service-entry.ts";
+} from "./indexed-service.ts";
+import { addressStandsAt, type EndpointReference } from "./service-endpoints.ts";
 
 /** Objects that no block has room for. */
 export interface LargeTables {
@@ -100,31 +100,31 @@ export class ServiceIndex {
   }
 
   /** The entry under a key `service.namespace`. It may lack the Service itself, or its namespace. */
-  entry(key: string): ServiceEntry | undefined {
+  entry(key: string): IndexedService | undefined {
     // A label has no dot.
     const end = key.indexOf(".");
     return this.find(key.slice(end + 1), key.slice(0, end));
   }
 
   /** The same without a key. */
-  find(namespace: string, name: string): ServiceEntry | undefined {
+  find(namespace: string, name: string): IndexedService | undefined {
     const slot = this.#entries.find(this.#namespaces.find(namespace), name);
-    return slot === NO_ENTRY ? undefined : new ServiceEntry(this.#tables, slot, name, namespace);
+    return slot === NO_ENTRY ? undefined : new IndexedService(this.#tables, slot, name, namespace);
   }
 
   /** The same for labels of a name, without a text. */
-  findLabels({ octets, namespaceAt, serviceAt }: ServiceLabels): ServiceEntry | undefined {
+  findLabels({ octets, namespaceAt, serviceAt }: ServiceLabels): IndexedService | undefined {
     const slot = this.#entries.findLabel(this.#namespaces.findLabel(octets, namespaceAt), octets, serviceAt);
-    return slot === NO_ENTRY ? undefined : new ServiceEntry(this.#tables, slot);
+    return slot === NO_ENTRY ? undefined : new IndexedService(this.#tables, slot);
   }
 
   /** Each is to be read at once. They may come and go meanwhile. */
-  *entries(): Generator<ServiceEntry> {
-    for (const slot of this.#entries.slots()) yield new ServiceEntry(this.#tables, slot);
+  *entries(): Generator<IndexedService> {
+    for (const slot of this.#entries.slots()) yield new IndexedService(this.#tables, slot);
   }
 
   /** The services that have a cluster address: one, unless somebody wrote two by hand. */
-  servicesAt(key: AddressKey): readonly ServiceEntry[] {
+  servicesAt(key: AddressKey): readonly IndexedService[] {
     return entriesAt(this.#tables, this.#byClusterAddress, key, clusterKeys);
   }
 
@@ -140,9 +140,9 @@ export class ServiceIndex {
 
   /**
    * The published endpoints of a service that bear a label: a hostname, or the address with dashes for an endpoint
-   * that has no other name (rule 21). The latter are found by their address, so that nobody needs to keep their names.
+   * that has no other name (docs/spec/kubernetes-dns.md#endpoint-names). The latter are found by their address, so that nobody needs to keep their names.
    */
-  endpointsNamed(entry: ServiceEntry, label: string): readonly EndpointReference[] {
+  endpointsNamed(entry: IndexedService, label: string): readonly EndpointReference[] {
     const labelled = entry.endpoints.labelled(label);
     const octets = parseDashedAddress(label);
     if (octets === undefined || dashedAddress(octets, 0, octets.length === 4 ? 4 : 16) !== label)
@@ -287,7 +287,7 @@ export class ServiceIndex {
   /** The services that are other names for something. */
   *aliases(): Generator<Service> {
     for (const slot of this.#aliases.values()) {
-      const { service } = new ServiceEntry(this.#tables, slot);
+      const { service } = new IndexedService(this.#tables, slot);
       if (service !== undefined) yield service;
     }
   }
@@ -353,14 +353,14 @@ export class ServiceIndex {
   }
 
   #detach(set: Slot, change: ChangeRecorder): void {
-    const entry = new ServiceEntry(this.#tables, this.#sets.ownerOf(set));
+    const entry = new IndexedService(this.#tables, this.#sets.ownerOf(set));
     this.#sets.delete(set);
     change.service(entry.key);
     this.#dropUnused(entry.namespace.slot, entry.slot);
   }
 
   #moveClusterAddresses(
-    entry: ServiceEntry,
+    entry: IndexedService,
     old: Service | undefined,
     service: Service | undefined,
     change: ChangeRecorder,
@@ -379,7 +379,7 @@ export class ServiceIndex {
     }
   }
 
-  #touchEndpointAddresses(entry: ServiceEntry, change: ChangeRecorder): void {
+  #touchEndpointAddresses(entry: IndexedService, change: ChangeRecorder): void {
     if (!change.listening) return;
     for (const set of entry.endpointSets) forEachAddress(set, (key) => change.address(key));
   }
@@ -400,11 +400,11 @@ export class ServiceIndex {
     return slot === NO_ENTRY ? this.#namespaces.add(name) : slot;
   }
 
-  #entry(namespaceName: string, name: string): ServiceEntry {
+  #entry(namespaceName: string, name: string): IndexedService {
     const namespace = this.#namespaceSlot(namespaceName);
     const known = this.#entries.find(namespace, name);
     const slot = known === NO_ENTRY ? this.#entries.add(namespace, name) : known;
-    return new ServiceEntry(this.#tables, slot, name, namespaceName);
+    return new IndexedService(this.#tables, slot, name, namespaceName);
   }
 
   #dropUnused(namespace: Slot, entry?: Slot): void {

@@ -9,7 +9,7 @@ const IPV6_ROOT = Name.parse("ip6.arpa.");
 
 const DIGIT_ZERO = 0x30;
 
-/** The address that a complete reverse name stands for (rules 37 and 38); undefined for any other name. */
+/** The address that a complete reverse name stands for (docs/spec/kubernetes-dns.md#reverse-cluster-address and docs/spec/kubernetes-dns.md#reverse-ipv6); undefined for any other name. */
 export function addressOfReverseName(name: Name): AddressKey | undefined {
   if (name.labelCount === 6 && name.isAtOrBelow(IPV4_ROOT)) return readIpv4(name.folded);
   if (name.labelCount === 34 && name.isAtOrBelow(IPV6_ROOT)) return readIpv6(name.folded);

@@ -1,4 +1,4 @@
-/** `tls { acme … }` in words (CoreDNS facts 2.38). */
+/** `tls { acme … }` in words. */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
 import { Name, NameError } from "../../../dns/index.ts";

@@ -60,13 +60,13 @@ export class NamespaceEntry {
     return this.#tables.namespaces.count(this.slot);
   }
 
-  *services(): Generator<ServiceEntry> {
+  *services(): Generator<IndexedService> {
     const { namespaces, entries } = this.#tables;
     // Who reads while another thread writes may be led round a circle.
     let left = this.size;
     for (let slot = namespaces.firstService(this.slot); slot !== NO_ENTRY && left-- > 0; ) {
       const following = entries.next(slot);
-      yield new ServiceEntry(this.#tables, slot);
+      yield new IndexedService(this.#tables, slot);
       slot = following;
     }
   }
@@ -76,7 +76,7 @@ export class NamespaceEntry {
  * What the cluster says of one service. Also stands for a service that only its slices name so far. To be read at once: it holds until the service
  * is deleted. Two that have the same slot are the same.
  */
-export class ServiceEntry implements NamedService {
+export class IndexedService implements NamedService {
   readonly slot: Slot;
   readonly #tables: EntryTables;
   #name: string | undefined;
@@ -191,8 +191,8 @@ export class StoredSet implements EndpointSet {
     this.#slot = slot;
   }
 
-  get owner(): ServiceEntry {
-    return new ServiceEntry(this.#tables, this.#tables.endpoints.ownerOf(this.#slot));
+  get owner(): IndexedService {
+    return new IndexedService(this.#tables, this.#tables.endpoints.ownerOf(this.#slot));
   }
 
   get namespace(): string {
