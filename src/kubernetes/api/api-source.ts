@@ -24,6 +24,7 @@ import { asWanted, IMPORT_RESOURCES, RESOURCES, type ResourcesOf } from "./clien
 import { APPLIED_IN_TURN, ListWatch } from "./watch/list-watch.ts";
 import { ProgrammingLatency } from "./watch/programming-latency.ts";
 import { readPod } from "./watch/read-pod.ts";
+import { SharedPauses } from "./watch/shared-pauses.ts";
 import { UnusableLog } from "./watch/unusable-log.ts";
 import { WatchLog } from "./watch/watch-log.ts";
 
@@ -81,6 +82,7 @@ export class ApiSource {
   readonly #latency: ProgrammingLatency;
   readonly #watches: Watch[] = [];
   readonly #turns: SharedTurns;
+  readonly #pauses: SharedPauses;
   readonly #unusable: UnusableLog;
   #arePagesSaid = false;
   readonly #ages: GaugeFamily;
@@ -98,6 +100,10 @@ export class ApiSource {
       ...{ access, clock, environment, limits, metrics: apiMetrics, userAgent, turns: this.#turns },
       ...(timings !== undefined && { timings }),
       ...(memory !== undefined && { freeOctets: freeingOctets(memory) }),
+    });
+    this.#pauses = new SharedPauses({
+      ...{ client: this.#client, clock, random: options.random },
+      areCredentialsCheap: access.credentials.kind !== "exec",
     });
     this.#latency = new ProgrammingLatency(metrics, store, clock);
     for (const kind of KINDS) if (store.kinds.has(kind)) this.#watchKind(kind);
@@ -133,6 +139,7 @@ export class ApiSource {
     this.#unusable.stop();
     this.#forgetCollector();
     this.#hideAges();
+    this.#pauses.stop();
     await Promise.all(this.#watches.map(({ loop }) => loop.stop()));
     await this.#client.stop();
   }
@@ -208,6 +215,7 @@ export class ApiSource {
       labelSelector,
       ...(timings !== undefined && { timings }),
       turns: this.#turns,
+      pauses: this.#pauses,
       ...(thrift !== undefined && { listing: () => thrift.begin() }),
       observer: {
         failed: (error, subject, delayMs) => watchLog.failed(error, subject, delayMs),

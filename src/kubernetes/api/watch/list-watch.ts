@@ -21,6 +21,7 @@ import { DEFAULT_TIMINGS, type ListWatchTimings } from "../client/list-watch-tim
 import type { ResourcesOf } from "../client/resource.ts";
 import { type Attempt, Recovery } from "./recovery.ts";
 import { type PageRequest, ResourceRequests, type WatchStream } from "./resource-requests.ts";
+import { SharedPauses } from "./shared-pauses.ts";
 
 export interface ListWatchOptions<K extends WatchedKind> {
   readonly resources: ResourcesOf<K>;
@@ -36,6 +37,8 @@ export interface ListWatchOptions<K extends WatchedKind> {
   readonly timings?: Partial<ListWatchTimings>;
   /** Shared with other watches, which may have as much to do at the same time. */
   readonly turns?: SharedTurns;
+  /** Shared with the other watches of the same API. */
+  readonly pauses?: SharedPauses;
   /** Called when a list begins. What it returns is called when the list has ended, whatever ended it; more often does nothing. */
   readonly listing?: () => () => void;
 }
@@ -71,6 +74,7 @@ export class ListWatch<K extends WatchedKind> {
   readonly #recovery: Recovery;
   readonly #requests: ResourceRequests<K>;
   readonly #turns: SharedTurns;
+  readonly #pauses: SharedPauses;
   readonly #stop = new AbortController();
   /** The revision up to which everything is known; undefined before the first list and where everything has to be listed again. */
   #revision: string | undefined;
@@ -80,7 +84,7 @@ export class ListWatch<K extends WatchedKind> {
   #sendsBookmarks = false;
   /** The resource that was refused first, since something else went wrong or well. */
   #forbidden: { readonly error: ApiStatusError; readonly subject: RequestSubject } | undefined;
-  #attempt: Pick<Attempt, "way" | "hasBegun"> = { way: "list", hasBegun: false };
+  #attempt: Pick<Attempt, "way" | "hasBegun" | "ranMs"> = { way: "list", hasBegun: false };
   #endListing: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #wake: (() => void) | undefined;
@@ -92,6 +96,7 @@ export class ListWatch<K extends WatchedKind> {
     this.#timings = timings;
     this.#recovery = new Recovery(clock, random, timings);
     this.#turns = options.turns ?? new SharedTurns(clock, APPLIED_IN_TURN);
+    this.#pauses = options.pauses ?? new SharedPauses({ client: options.client, clock, random });
     this.#requests = new ResourceRequests(options.resources[0], {
       ...options,
       timings,
@@ -122,6 +127,9 @@ export class ListWatch<K extends WatchedKind> {
   /** Resolves when nothing is going on any more. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error("stopped"));
+    this.#pauses.release(this);
+    // Those of the others go on, where there are others.
+    if (this.#options.pauses === undefined) this.#pauses.stop();
     await this.#running;
   }
 
@@ -172,16 +180,15 @@ export class ListWatch<K extends WatchedKind> {
     const isAbsent = isMissing && attempt.revision === undefined && subject.remedy !== undefined;
     if (isAbsent) this.#options.store.markListed(this.kind);
     const recourse = this.#recovery.after(error, attempt, isAbsent ? ABSENT_RETRY_MS : undefined);
+    const delayMs = this.#pauses.delayOf(this, error, recourse.delayMs);
     if (recourse.listsAnew) {
       this.#revision = undefined;
       // What has been there is gone for a moment only, if a proxy says so; for good, if the server was renewed.
       if (isMissing) this.#askForFirst();
     }
     if (recourse.readsPages && error instanceof ApiStatusError) observer.readsPages(error, subject);
-    else if (!recourse.isOrdinary) observer.failed(told.error, told.subject, recourse.delayMs);
-    if (recourse.delayMs === 0) return;
-    const isAskedFor = error instanceof ApiStatusError && error.retryAfterMs !== undefined;
-    await this.#sleep(recourse.delayMs, !isAskedFor);
+    else if (!recourse.isOrdinary) observer.failed(told.error, told.subject, delayMs);
+    if (delayMs > 0) await this.#sleep(delayMs, error);
   }
 
   /** @returns whether there is another resource to ask for */
@@ -308,7 +315,11 @@ export class ListWatch<K extends WatchedKind> {
       stream.close();
       // Whatever ended it, the server was well.
       if (changes > 0) this.#recovery.ease();
-      if (watchingSince !== undefined) this.#recovery.ranFor(clock.now() - watchingSince);
+      if (watchingSince !== undefined) {
+        const ranMs = clock.now() - watchingSince;
+        this.#attempt = { ...this.#attempt, ranMs };
+        this.#recovery.ranFor(ranMs);
+      }
     }
     if (listing !== undefined) throw new ApiContentError("the list ended before it was complete");
     if (clock.now() - start < shortWatchMs)
@@ -322,6 +333,7 @@ export class ListWatch<K extends WatchedKind> {
     this.#waitForEvents(stream);
     // The server knows where to go on from: what is known is true as of now.
     store.confirm(this.kind);
+    this.#pauses.release(this);
     observer.watching();
     return clock.now();
   }
@@ -395,17 +407,26 @@ export class ListWatch<K extends WatchedKind> {
     } else listing.put(object);
   }
 
-  async #sleep(delayMs: number, isWakeable: boolean): Promise<void> {
+  async #sleep(delayMs: number, error: unknown): Promise<void> {
+    const { clock } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
     const { signal } = this.#stop;
-    const wake = () => resolve();
-    const timer = this.#options.clock.after(delayMs, wake);
-    signal.addEventListener("abort", wake);
-    if (isWakeable) this.#wake = wake;
+    const end = () => resolve();
+    // Nothing shortens what the server asked for.
+    const askedForMs = error instanceof ApiStatusError ? Math.min(error.retryAfterMs ?? 0, delayMs) : 0;
+    const earliest = clock.now() + askedForMs;
+    let timer = clock.after(delayMs, end);
+    this.#wake = () => {
+      timer.cancel();
+      timer = clock.after(Math.max(0, earliest - clock.now()), end);
+    };
+    signal.addEventListener("abort", end);
+    const over = this.#pauses.begin(error, () => this.wake());
     await promise;
+    over();
     this.#wake = undefined;
     timer.cancel();
-    signal.removeEventListener("abort", wake);
+    signal.removeEventListener("abort", end);
   }
 }
 

@@ -16,6 +16,8 @@ export interface Attempt {
   readonly revision: string | undefined;
   /** Whether the server had begun to answer, with success. */
   readonly hasBegun: boolean;
+  /** Milliseconds that a watch ran. */
+  readonly ranMs?: number;
 }
 
 export interface Recourse {
@@ -34,10 +36,18 @@ const FAILURES_UNTIL_RELIST = 3;
 /** Watches at one revision that brought nothing before everything is listed again. */
 const SILENCES_UNTIL_RELIST = 2;
 
+/** So long may watches at one revision do nothing but break, bookmarks included: a server restored from a backup would never say that it is wrong. */
+const BROKEN_UNTIL_RELIST_MS = 600_000;
+/** Before a watch goes on that broke after it had run: up to twice as long, so that kinds that broke together come apart. */
+const BROKEN_MS = 25;
+
+type Trouble = "connection" | "credentials" | "load" | "other";
+
 export class Recovery {
   readonly #clock: Clock;
   readonly #timings: ListWatchTimings;
-  readonly #backoff: Backoff;
+  /** Failures of different kinds do not add up: an outage that ends in refused credentials is not a longer one. */
+  readonly #backoffs: Readonly<Record<Trouble, Backoff>>;
   /** When the server is asked again for a list as the beginning of a watch. */
   #streamsFrom = Number.NEGATIVE_INFINITY;
   /** What lists ask for: any state that the server has at hand, one that is not older than what is known, or the latest of all. */
@@ -48,12 +58,21 @@ export class Recovery {
   #revision: string | undefined;
   #failures = 0;
   #silences = 0;
+  /** Since when watches at one revision have done nothing but break. */
+  #brokenSince: number | undefined;
+  readonly #random: () => number;
 
   /** @param random uniform in [0, 1) */
   constructor(clock: Clock, random: () => number, timings: ListWatchTimings) {
     this.#clock = clock;
     this.#timings = timings;
-    this.#backoff = new Backoff(random);
+    this.#random = random;
+    this.#backoffs = {
+      connection: new Backoff(random),
+      credentials: new Backoff(random),
+      load: new Backoff(random),
+      other: new Backoff(random),
+    };
   }
 
   /** Whether to ask for a list as the beginning of a watch. */
@@ -79,14 +98,14 @@ export class Recovery {
   /** A watch ended after it had run for so long. */
   ranFor(ms: number): void {
     if (ms < this.#timings.healthMs) return;
-    this.#backoff.recovered();
+    for (const backoff of Object.values(this.#backoffs)) backoff.recovered();
     this.#expiries = 0;
     this.#failures = 0;
   }
 
   /** A watch told of changes before it failed, or the server is well for others: long waits would make what is known older than it need be. */
   ease(): void {
-    this.#backoff.ease();
+    for (const backoff of Object.values(this.#backoffs)) backoff.ease();
   }
 
   /**
@@ -107,10 +126,11 @@ export class Recovery {
     const isUnknown = isExpired || (error instanceof ApiStatusError && error.code === 504);
     if (attempt.way === "streamedList" && !isKept(error, attempt)) return this.#readPages(error, isUnknown);
     let listsAnew = false;
+    const hasBroken = attempt.way === "watch" && this.#hasBroken(error, attempt);
     if (attempt.way !== "watch" || attempt.revision === undefined) {
       if (isUnknown) this.#listRevision = LATEST_REVISION;
     } else {
-      listsAnew = isExpired || this.#isUseless(attempt.revision, error, attempt.hasBegun);
+      listsAnew = isExpired || this.#isUseless(attempt.revision, error, attempt.hasBegun, hasBroken);
       if (listsAnew)
         this.#listRevision =
           isUnknown || error instanceof ApiSilenceError ? LATEST_REVISION : attempt.revision;
@@ -118,7 +138,9 @@ export class Recovery {
     // That a revision is forgotten is the way of the world, and says that the server is well; that it is again and again is not.
     if (isExpired && this.#expiries++ === 0) return { listsAnew, delayMs: 0, isOrdinary: true };
     const askedForMs = error instanceof ApiStatusError ? error.retryAfterMs : undefined;
-    const delayMs = this.#backoff.failed(atLeastMs ?? askedForMs);
+    const delayMs = hasBroken
+      ? BROKEN_MS * (1 + this.#random())
+      : this.#backoffs[troubleOf(error)].failed(atLeastMs ?? askedForMs);
     return { listsAnew, delayMs, isOrdinary: false };
   }
 
@@ -128,7 +150,7 @@ export class Recovery {
     if (isRevisionUnknown) this.#listRevision = LATEST_REVISION;
     const isRefusal = error instanceof ApiStatusError && (error.code === 400 || error.code === 422);
     // A failure all the same: if nothing else works either, waits are to grow.
-    if (!isRefusal) this.#backoff.failed();
+    if (!isRefusal) this.#backoffs[troubleOf(error)].failed();
     // An etcd before 3.5 makes the server answer 500. Whatever else it answers it answers to pages as well, and that is worth the word.
     if (error instanceof ApiStatusError && error.code === 500)
       return { listsAnew: false, delayMs: 0, isOrdinary: false, readsPages: true };
@@ -137,16 +159,27 @@ export class Recovery {
   }
 
   /** Whether watches from this revision have failed so often that it may be what is wrong. */
-  #isUseless(revision: string, error: unknown, hasBegun: boolean): boolean {
+  #isUseless(revision: string, error: unknown, hasBegun: boolean, hasBroken: boolean): boolean {
     this.#at(revision);
+    if (hasBroken) {
+      const now = this.#clock.now();
+      this.#brokenSince ??= now;
+      return now - this.#brokenSince >= BROKEN_UNTIL_RELIST_MS;
+    }
     if (error instanceof ApiSilenceError && ++this.#silences >= SILENCES_UNTIL_RELIST) return true;
     // Who was not heard, or was asked to come again later, has learnt nothing of the revision.
     const isHeard = hasBegun || !isUnheard(error);
     return isHeard && ++this.#failures >= FAILURES_UNTIL_RELIST;
   }
 
+  /** Whether the server took the revision, and the connection of the watch was lost later: that says nothing about the revision. */
+  #hasBroken(error: unknown, { hasBegun, ranMs = 0 }: Attempt): boolean {
+    return error instanceof ApiConnectionError && hasBegun && ranMs >= this.#timings.shortWatchMs / 2;
+  }
+
   #at(revision: string): void {
     if (revision === this.#revision) return;
+    this.#brokenSince = undefined;
     this.#revision = revision;
     this.#failures = 0;
     this.#silences = 0;
@@ -170,4 +203,12 @@ function isUnheard(error: unknown): boolean {
     error instanceof CredentialError ||
     (error instanceof ApiStatusError && error.code === 429)
   );
+}
+
+function troubleOf(error: unknown): Trouble {
+  if (error instanceof ApiConnectionError || error instanceof ApiSilenceError) return "connection";
+  if (error instanceof CredentialError) return "credentials";
+  if (!(error instanceof ApiStatusError)) return "other";
+  if (error.code === 401) return "credentials";
+  return error.code === 429 ? "load" : "other";
 }
