@@ -47,7 +47,7 @@ export const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["serving"],
     ["backed", "updates", "threads"],
     ["files", "backends"],
-    ["signing", "transfer"],
+    ["signing", "taking", "transfer"],
   ],
   kubernetes: [["objects"], ["store"], ["answers", "api", "manifests", "snapshot"], ["reasons", "external"]],
   "kubernetes/api": [["protobuf"], ["access"], ["client"], ["watch"], ["*"]],

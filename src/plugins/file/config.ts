@@ -19,6 +19,8 @@ import {
   type ZoneList,
   zones,
 } from "../../plugin/index.ts";
+import { type AllowRule, allowRules, permissionOf, permissionsOf } from "../../zones/updates/allow-rules.ts";
+import type { UpdatePermission } from "../../zones/updates/update-policy.ts";
 
 export interface FileConfig {
   readonly dbfile: string;
@@ -29,6 +31,8 @@ export interface FileConfig {
   readonly fallthrough: Fallthrough;
   /** Keys that may change the zone. */
   readonly update: { readonly key: readonly Name[] } | undefined;
+  /** What keys may change, where they may not change everything. */
+  readonly allow: readonly AllowRule[];
   readonly journal: string | undefined;
 }
 
@@ -52,28 +56,37 @@ export const fileConfig: ConfigSchema<readonly FileConfig[]> = merged(
       reload: single(reloadInterval, undefined, { overlook: true }),
       reload_by_mtime: flag(),
       fallthrough: fallthrough(),
+      allow: allowRules(),
       update: option({ key: rest(domainName(), 1) }),
       journal: single(text("a path")),
       upstream: ignored("names that a zone points to are always looked up through this server"),
     },
     occurrences: "each",
     check(config, report, at) {
-      if (config.update !== undefined && config.zones.zones.length !== 1)
+      const takesUpdates = config.update !== undefined || config.allow.length > 0;
+      const [zone, ...others] = config.zones.zones;
+      if (zone !== undefined && others.length === 0) {
+        for (const rule of config.allow) {
+          const permission = permissionOf(rule, zone);
+          if (typeof permission === "string") report.error("ALLOW_RULE_OUTSIDE", rule.span, permission);
+        }
+      }
+      if (takesUpdates && config.zones.zones.length !== 1)
         report.error(
           "FILE_UPDATE_ZONES",
-          at("update"),
+          at(config.update === undefined ? "allow" : "update"),
           "a file that accepts updates can serve only one zone",
           {
             expected: "one zone after the file",
           },
         );
-      if (config.update === undefined && config.journal !== undefined)
+      if (!takesUpdates && config.journal !== undefined)
         report.error(
           "FILE_JOURNAL_UNUSED",
           at("journal"),
           "'journal' is only for zones that accept updates",
           {
-            expected: "'update' with the keys that can change the zone",
+            expected: "'update' or 'allow' with the keys that can change the zone",
           },
         );
     },
@@ -87,7 +100,8 @@ export interface FileSettings {
     readonly zones: ZoneList;
     readonly reload: number;
     readonly byMtime: boolean;
-    readonly updateKeys: readonly Name[] | undefined;
+    /** Empty for a zone that takes no updates. */
+    readonly permissions: readonly UpdatePermission[];
     readonly journal: string;
   }[];
   readonly fallthrough: Fallthrough;
@@ -106,9 +120,15 @@ export function joinLines(lines: readonly FileConfig[]): FileSettings {
       zones: line.zones,
       reload,
       byMtime,
-      updateKeys: line.update?.key,
+      permissions: permissionsIn(line),
       journal: line.journal ?? `${line.dbfile}.journal`,
     };
   });
   return { zones: joined, fallthrough: through };
+}
+
+function permissionsIn({ update, allow, zones }: FileConfig): UpdatePermission[] {
+  const [zone] = zones.zones;
+  const all = (update?.key ?? []).map((key) => ({ key, name: undefined, types: undefined }));
+  return zone === undefined ? all : [...all, ...permissionsOf(allow, zone)];
 }

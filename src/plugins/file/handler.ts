@@ -11,9 +11,10 @@ import { loadMemoryRelease } from "../../runtime/memory-release.ts";
 import { ZoneFileError } from "../../zones/files/parsed-file.ts";
 import { FileZone, isMissing } from "../../zones/files/served-file.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";
+import { ZONE_UPDATES, ZoneUpdates } from "../../zones/taking/zone-updates.ts";
 import { JournalError } from "../../zones/updates/update-journal.ts";
+import { openPolicy } from "../../zones/updates/update-policy.ts";
 import { type FileConfig, joinLines } from "./config.ts";
-import { ZONE_UPDATES, ZoneUpdates } from "./updates.ts";
 
 /** Below that there is nothing to be won. */
 const MANY_RECORDS = 100_000;
@@ -46,11 +47,16 @@ export class FileZones implements PluginInstance {
     this.#updates = new ZoneUpdates(site);
     const isLeader = site.feed.role === "leader";
     const taking = new Set<FileZone>();
-    for (const { zones, updateKeys, journal } of settings.zones) {
+    for (const { zones, permissions, journal } of settings.zones) {
       const zone = all.find(({ served }) => zones.zones.some((origin) => origin.equals(served.apex)));
-      if (updateKeys === undefined || zone === undefined) continue;
+      if (permissions.length === 0 || zone === undefined) continue;
       taking.add(zone);
-      zone.dynamic = this.#updates.add(zone, site.resolvePath(journal), service, updateKeys);
+      zone.dynamic = this.#updates.add(zone, service, {
+        journal: site.resolvePath(journal),
+        isWhole: false,
+        policy: openPolicy(permissions),
+        needsKeys: true,
+      });
     }
     this.#updates.receive(service);
     // A follower reads no file of a zone that the leader changes.

@@ -8,7 +8,8 @@ export default definePlugin({
   summary: "Serves zones from zone files (RFC 1035).",
   config: fileConfig,
   configure(lines, settings) {
-    if (lines.some(({ update }) => update !== undefined)) settings.takesUpdates = true;
+    if (lines.some(({ update, allow }) => update !== undefined || allow.length > 0))
+      settings.takesUpdates = true;
   },
   create: (lines, site) => new FileZones(lines, site),
 });

@@ -14,7 +14,9 @@ import { ZoneCopies } from "../serving/copy-set.ts";
 import { ServedZone } from "../serving/served-zone.ts";
 import { ZoneService } from "../serving/zone-service.ts";
 import { DynamicZone } from "./dynamic-zone.ts";
+import { openPolicy } from "./update-policy.ts";
 
+const KEY = Name.parse("key.example.");
 const APEX = Name.parse("example.");
 
 function serviceOf(): ZoneService {
@@ -64,6 +66,7 @@ function zoneIn(folder: string, feed = feedToNobody): { served: ServedZone; dyna
   const dynamic = new DynamicZone({
     served,
     path: join(folder, "journal"),
+    policy: openPolicy([{ key: KEY, name: undefined, types: undefined }]),
     service,
     log: new MemoryLog(),
     readFile: async () => undefined,
@@ -86,7 +89,7 @@ test("an update is acknowledged when all data planes have it", async (t) => {
   });
   await dynamic.takeOver(emptyZone());
   said.length = 0;
-  const acknowledged = dynamic.update(updateOf("www.example. 60 IN A 192.0.2.1")).then((rcode) => {
+  const acknowledged = dynamic.update(updateOf("www.example. 60 IN A 192.0.2.1"), KEY).then((rcode) => {
     said.push("acknowledged");
     return rcode;
   });
@@ -114,15 +117,15 @@ suite("the next configuration has what was acknowledged", () => {
   test("while it waits to come into force", async (t) => {
     const { former, next } = await inReload(t);
     await next.dynamic.takeOver(emptyZone());
-    assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(www, KEY), Rcode.NOERROR);
     assert.equal(next.served.zone?.serial, 2);
-    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2")), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2"), KEY), Rcode.NOERROR);
     assert.equal(next.served.zone?.serial, 3);
     const { zone } = next.served;
     await next.dynamic.adopt();
     // Nothing had to be taken over as a whole.
     assert.equal(next.served.zone, zone);
-    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3"), KEY), Rcode.NOERROR);
     assert.deepEqual([former.served.zone?.serial, next.served.zone?.serial], [3, 4]);
     assert.equal(next.served.zone?.recordCount, 4);
   });
@@ -130,7 +133,7 @@ suite("the next configuration has what was acknowledged", () => {
   test("while it reads the file", async (t) => {
     const { former, next } = await inReload(t);
     const names = Array.from({ length: 20 }, (_, index) => `n${index}.example. 60 IN A 192.0.2.${index}`);
-    const updates = Promise.all(names.map((name) => former.dynamic.update(updateOf(name))));
+    const updates = Promise.all(names.map((name) => former.dynamic.update(updateOf(name), KEY)));
     await next.dynamic.takeOver(emptyZone());
     assert.deepEqual(new Set(await updates), new Set([Rcode.NOERROR]));
     assert.equal(next.served.zone?.serial, former.served.zone?.serial);
@@ -140,7 +143,7 @@ suite("the next configuration has what was acknowledged", () => {
   test("where it comes into force before the acknowledgement", async (t) => {
     const { former, next } = await inReload(t);
     await next.dynamic.takeOver(emptyZone());
-    const seen = former.dynamic.update(www).then((rcode) => [rcode, next.served.zone?.serial]);
+    const seen = former.dynamic.update(www, KEY).then((rcode) => [rcode, next.served.zone?.serial]);
     await next.dynamic.adopt();
     assert.deepEqual(await seen, [Rcode.NOERROR, 2]);
   });
@@ -149,16 +152,16 @@ suite("the next configuration has what was acknowledged", () => {
     const { folder, former, next: other } = await inReload(t);
     const givenUp = zoneIn(folder);
     await other.dynamic.takeOver(emptyZone(2));
-    assert.equal(await former.dynamic.update(www), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(www, KEY), Rcode.NOERROR);
     // By its serial, the next change would fit.
-    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2")), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(updateOf("b.example. 60 IN A 192.0.2.2"), KEY), Rcode.NOERROR);
     assert.deepEqual([other.served.zone?.serial, other.served.zone?.recordCount], [2, 1]);
     await other.dynamic.stop();
     givenUp.dynamic.inherit(former.dynamic);
     await givenUp.dynamic.takeOver(emptyZone());
     assert.equal(givenUp.served.zone?.serial, 3);
     await givenUp.dynamic.stop();
-    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3")), Rcode.NOERROR);
+    assert.equal(await former.dynamic.update(updateOf("c.example. 60 IN A 192.0.2.3"), KEY), Rcode.NOERROR);
     assert.equal(givenUp.served.zone?.serial, 3);
   });
 });

@@ -3,9 +3,7 @@ import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
-import { SOA } from "../../dns/record-table.ts";
 import type { Logger } from "../../lib/logging/log.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
 import { compareZones } from "../changes/zone-journal.ts";
 import { partOf } from "../changes/zone-part.ts";
 import type { Zone } from "../data/zone.ts";
@@ -13,10 +11,20 @@ import { soaRecord } from "../data/zone-transfer.ts";
 import type { ServedZone } from "../serving/served-zone.ts";
 import type { ZoneService } from "../serving/zone-service.ts";
 import { EditedZone, RecordTooLargeError, type ZoneStep } from "./edited-zone.ts";
-import type { JournalContents, JournalDamage } from "./journal-frames.ts";
+import { isBasedOn, serialsLost } from "./journal-serials.ts";
 import { changeOf, withoutDetours } from "./steps.ts";
-import { type ReadUpdates, UpdateJournal } from "./update-journal.ts";
+import { type Journal, NoJournal, type ReadUpdates, UpdateJournal } from "./update-journal.ts";
 import { applyUpdate, checkPrerequisites, checkUpdate } from "./update-message.ts";
+import {
+  hasBounds,
+  hasRoom,
+  mayChange,
+  sizeAfter,
+  sizeOfZone,
+  type UpdatePolicy,
+  type ZoneSize,
+} from "./update-policy.ts";
+import { allOf, zoneOfSteps } from "./whole-zone.ts";
 
 /** Updates that wait; whoever comes then is told to come again (SERVFAIL). */
 const MOST_WAITING = 1_000;
@@ -41,13 +49,17 @@ interface AppliedSteps {
 
 interface WaitingUpdate {
   readonly message: Message;
+  readonly signer: Name;
   readonly settle: (rcode: number) => void;
 }
 
 export interface DynamicZoneOptions {
   readonly served: ServedZone;
-  /** Of the journal. */
-  readonly path: string;
+  /** Of the journal; `undefined` where updates live in memory only. */
+  readonly path: string | undefined;
+  /** The journal has the whole zone, which the file only began: from then on it counts in place of the file. */
+  readonly isWhole?: boolean;
+  readonly policy: UpdatePolicy;
   readonly service: ZoneService;
   readonly log: Logger;
   /** The zone as its file has it. */
@@ -57,7 +69,7 @@ export interface DynamicZoneOptions {
 }
 
 export class DynamicZone {
-  readonly journal: UpdateJournal;
+  readonly journal: Journal;
   readonly #served: ServedZone;
   readonly #service: ZoneService;
   readonly #log: Logger;
@@ -76,6 +88,8 @@ export class DynamicZone {
   #onlyLooks = false;
   /** Octets that the steps since the last compaction began with. */
   #compactAt = LEAST_TO_COMPACT;
+  /** Of the zone, where it has bounds. */
+  #size: (ZoneSize & { readonly zone: Zone; readonly serial: number }) | undefined;
   readonly #options: DynamicZoneOptions;
 
   constructor(options: DynamicZoneOptions) {
@@ -84,7 +98,11 @@ export class DynamicZone {
     this.#served = served;
     this.#service = service;
     this.#log = log;
-    this.journal = new UpdateJournal(options.path, nextTurn);
+    const { path, isWhole } = options;
+    this.journal =
+      path === undefined
+        ? new NoJournal()
+        : new UpdateJournal(path, nextTurn, isWhole === true ? 0o600 : 0o644);
   }
 
   /**
@@ -96,6 +114,7 @@ export class DynamicZone {
       const contents = await (this.#mayWrite ? this.journal.read() : this.journal.peek());
       const isServed = this.#served.zone !== undefined && this.#base === zone.serial;
       this.#base = zone.serial;
+      if (this.#options.isWhole === true) return this.#takeOverWhole(zone, contents);
       let current = zone;
       let repaired: readonly ZoneStep[] = [];
       // What somebody else is writing to may end anywhere.
@@ -131,6 +150,23 @@ export class DynamicZone {
       for (const applied of this.#missed ?? []) await this.#repeat(applied);
       this.#missed = undefined;
     });
+  }
+
+  /** The journal counts, whatever the file says; one that is damaged goes on from the file with all that can be read. */
+  async #takeOverWhole(seed: Zone, contents: ReadUpdates | undefined): Promise<void> {
+    let current = seed;
+    if (contents !== undefined) {
+      if (this.#mayWrite) this.#tellDamage(contents);
+      const isDamaged = contents.damage.length > 0;
+      this.#base = contents.base ?? seed.serial;
+      current = await zoneOfSteps(isDamaged ? seed : undefined, seed.apex, contents.steps, nextTurn);
+      if (isDamaged) new EditedZone(current).passSerials(serialsLost(contents.damage));
+    }
+    if (this.#mayWrite && (contents === undefined || contents.damage.length > 0))
+      await this.journal.compact(this.#base, allOf(current));
+    await this.#service.replace(this.#served, current);
+    for (const applied of this.#missed ?? []) await this.#repeat(applied);
+    this.#missed = undefined;
   }
 
   #tellDamage({ damage, torn, keptAside }: ReadUpdates): void {
@@ -231,11 +267,11 @@ export class DynamicZone {
   }
 
   /** @returns the rcode of the reply; with NOERROR the update is on the disk and in force on all data planes */
-  update(message: Message): Promise<number> {
-    if (this.#successor !== undefined) return this.#successor.update(message);
+  update(message: Message, signer: Name): Promise<number> {
+    if (this.#successor !== undefined) return this.#successor.update(message, signer);
     if (this.#waiting.length >= MOST_WAITING) return Promise.resolve(Rcode.SERVFAIL);
     const { promise, resolve } = Promise.withResolvers<number>();
-    this.#waiting.push({ message, settle: resolve });
+    this.#waiting.push({ message, signer, settle: resolve });
     if (!this.#isWorking) {
       this.#isWorking = true;
       void this.#alone(() => this.#work());
@@ -279,7 +315,7 @@ export class DynamicZone {
   async #batch(batch: readonly WaitingUpdate[]): Promise<void> {
     const successor = this.#successor;
     if (successor !== undefined) {
-      for (const { message, settle } of batch) void successor.update(message).then(settle);
+      for (const { message, signer, settle } of batch) void successor.update(message, signer).then(settle);
       return;
     }
     const verdicts: number[] = batch.map(() => Rcode.SERVFAIL);
@@ -311,7 +347,11 @@ export class DynamicZone {
     if (steps.length === 0) return undefined;
     await this.journal.append(this.#base, steps);
     const change = await changeOf(zone, steps, nextTurn);
+    const size = this.#size;
     await this.#service.advance(this.#served, [change], Number.POSITIVE_INFINITY);
+    const { zone: changed } = this.#served;
+    if (size !== undefined && changed !== undefined)
+      this.#size = { zone: changed, serial: changed.serial, ...sizeAfter(size, steps) };
     // Who is told that it is done asks for it next, and any data plane may answer.
     await this.#service.copies?.taken();
     if (this.journal.size > this.#compactAt) await this.#compact();
@@ -329,9 +369,14 @@ export class DynamicZone {
   ): Promise<readonly ZoneStep[]> {
     const edited = new EditedZone(part);
     const former = part.serial;
-    for (const [index, { message }] of batch.entries()) {
+    const { policy } = this.#options;
+    for (const [index, { message, signer }] of batch.entries()) {
       let rcode = checkPrerequisites(message, edited);
-      if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex);
+      if (rcode === Rcode.NOERROR && !mayChange(signer, message, policy)) {
+        verdicts[index] = Rcode.REFUSED;
+        continue;
+      }
+      if (rcode === Rcode.NOERROR) rcode = checkUpdate(message, edited.apex, policy.unsupported);
       if (rcode === Rcode.REFUSED)
         this.#log.warning(
           `Update of zone "${this.#served.spelled}" refused: RRSIG, NSEC, NSEC3 and NSEC3PARAM records are a signer's`,
@@ -347,13 +392,25 @@ export class DynamicZone {
     const before = edited.steps.length;
     try {
       await applyUpdate(message, edited, nextTurn);
-      return Rcode.NOERROR;
+      if (this.#hasRoom(edited.steps)) return Rcode.NOERROR;
+      edited.undo(before);
+      this.#log.warning(`Update of zone "${this.#served.spelled}" refused: the zone would pass its limits`);
+      return Rcode.REFUSED;
     } catch (error) {
       if (!(error instanceof RecordTooLargeError)) throw error;
       edited.undo(before);
       this.#log.warning(`Update of zone "${this.#served.spelled}" refused: ${error.message}`);
       return Rcode.REFUSED;
     }
+  }
+
+  #hasRoom(steps: readonly ZoneStep[]): boolean {
+    const { policy } = this.#options;
+    const { zone } = this.#served;
+    if (!hasBounds(policy) || zone === undefined) return true;
+    if (this.#size?.zone !== zone || this.#size.serial !== zone.serial)
+      this.#size = { zone, serial: zone.serial, ...sizeOfZone(zone) };
+    return hasRoom(sizeAfter(this.#size, steps), policy);
   }
 
   /** Never rejects: the updates are on the disk and in force, whether the journal becomes shorter or not. */
@@ -377,6 +434,10 @@ export class DynamicZone {
   /** The zone that is served has what the journal lost: all that it has and the file has not is written down again. */
   async #restore(): Promise<void> {
     const { spelled, zone } = this.#served;
+    if (this.#options.isWhole === true) {
+      if (zone !== undefined) await this.journal.compact(this.#base, allOf(zone));
+      return;
+    }
     const file = await this.#options.readFile();
     if (zone === undefined || file?.serial !== this.#base) return;
     const differences = await compareZones(file, zone, Number.POSITIVE_INFINITY, nextTurn);
@@ -391,24 +452,6 @@ export class DynamicZone {
 
 /** Places that the log names. */
 const MOST_PLACES = 5;
-
-/** Where the head of a journal is gone, its last serial has to be newer than the file's. */
-function isBasedOn({ base, steps }: JournalContents, serial: number): boolean {
-  if (base !== undefined) return base === serial;
-  const last = steps.findLast(({ sign, record }) => sign === "+" && SOA.is(record));
-  return last !== undefined && SOA.is(last.record) && !isAsNew(serial, last.record.data.serial);
-}
-
-/** At least as many serials as updates can have stood where a journal is damaged: secondaries may have seen the last of them. */
-function serialsLost(damage: readonly JournalDamage[]): number {
-  const octets = damage.reduce((sum, { length }) => sum + length, 0);
-  return Math.min(1 + Math.ceil(octets / LEAST_FRAME), MOST_SERIALS);
-}
-
-/** Octets; a smaller frame there is not. */
-const LEAST_FRAME = 32;
-/** RFC 1982: a serial that is further away counts as older. */
-const MOST_SERIALS = 2 ** 30;
 
 function sizeOf({ answer, authority }: Message): number {
   return answer.length + authority.length;

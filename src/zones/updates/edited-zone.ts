@@ -107,6 +107,9 @@ export class EditedZone {
   }
 
   replaceRrset(record: ResourceRecord): void {
+    const { name, type, ttl } = record;
+    // What is there already changes nothing, and no serial.
+    if (this.countOf(name, type) === 1 && this.#find(record)?.ttl === ttl) return;
     this.removeRrset(record.name, record.type);
     this.#put(record);
   }

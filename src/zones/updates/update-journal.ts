@@ -28,15 +28,70 @@ export interface ReadUpdates extends JournalContents {
   readonly keptAside?: string | undefined;
 }
 
-export class UpdateJournal {
+/** Where updates stand; {@link UpdateJournal} is on the disk, {@link NoJournal} nowhere. */
+export interface Journal {
   readonly path: string;
+  readonly size: number;
+  read(): Promise<ReadUpdates | undefined>;
+  peek(): Promise<JournalContents | undefined>;
+  append(base: number, steps: readonly ZoneStep[]): Promise<void>;
+  compact(base: number, steps: readonly ZoneStep[]): Promise<void>;
+  retire(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** For a zone whose updates live in memory only. */
+export class NoJournal implements Journal {
+  readonly path = "";
+  readonly size = 0;
+
+  async read(): Promise<undefined> {
+    return undefined;
+  }
+
+  async peek(): Promise<undefined> {
+    return undefined;
+  }
+
+  async append(): Promise<void> {
+    // Nothing is kept.
+  }
+
+  async compact(): Promise<void> {
+    // Nothing is kept.
+  }
+
+  async retire(): Promise<void> {
+    // Nothing is kept.
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+}
+
+/** The pages of a bbolt database, which CoreDNS keeps updates in, begin with a head of 16 octets; this follows in the first. */
+const BBOLT_MAGIC = 0xed0cdaed;
+
+function isBbolt(octets: Buffer): boolean {
+  return (
+    octets.length >= 20 &&
+    (octets.readUInt32LE(16) === BBOLT_MAGIC || octets.readUInt32BE(16) === BBOLT_MAGIC)
+  );
+}
+
+export class UpdateJournal implements Journal {
+  readonly path: string;
+  readonly #mode: number;
   readonly #pause: () => Promise<void>;
   #file: FileHandle | undefined;
   #end = 0;
   #base: number | undefined;
 
-  constructor(path: string, pause: () => Promise<void>) {
+  /** @param mode permissions of the file */
+  constructor(path: string, pause: () => Promise<void>, mode = 0o644) {
     this.path = path;
+    this.#mode = mode;
     this.#pause = pause;
   }
 
@@ -52,7 +107,7 @@ export class UpdateJournal {
    */
   async read(): Promise<ReadUpdates | undefined> {
     await this.close();
-    const file = await open(this.path, "a+", 0o644);
+    const file = await open(this.path, "a+", this.#mode);
     try {
       const octets = await file.readFile();
       const contents = await this.#parse(octets);
@@ -123,6 +178,10 @@ export class UpdateJournal {
       const reason = error instanceof Error ? error.message : String(error);
       throw new JournalError(`${this.path} has a record that this version cannot read: ${reason}`);
     }
+    if (contents === "none" && isBbolt(octets))
+      throw new JournalError(
+        `${this.path} is a bbolt database of CoreDNS: let CoreDNS serve it, write what "dig ZONE AXFR" says to the zone file, and name another file`,
+      );
     if (contents === "none")
       throw new JournalError(
         `${this.path} is not a journal of updates: move it away, or name another with 'journal'`,
@@ -167,7 +226,7 @@ export class UpdateJournal {
     }
     await this.#write([octets]);
     await file.close();
-    const again = await open(this.path, "a+", 0o644);
+    const again = await open(this.path, "a+", this.#mode);
     this.#file = again;
     return again;
   }
@@ -175,7 +234,7 @@ export class UpdateJournal {
   /** Puts a file of these octets in the place of the journal, in one step. */
   async #write(parts: readonly Buffer[]): Promise<void> {
     const temporary = `${this.path}.new`;
-    const file = await open(temporary, "w+", 0o644);
+    const file = await open(temporary, "w+", this.#mode);
     try {
       for (const part of parts) await file.appendFile(part);
       await file.sync();

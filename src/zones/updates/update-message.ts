@@ -25,6 +25,8 @@ const SIGNERS_TYPES: ReadonlySet<number> = new Set([
   RecordType.NSEC3PARAM,
 ]);
 
+const NO_TYPES: ReadonlySet<number> = new Set();
+
 function hasData({ data }: ResourceRecord): boolean {
   return !isOpaque(data) || data.octets.length > 0;
 }
@@ -52,11 +54,19 @@ export function checkPrerequisites({ answer }: Message, zone: EditedZone): numbe
   return zone.holdsExactly(wanted) ? Rcode.NOERROR : Rcode.NXRRSET;
 }
 
-/** Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes, and for a DNAME at the apex. */
-export function checkUpdate({ authority }: Message, apex: Name): number {
+/**
+ * Whether an update can be carried out (section 3.4.1). REFUSED for records that only a signer makes, and for a DNAME at the apex.
+ * @param unsupported types that get NOTIMP
+ */
+export function checkUpdate(
+  { authority }: Message,
+  apex: Name,
+  unsupported: ReadonlySet<number> = NO_TYPES,
+): number {
   for (const record of authority) {
     const { type } = record;
     if (!record.name.isAtOrBelow(apex)) return Rcode.NOTZONE;
+    if (unsupported.has(type)) return Rcode.NOTIMP;
     if (record.class === RecordClass.IN) {
       if (isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
       if (SIGNERS_TYPES.has(type)) return Rcode.REFUSED;

@@ -1,6 +1,9 @@
 /** Dynamic updates of the zones of one server block (RFC 2136): who may, and what is said to them. */
-import { decodeMessage, type Message, type Name, Rcode, RecordType } from "../../dns/index.ts";
+import { decodeMessage, type Message } from "../../dns/message.ts";
+import { Name } from "../../dns/name.ts";
+import { Rcode } from "../../dns/numbers.ts";
 import { copyOctets } from "../../dns/octets.ts";
+import { RecordType } from "../../dns/type-names.ts";
 import {
   type BlockSite,
   type CounterFamily,
@@ -9,26 +12,38 @@ import {
   type Site,
   tsigKeyNamed,
 } from "../../plugin/index.ts";
-import type { FileZone } from "../../zones/files/served-file.ts";
-import { ZoneCopies } from "../../zones/serving/copy-set.ts";
-import type { ServedZone } from "../../zones/serving/served-zone.ts";
-import type { ZoneService } from "../../zones/serving/zone-service.ts";
-import { ZoneCopy } from "../../zones/threads/zone-copy.ts";
-import { DynamicZone } from "../../zones/updates/dynamic-zone.ts";
+import type { FileZone } from "../files/served-file.ts";
+import { ZoneCopies } from "../serving/copy-set.ts";
+import type { ServedZone } from "../serving/served-zone.ts";
+import type { ZoneService } from "../serving/zone-service.ts";
+import { ZoneCopy } from "../threads/zone-copy.ts";
+import { DynamicZone } from "../updates/dynamic-zone.ts";
+import { isKnown, type UpdatePolicy } from "../updates/update-policy.ts";
 
 /** What the same block of the next configuration takes over. */
 export const ZONE_UPDATES: ServiceKey<ZoneUpdates> = new ServiceKey("zone updates");
 
 interface UpdatedZone {
   readonly served: ServedZone;
-  readonly keys: readonly Name[];
+  readonly options: UpdateOptions;
   /** Where updates are carried out; in a follower that is the leader. */
   readonly dynamic: DynamicZone | undefined;
+}
+
+export interface UpdateOptions {
+  /** Path of the file that updates are written to; `undefined` for memory alone. */
+  readonly journal: string | undefined;
+  /** The journal has the whole zone, and counts in place of the file. */
+  readonly isWhole: boolean;
+  readonly policy: UpdatePolicy;
+  /** Whether a key that `tsig` does not have is an error. */
+  readonly needsKeys: boolean;
 }
 
 /** What a follower asks the leader to do. */
 interface ForwardedUpdate {
   readonly apex: string;
+  readonly signer: string;
   readonly message: Uint8Array;
 }
 
@@ -53,10 +68,9 @@ export class ZoneUpdates {
 
   /**
    * Lets a zone take updates.
-   * @param journal path of the file that they are written to
    * @returns `undefined` in a follower, which has the zone from the leader: it reads no file
    */
-  add(zone: FileZone, journal: string, service: ZoneService, keys: readonly Name[]): DynamicZone | undefined {
+  add(zone: FileZone, service: ZoneService, options: UpdateOptions): DynamicZone | undefined {
     const { served } = zone;
     const { log, metrics, feed } = this.#site;
     this.#updates ??= metrics.counter({
@@ -65,7 +79,7 @@ export class ZoneUpdates {
       labels: ["zone", "rcode"],
     });
     if (!this.#isLeader) {
-      this.#zones.push({ served, keys, dynamic: undefined });
+      this.#zones.push({ served, options, dynamic: undefined });
       return undefined;
     }
     this.#copies ??= new ZoneCopies(feed);
@@ -80,13 +94,15 @@ export class ZoneUpdates {
       .slot(served.apex.toString());
     const dynamic = new DynamicZone({
       served,
-      path: journal,
+      path: options.journal,
+      isWhole: options.isWhole,
+      policy: options.policy,
       service,
       log,
       readFile: () => zone.readAgain(),
       onDamage: (places) => damage.add(places),
     });
-    this.#zones.push({ served, keys, dynamic });
+    this.#zones.push({ served, options, dynamic });
     return dynamic;
   }
 
@@ -103,14 +119,20 @@ export class ZoneUpdates {
 
   /** @throws SetupError for keys that there are not */
   check(block: BlockSite): void {
-    for (const { served, keys } of this.#zones) {
-      for (const name of keys) tsigKeyNamed(name, block.plugins(), `'update' for zone ${served.spelled}`);
+    for (const { served, options } of this.#zones) {
+      if (!options.needsKeys) continue;
+      for (const { key: name } of options.policy.permissions)
+        tsigKeyNamed(name, block.plugins(), `'update' for zone ${served.spelled}`);
     }
   }
 
   inherit(former: ZoneUpdates): void {
-    for (const { dynamic } of this.#zones) {
-      const same = former.#zones.find((zone) => zone.dynamic?.journal.path === dynamic?.journal.path);
+    for (const { served, dynamic } of this.#zones) {
+      const same = former.#zones.find(
+        (zone) =>
+          zone.dynamic?.journal.path === dynamic?.journal.path &&
+          (dynamic?.journal.path !== "" || zone.served.apex.equals(served.apex)),
+      );
       if (same?.dynamic !== undefined) dynamic?.inherit(same.dynamic);
     }
   }
@@ -130,36 +152,43 @@ export class ZoneUpdates {
 
   readonly handle: Handler = (query) => {
     const zone = this.#zones.find(({ served }) => served.apex.equals(query.name));
-    if (query.type !== RecordType.SOA) return query.reply({ rcode: Rcode.FORMERR });
-    if (zone === undefined) return query.reply({ rcode: Rcode.NOTAUTH });
+    if (query.type !== RecordType.SOA) return query.reply({ rcode: Rcode.FORMERR, authoritative: true });
+    if (zone === undefined) return query.reply({ rcode: Rcode.NOTAUTH, authoritative: true });
     const { signer } = query.root;
-    if (signer === undefined || !zone.keys.some((key) => key.equals(signer))) {
+    if (signer === undefined || !isKnown(signer, zone.options.policy)) {
       query.trace?.note(
         signer === undefined ? "the update is not signed" : `the key ${signer} may not change the zone`,
       );
       this.#count(zone.served, Rcode.REFUSED);
-      return query.reply({ rcode: Rcode.REFUSED });
+      return query.reply({ rcode: Rcode.REFUSED, authoritative: true });
     }
     const loaded = zone.served.zone;
     // Signatures and denials would no longer be true.
     if (loaded !== undefined && (loaded.nsec.count > 0 || loaded.nsec3.count > 0)) {
       this.#site.log.warning(`Update of zone "${zone.served.spelled}" refused: the file is signed`);
       this.#count(zone.served, Rcode.REFUSED);
-      return query.reply({ rcode: Rcode.REFUSED });
+      return query.reply({ rcode: Rcode.REFUSED, authoritative: true });
     }
     const message: Message = query.decode();
+    const records = message.answer.length + message.authority.length;
+    if (records > zone.options.policy.maxUpdateRecords) {
+      query.trace?.note(`the update has ${records} records, more than it may have`);
+      this.#count(zone.served, Rcode.REFUSED);
+      return query.reply({ rcode: Rcode.REFUSED, authoritative: true });
+    }
     const rcodes =
-      zone.dynamic?.update(message) ?? this.#ask(zone.served, copyOctets(query.packet, 0, query.length));
+      zone.dynamic?.update(message, signer) ??
+      this.#ask(zone.served, copyOctets(query.packet, 0, query.length), signer);
     return rcodes.then((rcode) => {
       this.#count(zone.served, rcode);
-      return query.reply({ rcode });
+      return query.reply({ rcode, authoritative: true });
     });
   };
 
   /** In a follower. */
-  async #ask({ apex, spelled }: ServedZone, message: Uint8Array): Promise<number> {
+  async #ask({ apex, spelled }: ServedZone, message: Uint8Array, signer: Name): Promise<number> {
     try {
-      const question: ForwardedUpdate = { apex: apex.toString(), message };
+      const question: ForwardedUpdate = { apex: apex.toString(), message, signer: signer.toString() };
       return Number(await this.#site.feed.ask(question));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
@@ -169,9 +198,9 @@ export class ZoneUpdates {
   }
 
   /** In the leader. The follower has looked at who asks. */
-  async #forwarded({ apex, message }: ForwardedUpdate): Promise<number> {
+  async #forwarded({ apex, message, signer }: ForwardedUpdate): Promise<number> {
     const zone = this.#zones.find(({ served }) => served.apex.toString() === apex);
-    return (await zone?.dynamic?.update(decodeMessage(message))) ?? Rcode.SERVFAIL;
+    return (await zone?.dynamic?.update(decodeMessage(message), Name.parse(signer))) ?? Rcode.SERVFAIL;
   }
 
   #count({ apex }: ServedZone, rcode: number): void {

@@ -1,0 +1,97 @@
+import type { Name } from "../../dns/index.ts";
+import { parseZones, ValueProblem } from "../../plugin/config/values.ts";
+import {
+  type Argument,
+  type ConfigSchema,
+  directive,
+  INVALID,
+  integer,
+  merged,
+  type Option,
+  single,
+  text,
+} from "../../plugin/index.ts";
+import { type AllowRule, allowRules, permissionOf } from "../../zones/updates/allow-rules.ts";
+
+export interface DynUpdateConfig {
+  readonly zone: Name;
+  readonly file: string | undefined;
+  readonly database: string | undefined;
+  readonly allow: readonly AllowRule[];
+  readonly max_records: number;
+  readonly max_bytes: number;
+  readonly max_update_records: number;
+}
+
+/** The zone of the line, or the only one of the keys. */
+const zone: Argument<Name> = {
+  read(cursor) {
+    const { context, owner } = cursor;
+    const refuse = (message: string): typeof INVALID => {
+      context.report.error("DYNUPDATE_ZONE", owner.span, message, { expected: "dynupdate ZONE" });
+      return INVALID;
+    };
+    const token = cursor.take();
+    if (cursor.take() !== undefined) return refuse("exactly one zone is allowed");
+    if (token === undefined) {
+      const [only] = context.zones;
+      return only === undefined || context.zones.length > 1
+        ? refuse("zone is required when the server block does not define exactly one zone")
+        : only;
+    }
+    const parsed = parseZones(token.text);
+    if (parsed instanceof ValueProblem || parsed.length !== 1) return refuse(`invalid zone "${token.text}"`);
+    return parsed[0] ?? refuse(`invalid zone "${token.text}"`);
+  },
+  usage: (label) => `[${label}]`,
+};
+
+/** A second line of the keyword is an error. */
+function once<T>(inner: Option<T>): Option<T> {
+  return {
+    read(lines, context) {
+      const second = lines[1];
+      if (second === undefined) return inner.read(lines, context);
+      context.report.error(
+        "DYNUPDATE_REPEATED",
+        second.name.span,
+        `${second.name.text} specified more than once`,
+      );
+      return INVALID;
+    },
+    usage: inner.usage,
+  };
+}
+
+function limit(name: string, fallback: number): Option<number> {
+  return once(single(integer({ min: 1, problem: () => `${name} requires a positive integer` }), fallback));
+}
+
+export const dynUpdateConfig: ConfigSchema<readonly DynUpdateConfig[]> = merged(
+  directive({
+    args: { zone },
+    options: {
+      file: once(single(text("a path"))),
+      database: once(single(text("a path"))),
+      allow: allowRules(),
+      max_records: limit("max_records", 10_000),
+      max_bytes: limit("max_bytes", 8_388_608),
+      max_update_records: limit("max_update_records", 1_024),
+    },
+    occurrences: "each",
+    check(config, report, at) {
+      if (config.file === undefined)
+        report.error("DYNUPDATE_FILE_MISSING", at(), "file is required", { expected: "file DBFILE" });
+      else if (config.allow.length === 0)
+        report.error("DYNUPDATE_ALLOW_MISSING", at(), "at least one allow rule is required", {
+          expected: "allow KEY NAME TYPE...",
+        });
+      if (config.file !== undefined && config.file === config.database)
+        report.error("DYNUPDATE_DATABASE_SEED", at("database"), "database and seed must be different files");
+      for (const rule of config.allow) {
+        const permission = permissionOf(rule, config.zone);
+        if (typeof permission === "string") report.error("ALLOW_RULE_OUTSIDE", rule.span, permission);
+      }
+    },
+  }),
+);
