@@ -68,6 +68,16 @@ function withCertificates(corefile: string): string {
   return corefile.replaceAll(/\b(?:(?:cert|key|ca)\.pem|web\.yml)\b/g, (name) => join(certificates, name));
 }
 
+/** The zone file that examples of `dynupdate` begin with: unlike `file`, it does not wait for one. */
+function withSeed(corefile: string): string {
+  if (!/\bdynupdate\b/.test(corefile)) return corefile;
+  const path = join(certificates, "db.example.org");
+  writeFileSync(path, "$TTL 60\n@ SOA ns1 host 1 3600 600 86400 60\n@ NS ns1\nns1 A 192.0.2.1\n");
+  return corefile
+    .replaceAll(/\bfile db\.example\.org$/gm, `file ${path}`)
+    .replaceAll(/\bdatabase \S+$/gm, `database ${path}.database`);
+}
+
 /** What the README of `prometheus` shows beside its Corefile. */
 const WEB_CONFIGURATION =
   "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_ca_file: ca.pem}";
@@ -91,7 +101,9 @@ const NOBODY_THERE =
 async function start(page: string, corefile: string): Promise<void> {
   const log = new MemoryLog();
   const server = await createServer({
-    corefile: withKeys(withCertificates(await backEnds.replaceIn(await onFreePorts(onLoopback(corefile))))),
+    corefile: withSeed(
+      withKeys(withCertificates(await backEnds.replaceIn(await onFreePorts(onLoopback(corefile))))),
+    ),
     // An example's paths are relative to its own folder, those of all other pages to the project's.
     file: join(projectRoot, page.startsWith(`examples${sep}`) ? dirname(page) : "", "Corefile"),
     log,
