@@ -334,31 +334,31 @@ describe("lists", () => {
       kinds: ["services"],
       simulator: { streamsLists: "without progress" },
     });
-
-    it("come page by page with one line in the log for all kinds", async () => {
-      await using test = await SourceTest.start({ simulator: { streamsLists: "without progress" } });
-      await test.watching();
-      const lines = test.log.lines.filter((line) => !line.includes("DEBUG"));
-      assert.equal(lines.length, 1, lines.join("\n"));
-      assert.match(
-        lines[0] ?? "",
-        /^\[INFO\] reading lists in pages, as the API server does not begin watches with a list: .* 500 /,
-      );
-    });
-
-    it("are waited for, and not asked for at once, behind a gateway that has no server", async () => {
-      const clock = new FakeClock();
-      await using test = await SourceTest.prepare({ clock, kinds: ["services"] });
-      test.api.faults.add({ fault: { kind: "status", code: 502 }, times: 2 });
-      test.source.start();
-      await test.until(() => test.log.lines.some((line) => line.includes("WARNING")));
-      const [warning = ""] = test.log.lines.filter((line) => line.includes("WARNING"));
-      assert.match(warning, /^\[WARNING\] cannot list services: .*502.*; next try in [1-9]/);
-    });
     test.putService("web");
     await test.watching();
     assert.equal(asked(test).join(), "stream,list 0,watch");
     assert.deepEqual(test.services, ["default/web"]);
+  });
+
+  it("come page by page with one line in the log for all kinds", async () => {
+    await using test = await SourceTest.start({ simulator: { streamsLists: "without progress" } });
+    await test.watching();
+    const lines = test.log.lines.filter((line) => !line.includes("DEBUG"));
+    assert.equal(lines.length, 1, lines.join("\n"));
+    assert.match(
+      lines[0] ?? "",
+      /^\[INFO\] reading lists in pages, as the API server does not begin watches with a list: .* 500 /,
+    );
+  });
+
+  it("are waited for, and not asked for at once, behind a gateway that has no server", async () => {
+    const clock = new FakeClock();
+    await using test = await SourceTest.prepare({ clock, kinds: ["services"] });
+    test.api.faults.add({ fault: { kind: "status", code: 502 }, times: 2 });
+    test.source.start();
+    await test.until(() => test.log.lines.some((line) => line.includes("WARNING")));
+    const [warning = ""] = test.log.lines.filter((line) => line.includes("WARNING"));
+    assert.match(warning, /^\[WARNING\] cannot list services: .*502.*; next try in [1-9]/);
   });
 });
 
