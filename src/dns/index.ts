@@ -35,6 +35,7 @@ export {
 export * from "./record-table.ts";
 export type { AddressPrefix } from "./record-table-addresses.ts";
 export type { Gateway } from "./record-table-gateways.ts";
+export type { HostInformation } from "./record-table-host.ts";
 export type { Location } from "./record-table-location.ts";
 export {
   canonicalData,

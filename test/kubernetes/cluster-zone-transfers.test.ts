@@ -44,15 +44,14 @@ test("BIND, Knot and NSD follow a cluster", { skip }, () =>
       applyObject(api, service(`old${number}`, { clusterIP: `10.97.0.${number + 1}` }));
     }
     const port = await freePort();
-    const ports = [await freePort(), await freePort(), await freePort()] as const;
-    const corefile = `cluster.local:${port} {\n bind 127.0.0.1\n kubernetes {\n  endpoint ${api.url}\n }\n transfer {\n  to ${ports.map((each) => `127.0.0.1:${each}`).join(" ")}\n }\n}\n`;
+    // There first: the zone is complete only once the cluster is listed, which NOTIFY tells them.
+    await using bind = await ZONE_PEERS.bind.start("cluster.local", { primary: port });
+    await using knot = await ZONE_PEERS.knot.start("cluster.local", { primary: port });
+    await using nsd = await ZONE_PEERS.nsd.start("cluster.local", { primary: port });
+    const peers = [bind, knot, nsd];
+    const corefile = `cluster.local:${port} {\n bind 127.0.0.1\n kubernetes {\n  endpoint ${api.url}\n }\n transfer {\n  to ${peers.map((peer) => `127.0.0.1:${peer.port}`).join(" ")}\n }\n}\n`;
     await using server = await createServer({ corefile, file: join(folder, "Corefile") });
     await server.start();
-    // They ask for the zone when they start, and wait long before they ask a primary again that was not there.
-    await using bind = await ZONE_PEERS.bind.start("cluster.local", { primary: port, port: ports[0] });
-    await using knot = await ZONE_PEERS.knot.start("cluster.local", { primary: port, port: ports[1] });
-    await using nsd = await ZONE_PEERS.nsd.start("cluster.local", { primary: port, port: ports[2] });
-    const peers = [bind, knot, nsd];
     // What this test takes itself is counted as well.
     let own = 0;
     const agree = async (): Promise<void> => {
