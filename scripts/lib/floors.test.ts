@@ -125,7 +125,7 @@ test("nothing is asserted to be there", () => {
     "!a",
     "a !== b",
     "a != b",
-    "return !a",
+    "() => { return !a; }",
     "!!a",
     "(!a)",
     "a && !b",

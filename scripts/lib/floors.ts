@@ -1,6 +1,5 @@
 import { posix } from "node:path";
-import { defaultExports, type ModuleReference, moduleReferences } from "./module-references.ts";
-import { type Token, tokenize } from "./source-tokens.ts";
+import { type ModuleReference, readSource } from "./source-facts.ts";
 
 /** A file that breaks a rule of the house. */
 export interface Violation {
@@ -71,15 +70,17 @@ const LONG_FILE_MARK = /^\/\/ (Generated|Table)\b/;
 
 /** Checks one TypeScript file of `src/`. */
 export function checkSource(path: string, source: string): Violation[] {
-  const tokens = tokenize(source);
+  const facts = readSource(path, source);
   const found: Omit<Violation, "path">[] = [
-    ...moduleReferences(tokens).flatMap((reference) => {
+    ...facts.references.flatMap((reference) => {
       const message = importProblem(path, reference);
       return message === undefined ? [] : [{ line: reference.line, message }];
     }),
-    ...exits(path, tokens),
-    ...nonNullAssertions(tokens),
-    ...defaults(path, tokens),
+    ...(floorOf(path) === "cli" ? [] : at(facts.exits, "ends the process: only src/cli may")),
+    ...at(facts.assertions, "asserts with ! that a value is there"),
+    ...(isEntryOfPlugin(path)
+      ? []
+      : at(facts.defaultExports, "has a default export: only the index.ts of a plugin has one")),
     ...length(source),
   ];
   return found.map((violation) => ({ path, ...violation })).sort((a, b) => a.line - b.line);
@@ -142,32 +143,12 @@ function roomProblem(path: string, target: string): string | undefined {
   return undefined;
 }
 
-function exits(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
-  if (floorOf(path) === "cli") return [];
-  const message = "ends the process: only src/cli may";
-  const imported = moduleReferences(tokens)
-    .filter(({ specifier, clause }) => /^(node:)?process$/.test(specifier) && clause.includes("exit"))
-    .map(({ line }) => ({ line, message }));
-  const called = tokens
-    .filter(({ text }, at) => {
-      const [object, dot] = tokens.slice(Math.max(0, at - 2), at);
-      if (!/^["']?(exit|abort|reallyExit)["']?$/.test(text) || object?.text !== "process") return false;
-      return dot?.text === "." || dot?.text === "?." || dot?.text === "[";
-    })
-    .map(({ line }) => ({ line, message }));
-  return [...imported, ...called];
+function at(lines: readonly number[], message: string): Omit<Violation, "path">[] {
+  return lines.map((line) => ({ line, message }));
 }
 
-function nonNullAssertions(tokens: readonly Token[]): Omit<Violation, "path">[] {
-  return tokens
-    .filter(({ kind, text, endsValue }) => kind === "punctuator" && text === "!" && endsValue)
-    .map(({ line }) => ({ line, message: "asserts with ! that a value is there" }));
-}
-
-function defaults(path: string, tokens: readonly Token[]): Omit<Violation, "path">[] {
-  if (/^plugins\/[^/]+\/index\.ts$/.test(path)) return [];
-  const message = "has a default export: only the index.ts of a plugin has one";
-  return defaultExports(tokens).map((line) => ({ line, message }));
+function isEntryOfPlugin(path: string): boolean {
+  return /^plugins\/[^/]+\/index\.ts$/.test(path);
 }
 
 function length(source: string): Omit<Violation, "path">[] {

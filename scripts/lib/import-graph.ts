@@ -1,6 +1,5 @@
 import { posix } from "node:path";
-import { moduleReferences } from "./module-references.ts";
-import { tokenize } from "./source-tokens.ts";
+import { readSource } from "./source-facts.ts";
 
 /** A source file and what it imports of the project: paths with slashes, relative to one root. Imports of types count. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
@@ -9,8 +8,8 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 export function importGraph(sources: ReadonlyMap<string, string>): ImportGraph {
   const graph = new Map<string, string[]>();
   for (const [path, source] of sources) {
-    const targets = moduleReferences(tokenize(source))
-      .filter(({ specifier }) => specifier.startsWith("."))
+    const targets = readSource(path, source)
+      .references.filter(({ specifier }) => specifier.startsWith("."))
       .map(({ specifier }) => posix.join(posix.dirname(path), specifier))
       .filter((target) => sources.has(target));
     graph.set(path, [...new Set(targets)]);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defaultExports, moduleReferences } from "./module-references.ts";
-import { tokenize } from "./source-tokens.ts";
+import { readSource } from "./source-facts.ts";
 
-const specifiers = (source: string) => moduleReferences(tokenize(source)).map(({ specifier }) => specifier);
+const specifiers = (source: string) =>
+  readSource("a.ts", source).references.map(({ specifier }) => specifier);
 
 test("finds every form of import", () => {
   const forms = [
@@ -27,12 +27,12 @@ test("finds every form of import", () => {
   for (const form of forms) assert.deepEqual(specifiers(form), ["./x.ts"], form);
 });
 
-test("finds all imports of a file with their lines and names", () => {
+test("finds all imports of a file with their lines", () => {
   const source =
     'import { exit as leave } from "node:process";\n\nimport type { B } from "./b.ts";\nexport const c = 1;\n';
-  assert.deepEqual(moduleReferences(tokenize(source)), [
-    { specifier: "node:process", line: 1, clause: ["exit", "as", "leave"] },
-    { specifier: "./b.ts", line: 3, clause: ["type", "B"] },
+  assert.deepEqual(readSource("a.ts", source).references, [
+    { specifier: "node:process", line: 1 },
+    { specifier: "./b.ts", line: 3 },
   ]);
 });
 
@@ -53,11 +53,15 @@ test("takes nothing else for an import", () => {
 });
 
 test("finds default exports", () => {
-  const lines = (source: string) => defaultExports(tokenize(source));
+  const lines = (source: string) => readSource("a.ts", source).defaultExports;
   assert.deepEqual(lines("const a = 1;\nexport default a;"), [2]);
   assert.deepEqual(lines("export default function () {}"), [1]);
   assert.deepEqual(lines("export { a,\n  b as default };"), [2]);
   assert.deepEqual(lines("export { default } from './a.ts';"), [1]);
   assert.deepEqual(lines("export { default as a } from './a.ts';"), []);
   assert.deepEqual(lines("export const a = 1;\nswitch (a) { default: }"), []);
+});
+
+test("says where a text is not TypeScript", () => {
+  assert.throws(() => readSource("lib/a.ts", "const = 1;"), /^Error: lib\/a\.ts: /);
 });
