@@ -1,5 +1,6 @@
 // The checks and tests of the project, each step with one line, and the sum of all at the end.
-import { dirname, relative, resolve } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { killAll } from "./lib/captured-process.ts";
@@ -8,14 +9,17 @@ import { checked, countsText, NOTHING, type Outcome, sum } from "./lib/outcome.t
 import { canInstallTools, provideTools } from "./lib/system-tools.mjs";
 import type { SkippedTest } from "./lib/test-events.ts";
 import { STEPS, type Step } from "./lib/test-plan.ts";
+import { changedFiles, touchedTests } from "./lib/touched-tests.ts";
 
 const projectRoot = dirname(dirname(fileURLToPath(import.meta.url)));
 
-const HELP = `npm test -- [--only STEP[,STEP]] [--files GLOB] [--name PATTERN] [--times] [--skips KIND]
+const HELP = `npm test -- [--only STEP[,STEP]] [--files GLOB] [--name PATTERN] [--changed] [--since REF] [--times] [--skips KIND]
 
   --only STEP     one or more of the steps below, or "static" or "tests"
   --files GLOB    only test files there, such as src/dns or 'src/plugins/cache/*.test.ts'
   --name PATTERN  only tests whose name matches this regular expression
+  --changed       only tests that uncommitted changes touch, and all static checks
+  --since REF     only tests that changes since that commit or branch touch, and all static checks
   --times         show how long each process of tests took, the slowest first
   --skips KIND    "listed": a test may only be skipped for a reason in ${EXPECTED_SKIPS}, else the run fails.
                   "any": for any reason. Default "listed" on Debian as root, where everything is installed, else "any"
@@ -43,6 +47,8 @@ async function main(): Promise<number> {
       files: { type: "string", multiple: true },
       name: { type: "string" },
       skips: { type: "string", default: canInstallTools() ? "listed" : "any" },
+      changed: { type: "boolean" },
+      since: { type: "string" },
       times: { type: "boolean" },
       root: { type: "string", default: projectRoot },
       help: { type: "boolean" },
@@ -63,8 +69,16 @@ async function main(): Promise<number> {
     console.error(`--skips takes "listed" or "any"\n\n${HELP}`);
     return 2;
   }
-  const filtersTests = files.length > 0 || values.name !== undefined;
-  const selected = STEPS.filter((step) => isSelected(step, only, filtersTests));
+  const since = values.since ?? (values.changed ? "HEAD" : undefined);
+  const touched = since === undefined ? undefined : await findTouched(values.root, since);
+  if (touched !== undefined) {
+    console.log(`Test files touched by changes since ${since}: ${touched.length}`);
+    files.push(...touched);
+  }
+  const filtersTests = (files.length > 0 && touched === undefined) || values.name !== undefined;
+  const selected = STEPS.filter((step) => isSelected(step, only, filtersTests)).filter(
+    ({ hasTests }) => !hasTests || touched?.length !== 0,
+  );
   if (values.root === projectRoot && selected.some(({ hasTests }) => hasTests))
     await provideTools(projectRoot);
   const outcomes: Outcome[] = [];
@@ -82,6 +96,13 @@ async function main(): Promise<number> {
   const counted = { ...total, failed: total.failed + unexpected };
   console.log(`\n${countsText(counted)}`);
   return counted.failed > 0 || noTests || total.passed === 0 ? 1 : 0;
+}
+
+async function findTouched(root: string, since: string): Promise<readonly string[]> {
+  const changed = await changedFiles(root, since);
+  const paths = globSync("{src,test,bench,scripts,bin}/**/*.{ts,mjs}", { cwd: root });
+  const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));
+  return [...touchedTests(changed, sources)];
 }
 
 /**
