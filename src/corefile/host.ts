@@ -8,7 +8,12 @@ export interface CorefileHost {
 }
 
 export type FileContent =
-  | { readonly kind: "text"; readonly text: string }
+  | {
+      readonly kind: "text";
+      readonly text: string;
+      /** Names the text in places, if not the path. What it imports is relative to the folder of this name. */
+      readonly name?: string;
+    }
   | { readonly kind: "missing" }
   | { readonly kind: "directory" }
   | { readonly kind: "unreadable"; readonly reason: string };

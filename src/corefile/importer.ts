@@ -26,6 +26,8 @@ export class Importer {
   readonly #options: ImporterOptions;
   readonly #snippets = new Map<string, Snippet>();
   readonly #files = new Map<string, Lexed>();
+  /** Of the files that were read. */
+  readonly #names: string[] = [];
   /** What was found at the paths that could not be read. */
   readonly #failures = new Map<string, UnreadableFile>();
   /** Headings of the snippets in all files read, declared so far or not. */
@@ -38,9 +40,9 @@ export class Importer {
     this.#options = options;
   }
 
-  /** Every file that was read, each once. */
+  /** Every file that was read, each once, by the name that places have. */
   get files(): readonly string[] {
-    return [...this.#files.keys()];
+    return [...this.#names];
   }
 
   /** A missing quotation mark swallows the braces after it, so complaints about those would only mislead. */
@@ -196,7 +198,7 @@ export class Importer {
     const known = this.#files.get(path);
     if (known !== undefined) return known;
     const content = this.#failures.get(path) ?? this.#options.host.readFile(path);
-    if (content.kind === "text") return this.#lexFile(path, content.text);
+    if (content.kind === "text") return this.#lexFile(path, content.text, content.name);
     this.#failures.set(path, content);
     if (content.kind === "missing") {
       this.#error("COREFILE_IMPORT_NOT_FOUND", name.span, `File to import not found: ${name.text}`, {
@@ -216,9 +218,10 @@ export class Importer {
     return undefined;
   }
 
-  #lexFile(path: string, text: string): Lexed {
+  #lexFile(path: string, text: string, name = path): Lexed {
     // One more than may be read, so that it is the stream that says that there are too many.
-    const lexed = lex(text, path, this.#options.tokenLimit + 1);
+    const lexed = lex(text, name, this.#options.tokenLimit + 1);
+    this.#names.push(name);
     this.#files.set(path, lexed);
     for (const token of lexed.tokens) {
       const name = token.startsLine ? snippetName(token.text) : undefined;

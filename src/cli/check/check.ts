@@ -1,25 +1,21 @@
 /** `portolan check`: all that is wrong with Corefiles, without running them. */
 import { existsSync } from "node:fs";
-import { basename } from "node:path";
 import type { Diagnostic } from "../../corefile/diagnostic.ts";
-import { nodeHost } from "../../corefile/node-host.ts";
-import { SystemClock } from "../../lib/time/clock.ts";
 import { HelmValuesError } from "../../predecessors/migrate/from-helm-values.ts";
-import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
-import { systemRandom, thisMachine } from "../../server/configuration/machine.ts";
-import { PluginListError, type PluginRegistry } from "../../server/configuration/plugin-registry.ts";
-import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import { PluginListError } from "../../server/configuration/plugin-registry.ts";
+import { UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "../flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags, pluginRegistry } from "../plugin-list.ts";
 import { fitted, wantsColour } from "../terminal.ts";
+import { checkFiles } from "./check-files.ts";
 import type { CheckedFile } from "./checked-file.ts";
-import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
 import { FORMATS, type Format } from "./formats.ts";
+import { hasNameOfCorefile, readGivenFiles } from "./given-files.ts";
 
 interface CheckFlags extends PluginFlags {
-  /** As the server takes it; empty for none. */
-  conf: string;
+  /** As the server takes it; it takes one. */
+  conf: string[];
   format: () => Promise<Format>;
   strict: boolean;
   port: number;
@@ -33,9 +29,9 @@ export const CHECK_FLAGS: readonly FlagRow<CheckFlags>[] = [
   {
     names: ["conf"],
     value: "FILE",
-    about: 'Corefile to check, as for the server; "stdin" reads it from standard input',
+    about: 'Corefile to check, as for the server; "stdin" reads it from standard input; can be repeated',
     apply: (flags, value) => {
-      flags.conf = value;
+      if (value !== "") flags.conf.push(value);
     },
   },
   {
@@ -99,7 +95,7 @@ async function run(argv: readonly string[]): Promise<number> {
   if (format === undefined) throw new RangeError("there is no format for people");
   const flags: CheckFlags = {
     ...defaultPluginFlags(),
-    conf: "",
+    conf: [],
     format,
     strict: false,
     port: 53,
@@ -111,26 +107,23 @@ async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(usage());
     return EXIT.CLEAN;
   }
-  const words = flags.conf === "" ? named : [flags.conf, ...named];
-  // All are read before the first is checked: a name mistyped in a script ends it at once.
-  const sources = (words.length > 0 ? words : [defaultFile()]).map((word) =>
-    word === "-" || isStandardInput(word) ? readStandardInput() : readCorefile(word),
-  );
-  const files: CheckedFile[] = [];
-  for (const given of sources) {
-    const { source, relocate } = await corefileOf(given);
-    const registry = await pluginRegistry(flags, given.file === "stdin" ? undefined : given.file);
-    const found = await checkFile(source, registry, flags);
-    const inPlace = relocate === undefined ? found : relocatedFile(found, given, relocate);
-    const isYaml = source.text !== given.text;
-    const isForServer = flags.conf !== "" || basename(given.file) === "Corefile";
-    const checked = {
-      ...inPlace,
-      ...(isYaml && { form: "YAML" as const }),
-      ...(isYaml && isForServer && { diagnostics: [yamlForServer(given.file), ...inPlace.diagnostics] }),
-    };
-    files.push(flags.strict ? { ...checked, diagnostics: checked.diagnostics.filter(isFault) } : checked);
-  }
+  const words = [...flags.conf, ...named];
+  const given = await readGivenFiles(words.length > 0 ? words : [defaultFile()]);
+  const checked = await checkFiles(given, {
+    registryFor: (file) => pluginRegistry(flags, file),
+    port: flags.port,
+    files: flags.files,
+  });
+  const files = checked.map((file, index): CheckedFile => {
+    const origin = given[index];
+    const isForServer =
+      origin !== undefined && (hasNameOfCorefile(origin) || (flags.conf.length === 1 && index === 0));
+    const diagnostics =
+      file.form !== undefined && isForServer
+        ? [yamlForServer(file.file), ...file.diagnostics]
+        : file.diagnostics;
+    return { ...file, diagnostics: flags.strict ? diagnostics.filter(isFault) : diagnostics };
+  });
   const print = await flags.format();
   process.stdout.write(print(files, wantsColour(process.stdout, process.env)));
   const diagnostics = files.flatMap((file) => file.diagnostics);
@@ -138,7 +131,7 @@ async function run(argv: readonly string[]): Promise<number> {
   return isFaulty ? EXIT.FAULTY : EXIT.CLEAN;
 }
 
-/** Only `check` reads YAML. */
+/** Only the commands read YAML. */
 export function yamlForServer(file: string): Diagnostic {
   return {
     code: "CHECK_YAML_FOR_SERVER",
@@ -146,77 +139,6 @@ export function yamlForServer(file: string): Diagnostic {
     message: "the server refuses this file: it is YAML that holds a Corefile, not a Corefile",
     span: { file, line: 1, column: 1, length: 1 },
     notes: ["for `-conf`, name a file that holds only the text of the key `Corefile`"],
-  };
-}
-
-interface Given {
-  readonly source: CorefileSource;
-  /** Where the Corefile is made of what was given: a finding at its place there. */
-  readonly relocate?: TranslatedCorefile["relocate"];
-}
-
-const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?\s*:/m;
-
-/** ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles. */
-async function corefileOf(source: CorefileSource): Promise<Given> {
-  if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
-    const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
-    const translated = corefileInHelmValues(source);
-    if (translated !== undefined) return translated;
-  }
-  if (!MAYBE_KUBERNETES.test(source.text)) return { source };
-  const { corefileInYaml } = await import("./corefile-in-yaml.ts");
-  return { source: corefileInYaml(source) };
-}
-
-function relocatedFile(
-  { file, diagnostics, textOf }: CheckedFile,
-  given: CorefileSource,
-  relocate: TranslatedCorefile["relocate"],
-): CheckedFile {
-  return {
-    file,
-    diagnostics: diagnostics.map(relocate),
-    textOf: (name) => (name === given.file ? given.text : textOf(name)),
-  };
-}
-
-async function checkFile(
-  source: CorefileSource,
-  registry: PluginRegistry,
-  flags: Pick<CheckFlags, "port" | "files">,
-): Promise<CheckedFile> {
-  const options = {
-    host: nodeHost,
-    registry,
-    machine: thisMachine(process.env),
-    defaultPort: flags.port,
-  };
-  let { diagnostics } = await inspectConfiguration(source, options);
-  if (flags.files && diagnostics.every(({ severity }) => severity === "warning")) {
-    const { examineFiles } = await import("../../server/offline-server.ts");
-    const faults = await examineFiles({
-      ...options,
-      source,
-      clock: new SystemClock(),
-      random: systemRandom(),
-    });
-    diagnostics = [...diagnostics, ...faults].sort(
-      ({ span: one }, { span: other }) =>
-        Number(one.file === other.file) * (one.line - other.line || one.column - other.column),
-    );
-  }
-  const texts = new Map<string, string | undefined>([[source.file, source.text]]);
-  return {
-    file: source.file,
-    diagnostics,
-    textOf(file) {
-      if (!texts.has(file)) {
-        const content = nodeHost.readFile(file);
-        texts.set(file, content.kind === "text" ? content.text : undefined);
-      }
-      return texts.get(file);
-    },
   };
 }
 
@@ -236,7 +158,7 @@ function usage(): string {
     "",
     "Usage: portolan check [-format FORMAT] [-strict] [-no-files] [-conf COREFILE] [COREFILE...]",
     "",
-    "Without COREFILE it checks ./Corefile; - is standard input.",
+    "Without COREFILE it checks ./Corefile; - is standard input. COREFILE may be YAML with a Corefile, a ConfigMap such as coredns-custom, or a directory of such files. Files that are given together import from one another as in the cluster.",
     "",
     ...flagLines(CHECK_FLAGS),
     "",

@@ -1,15 +1,17 @@
-import type { Diagnostic } from "../../corefile/diagnostic.ts";
+import type { Diagnostic, Span } from "../../corefile/diagnostic.ts";
 
 /** A Corefile with what was found in it and in all that it imports. */
 export interface CheckedFile {
   /** As it was named, or "stdin". */
   readonly file: string;
   /** What the Corefile was found in: the server takes only a Corefile on its own. */
-  readonly form?: "YAML";
+  readonly form?: string;
   /** In the order of the text. */
   readonly diagnostics: readonly Diagnostic[];
   /** Text of this file or of one that it imports. */
   readonly textOf: (file: string) => string | undefined;
+  /** A place as editors and reviews find it: of a key in a ConfigMap, that in the YAML. */
+  readonly inDocument?: (span: Span) => Span;
 }
 
 /** What to do about a diagnostic, in sentences. */

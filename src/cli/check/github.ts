@@ -2,9 +2,10 @@ import { type CheckedFile, remedies } from "./checked-file.ts";
 
 /** Workflow commands of GitHub Actions, one line each: they become annotations of the file. */
 export function formatForGitHub(files: readonly CheckedFile[]): string {
-  const lines = files.flatMap(({ diagnostics }) =>
+  const lines = files.flatMap(({ diagnostics, inDocument }) =>
     diagnostics.map((diagnostic) => {
-      const { code, severity, span, message } = diagnostic;
+      const { code, severity, message } = diagnostic;
+      const span = inDocument?.(diagnostic.span) ?? diagnostic.span;
       const properties = {
         file: span.file,
         line: span.line,

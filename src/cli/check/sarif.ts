@@ -6,7 +6,9 @@ import { type CheckedFile, remedies } from "./checked-file.ts";
 
 /** SARIF 2.1.0, one run. */
 export function formatAsSarif(files: readonly CheckedFile[]): string {
-  const diagnostics = files.flatMap((file) => file.diagnostics);
+  const diagnostics = files.flatMap(({ diagnostics, inDocument }) =>
+    diagnostics.map((each) => ({ ...each, span: inDocument?.(each.span) ?? each.span })),
+  );
   const codes = [...new Set(diagnostics.map(({ code }) => code))].sort();
   const log = {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",

@@ -1,0 +1,90 @@
+/** What the words of the command line name: Corefiles, alone or in YAML, and folders of them. */
+import { readdirSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { CorefileSource } from "../../server/configuration/configuration.ts";
+import type { ImportableKey } from "../config-maps/config-maps.ts";
+import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
+import type { TranslatedCorefile } from "./corefile-in-helm-values.ts";
+
+export interface GivenCorefile {
+  readonly source: CorefileSource;
+  /** Where the Corefile is made of what was given: a finding at its place there. */
+  readonly relocate?: TranslatedCorefile["relocate"];
+  readonly siblings: readonly ImportableKey[];
+}
+
+export interface GivenFile {
+  /** As it was read. */
+  readonly source: CorefileSource;
+  readonly corefiles: readonly GivenCorefile[];
+  /** Parts of a Corefile, which another one imports. */
+  readonly custom: readonly ImportableKey[];
+}
+
+/**
+ * Reads all before the first is checked: a name mistyped in a script ends it at once.
+ * @throws UnreadableCorefile, HelmValuesError, NoCorefileInYaml
+ */
+export async function readGivenFiles(words: readonly string[]): Promise<GivenFile[]> {
+  const files: GivenFile[] = [];
+  for (const word of words) {
+    if (word === "-" || isStandardInput(word)) files.push(await givenFile(readStandardInput()));
+    else if (isFolder(word)) files.push(...(await filesOfFolder(word)));
+    else files.push(await givenFile(readCorefile(word)));
+  }
+  return files;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** A folder of manifests has few files. */
+const MAX_FILES = 1_000;
+
+/** Of a folder the files that kubectl would take, and a Corefile; those about other things are passed over. */
+async function filesOfFolder(folder: string): Promise<GivenFile[]> {
+  const names = readdirSync(folder)
+    .filter((name) => name === "Corefile" || /\.(ya?ml|json)$/.test(name))
+    .filter((name) => !isFolder(join(folder, name)))
+    .sort();
+  if (names.length > MAX_FILES)
+    throw new UnreadableCorefile(folder, `a directory of more than ${MAX_FILES} YAML files`);
+  const files: GivenFile[] = [];
+  for (const name of names) {
+    const source = readCorefile(join(folder, name));
+    if (name !== "Corefile" && !MENTIONS_COREFILE.test(source.text)) continue;
+    const file = await givenFile(source, name !== "Corefile");
+    if (file.corefiles.length > 0 || file.custom.length > 0) files.push(file);
+  }
+  if (files.length === 0)
+    throw new UnreadableCorefile(folder, "a directory without a Corefile, and without YAML that has one");
+  return files;
+}
+
+const MENTIONS_COREFILE = /\b(Corefile|servers|coredns-custom)\b|\.(server|override)["']?[ \t]*:/;
+const MAYBE_KUBERNETES = /^[\s{]*["']?(apiVersion|kind|data|metadata|items)["']?\s*:/m;
+
+/**
+ * ConfigMaps and values of Helm are YAML, the parser of which is not loaded for Corefiles.
+ * @param isYaml whether a text without a Corefile in it is none itself
+ */
+async function givenFile(source: CorefileSource, isYaml = false): Promise<GivenFile> {
+  if (/^[ \t]*["']?servers["']?\s*:/m.test(source.text)) {
+    const { corefileInHelmValues } = await import("./corefile-in-helm-values.ts");
+    const translated = corefileInHelmValues(source);
+    if (translated !== undefined) return { source, corefiles: [{ ...translated, siblings: [] }], custom: [] };
+  }
+  const itself = { source, corefiles: isYaml ? [] : [{ source, siblings: [] }], custom: [] };
+  if (!MAYBE_KUBERNETES.test(source.text)) return itself;
+  const { readConfigMaps } = await import("../config-maps/config-maps.ts");
+  const { corefiles, custom, missing } = readConfigMaps(source);
+  if (corefiles.length > 0 || custom.length > 0) return { source, corefiles, custom };
+  if (missing !== undefined && !isYaml) throw missing;
+  return itself;
+}
+
+/** Named as the server's Corefile is. */
+export function hasNameOfCorefile({ source }: GivenFile): boolean {
+  return basename(source.file) === "Corefile";
+}

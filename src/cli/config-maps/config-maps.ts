@@ -1,0 +1,154 @@
+/** Corefiles in ConfigMaps, and ConfigMaps with parts of a Corefile, such as `coredns-custom` of AKS and k3s. */
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  parseAllDocuments,
+  type Scalar,
+  type YAMLMap,
+  type YAMLParseError,
+} from "yaml";
+import type { CorefileSource } from "../../server/configuration/configuration.ts";
+
+/** An object of Kubernetes without a Corefile: the wrong file, or the wrong key. */
+export class NoCorefileInYaml extends Error {
+  override readonly name = "NoCorefileInYaml";
+}
+
+/** A key of a ConfigMap that a Corefile can import. */
+export interface ImportableKey {
+  readonly key: string;
+  readonly text: string;
+  /** Names the text in places: `custom.yaml (test.server)`. */
+  readonly name: string;
+  /** The YAML that has it. */
+  readonly file: string;
+  /** Line of the key in the YAML, from 1. */
+  readonly line: number;
+  /** Columns before each line of the text; `undefined` where the lines of the text are not those of the YAML. */
+  readonly indentation: number | undefined;
+}
+
+export interface FoundCorefile {
+  readonly source: CorefileSource;
+  /** The other keys of its ConfigMap, which a pod has in the folder of the Corefile. */
+  readonly siblings: readonly ImportableKey[];
+}
+
+/** YAML that cannot be read, and so may hide a ConfigMap. */
+export class BrokenYaml extends NoCorefileInYaml {}
+
+export interface ConfigMaps {
+  readonly corefiles: readonly FoundCorefile[];
+  /** Keys of ConfigMaps without a Corefile, which a pod has in the folder `custom`. */
+  readonly custom: readonly ImportableKey[];
+  /** Why there is neither; `undefined` where the text is no object of Kubernetes. */
+  readonly missing: NoCorefileInYaml | undefined;
+}
+
+/** `*.server` is imported between server blocks, `*.override` into the block `.:53`. */
+const CUSTOM_KEY = /\.(server|override)$/;
+
+/**
+ * All ConfigMaps of a text in YAML or JSON, in any of its documents or in a List. A Corefile that is a block of text in the YAML keeps its place: the
+ * text around it becomes empty lines, and its indentation stays, which means nothing in a Corefile. A Corefile between quotation marks
+ * has no lines there, and is named as a file of its own.
+ * @throws NoCorefileInYaml for text that has objects of Kubernetes, or the name of such, and is not valid YAML
+ */
+export function readConfigMaps({ text, file }: CorefileSource): ConfigMaps {
+  const corefiles: FoundCorefile[] = [];
+  const custom: ImportableKey[] = [];
+  const others: string[] = [];
+  let isKubernetes = false;
+  let fault: YAMLParseError | undefined;
+  for (const document of parseAllDocuments(text)) {
+    if (!("contents" in document)) continue;
+    if (document.errors.length > 0) {
+      fault ??= document.errors[0];
+      continue;
+    }
+    for (const object of objectsIn(document.contents)) {
+      isKubernetes ||= object.has("apiVersion") && object.has("kind");
+      const data = object.get("data", true);
+      if (!isMap(data)) continue;
+      const keys = keysOf(data, text, file);
+      const corefile = data.get("Corefile", true);
+      if (isScalar(corefile) && typeof corefile.value === "string") {
+        const source = inPlace(corefile, corefile.value, { text, file });
+        corefiles.push({ source, siblings: keys.filter(({ key }) => key !== "Corefile") });
+      } else if (isCustom(object, keys)) custom.push(...keys);
+      else others.push(...data.items.map(({ key }) => String(key)));
+    }
+  }
+  if (fault !== undefined && (isKubernetes || /\.(ya?ml|json)$/.test(file))) throw brokenYaml(file, fault);
+  const isMissing = isKubernetes && corefiles.length === 0 && custom.length === 0;
+  return { corefiles, custom, missing: isMissing ? missing(file, others) : undefined };
+}
+
+function brokenYaml(file: string, { message, linePos }: YAMLParseError): BrokenYaml {
+  const [place] = linePos ?? [];
+  const [reason = ""] = message.split(/ at line \d+|\n/);
+  return new BrokenYaml(
+    `${file}${place === undefined ? "" : `:${place.line}:${place.col}`}: not valid YAML: ${reason}`,
+  );
+}
+
+/** By its name or by its keys: providers do not agree on a name. */
+function isCustom(object: YAMLMap, keys: readonly ImportableKey[]): boolean {
+  const kind = object.get("kind");
+  if (kind !== undefined && kind !== "ConfigMap") return false;
+  return (
+    object.getIn(["metadata", "name"]) === "coredns-custom" || keys.some(({ key }) => CUSTOM_KEY.test(key))
+  );
+}
+
+const MAX_KEYS = 10;
+const KUBE_DNS_KEYS = ["stubDomains", "upstreamNameservers", "federations"];
+
+function missing(file: string, keys: readonly string[]): NoCorefileInYaml {
+  const found = keys.length > 0 ? `; 'data' has ${keys.slice(0, MAX_KEYS).join(", ")}` : "";
+  const hint = keys.some((key) => KUBE_DNS_KEYS.includes(key))
+    ? "; 'portolan migrate' makes a Corefile from the ConfigMap of kube-dns"
+    : "";
+  return new NoCorefileInYaml(
+    `${file}: no Corefile in this YAML: expected a ConfigMap with the key 'Corefile' under 'data', or with keys '*.server' or '*.override'${found}${hint}`,
+  );
+}
+
+/** The items of a list, which `kubectl get` prints. */
+function objectsIn(contents: Node | null): YAMLMap[] {
+  if (!isMap(contents)) return [];
+  const items = contents.get("items", true);
+  return [contents, ...(isSeq(items) ? items.items.filter((item) => isMap(item)) : [])];
+}
+
+function keysOf(data: YAMLMap, text: string, file: string): ImportableKey[] {
+  return data.items.flatMap(({ key, value }) => {
+    if (!isScalar(key) || !isScalar(value) || typeof value.value !== "string") return [];
+    const name = String(key.value);
+    const line = lineAt(text, key.range?.[0] ?? 0);
+    const indentation = indentationOf(value, text);
+    return [{ key: name, text: value.value, name: `${file} (${name})`, file, line, indentation }];
+  });
+}
+
+function indentationOf({ type, range }: Scalar, text: string): number | undefined {
+  if (type !== "BLOCK_LITERAL") return undefined;
+  const [start, end] = range ?? [0, 0];
+  const [, spaces = ""] = /\n( *)[^\s]/.exec(text.slice(start, end)) ?? [];
+  return spaces.length;
+}
+
+function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
+
+function inPlace({ range, type }: Scalar, value: string, { text, file }: CorefileSource): CorefileSource {
+  if (type !== "BLOCK_LITERAL") return { text: value, file: `${file} (Corefile)` };
+  const [start, end] = range ?? [0, 0];
+  const before = text.slice(0, start).replaceAll(/[^\n]+/g, "");
+  return { text: `${before}${text.slice(text.indexOf("\n", start), end)}`, file };
+}
