@@ -70,10 +70,15 @@ export { formatGoDuration, parseGoDuration } from "../lib/time/duration.ts";
 export { type PacedStep, PacedSteps } from "../lib/time/paced-steps.ts";
 export { type TimeoutHandle, type TimeoutTarget, TimeoutWheel } from "../lib/time/timeout-wheel.ts";
 export { TurnShare } from "../lib/time/turn-share.ts";
-export { AnswerMemo } from "./answer-memo.ts";
-export type { Asked } from "./asked.ts";
-export { CACHE, type CachedAnswer, type CacheView } from "./cache-view.ts";
-export type { ClusterClients } from "./cluster-clients.ts";
+export {
+  afterNext,
+  afterwards,
+  type Handler,
+  type Next,
+  type Review,
+  type Reviewer,
+} from "./chain/handler.ts";
+export { type LateFollower, LateOutcome } from "./chain/late-outcome.ts";
 export type { ArgumentsOf } from "./config/argument-table.ts";
 export {
   type Argument,
@@ -120,9 +125,13 @@ export {
   type Value,
   ValueProblem,
 } from "./config/values.ts";
-export { definePlugin, type PluginDefinition, type SetupContext, SetupError } from "./define-plugin.ts";
-export type { QueryChanges } from "./derived-octets.ts";
-export { type Endpoint, FixedEndpoint, type TraceHeaders, type TransportName } from "./endpoint.ts";
+export type { ClusterClients } from "./contract/cluster-clients.ts";
+export {
+  definePlugin,
+  type PluginDefinition,
+  type SetupContext,
+  SetupError,
+} from "./contract/define-plugin.ts";
 export {
   ExplainError,
   type ExplainedMessage,
@@ -132,51 +141,10 @@ export {
   QUERY_FLAGS,
   type QueryFlag,
   type Step,
-} from "./explanation.ts";
-export { followAlias } from "./follow-alias.ts";
-export { type Greeting, GreetingError, type GreetingReading } from "./greeting.ts";
-export { afterNext, afterwards, type Handler, type Next, type Review, type Reviewer } from "./handler.ts";
-export { type LateFollower, LateOutcome } from "./late-outcome.ts";
-export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./latency-exemplars.ts";
-export {
-  COMBINED_FORMAT,
-  COMMON_FORMAT,
-  flagNames,
-  flagsToSend,
-  LineFormat,
-  placeholderProblem,
-  type UnknownPlaceholder,
-  unknownPlaceholders,
-} from "./line-format.ts";
-export { LookupDepthError } from "./lookup-depth.ts";
-export type { MessageSeal } from "./message-seal.ts";
-export { DROPPED, type Dropped, Failure, NoNextPluginError, type Outcome, ReplyStream } from "./outcome.ts";
-export type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
-export {
-  type Arrival,
-  type ChainLink,
-  type LateSteps,
-  type Listener,
-  Query,
-  type Waiter,
-} from "./query.ts";
-export { QUERY_ENVIRONMENT, queryFunctions } from "./query-environment.ts";
-export { type FinishedQuery, QueryReader } from "./query-reader.ts";
-export { makeRingBuffer, type QueryRing } from "./query-ring.ts";
-export { type QueryListening, QueryStream, RING_OCTETS } from "./query-stream.ts";
-export { type ForwardedExchange, QUERY_TAP, type QueryTap } from "./query-tap.ts";
-export { rehearsalQuery } from "./rehearsal.ts";
-export type { AnswerBasis, AnswerSource, AnswerWitness, RepeatedQuery, Repetition } from "./repetition.ts";
-export { Reply, type ReplyContent } from "./reply.ts";
-export {
-  authorityHolds,
-  minimalTtl,
-  type ResponseClass,
-  type ResponseType,
-  responseClass,
-  responseType,
-} from "./response-type.ts";
-export type { SearchPath, SearchPathSource } from "./search-path.ts";
+} from "./contract/explanation.ts";
+export { type Greeting, GreetingError, type GreetingReading } from "./contract/greeting.ts";
+export type { PlacedPlugin, PluginInstance } from "./contract/plugin-instance.ts";
+export type { SearchPath, SearchPathSource } from "./contract/search-path.ts";
 export type {
   BlockView,
   ConfigurationView,
@@ -184,9 +152,9 @@ export type {
   PlaceView,
   RefusalView,
   ServerView,
-} from "./server-view.ts";
-export { staysInForce } from "./server-view.ts";
-export { type Offer, type OfferingPlugin, ServiceKey } from "./service.ts";
+} from "./contract/server-view.ts";
+export { staysInForce } from "./contract/server-view.ts";
+export { type Offer, type OfferingPlugin, ServiceKey } from "./contract/service.ts";
 export {
   type BlockSettings,
   type BlockSite,
@@ -201,10 +169,7 @@ export {
   reachableHost,
   type ServerControl,
   type Site,
-} from "./site.ts";
-export type { SpanSink, Trace } from "./trace.ts";
-export { readTraceContext, type TraceContext } from "./trace-context.ts";
-export { TRACING, type TraceRule, type TracingView } from "./tracing-view.ts";
+} from "./contract/site.ts";
 export {
   isAsNew,
   type StartOfAuthority,
@@ -213,6 +178,66 @@ export {
   transferWay,
   ZoneNotLoadedError,
   type ZoneTransfer,
-} from "./transfer.ts";
-export { TSIG_KEYS, tsigKeyNamed } from "./tsig-keys.ts";
-export { Fallthrough, ZoneList } from "./zones.ts";
+} from "./contract/transfer.ts";
+export {
+  COMBINED_FORMAT,
+  COMMON_FORMAT,
+  flagNames,
+  flagsToSend,
+  LineFormat,
+  placeholderProblem,
+  type UnknownPlaceholder,
+  unknownPlaceholders,
+} from "./facts/line-format.ts";
+export { QUERY_ENVIRONMENT, queryFunctions } from "./facts/query-environment.ts";
+export type { Asked } from "./message/asked.ts";
+export type { QueryChanges } from "./message/derived-octets.ts";
+export { type Endpoint, FixedEndpoint, type TraceHeaders, type TransportName } from "./message/endpoint.ts";
+export type { MessageSeal } from "./message/message-seal.ts";
+export { readTraceContext, type TraceContext } from "./message/trace-context.ts";
+export { AnswerMemo } from "./packed/answer-memo.ts";
+export { followAlias } from "./query/follow-alias.ts";
+export { LookupDepthError } from "./query/lookup-depth.ts";
+export {
+  DROPPED,
+  type Dropped,
+  Failure,
+  NoNextPluginError,
+  type Outcome,
+  ReplyStream,
+} from "./query/outcome.ts";
+export {
+  type Arrival,
+  type ChainLink,
+  type LateSteps,
+  type Listener,
+  Query,
+  type Waiter,
+} from "./query/query.ts";
+export { rehearsalQuery } from "./query/rehearsal.ts";
+export type {
+  AnswerBasis,
+  AnswerSource,
+  AnswerWitness,
+  RepeatedQuery,
+  Repetition,
+} from "./query/repetition.ts";
+export { Reply, type ReplyContent } from "./query/reply.ts";
+export {
+  authorityHolds,
+  minimalTtl,
+  type ResponseClass,
+  type ResponseType,
+  responseClass,
+  responseType,
+} from "./query/response-type.ts";
+export type { SpanSink, Trace } from "./query/trace.ts";
+export { Fallthrough, ZoneList } from "./query/zones.ts";
+export { CACHE, type CachedAnswer, type CacheView } from "./services/cache-view.ts";
+export { LATENCY_EXEMPLARS, type LatencyExemplars } from "./services/latency-exemplars.ts";
+export { type ForwardedExchange, QUERY_TAP, type QueryTap } from "./services/query-tap.ts";
+export { TRACING, type TraceRule, type TracingView } from "./services/tracing-view.ts";
+export { TSIG_KEYS, tsigKeyNamed } from "./services/tsig-keys.ts";
+export { type FinishedQuery, QueryReader } from "./stream/query-reader.ts";
+export { makeRingBuffer, type QueryRing } from "./stream/query-ring.ts";
+export { type QueryListening, QueryStream, RING_OCTETS } from "./stream/query-stream.ts";

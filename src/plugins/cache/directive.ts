@@ -26,7 +26,7 @@ import {
   type Value,
   ValueProblem,
 } from "../../plugin/config/values.ts";
-import type { ZoneList } from "../../plugin/zones.ts";
+import type { ZoneList } from "../../plugin/query/zones.ts";
 import { effectiveCapacity, largestMemory, smallestMemory } from "./slab-bounds.ts";
 
 /** One directive as it was read; durations in milliseconds. */

@@ -1,10 +1,10 @@
 /** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { LateOutcome } from "../../plugin/late-outcome.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import type { CacheCounters } from "./counters.ts";
 import { OutdatedNames } from "./outdated-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";

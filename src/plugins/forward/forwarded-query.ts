@@ -15,7 +15,7 @@ import {
   type Waiter,
 } from "../../plugin/index.ts";
 import type { FramePool } from "../../plugin/packed/frames.ts";
-import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
+import type { ForwardedExchange, QueryTap } from "../../plugin/services/query-tap.ts";
 import type { Policy } from "../../upstream/config/policy.ts";
 import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange/exchange.ts";
 import { ExchangeError, type ExchangeFault } from "../../upstream/exchange/exchange-error.ts";

@@ -18,7 +18,7 @@ import {
   type Site,
   type TransferSource,
 } from "../../plugin/index.ts";
-import { rehearsalQuery } from "../../plugin/rehearsal.ts";
+import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
@@ -141,7 +141,7 @@ export class ShownCluster {
     }
   }
 
-  /** A first answer before anybody asks: see `plugin/rehearsal.ts`. It is a true one, so it may be remembered. */
+  /** A first answer before anybody asks: see `plugin/query/rehearsal.ts`. It is a true one, so it may be remembered. */
   rehearse(): void {
     const { store } = this.cluster;
     const zone = this.#zones.find((each) => !isReverseZone(each));

@@ -1,4 +1,5 @@
 import type { Name } from "../../dns/index.ts";
+import { LineFormat } from "../../plugin/facts/line-format.ts";
 import {
   afterNext,
   type Clock,
@@ -12,7 +13,6 @@ import {
   responseClass,
   responseType,
 } from "../../plugin/index.ts";
-import { LineFormat } from "../../plugin/line-format.ts";
 import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {

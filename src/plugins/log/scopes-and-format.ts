@@ -1,11 +1,11 @@
 import { Name } from "../../dns/index.ts";
-import { type Argument, placeInTokens, type Token } from "../../plugin/index.ts";
 import {
   COMBINED_FORMAT,
   COMMON_FORMAT,
   placeholderProblem,
   unknownPlaceholders,
-} from "../../plugin/line-format.ts";
+} from "../../plugin/facts/line-format.ts";
+import { type Argument, placeInTokens, type Token } from "../../plugin/index.ts";
 import { JSON_FORMAT } from "./query-log.ts";
 
 export interface ScopesAndFormat {

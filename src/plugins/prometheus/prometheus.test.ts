@@ -6,7 +6,7 @@ import { describe, test } from "node:test";
 import { Name, Rcode } from "../../dns/index.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { HttpHandler, ListenerSite, Next, PlacedPlugin, Site } from "../../plugin/index.ts";
-import { LATENCY_EXEMPLARS } from "../../plugin/latency-exemplars.ts";
+import { LATENCY_EXEMPLARS } from "../../plugin/services/latency-exemplars.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, records } from "../../plugin/testing.ts";
 import prometheus from "./index.ts";
 import { acceptsGzip, preferredFormat } from "./metrics-endpoint.ts";

@@ -11,7 +11,7 @@ import {
   type ReplyStream,
   type Site,
 } from "../../plugin/index.ts";
-import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
+import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/services/latency-exemplars.ts";
 import { AnsweredTogether } from "./answered-together.ts";
 import { MetricsEndpoint } from "./metrics-endpoint.ts";
 import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";

@@ -1,4 +1,5 @@
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import { staysInForce } from "../../plugin/contract/server-view.ts";
 import type {
   Clock,
   CounterSlot,
@@ -9,7 +10,6 @@ import type {
   Site,
   Timer,
 } from "../../plugin/index.ts";
-import { staysInForce } from "../../plugin/server-view.ts";
 
 /** Milliseconds. */
 export interface ReloadConfig {

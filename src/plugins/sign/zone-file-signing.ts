@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { KeyPair, Name } from "../../dns/index.ts";
 import { TurnShare } from "../../lib/time/turn-share.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
 import {
   formatGoDuration,
   type PluginInstance,
@@ -8,7 +9,6 @@ import {
   type Site,
   type Timer,
 } from "../../plugin/index.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
 import { ZoneFileSource } from "../../zones/files/file-source.ts";
 import { readKeyFiles } from "../../zones/signing/zone-keys.ts";
 import { signedZoneLines } from "../../zones/signing/zone-signing.ts";

@@ -2,6 +2,7 @@
 
 import type { Expression } from "../../expression/expression.ts";
 import { readExpression } from "../../plugin/config/source-text.ts";
+import { QUERY_ENVIRONMENT } from "../../plugin/facts/query-environment.ts";
 import {
   type Directive,
   definePlugin,
@@ -12,7 +13,6 @@ import {
   required,
   text,
 } from "../../plugin/index.ts";
-import { QUERY_ENVIRONMENT } from "../../plugin/query-environment.ts";
 import { makeView } from "./view.ts";
 
 /** Lines whose words are an expression each. */

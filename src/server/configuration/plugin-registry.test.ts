@@ -54,7 +54,7 @@ describe("external plugins", () => {
       export default { ...definePlugin({ name: "greet", summary: "", config: bareDirective() }), Reply, Name, createServer, PluginTest };`;
     const folder = makeTree(t, { "greet.ts": text });
     const definition = await registryOf(folder, "./greet.ts").definition("greet");
-    const { Reply } = await import("../../plugin/reply.ts");
+    const { Reply } = await import("../../plugin/query/reply.ts");
     assert.ok("Reply" in definition && definition.Reply === Reply);
   });
 
