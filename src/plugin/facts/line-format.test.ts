@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Flag, Opcode, Rcode } from "../../dns/index.ts";
-import type { ReplyContent } from "../index.ts";
+import type { ReplyContent } from "../query/reply.ts";
 import { makeTestQuery, type QuestionOptions, records } from "../testing.ts";
 import { LineFormat, unknownPlaceholders } from "./line-format.ts";
 

@@ -2,9 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
-import type { Outcome } from "../../plugin/query/outcome.ts";
-import type { Query } from "../../plugin/query/query.ts";
-import type { Reply } from "../../plugin/query/reply.ts";
+import type { Outcome, Query, Reply } from "../../plugin/index.ts";
 import type { CacheCounters } from "./counters.ts";
 import { OutdatedNames } from "./outdated-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";

@@ -2,10 +2,8 @@
 import { A } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import type { Site } from "../../plugin/contract/site.ts";
-import type { Query } from "../../plugin/query/query.ts";
+import { type Query, Reply, type Site } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
-import { Reply } from "../../plugin/query/reply.ts";
 import { CacheHandler } from "./handler.ts";
 import type { CacheSettings } from "./settings.ts";
 import { effectiveCapacity, smallestMemory } from "./slab-bounds.ts";

@@ -2,9 +2,8 @@
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
+import type { Query, Reply } from "../../plugin/index.ts";
 import type { Asked } from "../../plugin/message/asked.ts";
-import type { Query } from "../../plugin/query/query.ts";
-import type { Reply } from "../../plugin/query/reply.ts";
 import {
   authorityHolds,
   minimalTtl,

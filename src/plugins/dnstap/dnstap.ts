@@ -5,13 +5,13 @@ import { LineFormat } from "../../plugin/facts/line-format.ts";
 import type {
   CounterSlot,
   Handler,
-  MessageSeal,
   PlacedPlugin,
   PluginInstance,
   Query,
   Site,
   Timer,
 } from "../../plugin/index.ts";
+import type { MessageSeal } from "../../plugin/message/message-seal.ts";
 import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/services/query-tap.ts";
 import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 import { FrameQueue } from "./frame-queue.ts";

@@ -10,14 +10,9 @@ import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/sharing/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/sharing/replication.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import {
-  type ClusterClients,
-  DROPPED,
-  type Offer,
-  type Query,
-  type Site,
-  type TransferSource,
-} from "../../plugin/index.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { Offer } from "../../plugin/contract/service.ts";
+import { DROPPED, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
 import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";

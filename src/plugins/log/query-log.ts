@@ -8,11 +8,13 @@ import {
   type Outcome,
   type Query,
   type Reply,
+} from "../../plugin/index.ts";
+import {
   type ResponseClass,
   type ResponseType,
   responseClass,
   responseType,
-} from "../../plugin/index.ts";
+} from "../../plugin/query/response-type.ts";
 import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {

@@ -11,7 +11,7 @@ import { TextMap } from "../../expression/templates/template-value.ts";
 import { STRING, UNKNOWN } from "../../expression/values/types.ts";
 import type { Value } from "../../expression/values/values.ts";
 import { queryFunctions } from "../../plugin/facts/query-environment.ts";
-import type { Query } from "../../plugin/query/query.ts";
+import type { Query } from "../../plugin/index.ts";
 
 /** One match of a query: what `group()` and `.Group` tell. */
 export interface TemplateMatch {

@@ -1,6 +1,7 @@
 /** Which queries are traced. */
 import { Rcode } from "../../dns/index.ts";
-import { type Outcome, PrefixSet, type Query } from "../../plugin/index.ts";
+import { PrefixSet } from "../../lib/net/prefix-set.ts";
+import type { Outcome, Query } from "../../plugin/index.ts";
 import type { TraceContext } from "../../plugin/message/trace-context.ts";
 import type { TraceRule } from "../../plugin/services/tracing-view.ts";
 
