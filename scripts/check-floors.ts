@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { CONTRACT, checkContractImports, contractNames } from "./lib/contract.ts";
 import { checkLayout, checkSource, type Violation } from "./lib/floors.ts";
 import { circles, importGraph } from "./lib/import-graph.ts";
 
@@ -35,8 +36,14 @@ function checkTree(src: string): Violation[] {
     .sort();
   const sources = paths.filter((path) => path.endsWith(".ts"));
   if (sources.length === 0) throw new Error(`no TypeScript in ${src}`);
+  const contract = sources.includes(CONTRACT)
+    ? contractNames(readFileSync(join(src, CONTRACT), "utf8"))
+    : new Map();
   return [
     ...checkLayout(paths),
-    ...sources.flatMap((path) => checkSource(path, readFileSync(join(src, path), "utf8"))),
+    ...sources.flatMap((path) => {
+      const source = readFileSync(join(src, path), "utf8");
+      return [...checkSource(path, source), ...checkContractImports(path, source, contract)];
+    }),
   ];
 }

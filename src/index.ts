@@ -5,7 +5,7 @@ import { ProcessLog } from "./lib/logging/log.ts";
 import { MetricsRegistry } from "./lib/metrics/metrics.ts";
 import { version } from "./lib/text/version.ts";
 import { type Clock, SystemClock } from "./lib/time/clock.ts";
-import type { PluginDefinition } from "./plugin/define-plugin.ts";
+import type { PluginDefinition } from "./plugin/contract/define-plugin.ts";
 import {
   ConfigurationError,
   type ConfigurationOptions,

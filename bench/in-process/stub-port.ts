@@ -1,5 +1,5 @@
 import { parseIpAddress } from "../../src/lib/net/ip-address.ts";
-import { type Endpoint, FixedEndpoint } from "../../src/plugin/index.ts";
+import { type Endpoint, FixedEndpoint } from "../../src/plugin/message/endpoint.ts";
 import type { ReplyPort } from "../../src/transports/transport.ts";
 
 /** A way back that leads nowhere: it keeps the last reply, as a slot of a batch does until it is sent. */

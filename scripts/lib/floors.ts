@@ -39,6 +39,14 @@ export const FLOORS = [
 export const ROOMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   lib: [["text", "time"], ["collections"], ["files"], ["net", "logging"], ["metrics"]],
   expression: [["values"], ["syntax"], ["evaluation"], ["functions"], ["compiling"], ["*"], ["templates"]],
+  plugin: [
+    ["message"],
+    ["query"],
+    ["chain", "config", "facts", "packed", "stream"],
+    ["contract"],
+    ["services"],
+    ["*"],
+  ],
   upstream: [["config"], ["exchange"], ["tcp", "udp"], ["encrypted"], ["http2"], ["*"], ["quic"]],
   zones: [
     ["data"],

@@ -2,8 +2,8 @@
 import { Name, NameError } from "../dns/name.ts";
 import { rcodeName } from "../dns/numbers.ts";
 import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
-import { CACHE, type CacheView } from "../plugin/cache-view.ts";
-import type { ServerControl } from "../plugin/site.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
+import { CACHE, type CacheView } from "../plugin/services/cache-view.ts";
 import type { CacheAnswer } from "./api-types.ts";
 import { badRequest, optionalText, readObject } from "./http/body.ts";
 

@@ -4,7 +4,8 @@ import type { ClusterView } from "../kubernetes/answers/cluster-view.ts";
 import type { EndpointGroup } from "../kubernetes/objects/objects.ts";
 import type { IndexedService } from "../kubernetes/store/services/indexed-service.ts";
 import { formatIpAddress } from "../lib/net/ip-address.ts";
-import type { PlacedPlugin, ServerControl } from "../plugin/index.ts";
+import type { PlacedPlugin } from "../plugin/contract/plugin-instance.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
 import type { ClusterRow, NamesView, ServiceRow } from "./api-types.ts";
 
 interface ShownCluster {

@@ -1,6 +1,6 @@
 /** The configuration in force as the console shows it: without secrets. */
 import { lex } from "../corefile/tokens.ts";
-import type { ServerControl } from "../plugin/site.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
 import type { ConfigurationAnswer } from "./api-types.ts";
 
 export function configurationAnswer({ view }: ServerControl): ConfigurationAnswer {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FinishedQuery } from "../plugin/query-reader.ts";
+import { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import { COUNTED_TYPES, History, STEP } from "./history.ts";
 
 const START = 1_700_000_000_000;

@@ -1,5 +1,5 @@
 /** An hour of what happened, in numbers of fixed size. */
-import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import type { HistoryPoint } from "./api-types.ts";
 import { LATENCY_CLASSES, latencyClass, percentile } from "./latency.ts";
 

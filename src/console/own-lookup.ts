@@ -2,8 +2,8 @@
 
 import { RecordType } from "../dns/type-names.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
-import { ExplainError } from "../plugin/explanation.ts";
-import type { ServerControl } from "../plugin/site.ts";
+import { ExplainError } from "../plugin/contract/explanation.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
 
 /** Milliseconds. */
 const PATIENCE = 1_500;

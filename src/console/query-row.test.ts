@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { Name } from "../dns/name.ts";
 import { parseRecordType } from "../dns/type-names.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
-import { FinishedQuery } from "../plugin/query-reader.ts";
+import { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import { RequestError } from "./http/request-error.ts";
 import { QueryFilter, queryRow } from "./query-row.ts";
 import { Workloads } from "./workloads.ts";

@@ -5,7 +5,7 @@ import { parseRecordType, recordTypeName } from "../dns/type-names.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
 import { PrefixSet, parseIpPrefix } from "../lib/net/prefix-set.ts";
 import { parseGoDuration } from "../lib/time/duration.ts";
-import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import type { QueryRow } from "./api-types.ts";
 import { RequestError } from "./http/request-error.ts";
 import { nameOf } from "./top-lists.ts";

@@ -1,8 +1,8 @@
 /** What an operator may set while the server runs: the level of its log, and whom it traces. A reload goes back to the Corefile. */
 import { SETTABLE_LEVELS, type SettableLevel } from "../lib/logging/log.ts";
 import { parseIpPrefix } from "../lib/net/prefix-set.ts";
-import type { ServerControl } from "../plugin/site.ts";
-import { TRACING } from "../plugin/tracing-view.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
+import { TRACING } from "../plugin/services/tracing-view.ts";
 import type { SettingsView } from "./api-types.ts";
 import { badRequest, optionalText, readObject } from "./http/body.ts";
 import { RequestError } from "./http/request-error.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "../lib/time/clock.ts";
-import { QueryRing } from "../plugin/query-ring.ts";
-import { QueryStream } from "../plugin/query-stream.ts";
+import { QueryRing } from "../plugin/stream/query-ring.ts";
+import { QueryStream } from "../plugin/stream/query-stream.ts";
 import { makeTestQuery } from "../plugin/testing.ts";
 import { QuerySources } from "./streams.ts";
 

@@ -1,7 +1,7 @@
 /** The finished queries of all threads as one stream, with a bound on how many are looked at in a second. */
-import { type FinishedQuery, QueryReader } from "../plugin/query-reader.ts";
-import { makeRingBuffer } from "../plugin/query-ring.ts";
-import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/query-stream.ts";
+import { type FinishedQuery, QueryReader } from "../plugin/stream/query-reader.ts";
+import { makeRingBuffer } from "../plugin/stream/query-ring.ts";
+import { type QueryListening, type QueryStream, RING_OCTETS } from "../plugin/stream/query-stream.ts";
 
 /** Queries a second that are written, of each thread; the rest is sampled. To write and to count one takes some 4 us: 0.8 % of a thread. */
 const WANTED_RATE = 2_000;

@@ -1,7 +1,7 @@
 /** Who asks what: the most frequent clients and names, each with what came with it, and the namespaces of clients. */
 import { Name } from "../dns/name.ts";
 import { Rcode } from "../dns/numbers.ts";
-import type { FinishedQuery } from "../plugin/query-reader.ts";
+import type { FinishedQuery } from "../plugin/stream/query-reader.ts";
 import type { TopRow, WhoView } from "./api-types.ts";
 import { leastOf, TopSketch } from "./top-sketch.ts";
 import type { Workloads } from "./workloads.ts";

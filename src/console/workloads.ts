@@ -3,7 +3,7 @@ import { CLUSTER } from "../kubernetes/answers/cluster-service.ts";
 import { addressKey } from "../kubernetes/objects/addresses.ts";
 import type { ClusterStore } from "../kubernetes/store/store.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
-import type { ServerView } from "../plugin/server-view.ts";
+import type { ServerView } from "../plugin/contract/server-view.ts";
 
 /** Addresses that are remembered; the oldest go. */
 const REMEMBERED = 4_096;

@@ -3,8 +3,8 @@ import { compileExpression } from "../expression/expression.ts";
 import { LanguageError } from "../expression/values/language-error.ts";
 import { STRING, UNKNOWN } from "../expression/values/types.ts";
 import type { Value } from "../expression/values/values.ts";
-import type { Query } from "../plugin/query.ts";
-import { queryFunctions } from "../plugin/query-environment.ts";
+import { queryFunctions } from "../plugin/facts/query-environment.ts";
+import type { Query } from "../plugin/query/query.ts";
 import { optionLines } from "./back-ends.ts";
 import type { LintRule } from "./rule.ts";
 

@@ -1,7 +1,7 @@
 import type { ServerKey } from "../corefile/server-key.ts";
 import type { Directive } from "../corefile/tree.ts";
 import type { Name } from "../dns/name.ts";
-import type { BlockSettings } from "../plugin/site.ts";
+import type { BlockSettings } from "../plugin/contract/site.ts";
 
 export interface LintBlock {
   readonly keys: readonly ServerKey[];

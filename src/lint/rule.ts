@@ -1,7 +1,7 @@
 /** What a rule of `lint` is: a pure look at server blocks that finds what runs, but is hardly meant. */
 import type { DiagnosticSink } from "../corefile/diagnostic.ts";
 import type { Directive } from "../corefile/tree.ts";
-import type { Machine } from "../plugin/site.ts";
+import type { Machine } from "../plugin/contract/site.ts";
 import type { BackEnd } from "./back-ends.ts";
 import type { LintBlock } from "./lint-block.ts";
 import type { Listeners } from "./listeners.ts";

@@ -18,16 +18,10 @@ import { MemoryLog } from "../lib/logging/log.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { parseIpAddress } from "../lib/net/ip-address.ts";
 import { FakeClock } from "../lib/time/clock.ts";
-import type { PluginDefinition } from "./define-plugin.ts";
-import { ECHOED_OPTIONS } from "./echoed-options.ts";
-import { FixedEndpoint, type TransportName } from "./endpoint.ts";
-import { ExplainError } from "./explanation.ts";
-import type { Next } from "./handler.ts";
-import type { Outcome } from "./outcome.ts";
-import type { PlacedPlugin, PluginInstance } from "./plugin-instance.ts";
-import { Query } from "./query.ts";
-import { QueryStream } from "./query-stream.ts";
-import type { Reply, ReplyContent } from "./reply.ts";
+import type { Next } from "./chain/handler.ts";
+import type { PluginDefinition } from "./contract/define-plugin.ts";
+import { ExplainError } from "./contract/explanation.ts";
+import type { PlacedPlugin, PluginInstance } from "./contract/plugin-instance.ts";
 import {
   type BlockSettings,
   defaultBlockSettings,
@@ -36,7 +30,13 @@ import {
   type Machine,
   type ServerControl,
   type Site,
-} from "./site.ts";
+} from "./contract/site.ts";
+import { ECHOED_OPTIONS } from "./message/echoed-options.ts";
+import { FixedEndpoint, type TransportName } from "./message/endpoint.ts";
+import type { Outcome } from "./query/outcome.ts";
+import { Query } from "./query/query.ts";
+import type { Reply, ReplyContent } from "./query/reply.ts";
+import { QueryStream } from "./stream/query-stream.ts";
 
 export { MemoryLog } from "../lib/logging/log.ts";
 export { FakeClock } from "../lib/time/clock.ts";

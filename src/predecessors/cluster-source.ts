@@ -8,7 +8,7 @@ import type { Logger } from "../lib/logging/log.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { version } from "../lib/text/version.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { Random } from "../plugin/site.ts";
+import type { Random } from "../plugin/contract/site.ts";
 import { type ClusterClientOptions, findCluster } from "./cluster-client.ts";
 
 export interface ClusterSourceOptions extends Omit<ClusterClientOptions, "clock"> {

@@ -6,7 +6,7 @@ import type { ResourceRecord } from "../dns/record-kind.ts";
 import { formatRecord } from "../dns/resource-record.ts";
 import { parseRecordType } from "../dns/type-names.ts";
 import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
-import { reachableHost } from "../plugin/site.ts";
+import { reachableHost } from "../plugin/contract/site.ts";
 import { type ClientQuestion, InProcessClient } from "./explaining/in-process-client.ts";
 import { askOverTcp, askOverUdp, NoAnswer } from "./explaining/socket-client.ts";
 import { Server, type ServerOptions } from "./server.ts";

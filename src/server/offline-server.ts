@@ -11,10 +11,10 @@ import type { CounterSlot } from "../lib/metrics/metric-slots.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { version } from "../lib/text/version.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { ClusterClients } from "../plugin/cluster-clients.ts";
-import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
-import { QueryStream } from "../plugin/query-stream.ts";
-import { feedToNobody, type HttpService, type Machine, type Random } from "../plugin/site.ts";
+import type { ClusterClients } from "../plugin/contract/cluster-clients.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/contract/explanation.ts";
+import { feedToNobody, type HttpService, type Machine, type Random } from "../plugin/contract/site.ts";
+import { QueryStream } from "../plugin/stream/query-stream.ts";
 import {
   type Configuration,
   ConfigurationError,

@@ -8,7 +8,10 @@ import { A, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "..
 import { MemoryLog } from "../lib/logging/log.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { FakeClock } from "../lib/time/clock.ts";
-import { definePlugin, directive, required, text } from "../plugin/index.ts";
+import { required } from "../plugin/config/arguments.ts";
+import { directive } from "../plugin/config/schema.ts";
+import { text } from "../plugin/config/values.ts";
+import { definePlugin } from "../plugin/contract/define-plugin.ts";
 import { systemRandom, thisMachine } from "./configuration/machine.ts";
 import { PluginRegistry } from "./configuration/plugin-registry.ts";
 import { ReloadError, Server } from "./server.ts";

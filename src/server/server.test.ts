@@ -17,8 +17,11 @@ import {
 import { MemoryLog } from "../lib/logging/log.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { SystemClock } from "../lib/time/clock.ts";
-import { definePlugin, directive, type PluginDefinition, required, text } from "../plugin/index.ts";
-import type { ServerControl } from "../plugin/site.ts";
+import { required } from "../plugin/config/arguments.ts";
+import { directive } from "../plugin/config/schema.ts";
+import { text } from "../plugin/config/values.ts";
+import { definePlugin, type PluginDefinition } from "../plugin/contract/define-plugin.ts";
+import type { ServerControl } from "../plugin/contract/site.ts";
 import { makeTestQuery } from "../plugin/testing.ts";
 import { systemRandom, thisMachine } from "./configuration/machine.ts";
 import { PluginRegistry } from "./configuration/plugin-registry.ts";

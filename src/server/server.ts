@@ -4,9 +4,9 @@ import type { CorefileHost } from "../corefile/host.ts";
 import type { ProcessLog } from "../lib/logging/log.ts";
 import type { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
-import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/explanation.ts";
-import { staysInForce } from "../plugin/server-view.ts";
-import type { Machine, Random, ServerControl } from "../plugin/site.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../plugin/contract/explanation.ts";
+import { staysInForce } from "../plugin/contract/server-view.ts";
+import type { Machine, Random, ServerControl } from "../plugin/contract/site.ts";
 import type { UdpListen } from "../transports/udp.ts";
 import {
   type Configuration,

@@ -1,7 +1,7 @@
 /** The address at which a datagram arrived at a socket that has all of them, as the kernel says it with each. */
 
 import { formatIpAddress, isIpv4Mapped } from "../lib/net/ip-address.ts";
-import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
+import { type Endpoint, FixedEndpoint } from "../plugin/message/endpoint.ts";
 import { CONTROL_WORDS, type ReceiveBatch } from "../runtime/linux/datagram-batch.ts";
 import { PacketInfo4, PacketInfo6 } from "../runtime/linux/layouts.ts";
 

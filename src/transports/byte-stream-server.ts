@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { LinkedList, type Place } from "../lib/collections/linked-list.ts";
 import { isWildcardHost } from "../lib/net/listen-address.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
-import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
+import type { Endpoint, TransportName } from "../plugin/message/endpoint.ts";
 import {
   type BudgetedConnection,
   type ConnectionAccount,

@@ -1,6 +1,6 @@
 /** Endpoints as Node reports them, with IPv4 clients of dual-stack sockets shown as what they are. */
 import { parseScopedIpAddress } from "../lib/net/ip-address.ts";
-import { type Endpoint, FixedEndpoint } from "../plugin/endpoint.ts";
+import { type Endpoint, FixedEndpoint } from "../plugin/message/endpoint.ts";
 
 const MAPPED_PREFIX = "::ffff:";
 

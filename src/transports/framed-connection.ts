@@ -8,7 +8,7 @@ import { octetAt, readU16, writeU16 } from "../dns/octets.ts";
 import type { BufferPool, PooledBuffer } from "../lib/collections/buffer-pool.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
 import type { SharedTurns } from "../lib/time/turn-share.ts";
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import type { ByteStream, StreamUser } from "./byte-stream-server.ts";
 import {
   type ConnectionAccount,

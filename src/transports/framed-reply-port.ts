@@ -1,6 +1,6 @@
 /** The way back of a message on a byte stream: a reply behind two octets of length. */
 import { type BufferPool, LEAST_POOLED, type PooledBuffer } from "../lib/collections/buffer-pool.ts";
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import type { PartPort, ReplyPort } from "./transport.ts";
 
 /** Octets of the length. */

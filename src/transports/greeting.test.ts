@@ -1,8 +1,8 @@
 /** Datagrams with greetings, and without, on their way to the receiver. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FixedEndpoint } from "../plugin/endpoint.ts";
-import { type Greeting, GreetingError } from "../plugin/greeting.ts";
+import { type Greeting, GreetingError } from "../plugin/contract/greeting.ts";
+import { FixedEndpoint } from "../plugin/message/endpoint.ts";
 import { greetedReceiver } from "./greeting.ts";
 import type { MessageReceiver, ReplyPort } from "./transport.ts";
 

@@ -1,7 +1,8 @@
 /** Takes greetings (the PROXY protocol) off streams and datagrams, below whatever protocol follows. */
-import type { Endpoint } from "../plugin/endpoint.ts";
-import { type Greeting, GreetingError } from "../plugin/greeting.ts";
-import type { Reply } from "../plugin/reply.ts";
+
+import { type Greeting, GreetingError } from "../plugin/contract/greeting.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
+import type { Reply } from "../plugin/query/reply.ts";
 import type { StreamLayer } from "./byte-stream-server.ts";
 import type { MessageReceiver, PartPort, ReplyPort } from "./transport.ts";
 

@@ -1,7 +1,7 @@
 /** DNS messages in HTTP requests, and the replies to them (RFC 8484; docs/spec/coredns-behaviour.md#transports). */
-import type { Endpoint } from "../plugin/endpoint.ts";
-import type { Reply } from "../plugin/reply.ts";
-import { minimalTtl, responseType } from "../plugin/response-type.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
+import type { Reply } from "../plugin/query/reply.ts";
+import { minimalTtl, responseType } from "../plugin/query/response-type.ts";
 import type { MessageReceiver, ReplyPort } from "./transport.ts";
 
 /** The longest body that is read. */

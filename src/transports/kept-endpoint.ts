@@ -1,6 +1,6 @@
 /** A sender's socket address that outlives the batch it came with. Thousands of queries may wait, and each has one. */
 
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import { Linux } from "../runtime/linux/layouts.ts";
 import { readAddress, readAddressOctets, SOCKET_ADDRESS_OCTETS } from "../runtime/linux/socket-address.ts";
 

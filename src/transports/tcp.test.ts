@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { FakeClock } from "../lib/time/clock.ts";
-import { FixedEndpoint } from "../plugin/endpoint.ts";
+import { FixedEndpoint } from "../plugin/message/endpoint.ts";
 import type { StreamLayer } from "./byte-stream-server.ts";
 import { ConnectionBudget } from "./connection-budget.ts";
 import { listenTcp } from "./tcp.ts";

@@ -1,6 +1,6 @@
 /** DNS over TCP (RFC 7766), and over whatever lies on top of it as a layer. */
 import { SharedTurns } from "../lib/time/turn-share.ts";
-import type { TransportName } from "../plugin/endpoint.ts";
+import type { TransportName } from "../plugin/message/endpoint.ts";
 import { listenForStreams, type StreamLayer } from "./byte-stream-server.ts";
 import type { ConnectionBudget } from "./connection-budget.ts";
 import { FramedConnection, type FramedOptions, type StreamLimits } from "./framed-connection.ts";

@@ -1,6 +1,6 @@
 /** Clients that say which trace their query belongs to. */
-import type { Endpoint, TraceHeaders } from "../plugin/endpoint.ts";
-import { TRACE_HEADERS } from "../plugin/trace-context.ts";
+import type { Endpoint, TraceHeaders } from "../plugin/message/endpoint.ts";
+import { TRACE_HEADERS } from "../plugin/message/trace-context.ts";
 
 /** The client, and what a request of it says of its trace; the very same endpoint where it says nothing. */
 export function withTraceHeaders(client: Endpoint, headers: TraceHeaders): Endpoint {

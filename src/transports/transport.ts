@@ -1,6 +1,6 @@
 /** What a transport and the server know of each other. */
-import type { Endpoint, TransportName } from "../plugin/endpoint.ts";
-import type { Reply } from "../plugin/reply.ts";
+import type { Endpoint, TransportName } from "../plugin/message/endpoint.ts";
+import type { Reply } from "../plugin/query/reply.ts";
 
 /**
  * The way back for one message. The receiver asks for a buffer, writes the reply from its first octet on, and sends it, now or

@@ -1,6 +1,6 @@
 /** Ways back for replies to datagrams that came by the batch. */
 
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import {
   CONTROL_WORDS,
   NAME_STRIDE,

@@ -3,7 +3,7 @@
  * is taken with `recvmmsg`, together with the address at which it arrived, and answered from there with `sendmmsg`.
  */
 import { isMainThread } from "node:worker_threads";
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import {
   askForPacketInfo,
   BATCH,

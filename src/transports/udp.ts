@@ -1,7 +1,7 @@
 /** DNS over UDP on `node:dgram`: one callback a datagram. */
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { isWildcardHost } from "../lib/net/listen-address.ts";
-import type { Endpoint } from "../plugin/endpoint.ts";
+import type { Endpoint } from "../plugin/message/endpoint.ts";
 import { ReportedEndpoint, unspecifiedEndpoint } from "./endpoint.ts";
 import {
   errorCode,

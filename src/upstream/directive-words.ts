@@ -1,14 +1,8 @@
 /** Words that directives have in common which send queries to other servers. */
 import type { Name } from "../dns/index.ts";
-import {
-  type Argument,
-  INVALID,
-  parseZones,
-  rest,
-  ValueProblem,
-  type ZoneList,
-  zones,
-} from "../plugin/index.ts";
+import { type Argument, INVALID, rest, zones } from "../plugin/config/arguments.ts";
+import { parseZones, ValueProblem } from "../plugin/config/values.ts";
+import type { ZoneList } from "../plugin/query/zones.ts";
 import { MAX_TARGETS, type Target, type TargetRules, target } from "./targets.ts";
 
 /** The zone whose queries go to other servers. */

@@ -6,7 +6,7 @@ import { nodeHost } from "../../src/corefile/node-host.ts";
 import { parseRecordType } from "../../src/dns/type-names.ts";
 import { MemoryLog } from "../../src/lib/logging/log.ts";
 import { SystemClock } from "../../src/lib/time/clock.ts";
-import type { Explanation } from "../../src/plugin/explanation.ts";
+import type { Explanation } from "../../src/plugin/contract/explanation.ts";
 import { systemRandom, thisMachine } from "../../src/server/configuration/machine.ts";
 import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { OfflineServer } from "../../src/server/offline-server.ts";

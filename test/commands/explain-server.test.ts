@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Diagnosis } from "../../src/console/doctor/diagnose.ts";
-import type { Explanation } from "../../src/plugin/explanation.ts";
+import type { Explanation } from "../../src/plugin/contract/explanation.ts";
 import { ScriptedServer } from "../../src/upstream/fixtures/scripted-server.ts";
 import { ask } from "../support/dns-client.ts";
 import { freePort } from "../support/free-ports.ts";

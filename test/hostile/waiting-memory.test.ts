@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { after, before, test } from "node:test";
 import { queryObjects } from "node:v8";
 import { createServer, type EmbeddedServer } from "../../src/index.ts";
-import { LateOutcome } from "../../src/plugin/late-outcome.ts";
-import { Query } from "../../src/plugin/query.ts";
+import { LateOutcome } from "../../src/plugin/chain/late-outcome.ts";
+import { Query } from "../../src/plugin/query/query.ts";
 import { WaitingQuery } from "../../src/server/serving/waiting-queries.ts";
 import { queryOctets } from "../support/dns-client.ts";
 

@@ -9,7 +9,7 @@ import { encodeMessage, makeQuery, Name, parseRecordType } from "../../src/dns/i
 import { MemoryLog } from "../../src/lib/logging/log.ts";
 import { MetricsRegistry } from "../../src/lib/metrics/metrics.ts";
 import { FakeClock } from "../../src/lib/time/clock.ts";
-import { FixedEndpoint } from "../../src/plugin/endpoint.ts";
+import { FixedEndpoint } from "../../src/plugin/message/endpoint.ts";
 import { thisMachine } from "../../src/server/configuration/machine.ts";
 import { PluginRegistry } from "../../src/server/configuration/plugin-registry.ts";
 import { Server } from "../../src/server/server.ts";

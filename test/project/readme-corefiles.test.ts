@@ -10,7 +10,7 @@ import { nodeHost } from "../../src/corefile/node-host.ts";
 import { parseCorefile } from "../../src/corefile/parser.ts";
 import { createServer, type EmbeddedServer } from "../../src/index.ts";
 import { MemoryLog } from "../../src/lib/logging/log.ts";
-import type { PluginDefinition } from "../../src/plugin/define-plugin.ts";
+import type { PluginDefinition } from "../../src/plugin/contract/define-plugin.ts";
 import { BackEnds } from "../support/back-ends.ts";
 import { CertificateAuthority } from "../support/certificates.ts";
 import { freePort } from "../support/free-ports.ts";

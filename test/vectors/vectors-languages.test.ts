@@ -14,7 +14,7 @@ import { compileTemplate, placeOf } from "../../src/expression/templates/templat
 import { LanguageError } from "../../src/expression/values/language-error.ts";
 import { ARRAY } from "../../src/expression/values/types.ts";
 import { compilePattern } from "../../src/lib/text/pattern.ts";
-import { QUERY_ENVIRONMENT } from "../../src/plugin/query-environment.ts";
+import { QUERY_ENVIRONMENT } from "../../src/plugin/facts/query-environment.ts";
 import { type TemplateFacts, templateData, templateEnvironment } from "../../src/plugins/template/facts.ts";
 import {
   type ExpressionVector,

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { formatRecord, Name, parseRecord, readKeyPair } from "../../src/dns/index.ts";
 import { plainData } from "../../src/dns/resource-record.ts";
 import { withoutRest } from "../../src/lib/time/turn-share.ts";
-import type { Outcome } from "../../src/plugin/outcome.ts";
+import type { Outcome } from "../../src/plugin/query/outcome.ts";
 import { makeTestQuery } from "../../src/plugin/testing.ts";
 import { ZoneAnswers } from "../../src/zones/answers/zone-answers.ts";
 import { applyChange, ZoneChangeError } from "../../src/zones/changes/zone-changes.ts";

@@ -1,5 +1,5 @@
 /** The message that a client gets, in the form in which dig prints it. */
-import type { Explanation } from "../../plugin/explanation.ts";
+import type { Explanation } from "../../plugin/contract/explanation.ts";
 
 /** Lines without ends; none when nothing is sent. */
 export function digLines({ name, type, class: queryClass, message }: Explanation): string[] {

@@ -3,7 +3,7 @@ import { Name, NameError } from "../../dns/name.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
-import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/explanation.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/contract/explanation.ts";
 import { ConfigurationError } from "../../server/configuration/configuration.ts";
 import { PluginListError } from "../../server/configuration/plugin-registry.ts";
 import { UnreadableCorefile } from "../corefile-source.ts";

@@ -1,5 +1,5 @@
 /** Whom `explain` asks: a configuration made for the question, or a running server. */
-import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
+import type { ExplainQuestion, Explanation } from "../../plugin/contract/explanation.ts";
 import { FlagError } from "../flag-table.ts";
 import type { PodDns } from "./pod-resolver.ts";
 import type { SearchingPod } from "./pod-search.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
-import type { Explanation } from "../../plugin/explanation.ts";
+import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { formatExplanation } from "./human.ts";
 
 const EXPLANATION: Explanation = {

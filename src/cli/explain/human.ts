@@ -1,4 +1,4 @@
-import type { Explanation, Step } from "../../plugin/explanation.ts";
+import type { Explanation, Step } from "../../plugin/contract/explanation.ts";
 import { type Colour, paint } from "../terminal.ts";
 import { digLines } from "./dig-text.ts";
 import type { PodSearch } from "./pod-search.ts";

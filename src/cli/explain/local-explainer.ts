@@ -6,8 +6,8 @@ import { MAX_FILE_SIZE } from "../../kubernetes/manifests/manifest-source.ts";
 import { MemoryLog } from "../../lib/logging/log.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { ClusterClients } from "../../plugin/cluster-clients.ts";
-import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { ExplainQuestion, Explanation } from "../../plugin/contract/explanation.ts";
 import { ConfigurationError } from "../../server/configuration/configuration.ts";
 import {
   type Substitute,

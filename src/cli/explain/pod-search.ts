@@ -1,5 +1,5 @@
 /** Asks for a name as a pod's libc would, one attempt after the other. */
-import type { Explanation } from "../../plugin/explanation.ts";
+import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { type Libc, planSearch, type ResolverSettings, whyEnough } from "./pod-resolver.ts";
 
 export interface PodSearch {

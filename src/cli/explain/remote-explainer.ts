@@ -4,7 +4,7 @@ import { isLoopbackHost } from "../../console/http/loopback.ts";
 import { className } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { isObject, listMember, member, textMember } from "../../kubernetes/objects/json.ts";
-import type { ExplainQuestion, Explanation } from "../../plugin/explanation.ts";
+import type { ExplainQuestion, Explanation } from "../../plugin/contract/explanation.ts";
 import { ConsoleClient, ConsoleFault } from "../live/console-client.ts";
 import { type Explainer, type FoundPod, fault } from "./explainer.ts";
 

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { documentationFile, programFile } from "../../lib/files/program-files.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
-import type { PluginDefinition } from "../../plugin/define-plugin.ts";
+import type { PluginDefinition } from "../../plugin/contract/define-plugin.ts";
 import {
   PluginListError,
   PluginLoadError,

@@ -4,7 +4,7 @@ import type { CorefileHost } from "../../corefile/host.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
 import { MemoryLog } from "../../lib/logging/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import type { Machine, Random } from "../../plugin/site.ts";
+import type { Machine, Random } from "../../plugin/contract/site.ts";
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { withSubstitutes } from "../../server/configuration/directive-substitutes.ts";
 import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";

@@ -2,7 +2,7 @@
 import { parseClass } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import { type ExplainQuestion, QUERY_FLAGS, type QueryFlag } from "../../plugin/explanation.ts";
+import { type ExplainQuestion, QUERY_FLAGS, type QueryFlag } from "../../plugin/contract/explanation.ts";
 import { badRequest, optionalText, readObject } from "./body.ts";
 
 const QUESTION_MEMBERS = ["name", "type", "class", "client", "transport", "listener", "flags"];

@@ -2,7 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { NS, SOA, TXT } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { StartOfAuthority } from "../../plugin/transfer.ts";
+import type { StartOfAuthority } from "../../plugin/contract/transfer.ts";
 import { addressLengthOf, addressRecord } from "./address-records.ts";
 import type { ClusterView } from "./cluster-view.ts";
 import type { ClusterZone } from "./cluster-zone.ts";

@@ -1,8 +1,8 @@
 /** Reading a store that another thread is writing to just now. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Rcode } from "../../dns/numbers.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { StoreBusyError } from "../store/tables/state-reader.ts";
 
 /** Turns of the event loop: some seconds, after which nobody waits for the answer any more. */

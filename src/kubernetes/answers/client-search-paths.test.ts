@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Name } from "../../dns/name.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { feedToNobody } from "../../plugin/site.ts";
+import { feedToNobody } from "../../plugin/contract/site.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import { addressKey } from "../objects/addresses.ts";
 import type { Kind, Pod } from "../objects/objects.ts";

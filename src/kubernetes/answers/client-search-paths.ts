@@ -4,8 +4,8 @@
  */
 import { Name } from "../../dns/name.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { SearchPath, SearchPathSource } from "../../plugin/search-path.ts";
+import type { SearchPath, SearchPathSource } from "../../plugin/contract/search-path.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { addressKey } from "../objects/addresses.ts";
 import { whenWhole } from "./busy-store.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";

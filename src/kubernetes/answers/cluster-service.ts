@@ -1,5 +1,5 @@
 /** What the plugin that knows a cluster does for others of its server block. */
-import { ServiceKey } from "../../plugin/service.ts";
+import { ServiceKey } from "../../plugin/contract/service.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
 export interface ClusterService {

@@ -5,7 +5,11 @@ import { Name } from "../../dns/name.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
+import {
+  type TransferSource,
+  ZoneNotLoadedError,
+  type ZoneTransfer,
+} from "../../plugin/contract/transfer.ts";
 import { ExternalAnswers } from "../external/external-answers.ts";
 import { externalTransfers } from "../external/external-transfers.ts";
 import type { Service } from "../objects/objects.ts";

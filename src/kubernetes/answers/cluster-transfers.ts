@@ -1,6 +1,6 @@
 /** Zones of the cluster as a plugin for zone transfers takes them. */
 import type { Clock } from "../../lib/time/clock.ts";
-import type { TransferSource } from "../../plugin/transfer.ts";
+import type { TransferSource } from "../../plugin/contract/transfer.ts";
 import type { StoreChange } from "../store/tables/store-change.ts";
 import { startOfAuthority } from "./apex-answers.ts";
 import type { ClusterAnswers } from "./cluster-answers.ts";

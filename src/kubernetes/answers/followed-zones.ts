@@ -2,7 +2,11 @@
 import type { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { type TransferSource, ZoneNotLoadedError, type ZoneTransfer } from "../../plugin/transfer.ts";
+import {
+  type TransferSource,
+  ZoneNotLoadedError,
+  type ZoneTransfer,
+} from "../../plugin/contract/transfer.ts";
 import type { ClusterStore } from "../store/store.ts";
 import type { StoreChange } from "../store/tables/store-change.ts";
 import type { ClusterView } from "./cluster-view.ts";

@@ -6,12 +6,12 @@ import type { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { AnswerMemo } from "../../plugin/answer-memo.ts";
-import { afterNext, type Next } from "../../plugin/handler.ts";
-import { NoNextPluginError, type Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
-import { type Fallthrough, ZoneList } from "../../plugin/zones.ts";
+import { afterNext, type Next } from "../../plugin/chain/handler.ts";
+import { AnswerMemo } from "../../plugin/packed/answer-memo.ts";
+import { NoNextPluginError, type Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
+import { type Fallthrough, ZoneList } from "../../plugin/query/zones.ts";
 import type { ClusterStore } from "../store/store.ts";
 import { answerWhole } from "./busy-store.ts";
 

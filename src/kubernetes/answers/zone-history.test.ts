@@ -6,7 +6,7 @@ import { Name } from "../../dns/name.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { transferRecords, transferWay } from "../../plugin/transfer.ts";
+import { transferRecords, transferWay } from "../../plugin/contract/transfer.ts";
 import { packGroups } from "../objects/reduce-endpoints.ts";
 import { ClusterStore } from "../store/store.ts";
 import { ClusterAnswers } from "./cluster-answers.ts";

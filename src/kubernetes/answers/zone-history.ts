@@ -8,7 +8,7 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { isAsNew, type StartOfAuthority, type ZoneTransfer } from "../../plugin/transfer.ts";
+import { isAsNew, type StartOfAuthority, type ZoneTransfer } from "../../plugin/contract/transfer.ts";
 import { ZoneJournal } from "../../zones/changes/zone-journal.ts";
 import { RecordLog } from "../../zones/data/record-log.ts";
 import { HandedRecords } from "./handed-records.ts";

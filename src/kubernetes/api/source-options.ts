@@ -1,21 +1,12 @@
 /** Options of directives that say where a cluster is: its API or files. */
 import { dirname, resolve } from "node:path";
+import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import {
-  type ConfigContext,
-  type DiagnosticSink,
-  INVALID,
-  type Option,
-  option,
-  optional,
-  optionList,
-  required,
-  rest,
-  restTokens,
-  type Site,
-  type Span,
-  text,
-} from "../../plugin/index.ts";
+import { INVALID, optional, required, rest, restTokens } from "../../plugin/config/arguments.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
+import { type Option, option, optionList } from "../../plugin/config/options.ts";
+import { text } from "../../plugin/config/values.ts";
+import type { Site } from "../../plugin/contract/site.ts";
 import { ClusterAccessError, readServer } from "./access/access.ts";
 
 /** A path as it stands in the Corefile, and the folder of the file that it stands in. */

@@ -3,7 +3,7 @@ import type { Name } from "../../dns/name.ts";
 import { NS, SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import type { StartOfAuthority } from "../../plugin/transfer.ts";
+import type { StartOfAuthority } from "../../plugin/contract/transfer.ts";
 import { addressLengthOf, addressRecord } from "../answers/address-records.ts";
 import { findOwnServices } from "../answers/name-servers.ts";
 import { answered, NO_DATA, NO_SUCH_FORM, type Resolution } from "../answers/resolution.ts";

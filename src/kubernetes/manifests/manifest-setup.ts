@@ -1,6 +1,6 @@
 /** Manifests as plugins use them: faults of paths in the words of a start, faults of files in the log. */
 import type { Logger } from "../../lib/logging/log.ts";
-import { SetupError } from "../../plugin/index.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
 import { formatManifestProblem, type ManifestProblem } from "./manifest-problem.ts";
 import { checkManifestPaths, ManifestPathError } from "./manifest-source.ts";
 

@@ -1,7 +1,7 @@
 /** The words behind a directive or an option: how many there are, and what each means. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
-import { ZoneList } from "../zones.ts";
+import { ZoneList } from "../query/zones.ts";
 import type { ConfigContext } from "./context.ts";
 import { parseZones, type Value, ValueProblem } from "./values.ts";
 

@@ -1,7 +1,7 @@
 /** The lines of a directive's block. */
 import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/name.ts";
-import { Fallthrough } from "../zones.ts";
+import { Fallthrough } from "../query/zones.ts";
 import { type ArgumentsOf, type ArgumentTable, usageOf } from "./argument-table.ts";
 import { ArgumentCursor, INVALID, type Invalid, overlooked, required, zones } from "./arguments.ts";
 import type { ConfigContext } from "./context.ts";

@@ -1,7 +1,7 @@
 /** From the sections of a reply to the octets of an entry: see entry-layout.ts. */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { FOLD } from "../../dns/octets.ts";
-import type { Asked } from "../asked.ts";
+import type { Asked } from "../message/asked.ts";
 import { NAME_START, tableStart } from "./entry-layout.ts";
 
 /** So many octets are copied quicker one by one than by a call into the engine. */

@@ -2,9 +2,10 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { parseRecordType, recordTypeName } from "../../dns/type-names.ts";
-import type { IpPrefix } from "../../lib/net/prefix-set.ts";
+import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
-import { type ConfigContext, directive, parseIpPrefix, type ZoneList, zones } from "../../plugin/index.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
+import { directive, type ZoneList, zones } from "../../plugin/index.ts";
 
 /** What stands on one line. */
 export interface AclPolicy {

@@ -1,15 +1,11 @@
+import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
+import { type Argument, type ArgumentCursor, INVALID } from "../../plugin/config/arguments.ts";
+import { ignored } from "../../plugin/config/options.ts";
 import {
-  type Argument,
-  type ArgumentCursor,
-  compilePattern,
   directive,
   fallthrough,
-  INVALID,
-  ignored,
   option,
-  type Pattern,
-  PatternError,
   required,
   single,
   text,

@@ -1,10 +1,10 @@
 import { fileFault } from "../../lib/files/file-fault.ts";
-import type { Timer } from "../../lib/time/clock.ts";
 import type {
   Fallthrough,
   Handler,
   PluginInstance,
   Site,
+  Timer,
   TransferSource,
   ZoneList,
 } from "../../plugin/index.ts";

@@ -1,7 +1,8 @@
 import type { Name } from "../../dns/name.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
-import { type PluginInstance, type SearchPathSource, SetupError, type Site } from "../../plugin/index.ts";
+import type { SearchPathSource } from "../../plugin/contract/search-path.ts";
+import { type PluginInstance, SetupError, type Site } from "../../plugin/index.ts";
 import { parseSearchList } from "../../upstream/config/resolv-conf.ts";
 import type { AutopathConfig } from "./config.ts";
 import { SearchWalk } from "./search-walk.ts";

@@ -1,7 +1,9 @@
 /** `[ZONES...] RESOLV-CONF` or `[ZONES...] @PLUGIN`: the last word is never a zone. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Name } from "../../dns/name.ts";
-import { type Argument, INVALID, parseZones, ValueProblem, ZoneList } from "../../plugin/index.ts";
+import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
+import { parseZones } from "../../plugin/config/values.ts";
+import { ValueProblem, ZoneList } from "../../plugin/index.ts";
 
 export interface AutopathConfig {
   readonly zones: ZoneList;

@@ -3,6 +3,7 @@ import { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { CNAME } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import type { SearchPath, SearchPathSource } from "../../plugin/contract/search-path.ts";
 import type {
   CounterSlot,
   Handler,
@@ -11,8 +12,6 @@ import type {
   Outcome,
   Query,
   Reply,
-  SearchPath,
-  SearchPathSource,
   ZoneList,
 } from "../../plugin/index.ts";
 

@@ -6,7 +6,8 @@ import { after, afterEach, beforeEach, test } from "node:test";
 import tls from "node:tls";
 import { type AzureRecordSet, AzureServer } from "../../../test/support/azure-server.ts";
 import { Rcode } from "../../dns/index.ts";
-import { type Machine, SetupError } from "../../plugin/index.ts";
+import type { Machine } from "../../plugin/contract/site.ts";
+import { SetupError } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import azure from "./index.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Machine, Token } from "../../plugin/index.ts";
+import type { Token } from "../../corefile/tokens.ts";
+import type { Machine } from "../../plugin/contract/site.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import bind from "./index.ts";
 import { listenHosts } from "./listen-hosts.ts";

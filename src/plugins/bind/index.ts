@@ -1,5 +1,6 @@
 /** `bind`: the addresses that a server block listens on. */
-import { definePlugin, directive, merged, optionList, restTokens } from "../../plugin/index.ts";
+import { restTokens } from "../../plugin/config/arguments.ts";
+import { definePlugin, directive, merged, optionList } from "../../plugin/index.ts";
 import { listenHosts } from "./listen-hosts.ts";
 
 const EXPECTED = "an IP address, or the name of an interface of this machine";

@@ -1,5 +1,6 @@
+import type { Token } from "../../corefile/tokens.ts";
 import { formatIpAddress, parseScopedIpAddress } from "../../lib/net/ip-address.ts";
-import type { Machine, Token } from "../../plugin/index.ts";
+import type { Machine } from "../../plugin/contract/site.ts";
 
 /** One `bind` directive. */
 export interface BindLine {

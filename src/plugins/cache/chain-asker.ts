@@ -2,11 +2,16 @@
 import type { Name } from "../../dns/name.ts";
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import { LinkedList } from "../../lib/collections/linked-list.ts";
-import type { Logger } from "../../lib/logging/log.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { DROPPED, Failure, type Outcome } from "../../plugin/outcome.ts";
-import type { Reply } from "../../plugin/reply.ts";
-import type { Trace } from "../../plugin/trace.ts";
+import {
+  type Clock,
+  DROPPED,
+  Failure,
+  type Logger,
+  type Outcome,
+  type Reply,
+  type Timer,
+} from "../../plugin/index.ts";
+import type { Trace } from "../../plugin/query/trace.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import { type Arrival, type Flight, FlightTable, type Landing } from "./flights.ts";
 import { COMPACT_EDNS, type KeptAnswer } from "./kept-answer.ts";

@@ -4,7 +4,7 @@ import type { Name } from "../../dns/name.ts";
 import { readU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError, WireReader } from "../../dns/wire-reader.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Query } from "../../plugin/index.ts";
 
 /**
  * True when the question's own name, or the end of the chain of CNAMEs that begins there, has records of the type asked

@@ -1,9 +1,8 @@
 /** The metrics of `cache`. */
 
-import type { CounterFamily, GaugeFamily } from "../../lib/metrics/metric-families.ts";
-import type { CounterSlot, GaugeSlot } from "../../lib/metrics/metric-slots.ts";
-import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import type { RepeatedQuery } from "../../plugin/repetition.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { CounterFamily, CounterSlot, GaugeSlot, MetricsRegistry } from "../../plugin/index.ts";
+import type { RepeatedQuery } from "../../plugin/query/repetition.ts";
 
 /** The series of one listener and view. */
 export interface CacheCounters {

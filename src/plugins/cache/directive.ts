@@ -9,24 +9,28 @@ import {
   type ArgumentCursor,
   INVALID,
   type Invalid,
-  optional,
   optionalWhen,
   overlooked,
-  required,
-  zones,
 } from "../../plugin/config/arguments.ts";
-import { flag, type Option, option, optionList, single } from "../../plugin/config/options.ts";
-import { directive } from "../../plugin/config/schema.ts";
+import type { Option } from "../../plugin/config/options.ts";
+import { percentage } from "../../plugin/config/values.ts";
 import {
   choice,
+  directive,
   duration,
+  flag,
   integer,
   octetCount,
-  percentage,
+  option,
+  optional,
+  optionList,
+  required,
+  single,
   type Value,
   ValueProblem,
-} from "../../plugin/config/values.ts";
-import type { ZoneList } from "../../plugin/zones.ts";
+  type ZoneList,
+  zones,
+} from "../../plugin/index.ts";
 import { effectiveCapacity, largestMemory, smallestMemory } from "./slab-bounds.ts";
 
 /** One directive as it was read; durations in milliseconds. */

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Flag, Name } from "../../dns/index.ts";
-import type { AnswerBasis, Next } from "../../plugin/index.ts";
+import type { Next } from "../../plugin/index.ts";
+import type { AnswerBasis } from "../../plugin/query/repetition.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { makeCache } from "./fixtures/make-cache.ts";
 import type { CacheHandler } from "./handler.ts";

@@ -1,7 +1,7 @@
 /** What answers out of the cache rest on: an entry that is still there, and a TTL that has not become less. */
 import { UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
 import { Head } from "../../plugin/packed/entry-layout.ts";
-import type { AnswerBasis, AnswerSource, Repetition } from "../../plugin/repetition.ts";
+import type { AnswerBasis, AnswerSource, Repetition } from "../../plugin/query/repetition.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import type { CacheMetrics } from "./counters.ts";
 import type { KeptAnswer } from "./kept-answer.ts";

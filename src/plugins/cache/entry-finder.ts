@@ -3,7 +3,7 @@ import { type BlockMemory, REGION_UNITS } from "../../lib/collections/slab/block
 import type { HashIndex } from "../../lib/collections/slab/hash-index.ts";
 import type { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
 import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
-import type { Asked } from "../../plugin/asked.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
 import { isAbout } from "./kept-entries.ts";
 
 export const REGION_SHIFT: number = Math.log2(REGION_UNITS);

@@ -11,7 +11,7 @@ import { ReadGuard } from "../../lib/collections/slab/read-guard.ts";
 import { SharedLock } from "../../lib/collections/slab/shared-lock.ts";
 import { SharedParts } from "../../lib/collections/slab/shared-parts.ts";
 import { SlabFault } from "../../lib/collections/slab/slab-fault.ts";
-import type { Asked } from "../../plugin/asked.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
 import { Head, Key, NAME_START, NEVER } from "../../plugin/packed/entry-layout.ts";
 import { Frame, FramePool } from "../../plugin/packed/frames.ts";
 import { lendSections } from "../../plugin/packed/lend-sections.ts";

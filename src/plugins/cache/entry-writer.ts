@@ -6,7 +6,7 @@ import {
   UNIT_WORDS,
   unitsFor,
 } from "../../lib/collections/slab/block-memory.ts";
-import type { Asked } from "../../plugin/asked.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
 import {
   entryOctets,
   Head,

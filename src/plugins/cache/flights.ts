@@ -1,10 +1,8 @@
 /** Questions that the rest of the chain is being asked, so that equal ones need not be asked as well. */
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { LateOutcome } from "../../plugin/late-outcome.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
+import type { Outcome, Query, Reply } from "../../plugin/index.ts";
 import type { CacheCounters } from "./counters.ts";
 import { OutdatedNames } from "./outdated-names.ts";
 import type { AwaitedQuery } from "./pending-query.ts";

@@ -1,6 +1,7 @@
 /** `cache`: keeps answers for as long as their TTLs allow. */
-import { CACHE } from "../../plugin/cache-view.ts";
+
 import { definePlugin } from "../../plugin/index.ts";
+import { CACHE } from "../../plugin/services/cache-view.ts";
 import type { SharedAnswers } from "./answer-store.ts";
 import { cacheDirective } from "./directive.ts";
 import { CacheHandler } from "./handler.ts";

@@ -2,7 +2,7 @@
 import { Name } from "../../dns/name.ts";
 import { FOLD, readU16 } from "../../dns/octets.ts";
 import { type BlockMemory, UNIT_OCTETS, UNIT_WORDS } from "../../lib/collections/slab/block-memory.ts";
-import type { Asked } from "../../plugin/asked.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
 import { Head, Key, MESSAGE_OCTETS, NAME_START } from "../../plugin/packed/entry-layout.ts";
 import type { KeptAnswer } from "./kept-answer.ts";
 

@@ -1,8 +1,7 @@
 /** A query that what is kept could not answer, on its way to the rest of the chain. */
 import { Flag } from "../../dns/numbers.ts";
 import { writeU16 } from "../../dns/octets.ts";
-import type { Next } from "../../plugin/handler.ts";
-import { Query } from "../../plugin/query.ts";
+import { type Next, Query } from "../../plugin/index.ts";
 import type { CacheCounters } from "./counters.ts";
 import type { EntryKey } from "./kept-answer.ts";
 import { TRAIT_DO } from "./question-hash.ts";

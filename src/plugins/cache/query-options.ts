@@ -2,8 +2,8 @@
 import { decodeClientSubnet, EdnsOptionCode, findOption, OPT_FIXED_OCTETS } from "../../dns/edns.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { readU16 } from "../../dns/octets.ts";
-import type { Asked } from "../../plugin/asked.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import type { Reply } from "../../plugin/index.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
 
 /** Options that every server answers alike, whatever they hold. */
 const HARMLESS: readonly number[] = [

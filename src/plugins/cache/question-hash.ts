@@ -1,6 +1,6 @@
 /** What two queries must have in common to get the same answer, and where in the table that answer stands. */
 import { FOLD } from "../../dns/octets.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Query } from "../../plugin/index.ts";
 
 export const TRAIT_DO = 1;
 export const TRAIT_CD = 2;

@@ -1,11 +1,9 @@
-/** A first miss and a first hit before anybody asks: see `plugin/rehearsal.ts`. */
+/** A first miss and a first hit before anybody asks: see `plugin/query/rehearsal.ts`. */
 import { A } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import type { Query } from "../../plugin/query.ts";
-import { rehearsalQuery } from "../../plugin/rehearsal.ts";
-import { Reply } from "../../plugin/reply.ts";
-import type { Site } from "../../plugin/site.ts";
+import { type Query, Reply, type Site } from "../../plugin/index.ts";
+import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { CacheHandler } from "./handler.ts";
 import type { CacheSettings } from "./settings.ts";
 import { effectiveCapacity, smallestMemory } from "./slab-bounds.ts";

@@ -1,7 +1,7 @@
 /** What the directive `cache` asks for, with all defaults filled in. */
 import type { Name } from "../../dns/name.ts";
 import { formatOctetCount } from "../../lib/text/octet-count.ts";
-import { ZoneList } from "../../plugin/zones.ts";
+import { ZoneList } from "../../plugin/index.ts";
 import type { CacheDirective, CapacityOption } from "./directive.ts";
 import { cacheBounds, effectiveCapacity, memoryWithin } from "./slab-bounds.ts";
 

@@ -2,10 +2,14 @@
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
-import type { Asked } from "../../plugin/asked.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
-import { authorityHolds, minimalTtl, type ResponseType, responseType } from "../../plugin/response-type.ts";
+import type { Query, Reply } from "../../plugin/index.ts";
+import type { Asked } from "../../plugin/message/asked.ts";
+import {
+  authorityHolds,
+  minimalTtl,
+  type ResponseType,
+  responseType,
+} from "../../plugin/query/response-type.ts";
 import { reachesType } from "./cname-chain.ts";
 import type { CacheSettings, TtlLimits } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Name, RecordType } from "../../dns/index.ts";
-import { CACHE } from "../../plugin/index.ts";
+import { CACHE } from "../../plugin/services/cache-view.ts";
 import { answering, PluginTest, records } from "../../plugin/testing.ts";
 import cache from "./index.ts";
 

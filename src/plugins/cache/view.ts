@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
-import type { Clock } from "../../lib/time/clock.ts";
 import { TurnShare } from "../../lib/time/turn-share.ts";
-import type { CachedAnswer, CacheView } from "../../plugin/cache-view.ts";
+import type { Clock } from "../../plugin/index.ts";
+import type { CachedAnswer, CacheView } from "../../plugin/services/cache-view.ts";
 import type { AnswerStore } from "./answer-store.ts";
 import type { EntrySlab } from "./entry-slab.ts";
 import type { CacheHandler } from "./handler.ts";

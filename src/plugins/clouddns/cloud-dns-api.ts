@@ -1,8 +1,9 @@
 /** Google's Cloud DNS API, as far as lists of records go, and how to sign in to it. */
 import type { GoogleAuth } from "google-auth-library";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import { list, reasonOf, record, string } from "../../lib/net/http-client.ts";
-import { readTextFile, SetupError, type Site } from "../../plugin/index.ts";
+import { SetupError, type Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { HttpStatusError, JsonClient } from "../../zones/backends/json-client.ts";

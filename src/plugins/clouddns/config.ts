@@ -1,9 +1,9 @@
 import { Name } from "../../dns/index.ts";
+import { ignored } from "../../plugin/config/options.ts";
 import {
   type ConfigSchema,
   directive,
   fallthrough,
-  ignored,
   option,
   optional,
   rest,

@@ -8,13 +8,13 @@ import { lookUp } from "../../console/own-lookup.ts";
 import { PageFiles } from "../../console/page-files.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
 import type { SettableLevel } from "../../lib/logging/log.ts";
-import type { Timer } from "../../lib/time/clock.ts";
+import { reachableHost } from "../../plugin/contract/site.ts";
 import {
   type PlacedPlugin,
   type PluginInstance,
-  reachableHost,
   SetupError,
   type Site,
+  type Timer,
 } from "../../plugin/index.ts";
 
 export interface ConsoleSettings {

@@ -1,5 +1,5 @@
+import type { Argument } from "../../plugin/config/arguments.ts";
 import {
-  type Argument,
   type ConfigSchema,
   choice,
   directive,

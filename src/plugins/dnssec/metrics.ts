@@ -1,4 +1,5 @@
-import type { CounterFamily, GaugeFamily, MetricsRegistry } from "../../plugin/index.ts";
+import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
+import type { CounterFamily, MetricsRegistry } from "../../plugin/index.ts";
 import type { SignatureStore } from "./signature-store.ts";
 import type { SignerCounters } from "./signer.ts";
 

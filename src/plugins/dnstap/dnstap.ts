@@ -1,18 +1,18 @@
 import { connect, type Socket } from "node:net";
 import { nodeTls } from "../../lib/files/node-modules.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { LineFormat } from "../../plugin/facts/line-format.ts";
 import type {
   CounterSlot,
   Handler,
-  MessageSeal,
   PlacedPlugin,
   PluginInstance,
   Query,
   Site,
   Timer,
 } from "../../plugin/index.ts";
-import { LineFormat } from "../../plugin/line-format.ts";
-import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
+import type { MessageSeal } from "../../plugin/message/message-seal.ts";
+import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/services/query-tap.ts";
 import { describeTlsError } from "../../upstream/encrypted/tls-words.ts";
 import { FrameQueue } from "./frame-queue.ts";
 import { FrameStream } from "./frame-stream.ts";

@@ -1,4 +1,6 @@
 /** `dnstap`: sends copies of queries and replies to a collector. */
+
+import { placeholderProblem, unknownPlaceholders } from "../../plugin/facts/line-format.ts";
 import {
   definePlugin,
   directive,
@@ -10,7 +12,6 @@ import {
   single,
   text,
 } from "../../plugin/index.ts";
-import { placeholderProblem, unknownPlaceholders } from "../../plugin/line-format.ts";
 import { Dnstap } from "./dnstap.ts";
 import { TapTarget } from "./target.ts";
 

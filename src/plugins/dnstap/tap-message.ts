@@ -1,6 +1,6 @@
 /** dnstap's protobuf (dnstap.pb) written by hand: no object for a message. */
 import { copyOctets, writeU16 } from "../../dns/octets.ts";
-import type { Endpoint, TransportName } from "../../plugin/index.ts";
+import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 
 /** `Message.Type`. */
 export const TapType = {

@@ -1,15 +1,15 @@
 import type { Name } from "../../dns/index.ts";
-import { parseZones, ValueProblem } from "../../plugin/config/values.ts";
+import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
+import type { Option } from "../../plugin/config/options.ts";
+import { parseZones } from "../../plugin/config/values.ts";
 import {
-  type Argument,
   type ConfigSchema,
   directive,
-  INVALID,
   integer,
   merged,
-  type Option,
   single,
   text,
+  ValueProblem,
 } from "../../plugin/index.ts";
 import { type AllowRule, allowRules, permissionOf } from "../../zones/updates/allow-rules.ts";
 

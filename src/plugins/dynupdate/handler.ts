@@ -1,7 +1,7 @@
+import type { Offer } from "../../plugin/contract/service.ts";
 import {
   Fallthrough,
   type Handler,
-  type Offer,
   type PlacedPlugin,
   type PluginInstance,
   SetupError,

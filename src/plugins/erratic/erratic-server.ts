@@ -1,4 +1,5 @@
 import { A, AAAA, Name, NS, RecordType, type ResourceRecord, SOA } from "../../dns/index.ts";
+import type { SearchPathSource } from "../../plugin/contract/search-path.ts";
 import {
   type Clock,
   DROPPED,
@@ -6,7 +7,6 @@ import {
   type Outcome,
   type PluginInstance,
   type Query,
-  type SearchPathSource,
 } from "../../plugin/index.ts";
 
 export interface ErraticBehaviour {

@@ -1,14 +1,6 @@
 /** `erratic`: a bad server for tests of clients. */
-import {
-  definePlugin,
-  directive,
-  duration,
-  flag,
-  integer,
-  option,
-  optional,
-  overlooked,
-} from "../../plugin/index.ts";
+import { overlooked } from "../../plugin/config/arguments.ts";
+import { definePlugin, directive, duration, flag, integer, option, optional } from "../../plugin/index.ts";
 import { ErraticServer } from "./erratic-server.ts";
 
 const amount = integer({

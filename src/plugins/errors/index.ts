@@ -1,5 +1,6 @@
 /** `errors`: why queries failed, in the process log. */
 import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
+import { optionalWhen } from "../../plugin/config/arguments.ts";
 import {
   choice,
   definePlugin,
@@ -7,7 +8,6 @@ import {
   duration,
   flag,
   optional,
-  optionalWhen,
   optionList,
   required,
   type Value,

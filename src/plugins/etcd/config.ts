@@ -1,13 +1,13 @@
 /** The directive's arguments and options, and those beyond CoreDNS. */
+import type { Argument } from "../../plugin/config/arguments.ts";
+import { ignored } from "../../plugin/config/options.ts";
 import {
-  type Argument,
   type ConfigSchema,
   customDirective,
   directive,
   duration,
   fallthrough,
   flag,
-  ignored,
   option,
   optionList,
   rest,

@@ -5,13 +5,13 @@ import type { KeyRange } from "../../etcd/client/messages.ts";
 import { KeyMirror } from "../../etcd/mirror/key-mirror.ts";
 import { keyOfName, nameOfKey, normalisePrefix } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
+import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
-  type Offer,
   type PlacedPlugin,
   type PluginInstance,
-  readTextFile,
   ServiceKey,
   SetupError,
   type Site,

@@ -1,16 +1,8 @@
 /** Queries -> replies out of etcd's keys (docs/spec/coredns-behaviour.md#skydns-records). */
 import { ExtendedErrorCode, extendedError, Name, Rcode, RecordType, SOA } from "../../dns/index.ts";
 import { keyOfName } from "../../etcd/skydns/key-path.ts";
-import {
-  AnswerMemo,
-  type Fallthrough,
-  type Next,
-  type Outcome,
-  type Query,
-  type Reply,
-  type ReplyContent,
-  type ZoneList,
-} from "../../plugin/index.ts";
+import type { Fallthrough, Next, Outcome, Query, Reply, ReplyContent, ZoneList } from "../../plugin/index.ts";
+import { AnswerMemo } from "../../plugin/packed/answer-memo.ts";
 import { type Found, findKeys, type ItemRules, type KeySource, type LeaseMarks, readItems } from "./items.ts";
 import { type Course, type Demand, Missing, type Records, recordsOf, type Supply } from "./records.ts";
 

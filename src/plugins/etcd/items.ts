@@ -2,8 +2,7 @@
 import type { Name } from "../../dns/name.ts";
 import { matchesPattern, nameOfKey, patternOfName } from "../../etcd/skydns/key-path.ts";
 import { readServiceItem, type ServiceItem, ServiceItemError } from "../../etcd/skydns/service-item.ts";
-import { isIpv4Mapped } from "../../lib/net/ip-address.ts";
-import { formatIpAddress, parseIpAddress } from "../../plugin/index.ts";
+import { formatIpAddress, isIpv4Mapped, parseIpAddress } from "../../lib/net/ip-address.ts";
 
 /** One key's item, with what of it depends on the server filled in. */
 export interface Item extends ServiceItem {

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { readBody } from "../../console/http/answer.ts";
 import { readQuestion } from "../../console/http/question.ts";
 import { RequestError } from "../../console/http/request-error.ts";
+import { ExplainError } from "../../plugin/contract/explanation.ts";
 import {
   type CounterSlot,
-  ExplainError,
   type HttpHandler,
   type PluginInstance,
   SetupError,

@@ -3,15 +3,10 @@ import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, describe, test } from "node:test";
-import {
-  type ClusterClients,
-  ExplainError,
-  type ExplainQuestion,
-  type Explanation,
-  type HttpHandler,
-  type ServerControl,
-  SetupError,
-} from "../../plugin/index.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import { ExplainError, type ExplainQuestion, type Explanation } from "../../plugin/contract/explanation.ts";
+import type { ServerControl } from "../../plugin/contract/site.ts";
+import { type HttpHandler, SetupError } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
 import explain from "./index.ts";
 

@@ -1,7 +1,7 @@
 /** What the server knows of a pod whose queries are to be explained. */
 
 import { RequestError } from "../../console/http/request-error.ts";
-import type { ClusterClients } from "../../plugin/index.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 import type { PodRequest } from "./request.ts";
 
 export interface PodFacts extends PodRequest {

@@ -1,13 +1,8 @@
 /** The directive of CoreDNS before 1.7.0 (docs/spec/kube-dns.md#federation). */
+
+import type { Directive } from "../../corefile/tree.ts";
 import { Name } from "../../dns/index.ts";
-import {
-  type ConfigSchema,
-  customDirective,
-  type Directive,
-  directive,
-  type ZoneList,
-  zones,
-} from "../../plugin/index.ts";
+import { type ConfigSchema, customDirective, directive, type ZoneList, zones } from "../../plugin/index.ts";
 
 /** Labels of a node, as names of a federation hold them. */
 export interface NodePlace {

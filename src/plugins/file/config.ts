@@ -1,5 +1,6 @@
 import type { Name } from "../../dns/index.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
+import { ignored } from "../../plugin/config/options.ts";
 import {
   type ConfigSchema,
   directive,
@@ -7,7 +8,6 @@ import {
   Fallthrough,
   fallthrough,
   flag,
-  ignored,
   merged,
   option,
   required,

@@ -1,6 +1,6 @@
+import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type Handler,
-  type Offer,
   type PlacedPlugin,
   type PluginInstance,
   SetupError,

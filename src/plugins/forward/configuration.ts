@@ -1,8 +1,9 @@
 /** The grammar of the directive. */
 import { Name, Rcode } from "../../dns/index.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
+import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
+import { tlsFiles } from "../../plugin/config/tls-files.ts";
 import {
-  type Argument,
   type ConfigSchema,
   choice,
   directive,
@@ -10,7 +11,6 @@ import {
   duration,
   flag,
   hostPort,
-  INVALID,
   integer,
   ipAddress,
   option,
@@ -20,7 +20,6 @@ import {
   rest,
   single,
   text,
-  tlsFiles,
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";

@@ -2,20 +2,20 @@
 
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
 import type { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
+import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
 import {
   type Clock,
   DROPPED,
-  LateOutcome,
   type Logger,
   type Next,
   type Outcome,
   type Query,
   type Reply,
-  type Trace,
-  type Waiter,
 } from "../../plugin/index.ts";
 import type { FramePool } from "../../plugin/packed/frames.ts";
-import type { ForwardedExchange, QueryTap } from "../../plugin/query-tap.ts";
+import type { Waiter } from "../../plugin/query/query.ts";
+import type { Trace } from "../../plugin/query/trace.ts";
+import type { ForwardedExchange, QueryTap } from "../../plugin/services/query-tap.ts";
 import type { Policy } from "../../upstream/config/policy.ts";
 import { type PooledBuffer, type RequestCarrier, UpstreamRequest } from "../../upstream/exchange/exchange.ts";
 import { ExchangeError, type ExchangeFault } from "../../upstream/exchange/exchange-error.ts";

@@ -3,7 +3,7 @@ import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
 import type { CounterSlot, Next, Outcome, PluginInstance, Query, Site } from "../../plugin/index.ts";
 import { SetupError, ZoneList } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";
-import { QUERY_TAP } from "../../plugin/query-tap.ts";
+import { QUERY_TAP } from "../../plugin/services/query-tap.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../../quic/availability.ts";
 import { upstreamAddress } from "../../upstream/config/address.ts";
 import { makePolicy } from "../../upstream/config/policy.ts";

@@ -1,3 +1,4 @@
+import { tlsFiles } from "../../plugin/config/tls-files.ts";
 import {
   type ConfigSchema,
   choice,
@@ -7,7 +8,6 @@ import {
   optionList,
   single,
   text,
-  tlsFiles,
 } from "../../plugin/index.ts";
 import { POLICY_NAMES } from "../../upstream/config/policy.ts";
 import { fromZone, targets, zonesGiven } from "../../upstream/directive-words.ts";

@@ -1,17 +1,17 @@
 /** The way of one query through the upstreams, each of which is asked once. */
 import { Rcode, rcodeName, WireError } from "../../dns/index.ts";
+import { LateOutcome } from "../../plugin/chain/late-outcome.ts";
 import {
   type Clock,
   DROPPED,
   type Fallthrough,
-  LateOutcome,
   type Logger,
   type Next,
   type Outcome,
   type Query,
   type Reply,
-  type Waiter,
 } from "../../plugin/index.ts";
+import type { Waiter } from "../../plugin/query/query.ts";
 import type { Policy } from "../../upstream/config/policy.ts";
 import { UpstreamRequest } from "../../upstream/exchange/exchange.ts";
 import { replyFrom } from "../../upstream/exchange/forwarded-reply.ts";

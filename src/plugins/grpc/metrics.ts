@@ -1,6 +1,6 @@
 import { rcodeName } from "../../dns/index.ts";
-import { DURATION_BUCKETS } from "../../lib/metrics/metric-families.ts";
-import type { CounterFamily, HistogramFamily, MetricsRegistry } from "../../plugin/index.ts";
+import { DURATION_BUCKETS, type HistogramFamily } from "../../lib/metrics/metric-families.ts";
+import type { CounterFamily, MetricsRegistry } from "../../plugin/index.ts";
 
 /** What CoreDNS counts of queries that an upstream answered. */
 export class GrpcMetrics {

@@ -1,12 +1,12 @@
 /** `header`: flags of queries and replies. */
 import { Flag } from "../../dns/index.ts";
+import { overlooked } from "../../plugin/config/arguments.ts";
 import {
   choice,
   definePlugin,
   directive,
   merged,
   optionList,
-  overlooked,
   required,
   rest,
   type Value,

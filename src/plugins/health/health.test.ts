@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { after, describe, test } from "node:test";
 import { SLIM_DURATION_BUCKETS } from "../../lib/metrics/metric-families.ts";
-import type { HttpService } from "../../plugin/index.ts";
+import type { HttpService } from "../../plugin/contract/site.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
 import health from "./index.ts";
 

@@ -1,15 +1,14 @@
 import { nodeHttp } from "../../lib/files/node-modules.ts";
+import { SLIM_DURATION_BUCKETS } from "../../lib/metrics/metric-families.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import {
-  type Clock,
-  type CounterSlot,
-  type HistogramSlot,
-  type HttpEndpoint,
-  type Logger,
-  type MetricsRegistry,
-  reachableHost,
-  SLIM_DURATION_BUCKETS,
-  type Timer,
+import { type HttpEndpoint, reachableHost } from "../../plugin/contract/site.ts";
+import type {
+  Clock,
+  CounterSlot,
+  HistogramSlot,
+  Logger,
+  MetricsRegistry,
+  Timer,
 } from "../../plugin/index.ts";
 
 /** Milliseconds. */

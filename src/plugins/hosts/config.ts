@@ -1,11 +1,11 @@
+import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
+import type { Directive } from "../../corefile/tree.ts";
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   type ConfigSchema,
   customDirective,
-  type DiagnosticSink,
-  type Directive,
   directive,
   type Fallthrough,
   fallthrough,

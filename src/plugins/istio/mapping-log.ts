@@ -1,8 +1,7 @@
 import type { MeshHost } from "../../kubernetes/objects/objects.ts";
 import type { ServiceEntryTable } from "../../kubernetes/store/mesh/service-entry-table.ts";
-import type { Logger } from "../../lib/logging/log.ts";
 import { formatIpAddress } from "../../lib/net/ip-address.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
+import type { Clock, Logger, Timer } from "../../plugin/index.ts";
 
 /** Milliseconds between two reports. Istio's plugin wrote all of it down so often, changed or not. */
 const INTERVAL = 5_000;

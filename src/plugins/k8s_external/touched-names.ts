@@ -7,7 +7,7 @@ import type { ExternalView } from "../../kubernetes/external/external-view.ts";
 import type { Service } from "../../kubernetes/objects/objects.ts";
 import { reverseName } from "../../kubernetes/store/tables/reverse-names.ts";
 import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import type { Clock } from "../../plugin/index.ts";
 
 export class TouchedExternalNames {
   readonly #view: ExternalView;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Name } from "../../dns/name.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import { transferRecords } from "../../plugin/index.ts";
+import { transferRecords } from "../../plugin/contract/transfer.ts";
 import { recordText } from "../../plugin/testing.ts";
 import { startExternal, ZONES } from "./fixtures/external.ts";
 

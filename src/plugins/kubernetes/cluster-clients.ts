@@ -4,7 +4,7 @@ import type { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { ApiSource } from "../../kubernetes/api/api-source.ts";
 import { formatAddressKey } from "../../kubernetes/objects/addresses.ts";
-import type { ClusterClients } from "../../plugin/index.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
 
 /** @param live the API that the cluster comes from, once there is one */
 export function clusterClients(

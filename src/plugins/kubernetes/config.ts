@@ -1,24 +1,22 @@
+import type { DiagnosticSink, Span } from "../../corefile/diagnostic.ts";
 import type { Name } from "../../dns/name.ts";
 import { POD_MODES } from "../../kubernetes/answers/cluster-view.ts";
 import { isReverseZone, primaryZone } from "../../kubernetes/answers/cluster-zone.ts";
 import { checkSource, SOURCE_OPTIONS } from "../../kubernetes/api/source-options.ts";
 import { LabelSelector, LabelSelectorError } from "../../kubernetes/objects/label-selector.ts";
+import { INVALID, overlooked } from "../../plugin/config/arguments.ts";
+import type { Option } from "../../plugin/config/options.ts";
 import {
   choice,
-  type DiagnosticSink,
   directive,
   duration,
   fallthrough,
   flag,
-  INVALID,
   integer,
-  type Option,
   option,
   optionList,
-  overlooked,
   required,
   rest,
-  type Span,
   single,
   text,
   type Value,

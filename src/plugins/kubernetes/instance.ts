@@ -3,14 +3,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { CLUSTER_WISH } from "../../kubernetes/answers/cluster-service.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { SearchPathSource } from "../../plugin/contract/search-path.ts";
+import type { Offer } from "../../plugin/contract/service.ts";
 import {
-  type ClusterClients,
   type Handler,
-  type Offer,
   type PlacedPlugin,
   type PluginInstance,
   type Query,
-  type SearchPathSource,
   SetupError,
   type Site,
   type TransferSource,

@@ -12,7 +12,6 @@ import { BEGINNING_OF_ADDRESSES } from "../../kubernetes/answers/resolution.ts";
 import { isDenied } from "../../kubernetes/answers/zone-handler.ts";
 import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
 import {
-  AnswerMemo,
   afterNext,
   type Clock,
   type Fallthrough,
@@ -22,6 +21,7 @@ import {
   type Query,
   type Reply,
 } from "../../plugin/index.ts";
+import { AnswerMemo } from "../../plugin/packed/answer-memo.ts";
 
 export class KubeDnsHandler {
   readonly #answers: ClusterAnswers;

@@ -1,7 +1,6 @@
 /** Says once that a cluster outgrows the memory that the process may have, before the system ends it: nothing of a cluster can be shed. */
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Logger } from "../../lib/logging/log.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
+import type { Clock, Logger, Timer } from "../../plugin/index.ts";
 
 export interface MemoryNoticeOptions {
   /** Octets that the process may have. */

@@ -8,7 +8,7 @@ import { ApiSimulator } from "../../../test/support/kubernetes-api/api-simulator
 import { RESOURCE_TYPES } from "../../../test/support/kubernetes-api/resource-types.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
-import { type Feed, feedToNobody } from "../../plugin/index.ts";
+import { type Feed, feedToNobody } from "../../plugin/contract/site.ts";
 import { PluginTest, type PluginTestOptions, until } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
 

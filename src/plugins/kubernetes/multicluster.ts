@@ -6,8 +6,7 @@ import type { Name } from "../../dns/name.ts";
 import { ClusterAnswers } from "../../kubernetes/answers/cluster-answers.ts";
 import type { ClusterView, ClusterViewOptions } from "../../kubernetes/answers/cluster-view.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Clock } from "../../lib/time/clock.ts";
-import type { Fallthrough } from "../../plugin/index.ts";
+import type { Clock, Fallthrough } from "../../plugin/index.ts";
 import { KubernetesHandler } from "./handler.ts";
 import { TouchedNames } from "./touched-names.ts";
 

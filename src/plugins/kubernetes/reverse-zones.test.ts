@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Rcode, rcodeName } from "../../dns/index.ts";
 import type { Next } from "../../plugin/index.ts";
-import { NoNextPluginError } from "../../plugin/outcome.ts";
+import { NoNextPluginError } from "../../plugin/query/outcome.ts";
 import { answering, PluginTest, records } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
 

@@ -10,15 +10,10 @@ import type { FollowedZones } from "../../kubernetes/answers/followed-zones.ts";
 import { feedChannels } from "../../kubernetes/store/sharing/feed-channels.ts";
 import { publishStore } from "../../kubernetes/store/sharing/replication.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import {
-  type ClusterClients,
-  DROPPED,
-  type Offer,
-  type Query,
-  type Site,
-  type TransferSource,
-} from "../../plugin/index.ts";
-import { rehearsalQuery } from "../../plugin/rehearsal.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { Offer } from "../../plugin/contract/service.ts";
+import { DROPPED, type Query, type Site, type TransferSource } from "../../plugin/index.ts";
+import { rehearsalQuery } from "../../plugin/query/rehearsal.ts";
 import { loadPageRelease } from "../../runtime/memory-release.ts";
 import { clusterClients } from "./cluster-clients.ts";
 import { type KubernetesConfig, sharedZones } from "./cluster-plan.ts";
@@ -141,7 +136,7 @@ export class ShownCluster {
     }
   }
 
-  /** A first answer before anybody asks: see `plugin/rehearsal.ts`. It is a true one, so it may be remembered. */
+  /** A first answer before anybody asks: see `plugin/query/rehearsal.ts`. It is a true one, so it may be remembered. */
   rehearse(): void {
     const { store } = this.cluster;
     const zone = this.#zones.find((each) => !isReverseZone(each));

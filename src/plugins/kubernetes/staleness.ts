@@ -1,8 +1,8 @@
 /** How old what is known of the cluster may become before the server is no longer fit to answer (the option `max_staleness`). */
 import type { Kind } from "../../kubernetes/objects/objects.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
-import type { Logger } from "../../lib/logging/log.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
+import type { Logger } from "../../plugin/index.ts";
 
 export interface StalenessOptions {
   /** The cluster, and what is imported from others. */

@@ -10,7 +10,7 @@ import { serviceKey } from "../../kubernetes/objects/names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import { reverseName } from "../../kubernetes/store/tables/reverse-names.ts";
 import type { StoreChange } from "../../kubernetes/store/tables/store-change.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import type { Clock } from "../../plugin/index.ts";
 
 /** A zone of services. */
 interface ForwardZone {

@@ -6,7 +6,8 @@ import { RULE_GROUPS } from "../../../test/fixtures/kubernetes/rules.ts";
 import { Name } from "../../dns/name.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import { type TransferSource, transferRecords, ZoneNotLoadedError } from "../../plugin/index.ts";
+import { transferRecords, ZoneNotLoadedError } from "../../plugin/contract/transfer.ts";
+import type { TransferSource } from "../../plugin/index.ts";
 import { PluginTest, recordText } from "../../plugin/testing.ts";
 import kubernetes from "./index.ts";
 

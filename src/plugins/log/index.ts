@@ -6,10 +6,10 @@ import {
   duration,
   merged,
   optionList,
-  type ResponseClass,
   rest,
   single,
 } from "../../plugin/index.ts";
+import type { ResponseClass } from "../../plugin/query/response-type.ts";
 import { type LogRule, QueryLog } from "./query-log.ts";
 import { scopesAndFormat } from "./scopes-and-format.ts";
 

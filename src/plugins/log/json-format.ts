@@ -1,7 +1,7 @@
 /** A query as an object in JSON, on one line. Its fields are a promise: they stay, and others may come. */
 import { className, rcodeName, recordTypeName } from "../../dns/index.ts";
+import { flagNames, flagsToSend } from "../../plugin/facts/line-format.ts";
 import type { Clock, Query, Reply } from "../../plugin/index.ts";
-import { flagNames, flagsToSend } from "../../plugin/line-format.ts";
 
 export interface AnsweredBy {
   /** The plugin that answered, or failed. */

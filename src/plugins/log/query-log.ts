@@ -1,4 +1,5 @@
 import type { Name } from "../../dns/index.ts";
+import { LineFormat } from "../../plugin/facts/line-format.ts";
 import {
   afterNext,
   type Clock,
@@ -7,12 +8,13 @@ import {
   type Outcome,
   type Query,
   type Reply,
+} from "../../plugin/index.ts";
+import {
   type ResponseClass,
   type ResponseType,
   responseClass,
   responseType,
-} from "../../plugin/index.ts";
-import { LineFormat } from "../../plugin/line-format.ts";
+} from "../../plugin/query/response-type.ts";
 import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {

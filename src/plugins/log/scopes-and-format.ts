@@ -1,11 +1,13 @@
+import type { Token } from "../../corefile/tokens.ts";
 import { Name } from "../../dns/index.ts";
-import { type Argument, placeInTokens, type Token } from "../../plugin/index.ts";
+import type { Argument } from "../../plugin/config/arguments.ts";
+import { placeInTokens } from "../../plugin/config/source-text.ts";
 import {
   COMBINED_FORMAT,
   COMMON_FORMAT,
   placeholderProblem,
   unknownPlaceholders,
-} from "../../plugin/line-format.ts";
+} from "../../plugin/facts/line-format.ts";
 import { JSON_FORMAT } from "./query-log.ts";
 
 export interface ScopesAndFormat {

@@ -1,12 +1,6 @@
 import { Name, NameError, RecordType } from "../../dns/index.ts";
-import {
-  DROPPED,
-  type Handler,
-  type PluginInstance,
-  reachableHost,
-  type Site,
-  type Timer,
-} from "../../plugin/index.ts";
+import { reachableHost } from "../../plugin/contract/site.ts";
+import { DROPPED, type Handler, type PluginInstance, type Site, type Timer } from "../../plugin/index.ts";
 import { LoopProbe } from "./loop-probe.ts";
 
 /** Milliseconds between two attempts, and until the last of them is over. */

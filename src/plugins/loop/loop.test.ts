@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { describe, type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { decodeMessage, encodeMessage, Name, recordTypeName } from "../../dns/index.ts";
-import { type Feed, feedToNobody, type ListenerSite, type Outcome, type Site } from "../../plugin/index.ts";
+import { type Feed, feedToNobody, type ListenerSite } from "../../plugin/contract/site.ts";
+import type { Outcome, Site } from "../../plugin/index.ts";
 import { answering, ConfigRefused, PluginTest, type QuestionOptions, until } from "../../plugin/testing.ts";
 import loop from "./index.ts";
 

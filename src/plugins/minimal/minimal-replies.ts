@@ -1,12 +1,6 @@
 import { Rcode } from "../../dns/index.ts";
-import {
-  afterwards,
-  type Clock,
-  type Handler,
-  type Outcome,
-  type Query,
-  responseType,
-} from "../../plugin/index.ts";
+import { afterwards, type Clock, type Handler, type Outcome, type Query } from "../../plugin/index.ts";
+import { responseType } from "../../plugin/query/response-type.ts";
 
 /** Reduces positive answers to the answer section. Denials and delegations need their authority section. */
 export class MinimalReplies {

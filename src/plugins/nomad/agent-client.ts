@@ -1,7 +1,8 @@
 /** Nomad's HTTP API: several agents, of which one is asked until it fails, and a token that may change. */
 
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { TlsOptions } from "../../lib/net/http-client.ts";
-import { readTextFile, type Site } from "../../plugin/index.ts";
+import type { Site } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { HttpStatusError, type JsonAnswer, JsonClient } from "../../zones/backends/json-client.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { NomadAgent } from "../../../test/support/nomad-agent.ts";
 import { Rcode } from "../../dns/index.ts";
-import type { Machine } from "../../plugin/index.ts";
+import type { Machine } from "../../plugin/contract/site.ts";
 import { ConfigRefused, PluginTest, recordText } from "../../plugin/testing.ts";
 import nomad from "./index.ts";
 

@@ -1,7 +1,7 @@
 /** The services of Nomad as a zone: `SERVICE.NAMESPACE.ZONE` with addresses and ports. */
 import { A, AAAA, Name, SOA, SRV } from "../../dns/index.ts";
 import { list, record, string } from "../../lib/net/http-client.ts";
-import { parseIpAddress } from "../../plugin/index.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
 import type { ZoneListing } from "../../zones/backed/zone-listing.ts";
 import { type ZoneSource, ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import type { AgentClient } from "./agent-client.ts";

@@ -1,4 +1,4 @@
-import { type Argument, INVALID } from "../../plugin/index.ts";
+import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 
 export interface Command {
   readonly file: string;

@@ -6,12 +6,12 @@ import {
   type Outcome,
   type PluginInstance,
   type Query,
-  type Repetition,
   type Reply,
   type ReplyStream,
   type Site,
 } from "../../plugin/index.ts";
-import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
+import type { Repetition } from "../../plugin/query/repetition.ts";
+import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/services/latency-exemplars.ts";
 import { AnsweredTogether } from "./answered-together.ts";
 import { MetricsEndpoint } from "./metrics-endpoint.ts";
 import { NO_REPLY, RequestMetrics, type RequestRecorder } from "./request-metrics.ts";

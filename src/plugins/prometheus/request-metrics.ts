@@ -4,15 +4,9 @@
  */
 import { RecordType, rcodeName } from "../../dns/index.ts";
 import { octetAt } from "../../dns/octets.ts";
-import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
-import {
-  type CounterSlot,
-  DURATION_BUCKETS,
-  type HistogramSlot,
-  type MetricsRegistry,
-  type RepeatedQuery,
-  SIZE_BUCKETS,
-} from "../../plugin/index.ts";
+import { DURATION_BUCKETS, type HistogramFamily, SIZE_BUCKETS } from "../../lib/metrics/metric-families.ts";
+import type { CounterFamily, CounterSlot, HistogramSlot, MetricsRegistry } from "../../plugin/index.ts";
+import type { RepeatedQuery } from "../../plugin/query/repetition.ts";
 
 /** Values of the label `type`: place 0 is for all the others. */
 const TYPE_LABELS = [

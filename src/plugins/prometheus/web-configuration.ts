@@ -5,11 +5,12 @@
 import { dirname, resolve } from "node:path";
 import type { SecureVersion } from "node:tls";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { ClientAuthentication, ServerIdentity } from "../../lib/files/server-identity.ts";
 import { list, record, string } from "../../lib/net/http-client.ts";
 import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import { checkKeyPair } from "../../lib/net/key-pair.ts";
-import { parseGoDuration, readTextFile } from "../../plugin/index.ts";
+import { parseGoDuration } from "../../lib/time/duration.ts";
 import type { Users } from "./basic-auth.ts";
 import type { RateLimitSettings } from "./rate-limit.ts";
 

@@ -1,7 +1,8 @@
 /** Keeps up with a web configuration file, and with the certificates that it names. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { FileWatch } from "../../lib/files/file-watch.ts";
 import { IdentityHolder } from "../../lib/files/server-identity.ts";
-import { FileWatch, type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
+import { type HttpHandler, SetupError, type Site } from "../../plugin/index.ts";
 import type { BasicAuth } from "./basic-auth.ts";
 import { RateLimit } from "./rate-limit.ts";
 import type { WebConfiguration } from "./web-configuration.ts";

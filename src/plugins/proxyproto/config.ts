@@ -1,11 +1,10 @@
+import { type IpPrefix, parseIpPrefix } from "../../lib/net/prefix-set.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import {
   directive,
-  type IpPrefix,
-  nearestWord,
   optional,
   optionList,
-  parseIpPrefix,
   required,
   rest,
   type Value,

@@ -1,16 +1,9 @@
-import {
-  type Clock,
-  type Endpoint,
-  type FixedEndpoint,
-  type Greeting,
-  GreetingError,
-  type GreetingReading,
-  type IpPrefix,
-  isIpv4Mapped,
-  type Logger,
-  NO_PREFIX,
-  PrefixTrie,
-} from "../../plugin/index.ts";
+import { isIpv4Mapped } from "../../lib/net/ip-address.ts";
+import type { IpPrefix } from "../../lib/net/prefix-set.ts";
+import { NO_PREFIX, PrefixTrie } from "../../lib/net/prefix-trie.ts";
+import { type Greeting, GreetingError, type GreetingReading } from "../../plugin/contract/greeting.ts";
+import type { Clock, Logger } from "../../plugin/index.ts";
+import type { Endpoint, FixedEndpoint } from "../../plugin/message/endpoint.ts";
 import type { ProxyConfig, ProxyPolicy } from "./config.ts";
 import { ABSENT, beginsWithText, INCOMPLETE, type ProxyHeader, readHeader } from "./proxy-header.ts";
 import { ProxySessions } from "./proxy-sessions.ts";

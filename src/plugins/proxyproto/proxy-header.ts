@@ -1,5 +1,7 @@
 /** The headers of the PROXY protocol, versions 1 and 2 (https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt). */
-import { FixedEndpoint, formatIpAddress, GreetingError, parseIpAddress } from "../../plugin/index.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
+import { GreetingError } from "../../plugin/contract/greeting.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
 
 export interface ProxyHeader {
   /** Octets of the header, its extensions included. */

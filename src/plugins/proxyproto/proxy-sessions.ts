@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../plugin/index.ts";
+import type { Endpoint } from "../../plugin/message/endpoint.ts";
 
 interface Session {
   readonly client: Endpoint;

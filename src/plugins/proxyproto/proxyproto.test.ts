@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { FixedEndpoint, GreetingError, parseIpAddress } from "../../plugin/index.ts";
+import { parseIpAddress } from "../../lib/net/ip-address.ts";
+import { GreetingError } from "../../plugin/contract/greeting.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
 import { ConfigRefused, PluginTest } from "../../plugin/testing.ts";
 import proxyproto from "./index.ts";
 import { ProxyGreeting } from "./proxy-greeting.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Random, ServerControl } from "../../plugin/index.ts";
+import type { ServerControl } from "../../plugin/contract/site.ts";
+import type { Random } from "../../plugin/index.ts";
 import { ConfigRefused, PluginTest, type PluginTestOptions } from "../../plugin/testing.ts";
 import reload from "./index.ts";
 

@@ -1,15 +1,7 @@
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
-import type {
-  Clock,
-  CounterSlot,
-  Logger,
-  PluginInstance,
-  Random,
-  ServerControl,
-  Site,
-  Timer,
-} from "../../plugin/index.ts";
-import { staysInForce } from "../../plugin/server-view.ts";
+import { staysInForce } from "../../plugin/contract/server-view.ts";
+import type { ServerControl } from "../../plugin/contract/site.ts";
+import type { Clock, CounterSlot, Logger, PluginInstance, Random, Site, Timer } from "../../plugin/index.ts";
 
 /** Milliseconds. */
 export interface ReloadConfig {

@@ -1,6 +1,7 @@
 /** `name [exact|prefix|suffix|substring|regex] FROM TO [answer auto | answer name RE TO | answer value RE TO]...` */
 import type { Token } from "../../corefile/tokens.ts";
-import { type ConfigContext, ValueProblem } from "../../plugin/index.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
+import { ValueProblem } from "../../plugin/index.ts";
 import {
   ExactName,
   InvalidName,

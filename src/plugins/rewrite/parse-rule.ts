@@ -2,7 +2,8 @@
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
 import { parseClass, parseRecordType } from "../../dns/index.ts";
-import { type ConfigContext, nearestWord } from "../../plugin/index.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
 import { parseEdnsRule } from "./parse-edns-rule.ts";
 import { parseNameRule } from "./parse-name-rule.ts";
 import { parseCnameRule, parseRcodeRule, parseTtlRule } from "./parse-reply-rules.ts";

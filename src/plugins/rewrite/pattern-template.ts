@@ -1,4 +1,5 @@
-import { compilePattern, type Pattern, PatternError, ValueProblem } from "../../plugin/index.ts";
+import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
+import { ValueProblem } from "../../plugin/index.ts";
 
 /** A regular expression, and what a text that it matches becomes: `{N}` stands for its group N. */
 export class PatternTemplate {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { EncodedSections, parseRcode, rcodeName } from "../../dns/index.ts";
 import { Reply } from "../../plugin/index.ts";
-import { NoNextPluginError } from "../../plugin/outcome.ts";
+import { NoNextPluginError } from "../../plugin/query/outcome.ts";
 import { PluginTest, records } from "../../plugin/testing.ts";
 import { rewritten, type Zone } from "./fixtures/rewriting.ts";
 import rewrite from "./index.ts";

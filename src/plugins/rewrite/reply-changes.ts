@@ -12,8 +12,8 @@ import {
 import { type NameChange, SectionsRespeller } from "../../dns/respell-sections.ts";
 import type { WireName } from "../../dns/wire-name.ts";
 import type { Failure, Outcome, Query, Reply } from "../../plugin/index.ts";
-import { LookupDepthError } from "../../plugin/lookup-depth.ts";
-import { NoNextPluginError } from "../../plugin/outcome.ts";
+import { LookupDepthError } from "../../plugin/query/lookup-depth.ts";
+import { NoNextPluginError } from "../../plugin/query/outcome.ts";
 import type { CnameTarget, ReplyChange } from "./rule.ts";
 
 export class ReplyChanges {

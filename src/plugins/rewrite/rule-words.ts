@@ -1,7 +1,7 @@
 /** The words of one rule, and how a fault in them is said. */
 import type { Span } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
-import type { ConfigContext } from "../../plugin/index.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
 
 /** What is wrong with a rule; it is reported where the rule stands. */
 export class RuleProblem extends Error {

@@ -1,10 +1,10 @@
 import { Name } from "../../dns/index.ts";
+import { ignored } from "../../plugin/config/options.ts";
 import {
   type ConfigSchema,
   directive,
   duration,
   fallthrough,
-  ignored,
   option,
   optional,
   required,

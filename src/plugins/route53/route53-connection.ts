@@ -8,7 +8,7 @@ import type {
   Route53ClientConfig,
 } from "@aws-sdk/client-route-53";
 import { reasonOf } from "../../lib/net/http-client.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import type { Clock } from "../../plugin/index.ts";
 import { ZoneSourceError } from "../../zones/backed/zone-source.ts";
 import { within } from "../../zones/backends/deadline.ts";
 import { importOptional } from "../../zones/backends/optional-package.ts";

@@ -1,4 +1,6 @@
 import type { Name } from "../../dns/index.ts";
+import { tlsFiles } from "../../plugin/config/tls-files.ts";
+import { parseHostPort } from "../../plugin/config/values.ts";
 import {
   choice,
   directive,
@@ -9,12 +11,10 @@ import {
   merged,
   option,
   optionList,
-  parseHostPort,
   required,
   rest,
   single,
   text,
-  tlsFiles,
   type Value,
   ValueProblem,
   zones,

@@ -8,9 +8,9 @@ import {
   SetupError,
   type Site,
   type TransferSource,
-  tsigKeyNamed,
   ZoneList,
 } from "../../plugin/index.ts";
+import { tsigKeyNamed } from "../../plugin/services/tsig-keys.ts";
 import { readTlsFiles } from "../../upstream/encrypted/tls-files.ts";
 import type { StreamDialler } from "../../upstream/tcp/tcp-connection.ts";
 import { ZoneService } from "../../zones/serving/zone-service.ts";

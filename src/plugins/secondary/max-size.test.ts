@@ -1,7 +1,7 @@
 /** How large a zone may be where `max_size` does not say it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Machine } from "../../plugin/index.ts";
+import type { Machine } from "../../plugin/contract/site.ts";
 import { records, until } from "../../plugin/testing.ts";
 import { zoneLimit } from "./config.ts";
 import { loaded, Primary, serve, soa } from "./fixtures/primary.ts";

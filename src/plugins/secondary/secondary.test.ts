@@ -11,7 +11,8 @@ import {
   TsigError,
   TsigKeyRing,
 } from "../../dns/index.ts";
-import { type PlacedPlugin, SetupError, TSIG_KEYS } from "../../plugin/index.ts";
+import { type PlacedPlugin, SetupError } from "../../plugin/index.ts";
+import { TSIG_KEYS } from "../../plugin/services/tsig-keys.ts";
 import { ConfigRefused, FakeClock, PluginTest, records, until } from "../../plugin/testing.ts";
 import { upstreamAddress } from "../../upstream/config/address.ts";
 import type { Zone } from "../../zones/data/zone.ts";

@@ -1,7 +1,8 @@
 /** `shed`: queries that are given up under load, by metrics of CoreDNS. */
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import { type ConfigContext, customDirective, definePlugin, directive } from "../../plugin/index.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
+import { customDirective, definePlugin, directive } from "../../plugin/index.ts";
 import { Shed } from "./shed.ts";
 
 const declared = directive({ otherwise: reportOption });

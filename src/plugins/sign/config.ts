@@ -1,10 +1,9 @@
+import { type Argument, INVALID } from "../../plugin/config/arguments.ts";
 import {
-  type Argument,
   type ConfigSchema,
   choice,
   directive,
   flag,
-  INVALID,
   merged,
   optionList,
   required,

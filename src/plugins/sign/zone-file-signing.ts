@@ -1,14 +1,9 @@
 import { join } from "node:path";
 import type { KeyPair, Name } from "../../dns/index.ts";
+import { formatGoDuration } from "../../lib/time/duration.ts";
 import { TurnShare } from "../../lib/time/turn-share.ts";
-import {
-  formatGoDuration,
-  type PluginInstance,
-  SetupError,
-  type Site,
-  type Timer,
-} from "../../plugin/index.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
+import { type PluginInstance, SetupError, type Site, type Timer } from "../../plugin/index.ts";
 import { ZoneFileSource } from "../../zones/files/file-source.ts";
 import { readKeyFiles } from "../../zones/signing/zone-keys.ts";
 import { signedZoneLines } from "../../zones/signing/zone-signing.ts";

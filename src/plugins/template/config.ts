@@ -1,3 +1,4 @@
+import type { Directive } from "../../corefile/tree.ts";
 import { parseClass, parseRcode, Rcode } from "../../dns/numbers.ts";
 import { parseRecordType } from "../../dns/type-names.ts";
 import type { EnvironmentVariable } from "../../expression/evaluation/environment.ts";
@@ -7,24 +8,20 @@ import { PREDICATE_FUNCTIONS } from "../../expression/syntax/predicate-names.ts"
 import { OPERATOR_WORDS } from "../../expression/syntax/tokens.ts";
 import type { Template } from "../../expression/templates/template.ts";
 import { ARRAY } from "../../expression/values/types.ts";
+import { compilePattern, type Pattern, PatternError } from "../../lib/text/pattern.ts";
+import { INVALID } from "../../plugin/config/arguments.ts";
+import type { ConfigContext } from "../../plugin/config/context.ts";
+import { ignored, type Option } from "../../plugin/config/options.ts";
 import { readExpression, readTemplate } from "../../plugin/config/source-text.ts";
 import {
-  type ConfigContext,
   type ConfigSchema,
-  compilePattern,
   customDirective,
-  type Directive,
   directive,
   type Fallthrough,
   fallthrough,
-  INVALID,
-  ignored,
   integer,
-  type Option,
   option,
   optional,
-  type Pattern,
-  PatternError,
   required,
   rest,
   single,

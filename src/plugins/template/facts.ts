@@ -10,8 +10,8 @@ import type {
 import { TextMap } from "../../expression/templates/template-value.ts";
 import { STRING, UNKNOWN } from "../../expression/values/types.ts";
 import type { Value } from "../../expression/values/values.ts";
-import type { Query } from "../../plugin/query.ts";
-import { queryFunctions } from "../../plugin/query-environment.ts";
+import { queryFunctions } from "../../plugin/facts/query-environment.ts";
+import type { Query } from "../../plugin/index.ts";
 
 /** One match of a query: what `group()` and `.Group` tell. */
 export interface TemplateMatch {

@@ -8,13 +8,13 @@ import { FileWatch } from "../../lib/files/file-watch.ts";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
 import type { ClientAuthentication } from "../../lib/files/server-identity.ts";
 import { checkKeyPair } from "../../lib/net/key-pair.ts";
-import type { Timer } from "../../lib/time/clock.ts";
 import {
   type CounterSlot,
   type GaugeSlot,
   type PluginInstance,
   SetupError,
   type Site,
+  type Timer,
 } from "../../plugin/index.ts";
 import type { DiscoveryConfig } from "./discovery.ts";
 

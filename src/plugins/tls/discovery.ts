@@ -4,14 +4,13 @@
  */
 import type { Scheme } from "../../corefile/server-key.ts";
 import { Name, parseRecord, RecordClass, RecordType, type ResourceRecord } from "../../dns/index.ts";
+import { formatIpAddress, parseIpAddress } from "../../lib/net/ip-address.ts";
 import {
   domainName,
-  formatIpAddress,
   type Handler,
   ipAddress,
   option,
   type PluginInstance,
-  parseIpAddress,
   type Query,
   type Reply,
   required,

@@ -1,7 +1,7 @@
 /** What a collector is told of a query. */
 import { rcodeName, recordTypeName } from "../../dns/index.ts";
 import type { Outcome, Query, Random } from "../../plugin/index.ts";
-import type { TraceContext } from "../../plugin/trace-context.ts";
+import type { TraceContext } from "../../plugin/message/trace-context.ts";
 import { type QuerySpans, reasonOf, type Span } from "./query-spans.ts";
 import { isError } from "./sampling.ts";
 

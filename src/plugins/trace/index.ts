@@ -1,5 +1,7 @@
 /** `trace`: sends traces of queries to a collector. */
 import type { SecureContext } from "node:tls";
+import { PrefixSet, parseIpPrefix } from "../../lib/net/prefix-set.ts";
+import { tlsFiles } from "../../plugin/config/tls-files.ts";
 import {
   definePlugin,
   directive,
@@ -10,15 +12,12 @@ import {
   option,
   optional,
   optionList,
-  PrefixSet,
-  parseIpPrefix,
   required,
   rest,
   SetupError,
   type Site,
   single,
   text,
-  tlsFiles,
   type Value,
   ValueProblem,
 } from "../../plugin/index.ts";

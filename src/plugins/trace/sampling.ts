@@ -1,8 +1,9 @@
 /** Which queries are traced. */
 import { Rcode } from "../../dns/index.ts";
-import { type Outcome, PrefixSet, type Query } from "../../plugin/index.ts";
-import type { TraceContext } from "../../plugin/trace-context.ts";
-import type { TraceRule } from "../../plugin/tracing-view.ts";
+import { PrefixSet } from "../../lib/net/prefix-set.ts";
+import type { Outcome, Query } from "../../plugin/index.ts";
+import type { TraceContext } from "../../plugin/message/trace-context.ts";
+import type { TraceRule } from "../../plugin/services/tracing-view.ts";
 
 export interface SamplingRules {
   /** Each so many queries; 0 for none by that. */

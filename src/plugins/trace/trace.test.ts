@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/index.ts";
-import { DROPPED, FixedEndpoint, type Next, type Query } from "../../plugin/index.ts";
-import { LATENCY_EXEMPLARS } from "../../plugin/latency-exemplars.ts";
+import { DROPPED, type Next, type Query } from "../../plugin/index.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
+import { LATENCY_EXEMPLARS } from "../../plugin/services/latency-exemplars.ts";
 import { answering, ConfigRefused, FakeClock, PluginTest } from "../../plugin/testing.ts";
 import { readCollector } from "./endpoint.ts";
 import trace from "./index.ts";

@@ -7,11 +7,11 @@ import {
   type Query,
   type Site,
 } from "../../plugin/index.ts";
-import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/latency-exemplars.ts";
-import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/query-tap.ts";
-import type { SpanSink } from "../../plugin/trace.ts";
-import { readTraceContext, type TraceContext } from "../../plugin/trace-context.ts";
-import { TRACING, type TraceRule, type TracingView } from "../../plugin/tracing-view.ts";
+import { readTraceContext, type TraceContext } from "../../plugin/message/trace-context.ts";
+import type { SpanSink } from "../../plugin/query/trace.ts";
+import { LATENCY_EXEMPLARS, type LatencyExemplars } from "../../plugin/services/latency-exemplars.ts";
+import { type ForwardedExchange, QUERY_TAP, type QueryTap } from "../../plugin/services/query-tap.ts";
+import { TRACING, type TraceRule, type TracingView } from "../../plugin/services/tracing-view.ts";
 import type { Exporter } from "./exporter.ts";
 import { finishTrace, newId } from "./finished-trace.ts";
 import { QuerySpans } from "./query-spans.ts";

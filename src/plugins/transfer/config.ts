@@ -1,13 +1,12 @@
 import type { Name } from "../../dns/index.ts";
+import { type HostPort, parseHostPort } from "../../plugin/config/values.ts";
 import {
   type ConfigSchema,
   directive,
   domainName,
-  type HostPort,
   ipAddress,
   merged,
   optionList,
-  parseHostPort,
   rest,
   single,
   type Value,

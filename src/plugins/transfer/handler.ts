@@ -1,4 +1,6 @@
 import { type Name, Rcode, RecordType, type ResourceRecord, SOA, TsigKeyRing } from "../../dns/index.ts";
+import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
+import { transferRecords, transferWay, type ZoneTransfer } from "../../plugin/contract/transfer.ts";
 import {
   type CounterFamily,
   type Handler,
@@ -6,15 +8,11 @@ import {
   type Outcome,
   type PlacedPlugin,
   type PluginInstance,
-  parseScopedIpAddress,
   type Query,
   ReplyStream,
   type Site,
-  transferRecords,
-  transferWay,
-  tsigKeyNamed,
-  type ZoneTransfer,
 } from "../../plugin/index.ts";
+import { tsigKeyNamed } from "../../plugin/services/tsig-keys.ts";
 import type { TransferConfig } from "./config.ts";
 import { transferMessages } from "./messages.ts";
 import { Notifier } from "./notifier.ts";

@@ -13,8 +13,8 @@ import {
   TsigExchange,
   type TsigKey,
 } from "../../dns/index.ts";
-import type { Timer } from "../../lib/time/clock.ts";
-import { type Site, TimeoutWheel } from "../../plugin/index.ts";
+import { TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
+import type { Site, Timer } from "../../plugin/index.ts";
 import { upstreamAddress } from "../../upstream/config/address.ts";
 import { UpstreamMetrics } from "../../upstream/exchange/upstream-metrics.ts";
 import { exchangeOnce } from "../../upstream/exchange-once.ts";

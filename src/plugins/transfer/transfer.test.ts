@@ -11,14 +11,9 @@ import {
   SOA,
   TsigKeyRing,
 } from "../../dns/index.ts";
-import {
-  type PlacedPlugin,
-  Query,
-  SetupError,
-  type TransferSource,
-  TSIG_KEYS,
-  ZoneNotLoadedError,
-} from "../../plugin/index.ts";
+import { ZoneNotLoadedError } from "../../plugin/contract/transfer.ts";
+import { type PlacedPlugin, Query, SetupError, type TransferSource } from "../../plugin/index.ts";
+import { TSIG_KEYS } from "../../plugin/services/tsig-keys.ts";
 import {
   ConfigRefused,
   makeTestQuery,

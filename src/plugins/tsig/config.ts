@@ -1,11 +1,11 @@
 import type { Name } from "../../dns/index.ts";
 import { Opcode, parseRecordType } from "../../dns/index.ts";
 import { fromBase64 } from "../../dns/octets.ts";
+import { nearestWord } from "../../lib/text/nearest-word.ts";
 import {
   type ConfigSchema,
   directive,
   domainName,
-  nearestWord,
   option,
   optionList,
   required,

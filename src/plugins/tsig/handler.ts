@@ -6,20 +6,20 @@ import {
   type TsigKeySource,
   verifyQuery,
 } from "../../dns/index.ts";
+import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
+import type { Offer } from "../../plugin/contract/service.ts";
 import {
   type CounterFamily,
   type Handler,
   type Next,
-  type Offer,
   type Outcome,
   type PluginInstance,
   type Query,
-  readTextFile,
   SetupError,
   type Site,
-  TSIG_KEYS,
 } from "../../plugin/index.ts";
+import { TSIG_KEYS } from "../../plugin/services/tsig-keys.ts";
 import { requirement, type TsigConfig } from "./config.ts";
 import { parseSecretsFile, SecretsFileError } from "./secrets-file.ts";
 

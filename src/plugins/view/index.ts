@@ -1,18 +1,12 @@
 /** `view`: a server block for some clients only. */
 
+import type { Directive } from "../../corefile/tree.ts";
 import type { Expression } from "../../expression/expression.ts";
+import { INVALID } from "../../plugin/config/arguments.ts";
+import type { Option } from "../../plugin/config/options.ts";
 import { readExpression } from "../../plugin/config/source-text.ts";
-import {
-  type Directive,
-  definePlugin,
-  directive,
-  INVALID,
-  type Option,
-  type Query,
-  required,
-  text,
-} from "../../plugin/index.ts";
-import { QUERY_ENVIRONMENT } from "../../plugin/query-environment.ts";
+import { QUERY_ENVIRONMENT } from "../../plugin/facts/query-environment.ts";
+import { definePlugin, directive, type Query, required, text } from "../../plugin/index.ts";
 import { makeView } from "./view.ts";
 
 /** Lines whose words are an expression each. */

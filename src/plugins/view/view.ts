@@ -1,7 +1,6 @@
 import type { Expression } from "../../expression/expression.ts";
 import { LanguageError } from "../../expression/values/language-error.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { PluginInstance, Query } from "../../plugin/index.ts";
 
 /** A filter that takes the queries for which all expressions are true; the view's name goes into metrics and metadata. */
 export function makeView(name: string, expressions: readonly Expression<Query>[]): PluginInstance {

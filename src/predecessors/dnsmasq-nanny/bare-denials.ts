@@ -8,10 +8,10 @@ import { Rcode } from "../../dns/numbers.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Reply } from "../../plugin/reply.ts";
-import { authorityHolds } from "../../plugin/response-type.ts";
+import { definePlugin, type PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
+import { authorityHolds } from "../../plugin/query/response-type.ts";
 
 /** Directives of this command. */
 export const PLAIN_DENIALS = "dnsmasq_plain_denials";

@@ -6,16 +6,13 @@ import { A, AAAA, addressOfReverseName, Name, PTR, type ResourceRecord } from ".
 import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import { CACHE, type CacheView } from "../../plugin/cache-view.ts";
+import type { Next } from "../../plugin/chain/handler.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import type { Next } from "../../plugin/handler.ts";
-import {
-  definePlugin,
-  type Outcome,
-  type PluginDefinition,
-  type Query,
-  ZoneList,
-} from "../../plugin/index.ts";
+import { definePlugin, type PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import { ZoneList } from "../../plugin/query/zones.ts";
+import { CACHE, type CacheView } from "../../plugin/services/cache-view.ts";
 import { HostTable } from "../../plugins/hosts/host-table.ts";
 import { type HostsLine, readHostsFile } from "../../plugins/hosts/hosts-file.ts";
 import type { DnsmasqSettings } from "./dnsmasq-arguments.ts";

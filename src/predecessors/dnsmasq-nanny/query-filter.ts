@@ -5,17 +5,14 @@ import { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { parseIpAddress } from "../../lib/net/ip-address.ts";
-import type { Outcome, PluginDefinition, Query } from "../../plugin/index.ts";
-import {
-  type ConfigSchema,
-  definePlugin,
-  directive,
-  domainName,
-  flag,
-  optionList,
-  rest,
-  ZoneList,
-} from "../../plugin/index.ts";
+import { rest } from "../../plugin/config/arguments.ts";
+import { flag, optionList } from "../../plugin/config/options.ts";
+import { type ConfigSchema, directive } from "../../plugin/config/schema.ts";
+import { domainName } from "../../plugin/config/values.ts";
+import { definePlugin, type PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import { ZoneList } from "../../plugin/query/zones.ts";
 
 /** Directive of this command. */
 export const FILTER = "dnsmasq_filter";

@@ -5,11 +5,11 @@ import { RecordType } from "../../dns/type-names.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { version } from "../../lib/text/version.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
-import { authorityHolds } from "../../plugin/response-type.ts";
+import { definePlugin, type PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
+import { authorityHolds } from "../../plugin/query/response-type.ts";
 
 /** Directives of this command. */
 export const STATISTICS = "dnsmasq_statistics";

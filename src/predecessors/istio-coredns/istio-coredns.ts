@@ -3,7 +3,7 @@
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import { CorefileServer } from "../corefile-server.ts";
 import { quoted } from "../kube-dns/kube-dns-corefile.ts";
 

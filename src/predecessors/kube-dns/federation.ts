@@ -8,9 +8,9 @@ import { kubeDnsAuthority } from "../../kubernetes/answers/kube-dns-answers.ts";
 import { serviceKey } from "../../kubernetes/objects/names.ts";
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Next } from "../../plugin/handler.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Next } from "../../plugin/chain/handler.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 
 /** Where the nodes of this cluster are. */
 export interface NodePlace {

@@ -5,11 +5,11 @@ import { CLUSTER } from "../../kubernetes/answers/cluster-service.ts";
 import type { ClusterView } from "../../kubernetes/answers/cluster-view.ts";
 import { isReverseZone } from "../../kubernetes/answers/cluster-zone.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { Next } from "../../plugin/chain/handler.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import { definePlugin, type PluginDefinition } from "../../plugin/define-plugin.ts";
-import type { Next } from "../../plugin/handler.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import { definePlugin, type PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import type { Federation } from "./federation.ts";
 import type { SkydnsMetrics, System } from "./skydns-metrics.ts";
 

@@ -5,7 +5,7 @@ import { readTextFile } from "../../lib/files/bounded-file.ts";
 import type { ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import { parseNameservers } from "../../upstream/config/resolv-conf.ts";
 import { CorefileServer } from "../corefile-server.ts";
 import { HttpPages, type Page } from "../http-pages.ts";

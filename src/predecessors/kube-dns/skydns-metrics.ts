@@ -2,8 +2,8 @@
 import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { CounterFamily, HistogramFamily } from "../../lib/metrics/metric-families.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import type { MessageSeal } from "../../plugin/message-seal.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
+import type { MessageSeal } from "../../plugin/message/message-seal.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
 
 /** Who answers: the cluster's own zone, its reverse zones, upstream name servers, servers of a stub domain. */
 export type System = "auth" | "reverse" | "recursive" | "stub";

@@ -11,7 +11,7 @@ import {
 import type { ClusterStore } from "../../kubernetes/store/store.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import { HttpPages } from "../http-pages.ts";
 import { KeyWriter } from "./key-writer.ts";
 import { type Keys, WantedKeys } from "./wanted-keys.ts";

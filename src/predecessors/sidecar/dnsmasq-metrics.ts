@@ -7,7 +7,7 @@ import { RecordType } from "../../dns/type-names.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import type { AskOnce } from "../ask-once.ts";
 
 /** Metric, name that is asked for, and what it is. */

@@ -4,7 +4,7 @@ import { Flag, RecordClass } from "../../dns/numbers.ts";
 import type { CounterSlot, HistogramSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import type { AskOnce } from "../ask-once.ts";
 import type { Page } from "../http-pages.ts";
 import type { ProbeSpec } from "./probe-spec.ts";

@@ -2,7 +2,7 @@
 
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import { type AskOnce, askOnceWith } from "../ask-once.ts";
 import { HttpPages, type Page } from "../http-pages.ts";
 import { DnsmasqMetrics } from "./dnsmasq-metrics.ts";

@@ -4,8 +4,8 @@ import { formatServerKey, type Scheme, type ServerKey } from "../../corefile/ser
 import type { Directive } from "../../corefile/tree.ts";
 import type { Name } from "../../dns/name.ts";
 import { canonicalHost, hostsOverlap } from "../../lib/net/listen-address.ts";
-import type { PluginDefinition } from "../../plugin/define-plugin.ts";
-import type { BlockSettings } from "../../plugin/site.ts";
+import type { PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { BlockSettings } from "../../plugin/contract/site.ts";
 
 /** One key of a server block on one listener. */
 export interface PlacedKey {

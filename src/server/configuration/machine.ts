@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, hostname, networkInterfaces } from "node:os";
 import { nodeCrypto } from "../../lib/files/node-modules.ts";
-import type { Machine, Random } from "../../plugin/site.ts";
+import type { Machine, Random } from "../../plugin/contract/site.ts";
 import { readMemoryLimit } from "../../runtime/memory-limit.ts";
 
 export function thisMachine(environment: NodeJS.ProcessEnv): Machine {

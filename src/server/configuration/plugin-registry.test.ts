@@ -6,7 +6,8 @@ import { describe, it, type TestContext } from "node:test";
 import { memoryHost } from "../../corefile/host.ts";
 import { version } from "../../lib/text/version.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { bareDirective, definePlugin } from "../../plugin/index.ts";
+import { bareDirective } from "../../plugin/config/schema.ts";
+import { definePlugin } from "../../plugin/contract/define-plugin.ts";
 import { readConfiguration } from "./configuration.ts";
 import { thisMachine } from "./machine.ts";
 import { type PluginEntry, PluginLoadError, PluginRegistry, parsePluginList } from "./plugin-registry.ts";
@@ -54,7 +55,7 @@ describe("external plugins", () => {
       export default { ...definePlugin({ name: "greet", summary: "", config: bareDirective() }), Reply, Name, createServer, PluginTest };`;
     const folder = makeTree(t, { "greet.ts": text });
     const definition = await registryOf(folder, "./greet.ts").definition("greet");
-    const { Reply } = await import("../../plugin/reply.ts");
+    const { Reply } = await import("../../plugin/query/reply.ts");
     assert.ok("Reply" in definition && definition.Reply === Reply);
   });
 

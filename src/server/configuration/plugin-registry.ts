@@ -7,7 +7,7 @@ import { version as thisVersion } from "../../lib/text/version.ts";
 import { isInVersionRange, VersionRangeError } from "../../lib/text/version-range.ts";
 import { type Clock, SystemClock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { PluginDefinition } from "../../plugin/define-plugin.ts";
+import type { PluginDefinition } from "../../plugin/contract/define-plugin.ts";
 import { isolated } from "../isolation/isolation.ts";
 import { DEFAULT_TIME_BUDGET } from "../isolation/time-budget.ts";
 import {

@@ -1,7 +1,7 @@
 /** What listeners over QUIC need besides a port: an OpenSSL that has it, and a certificate. */
 import type { DiagnosticSink } from "../../corefile/diagnostic.ts";
 import type { ServerKey } from "../../corefile/server-key.ts";
-import type { BlockSettings, Machine } from "../../plugin/site.ts";
+import type { BlockSettings, Machine } from "../../plugin/contract/site.ts";
 import { judgeOpenSsl, QuicUnavailable } from "../../quic/availability.ts";
 
 interface Block {

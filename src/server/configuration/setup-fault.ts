@@ -2,7 +2,7 @@
 import { type Diagnostic, formatDiagnostic } from "../../corefile/diagnostic.ts";
 import type { Token } from "../../corefile/tokens.ts";
 import type { Directive } from "../../corefile/tree.ts";
-import { SetupError } from "../../plugin/define-plugin.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
 import { type Configuration, ConfigurationError, type ConfiguredPlugin } from "./configuration.ts";
 
 /**

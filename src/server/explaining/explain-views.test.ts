@@ -5,7 +5,7 @@ import { memoryHost } from "../../corefile/host.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { MemoryLog } from "../../lib/logging/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import type { Explanation } from "../../plugin/explanation.ts";
+import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { systemRandom, thisMachine } from "../configuration/machine.ts";
 import { PluginRegistry } from "../configuration/plugin-registry.ts";
 import { OfflineServer } from "../offline-server.ts";

@@ -9,7 +9,7 @@ import {
   type ExplainQuestion,
   type Explanation,
   type QueryFlag,
-} from "../../plugin/explanation.ts";
+} from "../../plugin/contract/explanation.ts";
 import { buildExplanation } from "./explanation.ts";
 import type { ClientAnswer, ClientQuestion, InProcessClient } from "./in-process-client.ts";
 import { TraceRecorder } from "./trace-recorder.ts";

@@ -2,7 +2,12 @@
 import { flagNames, recordText } from "../../dns/message-text.ts";
 import { className, Flag, RecordClass, rcodeName } from "../../dns/numbers.ts";
 import { recordTypeName } from "../../dns/type-names.ts";
-import type { ExplainedMessage, ExplainedServer, Explanation, Step } from "../../plugin/explanation.ts";
+import type {
+  ExplainedMessage,
+  ExplainedServer,
+  Explanation,
+  Step,
+} from "../../plugin/contract/explanation.ts";
 import type { ClientAnswer, ClientQuestion } from "./in-process-client.ts";
 import { isLookup, type Lookup, ownTime, type TraceRecorder, type Visit } from "./trace-recorder.ts";
 

@@ -1,8 +1,8 @@
 /** Keeps the way of one query: which plugins it went through, what they said, how long each took, what came back. */
 import { recordTypeName } from "../../dns/type-names.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Trace, TraceStep } from "../../plugin/trace.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Trace, TraceStep } from "../../plugin/query/trace.ts";
 
 /** One stay of the query in one plugin. */
 export interface Visit {

@@ -3,17 +3,12 @@ import { describe, it } from "node:test";
 import { RecordType } from "../../dns/index.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import {
-  bareDirective,
-  DROPPED,
-  definePlugin,
-  Failure,
-  type Handler,
-  type PluginDefinition,
-  type PluginInstance,
-  SetupError,
-  ZoneList,
-} from "../../plugin/index.ts";
+import type { Handler } from "../../plugin/chain/handler.ts";
+import { bareDirective } from "../../plugin/config/schema.ts";
+import { definePlugin, type PluginDefinition, SetupError } from "../../plugin/contract/define-plugin.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import { DROPPED, Failure } from "../../plugin/query/outcome.ts";
+import { ZoneList } from "../../plugin/query/zones.ts";
 import { ConfigRefused, PluginTest, until } from "../../plugin/testing.ts";
 import { buildChain, PluginPanic } from "../serving/chain.ts";
 import { isolated } from "./isolation.ts";

@@ -4,14 +4,14 @@
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
+import type { Handler } from "../../plugin/chain/handler.ts";
 import type { ConfigSchema } from "../../plugin/config/schema.ts";
-import { type PluginDefinition, SetupError } from "../../plugin/define-plugin.ts";
-import type { Handler } from "../../plugin/handler.ts";
-import { Failure, type Outcome, ReplyStream } from "../../plugin/outcome.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
-import { Reply } from "../../plugin/reply.ts";
-import type { Site } from "../../plugin/site.ts";
+import { type PluginDefinition, SetupError } from "../../plugin/contract/define-plugin.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Site } from "../../plugin/contract/site.ts";
+import { Failure, type Outcome, ReplyStream } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import { Reply } from "../../plugin/query/reply.ts";
 import { PluginPanic } from "../serving/chain.ts";
 import { QueryGuard, TimeBudget } from "./time-budget.ts";
 

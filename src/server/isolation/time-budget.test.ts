@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { afterNext, type Next } from "../../plugin/chain/handler.ts";
 import { bareDirective } from "../../plugin/config/schema.ts";
-import type { PluginDefinition } from "../../plugin/define-plugin.ts";
-import { afterNext, type Next } from "../../plugin/handler.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { PluginDefinition } from "../../plugin/contract/define-plugin.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { PluginTest } from "../../plugin/testing.ts";
 import { isolated } from "./isolation.ts";
 import { PluginOverrun } from "./time-budget.ts";

@@ -2,10 +2,10 @@
 import { Rcode } from "../../dns/numbers.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { Handler, Next } from "../../plugin/handler.ts";
-import { Failure, type Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Site } from "../../plugin/site.ts";
+import type { Handler, Next } from "../../plugin/chain/handler.ts";
+import type { Site } from "../../plugin/contract/site.ts";
+import { Failure, type Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 
 /** Milliseconds that a plugin has for a query of its own, unless told otherwise: then most clients have gone. */
 export const DEFAULT_TIME_BUDGET = 5_000;

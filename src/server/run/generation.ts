@@ -5,11 +5,11 @@ import type { Scheme } from "../../corefile/server-key.ts";
 import type { Name } from "../../dns/name.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import { withoutRest } from "../../lib/time/turn-share.ts";
-import type { ClusterClients } from "../../plugin/cluster-clients.ts";
-import { ECHOED_OPTIONS } from "../../plugin/echoed-options.ts";
-import type { PlacedPlugin, PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { BlockView } from "../../plugin/server-view.ts";
-import { type BlockSettings, defaultBlockSettings, type Site } from "../../plugin/site.ts";
+import type { ClusterClients } from "../../plugin/contract/cluster-clients.ts";
+import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { BlockView } from "../../plugin/contract/server-view.ts";
+import { type BlockSettings, defaultBlockSettings, type Site } from "../../plugin/contract/site.ts";
+import { ECHOED_OPTIONS } from "../../plugin/message/echoed-options.ts";
 import {
   type Configuration,
   ConfigurationError,

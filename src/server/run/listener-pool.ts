@@ -6,9 +6,9 @@
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { hostsOverlap, isWildcardHost } from "../../lib/net/listen-address.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { TransportName } from "../../plugin/endpoint.ts";
-import type { QueryStream } from "../../plugin/query-stream.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
+import type { TransportName } from "../../plugin/message/endpoint.ts";
+import type { QueryStream } from "../../plugin/stream/query-stream.ts";
 import { untilAccepted } from "../../transports/byte-stream-server.ts";
 import { ConnectionBudget, connectionsWithin } from "../../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../../transports/tcp-socket.ts";

@@ -11,7 +11,7 @@ export async function loadInTurns(): Promise<void> {
   await nextTurn();
   await import("../../lib/logging/log.ts");
   await nextTurn();
-  await import("../../plugin/query-stream.ts");
+  await import("../../plugin/stream/query-stream.ts");
   await nextTurn();
   await import("../../transports/udp.ts");
   await nextTurn();

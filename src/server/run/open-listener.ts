@@ -1,6 +1,6 @@
 /** The open sockets of one listen point. */
 import type { Scheme } from "../../corefile/server-key.ts";
-import type { BlockSettings } from "../../plugin/site.ts";
+import type { BlockSettings } from "../../plugin/contract/site.ts";
 import type { Transport } from "../../transports/transport.ts";
 import { socketsOverlap } from "../configuration/listen-places.ts";
 import type { DnsListener } from "../serving/dns-listener.ts";

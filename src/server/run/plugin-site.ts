@@ -3,8 +3,8 @@
 import type { Logger } from "../../lib/logging/log.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import { GuardedClock } from "../../lib/time/guarded-clock.ts";
-import type { PlacedPlugin } from "../../plugin/plugin-instance.ts";
-import type { BlockSite, Feed, ListenerSite, Site } from "../../plugin/site.ts";
+import type { PlacedPlugin } from "../../plugin/contract/plugin-instance.ts";
+import type { BlockSite, Feed, ListenerSite, Site } from "../../plugin/contract/site.ts";
 import type { ConfiguredBlock } from "../configuration/configuration.ts";
 import type { PlacedKey } from "../configuration/listen-places.ts";
 import { PLUGIN_PANICS } from "../isolation/isolation.ts";

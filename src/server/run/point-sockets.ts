@@ -1,5 +1,5 @@
 /** The sockets of one listen point, and the port that they share. */
-import type { TransportName } from "../../plugin/endpoint.ts";
+import type { TransportName } from "../../plugin/message/endpoint.ts";
 import { ListenError, type Transport } from "../../transports/transport.ts";
 import type { ListenerPlace, SchemeServer } from "../serving/scheme-server.ts";
 

@@ -7,7 +7,7 @@ import type {
   DiagnosticView,
   RefusalView,
   ServerView,
-} from "../../plugin/server-view.ts";
+} from "../../plugin/contract/server-view.ts";
 import {
   type Configuration,
   ConfigurationError,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Rcode } from "../../dns/numbers.ts";
-import { afterNext, afterwards, type Handler } from "../../plugin/handler.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
+import { afterNext, afterwards, type Handler } from "../../plugin/chain/handler.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import { buildChain } from "./chain.ts";
 

@@ -10,13 +10,13 @@ import {
   type Next,
   type Review,
   type Reviewer,
-} from "../../plugin/handler.ts";
-import { type LateFaults, LateOutcome, StepRow } from "../../plugin/late-outcome.ts";
-import { Failure, NoNextPluginError, type Outcome } from "../../plugin/outcome.ts";
-import { isInChain, type PlacedPlugin } from "../../plugin/plugin-instance.ts";
-import type { ChainLink, Query } from "../../plugin/query.ts";
-import type { AnswerWitness } from "../../plugin/repetition.ts";
-import type { Reply } from "../../plugin/reply.ts";
+} from "../../plugin/chain/handler.ts";
+import { type LateFaults, LateOutcome, StepRow } from "../../plugin/chain/late-outcome.ts";
+import { isInChain, type PlacedPlugin } from "../../plugin/contract/plugin-instance.ts";
+import { Failure, NoNextPluginError, type Outcome } from "../../plugin/query/outcome.ts";
+import type { ChainLink, Query } from "../../plugin/query/query.ts";
+import type { AnswerWitness } from "../../plugin/query/repetition.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 
 export interface ChainPlugin {
   readonly name: string;

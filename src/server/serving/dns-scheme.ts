@@ -1,6 +1,6 @@
 /** `dns://`: plain DNS on UDP and TCP (RFC 1035 section 4.2). */
 import { RareErrors } from "../../lib/logging/rare-errors.ts";
-import type { BlockSettings } from "../../plugin/site.ts";
+import type { BlockSettings } from "../../plugin/contract/site.ts";
 import type { StreamLayer } from "../../transports/byte-stream-server.ts";
 import type { StreamLimits } from "../../transports/framed-connection.ts";
 import { greetedReceiver, greetingLayer } from "../../transports/greeting.ts";

@@ -10,7 +10,7 @@ import type { IdentityHolder } from "../../lib/files/server-identity.ts";
 import { parseScopedIpAddress } from "../../lib/net/ip-address.ts";
 import { canonicalHost, hostsOverlap } from "../../lib/net/listen-address.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/site.ts";
+import type { HttpEndpoint, HttpHandler, HttpService } from "../../plugin/contract/site.ts";
 import { streamOf, untilAccepted } from "../../transports/byte-stream-server.ts";
 import { type BudgetedConnection, ConnectionBudget } from "../../transports/connection-budget.ts";
 import { type OpenTcpSocket, type TcpSocket, withoutSystemCalls } from "../../transports/tcp-socket.ts";

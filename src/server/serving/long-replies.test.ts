@@ -9,7 +9,7 @@ import {
   Name,
   RecordType,
 } from "../../dns/index.ts";
-import type { Reply } from "../../plugin/index.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import { makeTestQuery, type QuestionOptions, records, recordText } from "../../plugin/testing.ts";
 import { writeReply } from "./reply-writer.ts";
 

@@ -4,19 +4,19 @@ import { test } from "node:test";
 import { A, CNAME, decodeMessage, encodeMessage, makeQuery, Name, RecordType } from "../../dns/index.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import { FakeClock, type Timer } from "../../lib/time/clock.ts";
-import { FixedEndpoint } from "../../plugin/endpoint.ts";
-import { afterwards } from "../../plugin/handler.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
-import { QueryReader } from "../../plugin/query-reader.ts";
-import { makeRingBuffer, QueryRing } from "../../plugin/query-ring.ts";
+import { afterwards } from "../../plugin/chain/handler.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import type {
   AnswerBasis,
   AnswerSource,
   AnswerWitness,
   RepeatedQuery,
   Repetition,
-} from "../../plugin/repetition.ts";
+} from "../../plugin/query/repetition.ts";
+import { QueryReader } from "../../plugin/stream/query-reader.ts";
+import { makeRingBuffer, QueryRing } from "../../plugin/stream/query-ring.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import { buildQueryChain, witnessesOf } from "./chain.ts";
 import { DnsListener } from "./dns-listener.ts";

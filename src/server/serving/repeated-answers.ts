@@ -2,7 +2,7 @@
  * Answers that were given a moment ago, with the queries to which they were given. A query of the same octets gets the same answer without being read, and
  * without any plugin: a hit costs a third of what it costs through the chain. Most queries of a cluster are such repetitions.
  *
- * What may be given again, and for how long, the plugin says that answered (`plugin/repetition.ts`): the number on which the answer rests is compared each
+ * What may be given again, and for how long, the plugin says that answered (`plugin/query/repetition.ts`): the number on which the answer rests is compared each
  * time, so nothing is given that the plugin would not give. All others look at each answer, or hear of it later, or keep answers from being remembered.
  *
  * Memory is bounded (`repeat-room.ts`). A stranger who asks for many names makes others forgotten, which then take the way through the chain.
@@ -10,11 +10,11 @@
 import { RunField } from "../../dns/address-runs.ts";
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { FixedEndpoint, type TransportName } from "../../plugin/endpoint.ts";
-import { type Arrival, type Listener, Query } from "../../plugin/query.ts";
-import type { QueryStream } from "../../plugin/query-stream.ts";
-import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/repetition.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import { FixedEndpoint, type TransportName } from "../../plugin/message/endpoint.ts";
+import { type Arrival, type Listener, Query } from "../../plugin/query/query.ts";
+import type { AnswerBasis, AnswerSource, AnswerWitness } from "../../plugin/query/repetition.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
+import type { QueryStream } from "../../plugin/stream/query-stream.ts";
 import { REPEATED_OCTETS } from "../../transports/transport.ts";
 import { RepeatRoom, SLOT_OCTETS, SLOTS } from "./repeat-room.ts";
 import { shuffleRun, writeReply } from "./reply-writer.ts";

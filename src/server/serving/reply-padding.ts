@@ -4,7 +4,7 @@
  */
 import { EdnsOptionCode } from "../../dns/edns.ts";
 import { readU16, writeU16 } from "../../dns/octets.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Query } from "../../plugin/query/query.ts";
 
 export const PADDING_BLOCK = 468;
 const OPTION_HEAD = 4;

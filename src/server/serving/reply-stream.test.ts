@@ -7,11 +7,11 @@ import { Flag, Rcode } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { formatRecord } from "../../dns/resource-record.ts";
 import { SystemClock } from "../../lib/time/clock.ts";
-import type { Endpoint } from "../../plugin/endpoint.ts";
-import { FixedEndpoint } from "../../plugin/endpoint.ts";
-import type { Handler } from "../../plugin/handler.ts";
-import { ReplyStream } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Handler } from "../../plugin/chain/handler.ts";
+import type { Endpoint } from "../../plugin/message/endpoint.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
+import { ReplyStream } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import type { PartPort, ReplyPort } from "../../transports/transport.ts";
 import { buildChain } from "./chain.ts";
@@ -215,7 +215,7 @@ describe("a seal", () => {
 
 describe("TSIG is found", () => {
   test("where it ends the message, and a message with it elsewhere does not parse", async () => {
-    const { Query: QueryClass } = await import("../../plugin/query.ts");
+    const { Query: QueryClass } = await import("../../plugin/query/query.ts");
     const plain = makeTestQuery({ name: "a.example.", edns: {} });
     assert.deepEqual([plain.isSigned, plain.tsigOffset], [false, -1]);
     const tsig = Uint8Array.of(

@@ -1,8 +1,8 @@
 /** Sends an answer of many messages: as fast as the client takes them, and never more than one in a turn of the event loop. */
 import { Flag } from "../../dns/numbers.ts";
-import type { Outcome, ReplyStream } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import type { Outcome, ReplyStream } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import type { PartPort, ReplyPort } from "../../transports/transport.ts";
 import { writeReply } from "./reply-writer.ts";
 import type { StreamTurns } from "./stream-turns.ts";

@@ -14,7 +14,7 @@ import {
   SOA,
   TXT,
 } from "../../dns/index.ts";
-import type { Reply, ReplyContent } from "../../plugin/index.ts";
+import type { Reply, ReplyContent } from "../../plugin/query/reply.ts";
 import { makeTestQuery, type QuestionOptions, records, recordText } from "../../plugin/testing.ts";
 import { writeReply } from "./reply-writer.ts";
 

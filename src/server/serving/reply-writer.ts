@@ -11,10 +11,10 @@ import { Flag, Opcode, Rcode } from "../../dns/numbers.ts";
 import { octetAt, readU16, writeU16, writeU32 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
-import { echoedOptions, optionsLength } from "../../plugin/echoed-options.ts";
-import type { MessageSeal } from "../../plugin/message-seal.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import { echoedOptions, optionsLength } from "../../plugin/message/echoed-options.ts";
+import type { MessageSeal } from "../../plugin/message/message-seal.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import { MAX_DATAGRAM_OCTETS } from "../../transports/transport.ts";
 import { isPadded, PADDING_BLOCK, writePadding } from "./reply-padding.ts";
 

@@ -2,11 +2,11 @@
 import { hashName, type Name } from "../../dns/name.ts";
 import { FOLD, octetAt } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Next } from "../../plugin/handler.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { AnswerWitness } from "../../plugin/repetition.ts";
-import type { ZoneList } from "../../plugin/zones.ts";
+import type { Next } from "../../plugin/chain/handler.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { AnswerWitness } from "../../plugin/query/repetition.ts";
+import type { ZoneList } from "../../plugin/query/zones.ts";
 
 /** One key of a server block on one listener. */
 export interface Route {

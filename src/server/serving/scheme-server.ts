@@ -3,8 +3,8 @@
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
 import type { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { TransportName } from "../../plugin/endpoint.ts";
-import type { BlockSettings } from "../../plugin/site.ts";
+import type { BlockSettings } from "../../plugin/contract/site.ts";
+import type { TransportName } from "../../plugin/message/endpoint.ts";
 import type { ConnectionBudget } from "../../transports/connection-budget.ts";
 import type { OpenTcpSocket } from "../../transports/tcp-socket.ts";
 import type { MessageReceiver, Transport } from "../../transports/transport.ts";

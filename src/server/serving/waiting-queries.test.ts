@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FixedEndpoint } from "../../plugin/endpoint.ts";
+import { FixedEndpoint } from "../../plugin/message/endpoint.ts";
 import { makeTestQuery } from "../../plugin/testing.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import { InFlight } from "./in-flight.ts";

@@ -3,10 +3,10 @@
  * clients are the first to have given up.
  */
 
-import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
-import type { LateFollower } from "../../plugin/late-outcome.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Arrival, Listener, Query } from "../../plugin/query.ts";
+import type { LateFollower } from "../../plugin/chain/late-outcome.ts";
+import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Arrival, Listener, Query } from "../../plugin/query/query.ts";
 import type { ReplyPort } from "../../transports/transport.ts";
 import type { InFlight } from "./in-flight.ts";
 

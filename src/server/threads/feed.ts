@@ -3,7 +3,7 @@
  * of the leader; each instance of a plugin has a channel in it.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Feed } from "../../plugin/site.ts";
+import type { Feed } from "../../plugin/contract/site.ts";
 
 /** A message with the key of its channel. */
 export type FeedMessage = readonly [key: string, message: unknown];

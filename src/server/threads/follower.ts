@@ -2,7 +2,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { LogWriter, ProcessLog } from "../../lib/logging/log.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
-import type { ServerControl } from "../../plugin/site.ts";
+import type { ServerControl } from "../../plugin/contract/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
 import { catchStrayFaults, type FaultSource } from "../configuration/stray-faults.ts";
 import { DataPlane, type DataPlaneOptions, messageOf, type PreparedGeneration } from "../run/data-plane.ts";

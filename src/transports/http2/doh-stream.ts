@@ -1,6 +1,6 @@
 /** DNS over HTTP/2 (RFC 8484): one request, and the way back for its answer. */
 import { copyOctets } from "../../dns/octets.ts";
-import type { Reply } from "../../plugin/reply.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import {
   type HttpQueriesOptions,
   isMessage,

@@ -1,5 +1,5 @@
 /** Header fields of requests: those that mean something here, by number, and the static table of HPACK (RFC 7541 appendix A). */
-import { TRACE_CONTEXT_HEADERS } from "../../plugin/trace-context.ts";
+import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 
 export const FieldName = {
   /** Says nothing here. */

@@ -1,7 +1,7 @@
 /** One request of HTTP/2 and its response: the part that does not depend on what is asked. */
 
 import { copyOctets } from "../../dns/octets.ts";
-import type { Endpoint } from "../../plugin/endpoint.ts";
+import type { Endpoint } from "../../plugin/message/endpoint.ts";
 import type { ByteStream } from "../byte-stream-server.ts";
 import { withTraceHeaders } from "../traced-endpoint.ts";
 import type { FrameSender, SendingStream } from "./frame-sender.ts";

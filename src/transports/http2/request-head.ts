@@ -1,6 +1,6 @@
 /** The header of one request, as far as it means something here. One such object serves all requests of a listener, one after the other. */
-import type { TraceHeaders } from "../../plugin/endpoint.ts";
-import { TRACE_CONTEXT_HEADERS } from "../../plugin/trace-context.ts";
+import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
+import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 import { type FieldSink, MAX_BLOCK } from "./hpack-decoder.ts";
 import { FieldName } from "./hpack-fields.ts";
 

@@ -1,5 +1,5 @@
 /** DNS over QUIC (RFC 9250): messages of streams, and their answers. */
-import type { Endpoint } from "../../plugin/endpoint.ts";
+import type { Endpoint } from "../../plugin/message/endpoint.ts";
 import { codeOctets } from "../../quic/records.ts";
 import type { ListenTarget, MessageReceiver, ReplyPort } from "../transport.ts";
 import { DoqCode } from "./doq-connection.ts";

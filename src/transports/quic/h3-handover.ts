@@ -1,6 +1,6 @@
 /** A request of HTTP/3 as it passes from the thread of its listener to the one that answers. */
 import { readU16, writeU16 } from "../../dns/octets.ts";
-import type { TraceHeaders } from "../../plugin/endpoint.ts";
+import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
 
 export interface H3RequestParts {
   readonly method: string;

@@ -1,6 +1,6 @@
 /** What the header of a request over HTTP/3 says (RFC 9114 sections 4.2 and 4.3). */
-import type { TraceHeaders } from "../../plugin/endpoint.ts";
-import { TRACE_CONTEXT_HEADERS } from "../../plugin/trace-context.ts";
+import type { TraceHeaders } from "../../plugin/message/endpoint.ts";
+import { TRACE_CONTEXT_HEADERS } from "../../plugin/message/trace-context.ts";
 import type { H3RequestParts } from "./h3-handover.ts";
 import type { HeaderField } from "./qpack.ts";
 

@@ -5,7 +5,7 @@
 import { Worker } from "node:worker_threads";
 import { programModule } from "../../lib/files/program-files.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import type { Endpoint, TransportName } from "../../plugin/endpoint.ts";
+import type { Endpoint, TransportName } from "../../plugin/message/endpoint.ts";
 import { QuicUnavailable } from "../../quic/availability.ts";
 import type { QuicIdentity } from "../../quic/openssl/server-context.ts";
 import { RecordWriter, readRecords } from "../../quic/records.ts";

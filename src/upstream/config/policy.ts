@@ -1,5 +1,5 @@
 /** In which order the upstreams of one query are tried (src/plugins/forward/README.md). */
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 
 export const POLICY_NAMES = ["random", "round_robin", "sequential"] as const;
 export type PolicyName = (typeof POLICY_NAMES)[number];

@@ -2,8 +2,8 @@
 
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
-import { SetupError } from "../../plugin/define-plugin.ts";
-import type { Site } from "../../plugin/site.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
+import type { Site } from "../../plugin/contract/site.ts";
 import type { TlsMaterial } from "./tls-client.ts";
 
 /** @throws SetupError */

@@ -1,4 +1,4 @@
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 
 /**
  * Pauses between attempts to connect that fail: a handshake costs both sides a thousand times what a query does. Each failure doubles

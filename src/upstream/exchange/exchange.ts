@@ -7,7 +7,7 @@ import { FOLD, octetAt, passingCopy, readU16 } from "../../dns/octets.ts";
 import type { PooledBuffer } from "../../lib/collections/buffer-pool.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { TimeoutHandle, type TimeoutTarget, type TimeoutWheel } from "../../lib/time/timeout-wheel.ts";
-import type { Random } from "../../plugin/site.ts";
+import type { Random } from "../../plugin/contract/site.ts";
 import type { UpstreamAddress } from "../config/address.ts";
 import type { ExchangeError } from "./exchange-error.ts";
 import type { ExchangeMetrics } from "./upstream-metrics.ts";

@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { anyMessage } from "../../dns/fixtures/arbitraries.ts";
 import { encodeMessage, Rcode, WireError } from "../../dns/index.ts";
 import { MAX_UNPACKED_OCTETS } from "../../dns/wire-reader.ts";
-import type { Reply } from "../../plugin/index.ts";
 import { FramePool } from "../../plugin/packed/frames.ts";
+import type { Reply } from "../../plugin/query/reply.ts";
 import { makeTestQuery, records } from "../../plugin/testing.ts";
 import { lentReply, replyFrom } from "./forwarded-reply.ts";
 

@@ -13,8 +13,9 @@ import { octetAt, readU16 } from "../../dns/octets.ts";
 import { findSections, UNUSUAL } from "../../dns/usual-sections.ts";
 import type { PooledBuffer } from "../../lib/collections/buffer-pool.ts";
 import type { CounterSlot } from "../../lib/metrics/metric-slots.ts";
-import { type Query, Reply } from "../../plugin/index.ts";
 import type { FramePool } from "../../plugin/packed/frames.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import { Reply } from "../../plugin/query/reply.ts";
 import { isBareError } from "./exchange.ts";
 
 /**

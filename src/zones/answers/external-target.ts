@@ -1,8 +1,8 @@
 /** What becomes of an alias whose target another zone, or another plugin, knows (src/plugins/file/README.md). */
 import type { EncodedSections } from "../../dns/encoded-sections.ts";
 import { Rcode } from "../../dns/numbers.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 
 /**
  * Puts the records of the target behind the aliases. A target that does not exist decides the rcode (RFC 6604 section 3); one that nobody

@@ -3,12 +3,12 @@
  * `clouddns` have in common.
  */
 import type { Name } from "../../dns/name.ts";
-import { SetupError } from "../../plugin/define-plugin.ts";
-import type { Handler } from "../../plugin/handler.ts";
-import type { PlacedPlugin, PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Site } from "../../plugin/site.ts";
-import type { TransferSource } from "../../plugin/transfer.ts";
-import type { Fallthrough } from "../../plugin/zones.ts";
+import type { Handler } from "../../plugin/chain/handler.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
+import type { PlacedPlugin, PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Site } from "../../plugin/contract/site.ts";
+import type { TransferSource } from "../../plugin/contract/transfer.ts";
+import type { Fallthrough } from "../../plugin/query/zones.ts";
 import { ZoneService } from "../serving/zone-service.ts";
 import { BackedZone } from "./backed-zone.ts";
 import type { ZoneSource } from "./zone-source.ts";

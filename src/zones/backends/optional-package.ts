@@ -1,5 +1,5 @@
 /** Packages that few need, and that are therefore not installed unless somebody does. */
-import { SetupError } from "../../plugin/define-plugin.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
 
 /** @throws SetupError that says what to install */
 export async function importOptional<T>(name: string, load: () => Promise<T>): Promise<T> {

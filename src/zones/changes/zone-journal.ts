@@ -1,7 +1,7 @@
 /** What changed from one state of a zone to the next, for secondaries that have an older one (IXFR, RFC 1995). */
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
 import { eachRecord } from "../data/each-record.ts";
 import { APEX } from "../data/name-tree.ts";
 import { Side } from "../data/pending-nodes.ts";

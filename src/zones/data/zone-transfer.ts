@@ -6,7 +6,7 @@ import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { dataFromWire } from "../../dns/resource-record.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { StartOfAuthority, ZoneTransfer } from "../../plugin/transfer.ts";
+import type { StartOfAuthority, ZoneTransfer } from "../../plugin/contract/transfer.ts";
 import { APEX } from "./name-tree.ts";
 import type { Zone } from "./zone.ts";
 import type { ZoneRecords } from "./zone-records.ts";

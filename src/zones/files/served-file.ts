@@ -4,7 +4,7 @@ import { formatZoneTextFault } from "../../dns/zone-text/fault.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { Timer } from "../../lib/time/clock.ts";
 import { formatGoDuration } from "../../lib/time/duration.ts";
-import type { Site } from "../../plugin/site.ts";
+import type { Site } from "../../plugin/contract/site.ts";
 import { ZoneChangeError } from "../changes/zone-changes.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ZoneChange } from "../data/zone-change.ts";

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { plainData } from "../../dns/resource-record.ts";
-import type { Feed } from "../../plugin/site.ts";
+import type { Feed } from "../../plugin/contract/site.ts";
 import { RecordLog } from "../data/record-log.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ZoneChange } from "../data/zone-change.ts";

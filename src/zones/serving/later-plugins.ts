@@ -1,7 +1,7 @@
 /** The plugins of the block behind the one that serves zones. */
 import type { Name } from "../../dns/name.ts";
-import { isInChain, type PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Site } from "../../plugin/site.ts";
+import { isInChain, type PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Site } from "../../plugin/contract/site.ts";
 
 export class LaterPlugins {
   readonly #self: PluginInstance;

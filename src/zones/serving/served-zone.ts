@@ -1,7 +1,7 @@
 /** A zone that a plugin serves: the records in force, and who wants to know of others. */
 import type { Name } from "../../dns/name.ts";
-import type { Outcome } from "../../plugin/outcome.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { ZoneJournal } from "../changes/zone-journal.ts";
 import type { Zone } from "../data/zone.ts";
 import type { Freshness } from "./freshness.ts";

@@ -1,6 +1,6 @@
 /** Which of a plugin's zones answers a query. */
 import { RecordType } from "../../dns/type-names.ts";
-import type { Query } from "../../plugin/query.ts";
+import type { Query } from "../../plugin/query/query.ts";
 import { Found, type ZoneAnswers } from "../answers/zone-answers.ts";
 import type { LaterPlugins } from "./later-plugins.ts";
 import type { ServedZone } from "./served-zone.ts";

@@ -5,15 +5,15 @@ import { Opcode, Rcode } from "../../dns/numbers.ts";
 import { RecordType } from "../../dns/type-names.ts";
 import type { Logger } from "../../lib/logging/log.ts";
 import type { GaugeFamily } from "../../lib/metrics/metric-families.ts";
-import type { Handler, Next } from "../../plugin/handler.ts";
-import { DROPPED, type Outcome } from "../../plugin/outcome.ts";
-import type { PluginInstance } from "../../plugin/plugin-instance.ts";
-import type { Query } from "../../plugin/query.ts";
-import type { Site } from "../../plugin/site.ts";
-import type { Trace } from "../../plugin/trace.ts";
-import type { StartOfAuthority, TransferSource, ZoneTransfer } from "../../plugin/transfer.ts";
-import { isAsNew, ZoneNotLoadedError } from "../../plugin/transfer.ts";
-import type { Fallthrough } from "../../plugin/zones.ts";
+import type { Handler, Next } from "../../plugin/chain/handler.ts";
+import type { PluginInstance } from "../../plugin/contract/plugin-instance.ts";
+import type { Site } from "../../plugin/contract/site.ts";
+import type { StartOfAuthority, TransferSource, ZoneTransfer } from "../../plugin/contract/transfer.ts";
+import { isAsNew, ZoneNotLoadedError } from "../../plugin/contract/transfer.ts";
+import { DROPPED, type Outcome } from "../../plugin/query/outcome.ts";
+import type { Query } from "../../plugin/query/query.ts";
+import type { Trace } from "../../plugin/query/trace.ts";
+import type { Fallthrough } from "../../plugin/query/zones.ts";
 import { Found, type FoundResult, ZoneAnswers } from "../answers/zone-answers.ts";
 import {
   applyChange,

@@ -2,7 +2,7 @@
 import { type KeyPair, KeyPairError, readKeyPair } from "../../dns/dnssec/key-pair.ts";
 import { readTextFile } from "../../lib/files/bounded-file.ts";
 import { fileFault } from "../../lib/files/file-fault.ts";
-import { SetupError } from "../../plugin/define-plugin.ts";
+import { SetupError } from "../../plugin/contract/define-plugin.ts";
 
 /**
  * @param path of the pair, with or without `.key` or `.private`

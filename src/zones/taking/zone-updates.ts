@@ -4,14 +4,11 @@ import { Name } from "../../dns/name.ts";
 import { Rcode } from "../../dns/numbers.ts";
 import { copyOctets } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import {
-  type BlockSite,
-  type CounterFamily,
-  type Handler,
-  ServiceKey,
-  type Site,
-  tsigKeyNamed,
-} from "../../plugin/index.ts";
+import type { CounterFamily } from "../../lib/metrics/metric-families.ts";
+import type { Handler } from "../../plugin/chain/handler.ts";
+import { ServiceKey } from "../../plugin/contract/service.ts";
+import type { BlockSite, Site } from "../../plugin/contract/site.ts";
+import { tsigKeyNamed } from "../../plugin/services/tsig-keys.ts";
 import type { FileZone } from "../files/served-file.ts";
 import { ZoneCopies } from "../serving/copy-set.ts";
 import type { ServedZone } from "../serving/served-zone.ts";

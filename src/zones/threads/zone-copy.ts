@@ -2,7 +2,7 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import type { Name } from "../../dns/name.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import type { Feed } from "../../plugin/site.ts";
+import type { Feed } from "../../plugin/contract/site.ts";
 import { type PlainRecord, RecordLog } from "../data/record-log.ts";
 import { Zone } from "../data/zone.ts";
 import type { CopyMessage, PlainSoa } from "../serving/copy-set.ts";

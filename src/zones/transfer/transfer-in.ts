@@ -10,7 +10,7 @@ import { TsigError } from "../../dns/tsig/exchange.ts";
 import { RecordType, recordTypeName } from "../../dns/type-names.ts";
 import { WireError } from "../../dns/wire-reader.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { isAsNew, type StartOfAuthority } from "../../plugin/transfer.ts";
+import { isAsNew, type StartOfAuthority } from "../../plugin/contract/transfer.ts";
 import type { UpstreamAddress } from "../../upstream/config/address.ts";
 import {
   type MessageGuard,

@@ -1,6 +1,6 @@
 /** How each primary of a zone is asked: for the changes, or for the whole zone if it cannot send changes. */
 import type { Logger } from "../../lib/logging/log.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { Zone } from "../data/zone.ts";
 import type { Primary } from "./primary.ts";
 import {

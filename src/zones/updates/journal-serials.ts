@@ -1,6 +1,6 @@
 /** What the serials in a journal tell about the file that it belongs to. */
 import { SOA } from "../../dns/record-table.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { JournalContents, JournalDamage } from "./journal-frames.ts";
 
 /** Where the head of a journal is gone, its last serial has to be newer than the file's. */

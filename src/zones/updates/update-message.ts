@@ -6,7 +6,7 @@ import { Rcode, RecordClass } from "../../dns/numbers.ts";
 import { isOpaque, type ResourceRecord } from "../../dns/record-kind.ts";
 import { SOA } from "../../dns/record-table.ts";
 import { RecordType } from "../../dns/type-names.ts";
-import { isAsNew } from "../../plugin/transfer.ts";
+import { isAsNew } from "../../plugin/contract/transfer.ts";
 import type { EditedZone } from "./edited-zone.ts";
 
 /** Types that no zone has records of (RFC 2136 section 3.4.1). */

@@ -6,8 +6,8 @@ import { Name } from "../../../src/dns/name.ts";
 import { Flag } from "../../../src/dns/numbers.ts";
 import { Callable, Float, isInteger, isList, type Value } from "../../../src/expression/values/values.ts";
 import { parseScopedIpAddress } from "../../../src/lib/net/ip-address.ts";
-import { type Endpoint, FixedEndpoint } from "../../../src/plugin/endpoint.ts";
-import { Query } from "../../../src/plugin/query.ts";
+import { type Endpoint, FixedEndpoint } from "../../../src/plugin/message/endpoint.ts";
+import { Query } from "../../../src/plugin/query/query.ts";
 import { projectRoot } from "../portolan.ts";
 
 export interface ExpressionVector {

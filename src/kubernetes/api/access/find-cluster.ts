@@ -1,7 +1,8 @@
 /** Where the API is, by the options of a directive. */
 import { readTextFile } from "../../../lib/files/bounded-file.ts";
 import { fileFault } from "../../../lib/files/file-fault.ts";
-import { SetupError, type Site } from "../../../plugin/index.ts";
+import { SetupError } from "../../../plugin/contract/define-plugin.ts";
+import type { Site } from "../../../plugin/contract/site.ts";
 import { type ClusterAccess, ClusterAccessError, endpointAccess, inClusterAccess } from "./access.ts";
 import { parseKubeconfig } from "./kubeconfig.ts";
 

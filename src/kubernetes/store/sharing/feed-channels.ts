@@ -1,5 +1,5 @@
 /** One feed for several stores: each has a channel of its own, under a name that is the same at both ends. */
-import type { Feed } from "../../../plugin/site.ts";
+import type { Feed } from "../../../plugin/contract/site.ts";
 
 interface ChannelMessage {
   readonly channel: string;

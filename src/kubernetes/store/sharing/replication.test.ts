@@ -7,7 +7,7 @@ import { formatRecord } from "../../../dns/resource-record.ts";
 import { RecordType } from "../../../dns/type-names.ts";
 import { parseIpAddress } from "../../../lib/net/ip-address.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
-import { type Feed, feedToNobody } from "../../../plugin/site.ts";
+import { type Feed, feedToNobody } from "../../../plugin/contract/site.ts";
 import { ClusterAnswers } from "../../answers/cluster-answers.ts";
 import { addressKey } from "../../objects/addresses.ts";
 import { type Identity, KINDS, type Kind } from "../../objects/objects.ts";

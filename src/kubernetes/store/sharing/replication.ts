@@ -2,7 +2,7 @@
  * One cluster for all threads: the data plane that watches the cluster writes it into memory that the others read (`multisocket`), and tells
  * them what changed, so that they forget what they remember of it. It tells the serials, too, so that every data plane names the same in SOA.
  */
-import type { Feed } from "../../../plugin/site.ts";
+import type { Feed } from "../../../plugin/contract/site.ts";
 import { KINDS, type Kind } from "../../objects/objects.ts";
 import type { ClusterStore, SharedLarge, SharedStore } from "../store.ts";
 import { EVERYTHING, type StoreChange } from "../tables/store-change.ts";

@@ -1,7 +1,7 @@
 /** The client side of ACME (RFC 8555), with challenges by DNS, and of renewal information (RFC 9773). */
 
 import { list, record, string } from "../../../lib/net/http-client.ts";
-import type { Clock } from "../../../lib/time/clock.ts";
+import type { Clock } from "../../../plugin/index.ts";
 import { AcmeError } from "./acme-error.ts";
 import { type AcmeHttp, type AcmeResponse, problemError, refusal } from "./acme-http.ts";
 import { type AccountKey, base64url } from "./json-web-signature.ts";

@@ -2,8 +2,8 @@
 import type { SecureContext } from "node:tls";
 import { nodeTls } from "../../../lib/files/node-modules.ts";
 import { reasonOf } from "../../../lib/net/http-client.ts";
+import type { Offer } from "../../../plugin/contract/service.ts";
 import {
-  type Offer,
   type PlacedPlugin,
   type PluginInstance,
   ServiceKey,

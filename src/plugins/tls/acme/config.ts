@@ -1,14 +1,12 @@
 /** `tls { acme … }` in words. */
 import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
+import type { Token } from "../../../corefile/tokens.ts";
+import type { Directive } from "../../../corefile/tree.ts";
 import { Name, NameError } from "../../../dns/index.ts";
-import {
-  type ConfigContext,
-  type Directive,
-  INVALID,
-  nearestWord,
-  type Token,
-} from "../../../plugin/index.ts";
+import { nearestWord } from "../../../lib/text/nearest-word.ts";
+import { INVALID } from "../../../plugin/config/arguments.ts";
+import type { ConfigContext } from "../../../plugin/config/context.ts";
 import { type DiscoveryConfig, discoveryOption } from "../discovery.ts";
 
 export interface AcmeConfig {

@@ -3,10 +3,11 @@
  * configuration: a reload that wants the same takes it over as it runs, an order under way included.
  */
 
-import type { CounterFamily, GaugeFamily } from "../../../lib/metrics/metric-families.ts";
+import type { GaugeFamily } from "../../../lib/metrics/metric-families.ts";
 import { reasonOf } from "../../../lib/net/http-client.ts";
 import { BackOff } from "../../../lib/time/back-off.ts";
-import { type Clock, formatGoDuration, type Logger, type Site } from "../../../plugin/index.ts";
+import { formatGoDuration } from "../../../lib/time/duration.ts";
+import type { Clock, CounterFamily, Logger, Site } from "../../../plugin/index.ts";
 import { type AcmeClient, pause } from "./acme-client.ts";
 import { AcmeError } from "./acme-error.ts";
 import { type AcmeStorage, newKey, pemOf, readCertificate, type StoredCertificate } from "./acme-storage.ts";

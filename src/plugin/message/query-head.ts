@@ -1,0 +1,98 @@
+/** What header, question and OPT of a query say, read from its octets. */
+import { Flag, opcodeOf } from "../../dns/numbers.ts";
+import { octetAt, readU16 } from "../../dns/octets.ts";
+import { isSigned, type MessageShape, nameEndOf, optOffsetOf } from "./message-shape.ts";
+
+/** Small numbers share a field: thousands of queries may wait, and each hit makes one. */
+export class QueryHead {
+  /** The message. Valid until the handler returns, or as long as it likes after `Query.detach`. */
+  bytes: Uint8Array;
+  /** Id and flags. */
+  readonly #head: number;
+  /** Type and class. */
+  readonly #kind: number;
+  readonly #shape: MessageShape;
+
+  constructor(bytes: Uint8Array, shape: MessageShape) {
+    this.bytes = bytes;
+    this.#head = (readU16(bytes, 0) << 16) | readU16(bytes, 2);
+    const nameEnd = nameEndOf(shape);
+    this.#kind = (readU16(bytes, nameEnd) << 16) | readU16(bytes, nameEnd + 2);
+    this.#shape = shape;
+  }
+
+  get id(): number {
+    return this.#head >>> 16;
+  }
+
+  /** The second header word: QR, opcode, flags, rcode. */
+  get flags(): number {
+    return this.#head & 0xffff;
+  }
+
+  get type(): number {
+    return this.#kind >>> 16;
+  }
+
+  get class(): number {
+    return this.#kind & 0xffff;
+  }
+
+  /** End of the question's name, root octet included; it begins at octet 12. */
+  get nameEnd(): number {
+    return nameEndOf(this.#shape);
+  }
+
+  /** Where the type of OPT stands, -1 when the client sent none. */
+  get optOffset(): number {
+    return optOffsetOf(this.#shape);
+  }
+
+  /** Whether the message ends with TSIG; {@link tsigOffset} says where. */
+  get isSigned(): boolean {
+    return isSigned(this.#shape);
+  }
+
+  /** Ends of the question section and of the octets that every reply repeats. */
+  get questionEnd(): number {
+    return this.nameEnd + 4;
+  }
+
+  get opcode(): number {
+    return opcodeOf(this.flags);
+  }
+
+  get hasEdns(): boolean {
+    return this.optOffset >= 0;
+  }
+
+  /** UDP payload size that the client advertises, 512 without OPT (RFC 6891 section 6.2.5). */
+  get udpSize(): number {
+    return this.optOffset < 0 ? 512 : Math.max(512, readU16(this.bytes, this.optOffset + 2));
+  }
+
+  get dnssecOk(): boolean {
+    return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0x80) !== 0;
+  }
+
+  /** With DO: the client takes NXDOMAIN beside a compact denial (CO, RFC 9824 section 5.1). */
+  get compactOk(): boolean {
+    return this.optOffset >= 0 && (octetAt(this.bytes, this.optOffset + 6) & 0xc0) === 0xc0;
+  }
+
+  get ednsVersion(): number {
+    return this.optOffset < 0 ? 0 : octetAt(this.bytes, this.optOffset + 5);
+  }
+
+  get recursionDesired(): boolean {
+    return (this.flags & Flag.RD) !== 0;
+  }
+
+  get checkingDisabled(): boolean {
+    return (this.flags & Flag.CD) !== 0;
+  }
+
+  get authenticData(): boolean {
+    return (this.flags & Flag.AD) !== 0;
+  }
+}

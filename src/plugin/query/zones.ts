@@ -1,0 +1,71 @@
+/** Zones that a plugin serves, and names that may fall through: services that no plugin writes again. */
+import { Name } from "../../dns/name.ts";
+import { FOLD, octetAt } from "../../dns/octets.ts";
+import type { Query } from "./query.ts";
+
+/** A list of zones; a name belongs to the longest one that is an ancestor of it or itself (docs/spec/coredns-behaviour.md#arguments). */
+export class ZoneList {
+  readonly zones: readonly Name[];
+  readonly #longestFirst: readonly Name[];
+  readonly #hasRoot: boolean;
+
+  constructor(zones: readonly Name[]) {
+    this.zones = zones;
+    this.#longestFirst = [...zones].sort((a, b) => b.wire.length - a.wire.length);
+    this.#hasRoot = zones.some((zone) => zone.isRoot);
+  }
+
+  /** The zone that `name` belongs to. */
+  match(name: Name): Name | undefined {
+    for (const zone of this.#longestFirst) if (zone.isRoot || name.isAtOrBelow(zone)) return zone;
+    return undefined;
+  }
+
+  /** As {@link match}, by the octets of the query: most queries that pass a plugin by need no `Name` for it. */
+  matchQuery({ bytes, nameEnd }: Pick<Query, "bytes" | "nameEnd">): Name | undefined {
+    if (this.#hasRoot && this.#longestFirst.length === 1) return Name.root;
+    for (const zone of this.#longestFirst) {
+      const place = nameEnd - zone.folded.length;
+      if (place >= 12 && isNameAt(zone.folded, bytes, place) && isLabelAt(bytes, place)) return zone;
+    }
+    return undefined;
+  }
+
+  contains(name: Name): boolean {
+    return this.#hasRoot || this.match(name) !== undefined;
+  }
+
+  toString(): string {
+    return this.zones.join(",");
+  }
+}
+
+/** Whether a label of the question's name begins there, or its root. */
+function isLabelAt(bytes: Uint8Array, place: number): boolean {
+  let at = 12;
+  while (at < place) at += octetAt(bytes, at) + 1;
+  return at === place;
+}
+
+/** Whether an uncompressed name stands there, in any case. @param folded the name in lower case */
+function isNameAt(folded: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  for (let index = 0; index < folded.length; index++)
+    if (octetAt(FOLD, octetAt(bytes, start + index)) !== octetAt(folded, index)) return false;
+  return true;
+}
+
+/** The `fallthrough [ZONES...]` option: which names a plugin passes on when it does not know them. */
+export class Fallthrough {
+  static readonly none: Fallthrough = new Fallthrough(new ZoneList([]));
+  static readonly everything: Fallthrough = new Fallthrough(new ZoneList([Name.root]));
+
+  readonly zones: ZoneList;
+
+  constructor(zones: ZoneList) {
+    this.zones = zones;
+  }
+
+  permits(name: Name): boolean {
+    return this.zones.contains(name);
+  }
+}

@@ -1,0 +1,14 @@
+/** Who shows traces beside the latencies that they are examples of (`prometheus`). */
+
+import { ServiceKey } from "../contract/service.ts";
+import type { Query } from "../query/query.ts";
+
+export interface LatencyExemplars {
+  /**
+   * A query took `duration` milliseconds, and its trace can be looked at.
+   * @param traceId 32 hexadecimal digits, or 16
+   */
+  keep(query: Query, duration: number, traceId: string): void;
+}
+
+export const LATENCY_EXEMPLARS: ServiceKey<LatencyExemplars> = new ServiceKey("latency exemplars");
