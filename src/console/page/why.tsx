@@ -1,7 +1,7 @@
 /** Why a query gets the answer that it gets: the way through the server, asked anew. */
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Explanation } from "../../plugin/explanation.ts";
+import type { Explanation } from "../../plugin/contract/explanation.ts";
 import { post } from "./api.ts";
 import { milliseconds } from "./format.ts";
 
