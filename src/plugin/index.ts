@@ -31,7 +31,7 @@ export { readTextFile } from "../lib/files/bounded-file.ts";
 export { fileFault } from "../lib/files/file-fault.ts";
 export { DiskFileReader, FileWatch, type ReadFile } from "../lib/files/file-watch.ts";
 export type { ClientAuthentication, IdentityHolder, ServerIdentity } from "../lib/files/server-identity.ts";
-export type { LevelSetting, Logger, LogLevel, SettableLevel } from "../lib/logging/log.ts";
+export type { LevelSetting, LogFields, Logger, LogLevel, SettableLevel } from "../lib/logging/log.ts";
 export type { CellRange } from "../lib/metrics/metric-cells.ts";
 export type {
   AnyMetricFamily,

@@ -13,6 +13,7 @@ import {
   responseType,
 } from "../../plugin/index.ts";
 import { LineFormat } from "../../plugin/line-format.ts";
+import { fieldsOf } from "./fields.ts";
 import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {
@@ -81,7 +82,12 @@ class RuleInForce {
     const elapsed = this.#clock.now() - query.receivedAt;
     if (!isWanted && elapsed <= this.#slower) return;
     if (this.#format instanceof JsonFormat)
-      this.#log.plain(this.#format.line(query, reply, elapsed, { plugin, size }));
+      this.#log.object(this.#format.line(query, reply, elapsed, { plugin, size }));
+    else if (this.#log.takesFields)
+      this.#log.infoWith(
+        this.#format.line(query, reply, elapsed, size),
+        fieldsOf(query, reply, elapsed, size),
+      );
     else this.#log.info(this.#format.line(query, reply, elapsed, size));
   }
 
