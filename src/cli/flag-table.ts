@@ -1,4 +1,5 @@
 /** Command lines as tables of flags: one and two dashes alike, `-flag value` and `-flag=value` (docs/spec/coredns-behaviour.md#command-line). */
+import { LOG_FORMATS, type LogFormatName } from "../lib/logging/log-format.ts";
 
 /** A command line that cannot be carried out. */
 export class FlagError extends Error {
@@ -62,6 +63,28 @@ export function choiceRow<F, C extends string>(
     set(flags, choice);
   };
   return { names: [name], value: name.toUpperCase(), about, choices, apply };
+}
+
+/** What all commands that serve know of their log. */
+export interface LogFlags {
+  logFormat: LogFormatName;
+}
+
+/** The format of the log, in the words of CoreDNS. */
+export function logFormatRow<F extends LogFlags>(): FlagRow<F> {
+  const apply = (flags: F, value: string): void => {
+    const format = LOG_FORMATS.find((known) => known === value);
+    if (format === undefined)
+      throw new FlagError(`unknown log format ${JSON.stringify(value)}: expected text or json`, 1, false);
+    flags.logFormat = format;
+  };
+  return {
+    names: ["log-format"],
+    value: "FORMAT",
+    about: "format of the log: text, or json for an object a line (default text)",
+    choices: LOG_FORMATS,
+    apply,
+  };
 }
 
 export function helpRow<F extends { help: boolean }>(): FlagRow<F> {

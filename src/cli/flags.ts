@@ -1,10 +1,19 @@
 /** Command line of the server (docs/spec/coredns-behaviour.md#command-line). */
 import type { CommandEntry } from "./command-entry.ts";
-import { FlagError, type FlagRow, flagLines, parseFlags, parsePort, switchRow } from "./flag-table.ts";
+import {
+  FlagError,
+  type FlagRow,
+  flagLines,
+  type LogFlags,
+  logFormatRow,
+  parseFlags,
+  parsePort,
+  switchRow,
+} from "./flag-table.ts";
 import { defaultPluginFlags, PLUGIN_FLAGS, type PluginFlags } from "./plugin-list.ts";
 import { fitted } from "./terminal.ts";
 
-export interface ServerFlags extends PluginFlags {
+export interface ServerFlags extends PluginFlags, LogFlags {
   conf: string;
   port: number;
   pidfile: string;
@@ -39,6 +48,7 @@ export const SERVER_FLAGS: readonly FlagRow<ServerFlags>[] = [
       flags.pidfile = value;
     },
   },
+  logFormatRow(),
   ...PLUGIN_FLAGS,
   switchRow(["plugins"], "list the plugins in chain order with their origin, and exit", (flags, on) => {
     flags.listPlugins = on;
@@ -61,6 +71,7 @@ export function parseServerFlags(argv: readonly string[]): ServerFlags {
     conf: "",
     port: 53,
     pidfile: "",
+    logFormat: "text",
     listPlugins: false,
     version: false,
     quiet: false,

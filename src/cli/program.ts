@@ -6,6 +6,7 @@ import { COMMANDS } from "./commands.ts";
 import { corefilePath } from "./corefile-source.ts";
 import { FlagError } from "./flag-table.ts";
 import { parseServerFlags, type ServerFlags, usage } from "./flags.ts";
+import { lastWords } from "./last-words.ts";
 import { completeRegistry, pluginLines, pluginRegistry } from "./plugin-list.ts";
 import { Printing } from "./printing.ts";
 
@@ -60,7 +61,9 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
       : await pluginRegistry(flags, corefilePath(flags.conf));
   } catch (error) {
     if (!(error instanceof FlagError || error instanceof PluginListError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(
+      error instanceof FlagError ? `${error.message}\n` : lastWords(error.message, flags.logFormat),
+    );
     return 1;
   }
   if (flags.listPlugins) {

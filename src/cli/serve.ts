@@ -5,6 +5,7 @@ import { inspect } from "node:util";
 import { nodeHost } from "../corefile/node-host.ts";
 import { fileFault } from "../lib/files/file-fault.ts";
 import { LogWriter, ProcessLog, writeAllSync } from "../lib/logging/log.ts";
+import { logFormat } from "../lib/logging/log-format.ts";
 import { MetricsRegistry } from "../lib/metrics/metrics.ts";
 import { version } from "../lib/text/version.ts";
 import { SystemClock } from "../lib/time/clock.ts";
@@ -21,6 +22,7 @@ import { listenUdp } from "../transports/udp.ts";
 import { banner } from "./banner.ts";
 import { isStandardInput, readSource } from "./corefile-source.ts";
 import type { ServerFlags } from "./flags.ts";
+import { lastWords } from "./last-words.ts";
 import { type Ending, obeySignals } from "./signals.ts";
 import { zoneLines } from "./zone-list.ts";
 
@@ -48,15 +50,16 @@ export async function serve(
   registry: PluginRegistry,
   hooks: ServeHooks = {},
 ): Promise<number> {
-  const writer = new LogWriter(process.stdout, { writeSync: (text) => writeAllSync(STDOUT, text) });
-  const log = new ProcessLog(writer);
-  const ended = Promise.withResolvers<Ending>();
   const clock = new SystemClock();
+  const format = logFormat(flags.logFormat, () => clock.wallTime());
+  const writer = new LogWriter(process.stdout, { writeSync: (text) => writeAllSync(STDOUT, text), format });
+  const log = new ProcessLog(writer, { format });
+  const ended = Promise.withResolvers<Ending>();
   let firstSource: CorefileSource | undefined;
   try {
     firstSource = readSource(flags.conf, flags.port);
   } catch (error) {
-    return failStart(error);
+    return failStart(error, flags);
   }
   const fromStdin = isStandardInput(flags.conf) ? firstSource : undefined;
   const metrics = new MetricsRegistry();
@@ -98,7 +101,7 @@ export async function serve(
     metrics,
     end(error) {
       writer.flushSync();
-      process.stderr.write(`${inspect(error)}\n\nNode.js ${process.version}\n`);
+      process.stderr.write(lastWords(`${inspect(error)}\n\nNode.js ${process.version}`, flags.logFormat));
       process.exit(1);
     },
   });
@@ -124,7 +127,7 @@ export async function serve(
       release();
       await hooks.ended?.();
       writer.flushSync();
-      process.exit(failStart(error));
+      process.exit(failStart(error, flags));
     }
   }
   await nextTurn();
@@ -133,9 +136,9 @@ export async function serve(
   if (hasMuch(Math.max(MUCH_AT_START, 1.25 * heapAtStart))) void (await loadMemoryRelease()).allInTurns();
   // A signal during the start may have ended it.
   if (server.configuration !== undefined) {
-    if (!flags.quiet) for (const line of zoneLines(server.configuration)) writer.writeLine(line);
+    if (!flags.quiet) log.plainLines(zoneLines(server.configuration));
     await writePidFile(flags.pidfile, log);
-    if (!flags.quiet) for (const line of banner().trimEnd().split("\n")) writer.writeLine(line);
+    if (!flags.quiet) log.plainLines(banner().trimEnd().split("\n"));
   }
 
   if (!isStopping) await hooks.started?.();
@@ -153,9 +156,10 @@ function hasMuch(much: number): boolean {
   return process.memoryUsage().heapTotal > much;
 }
 
-function failStart(error: unknown): number {
+function failStart(error: unknown, { logFormat }: ServerFlags): number {
   const text = error instanceof Error ? error.message : String(error);
-  process.stderr.write(error instanceof ConfigurationError ? `${text}\n` : `${withoutLineBreaks(text)}\n`);
+  const words = error instanceof ConfigurationError ? text : withoutLineBreaks(text);
+  process.stderr.write(lastWords(words, logFormat));
   return 1;
 }
 

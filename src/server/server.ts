@@ -94,7 +94,13 @@ export class Server {
     });
     this.#fleet = new Fleet({
       entry: options.threadEntry,
-      settings: { plugins: registry.entries, pluginBudget: registry.budget, version, defaultPort },
+      settings: {
+        plugins: registry.entries,
+        pluginBudget: registry.budget,
+        version,
+        defaultPort,
+        logFormat: log.format.name,
+      },
       clock,
       log,
       metrics,

@@ -113,7 +113,7 @@ export class Portolan implements AsyncDisposable {
     const signal = AbortSignal.timeout(30_000);
     const answers = await waitForServer(this, () => this.program.hasEnded || signal.aborted);
     // The last lines of the start come behind the sockets.
-    if (answers && !quiet) await this.waitForLog(/^\w+\/\w+, node\d/m);
+    if (answers && !quiet) await this.waitForLog(/(?:^|\\n)\w+\/\w+, node\d/m);
     if (answers) return;
     throw new Error(`does not answer:\n${this.program.describe()}`);
   }

@@ -1,13 +1,24 @@
 /** What the commands that stand in for older programs have in common: flags as Go's programs had them, and a life until a signal. */
 import { resolve } from "node:path";
 import { LogWriter, ProcessLog, writeAllSync } from "../../lib/logging/log.ts";
+import { type LogFormat, type LogFormatName, logFormat } from "../../lib/logging/log-format.ts";
 import { version } from "../../lib/text/version.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { parseGoDuration } from "../../lib/time/duration.ts";
 import { readMemoryLimit } from "../../runtime/memory-limit.ts";
 import { beginSmall, staySmall } from "../../runtime/serving-process.ts";
 import { exitCodesLine } from "../exit-codes.ts";
-import { FlagError, type FlagRow, flagLines, parseFlags, switchRow, valueRow } from "../flag-table.ts";
+import {
+  FlagError,
+  type FlagRow,
+  flagLines,
+  type LogFlags,
+  logFormatRow,
+  parseFlags,
+  switchRow,
+  valueRow,
+} from "../flag-table.ts";
+import { lastWords } from "../last-words.ts";
 import { fitted } from "../terminal.ts";
 
 const STDERR = 2;
@@ -40,7 +51,7 @@ export function startSmall(start: () => Promise<unknown>, clock: Clock): () => P
   };
 }
 
-export interface CommonFlags {
+export interface CommonFlags extends LogFlags {
   version: boolean;
   help: boolean;
 }
@@ -68,6 +79,7 @@ export function commonRows<F extends CommonFlags>(): FlagRow<F>[] {
     switchRow(["help", "h"], "show this help", (flags, on) => {
       flags.help = on;
     }),
+    logFormatRow(),
     ...LOG_FLAGS.map(([name, value]) => ({
       names: [name],
       value,
@@ -107,8 +119,8 @@ const LOG_WORDS = "The flags of the log (-v, -logtostderr and so on) are accepte
 export class DaemonLog extends ProcessLog {
   readonly #writer: LogWriter;
 
-  constructor(writer: LogWriter) {
-    super(writer);
+  constructor(writer: LogWriter, format: LogFormat) {
+    super(writer, { format });
     this.#writer = writer;
   }
 
@@ -118,8 +130,10 @@ export class DaemonLog extends ProcessLog {
   }
 }
 
-export function daemonLog(): DaemonLog {
-  return new DaemonLog(new LogWriter(process.stderr, { writeSync: (text) => writeAllSync(STDERR, text) }));
+export function daemonLog(formatName: LogFormatName, clock: Clock): DaemonLog {
+  const format = logFormat(formatName, () => clock.wallTime());
+  const writeSync = (text: string): void => writeAllSync(STDERR, text);
+  return new DaemonLog(new LogWriter(process.stderr, { writeSync, format }), format);
 }
 
 /**
@@ -154,7 +168,11 @@ export async function runDaemon(daemon: Daemon, log: DaemonLog, ended: Promise<n
 }
 
 /** Carries out a command, and says in one line what is wrong with its words. */
-export async function withFlagErrors(usage: () => string, run: () => Promise<number>): Promise<number> {
+export async function withFlagErrors(
+  usage: () => string,
+  flags: LogFlags,
+  run: () => Promise<number>,
+): Promise<number> {
   try {
     return await run();
   } catch (error) {
@@ -163,7 +181,7 @@ export async function withFlagErrors(usage: () => string, run: () => Promise<num
       return error.exitCode;
     }
     if (!(error instanceof FatalError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(lastWords(error.message, flags.logFormat));
     return error.exitCode;
   }
 }
@@ -194,8 +212,8 @@ export function daemonCommand<F extends CommonFlags>(
   run: (flags: F, words: readonly string[]) => Promise<number>,
 ): Promise<number> {
   const usage = () => usageOf(name, about, rows);
-  return withFlagErrors(usage, async () => {
-    const flags = defaults();
+  const flags = defaults();
+  return withFlagErrors(usage, flags, async () => {
     const words = parseOldFlags(rows, flags, argv);
     if (flags.help || flags.version) {
       process.stdout.write(flags.help ? usage() : `${versionText}\n`);

@@ -84,6 +84,7 @@ const COMMAND: DaemonCommand<NannyFlags> = {
     kubeDnsServer: "127.0.0.1:10053",
     version: false,
     help: false,
+    logFormat: "text",
   }),
 };
 
@@ -93,8 +94,8 @@ export function dnsmasqNanny(argv: readonly string[]): Promise<number> {
   const own = end === -1 ? argv : argv.slice(0, end);
   return daemonCommand(COMMAND, own, async (flags, extra) => {
     refuseWords(extra);
-    const log = daemonLog();
     const clock = new SystemClock({ keepAlive: true });
+    const log = daemonLog(flags.logFormat, clock);
     const ended = Promise.withResolvers<number>();
     const throughKubeDns = resolverThrough(flags.kubeDnsServer, clock);
     const nanny = new DnsmasqNanny({

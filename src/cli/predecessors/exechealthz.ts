@@ -70,6 +70,7 @@ const COMMAND: DaemonCommand<ExechealthzFlags> = {
     output: false,
     version: false,
     help: false,
+    logFormat: "text",
   }),
 };
 
@@ -84,7 +85,8 @@ export function exechealthz(argv: readonly string[]): Promise<number> {
       );
     const repeated = paths.find((path, index) => paths.indexOf(path) !== index);
     if (repeated !== undefined) throw new FatalError(`the path ${repeated} is listed twice`);
-    const log = daemonLog();
+    const clock = new SystemClock({ keepAlive: true });
+    const log = daemonLog(flags.logFormat, clock);
     const { promise, resolve } = Promise.withResolvers<number>();
     const daemon = new Exechealthz({
       probes: commands.map((command, index) => ({ command, path: paths[index] ?? "/healthz" })),
@@ -92,7 +94,7 @@ export function exechealthz(argv: readonly string[]): Promise<number> {
       period: flags.period,
       latency: flags.latency,
       showsOutput: flags.output,
-      clock: new SystemClock({ keepAlive: true }),
+      clock,
       finished: (path, error) => {
         if (error !== "") log.error(`Healthz probe error on ${path}: ${error}`);
         else if (!flags.quiet) log.info(`Healthz probe ok: ${path}`);

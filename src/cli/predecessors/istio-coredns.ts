@@ -82,13 +82,14 @@ export function istioCoreDns(argv: readonly string[]): Promise<number> {
       port: 8053,
       version: false,
       help: false,
+      logFormat: "text" as const,
     }),
   };
   return daemonCommand<IstioFlags>(command, argv, async (flags, words) => {
     refuseWords(words);
-    const log = daemonLog();
-    const ended = Promise.withResolvers<number>();
     const clock = new SystemClock({ keepAlive: true });
+    const log = daemonLog(flags.logFormat, clock);
+    const ended = Promise.withResolvers<number>();
     const server = new IstioCoreDns({
       ...flags,
       clock,

@@ -178,6 +178,7 @@ const COMMAND: DaemonCommand<KubeDnsFlags> = {
     manifests: [],
     version: false,
     help: false,
+    logFormat: "text",
   }),
 };
 
@@ -193,8 +194,8 @@ export function kubeDns(argv: readonly string[]): Promise<number> {
 }
 
 async function run(flags: KubeDnsFlags): Promise<number> {
-  const log = daemonLog();
   const clock = new SystemClock({ keepAlive: true });
+  const log = daemonLog(flags.logFormat, clock);
   const random = systemRandom();
   const ended = Promise.withResolvers<number>();
   const stopped = new AbortController();

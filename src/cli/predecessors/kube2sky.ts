@@ -86,14 +86,15 @@ const COMMAND: DaemonCommand<Kube2skyFlags> = {
     manifests: [],
     version: false,
     help: false,
+    logFormat: "text",
   }),
 };
 
 /** @returns the exit code */
 export function kube2sky(argv: readonly string[]): Promise<number> {
   return daemonCommand(COMMAND, argv, async (flags) => {
-    const log = daemonLog();
     const clock = new SystemClock({ keepAlive: true });
+    const log = daemonLog(flags.logFormat, clock);
     const random = systemRandom();
     const store = new ClusterStore({ clock, kinds: ["services", "endpoints", "pods"] });
     const ended = Promise.withResolvers<number>();

@@ -13,7 +13,7 @@ import { FlagError, type FlagRow, parseFlags, parsePort, switchRow, valueRow } f
 import { SERVER_FLAGS, type ServerFlags } from "../flags.ts";
 import { defaultPluginFlags, pluginLines, pluginRegistry } from "../plugin-list.ts";
 import { serve } from "../serve.ts";
-import { daemonLog, usageOf, withFlagErrors } from "./daemon.ts";
+import { daemonLog, FatalError, usageOf, withFlagErrors } from "./daemon.ts";
 
 interface NodeCacheFlags extends ServerFlags {
   localAddresses: string[];
@@ -149,30 +149,31 @@ const usage = () =>
 
 /** @returns the exit code */
 export function nodeCache(argv: readonly string[]): Promise<number> {
-  return withFlagErrors(usage, async () => {
-    const flags: NodeCacheFlags = {
-      ...defaultPluginFlags(),
-      conf: "",
-      port: 53,
-      pidfile: "",
-      listPlugins: false,
-      version: false,
-      quiet: false,
-      help: false,
-      localAddresses: [],
-      setupInterface: true,
-      interfaceName: "nodelocaldns",
-      setupRules: true,
-      syncInterval: 60_000,
-      metricsAddress: { host: "0.0.0.0", port: 9353 },
-      baseCorefile: "/etc/coredns/Corefile.base",
-      corefile: "/etc/Corefile",
-      kubeDnsFolder: undefined,
-      upstreamService: "kube-dns",
-      healthPort: 8080,
-      skipTeardown: false,
-      reloadWithSignal: false,
-    };
+  const flags: NodeCacheFlags = {
+    ...defaultPluginFlags(),
+    conf: "",
+    port: 53,
+    pidfile: "",
+    logFormat: "text",
+    listPlugins: false,
+    version: false,
+    quiet: false,
+    help: false,
+    localAddresses: [],
+    setupInterface: true,
+    interfaceName: "nodelocaldns",
+    setupRules: true,
+    syncInterval: 60_000,
+    metricsAddress: { host: "0.0.0.0", port: 9353 },
+    baseCorefile: "/etc/coredns/Corefile.base",
+    corefile: "/etc/Corefile",
+    kubeDnsFolder: undefined,
+    upstreamService: "kube-dns",
+    healthPort: 8080,
+    skipTeardown: false,
+    reloadWithSignal: false,
+  };
+  return withFlagErrors(usage, flags, async () => {
     const words = parseFlags(NODE_CACHE_FLAGS, flags, argv, false);
     if (words.length > 0) throw new FlagError(`extra command line arguments: [${words.join(" ")}]`, 1, false);
     if (flags.help || flags.version) {
@@ -180,7 +181,7 @@ export function nodeCache(argv: readonly string[]): Promise<number> {
       return 0;
     }
     const registry = await pluginRegistry(flags, undefined).catch((error: unknown) => {
-      throw error instanceof PluginListError ? new FlagError(error.message, 1, false) : error;
+      throw error instanceof PluginListError ? new FatalError(error.message) : error;
     });
     if (flags.listPlugins) {
       process.stdout.write(`${pluginLines(registry).join("\n")}\n`);
@@ -195,8 +196,8 @@ async function run(
   flags: NodeCacheFlags,
   registry: Awaited<ReturnType<typeof pluginRegistry>>,
 ): Promise<number> {
-  const log = daemonLog();
   const clock = new SystemClock({ keepAlive: true });
+  const log = daemonLog(flags.logFormat, clock);
   const corefile = flags.conf === "" ? flags.corefile : flags.conf;
   const { localAddresses, interfaceName, healthPort, port } = flags;
   const syncInterval = Math.min(flags.syncInterval, MAX_SYNC_INTERVAL);
@@ -225,7 +226,7 @@ async function run(
     await cache.prepare();
   } catch (error) {
     await log.flush();
-    throw new FlagError(`node-cache: ${error instanceof Error ? error.message : String(error)}`, 1, false);
+    throw new FatalError(`node-cache: ${error instanceof Error ? error.message : String(error)}`);
   }
   // Why there is no Corefile stands in front of that there is none.
   await log.flush();

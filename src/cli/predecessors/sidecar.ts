@@ -101,19 +101,21 @@ const COMMAND: DaemonCommand<SidecarFlags> = {
     namespace: "kubedns",
     version: false,
     help: false,
+    logFormat: "text",
   }),
 };
 
 /** @returns the exit code */
 export function sidecar(argv: readonly string[]): Promise<number> {
   return daemonCommand(COMMAND, argv, async (flags) => {
-    const log = daemonLog();
+    const clock = new SystemClock({ keepAlive: true });
+    const log = daemonLog(flags.logFormat, clock);
     const { dnsmasqHost, dnsmasqPort, host, ...rest } = flags;
     const daemon = new Sidecar({
       ...rest,
       host,
       dnsmasq: { host: dnsmasqHost, port: dnsmasqPort },
-      clock: new SystemClock({ keepAlive: true }),
+      clock,
       random: systemRandom(),
     });
     const start = async (): Promise<void> => {

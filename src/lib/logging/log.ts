@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
+import { type LogFields, type LogFormat, type LogLevel, TEXT_FORMAT } from "./log-format.ts";
 
-/** The levels of the process log, least urgent first (docs/spec/coredns-behaviour.md#process-log). */
-export type LogLevel = "debug" | "info" | "warning" | "error" | "fatal";
+export type { LogFields, LogLevel } from "./log-format.ts";
 
 /** Where a part of the program reports to people. A message is one line without its end. */
 export interface Logger {
@@ -11,8 +11,14 @@ export interface Logger {
   info(message: string): void;
   warning(message: string): void;
   error(message: string): void;
-  /** A line as it is: without level, without prefix. For what is a format of its own. */
+  /** Whether lines have fields beside their message (`-log-format json`): ask first when the fields cost something to make. */
+  readonly takesFields: boolean;
+  /** {@link info} with fields beside the message. A text has only the message. */
+  infoWith(message: string, fields: LogFields): void;
+  /** A line without level and prefix; where lines are objects, it is the message of one. */
   plain(line: string): void;
+  /** A finished object in JSON on one line, which every format has as it is. */
+  object(line: string): void;
   /** A logger that puts `<prefix>: ` before each message: `child("plugin/reload")`. Prefixes add up. */
   child(prefix: string): Logger;
 }
@@ -31,14 +37,22 @@ export interface LevelSetting {
   level: SettableLevel;
 }
 
-/** The process log: `[LEVEL] ` and the message, no time stamp. Debug lines appear while `debugEnabled` is set. */
+export interface ProcessLogOptions {
+  readonly debugEnabled?: boolean;
+  /** `[LEVEL] ` and the message, without a time, unless given. */
+  readonly format?: LogFormat;
+}
+
+/** The process log. Debug lines appear while `debugEnabled` is set. */
 export class ProcessLog implements Logger, LineWriter, LevelSetting {
   /** Settable at any time; loggers made by {@link child} follow. */
   level: SettableLevel;
+  readonly format: LogFormat;
   readonly #writer: LineWriter;
 
-  constructor(writer: LineWriter, options: { readonly debugEnabled?: boolean } = {}) {
+  constructor(writer: LineWriter, options: ProcessLogOptions = {}) {
     this.#writer = writer;
+    this.format = options.format ?? TEXT_FORMAT;
     this.level = options.debugEnabled === true ? "debug" : "info";
   }
 
@@ -66,7 +80,24 @@ export class ProcessLog implements Logger, LineWriter, LevelSetting {
     this.write("error", message);
   }
 
+  get takesFields(): boolean {
+    return this.format.name === "json";
+  }
+
+  infoWith(message: string, fields: LogFields): void {
+    this.write("info", message, "", fields);
+  }
+
   plain(line: string): void {
+    this.plainLines([line]);
+  }
+
+  /** Lines that belong together: where lines are objects, they are the message of one. */
+  plainLines(lines: readonly string[]): void {
+    for (const line of this.format.plain(lines)) this.#writer.writeLine(line);
+  }
+
+  object(line: string): void {
     this.#writer.writeLine(line);
   }
 
@@ -74,9 +105,10 @@ export class ProcessLog implements Logger, LineWriter, LevelSetting {
     return new PrefixedLog(this, `${prefix}: `);
   }
 
-  write(level: LogLevel, message: string): void {
+  /** @param prefix what spoke, with a colon and a space */
+  write(level: LogLevel, message: string, prefix = "", fields?: LogFields): void {
     if (URGENCY[level] < URGENCY[this.level]) return;
-    this.#writer.writeLine(formatLogLine(level, message));
+    this.#writer.writeLine(this.format.line({ level, message, prefix, ...(fields && { fields }) }));
   }
 
   /** A line that was formatted elsewhere: by the log of another thread. */
@@ -90,7 +122,7 @@ export class MemoryLog extends ProcessLog {
   /** Each line as it would have been printed, without its end. */
   readonly lines: string[];
 
-  constructor(options: { readonly debugEnabled?: boolean } = {}) {
+  constructor(options: ProcessLogOptions = {}) {
     const lines: string[] = [];
     super({ writeLine: (line) => lines.push(escapeControls(line)) }, { debugEnabled: true, ...options });
     this.lines = lines;
@@ -98,11 +130,6 @@ export class MemoryLog extends ProcessLog {
 }
 
 const URGENCY: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warning: 2, error: 3, fatal: 4 };
-
-/** `[WARNING] ` and the message. */
-export function formatLogLine(level: LogLevel, message: string): string {
-  return LEVEL_PREFIX[level] + message;
-}
 
 /** What a {@link LogWriter} writes to: `process.stdout`, any `Writable`, or a test's own. */
 export interface LogSink {
@@ -118,6 +145,8 @@ export interface LogWriterOptions {
   readonly maxCharacters?: number;
   /** Writes past the sink, for {@link LogWriter.flushSync}: usually {@link writeAllSync} on the same descriptor. */
   readonly writeSync?: (text: string) => void;
+  /** How the line about lost lines looks: as those of the log. Text unless given. */
+  readonly format?: LogFormat;
 }
 
 /**
@@ -133,6 +162,7 @@ export class LogWriter implements LineWriter {
   readonly #maxLines: number;
   readonly #maxCharacters: number;
   readonly #writeSync: ((text: string) => void) | undefined;
+  readonly #format: LogFormat;
   #pending = "";
   #pendingLines = 0;
   #inFlightLines = 0;
@@ -150,6 +180,7 @@ export class LogWriter implements LineWriter {
     this.#maxLines = options.maxLines ?? 65_536;
     this.#maxCharacters = options.maxCharacters ?? 16 * 1024 * 1024;
     this.#writeSync = options.writeSync;
+    this.#format = options.format ?? TEXT_FORMAT;
     // The callback of each write says the same; unheard, the event would end the process.
     sink.on?.("error", () => undefined);
   }
@@ -212,7 +243,8 @@ export class LogWriter implements LineWriter {
   #takeBatch(): { text: string; lines: number } {
     if (this.#unreported > 0) {
       const lines = this.#unreported === 1 ? "1 log line was" : `${this.#unreported} log lines were`;
-      this.#append(formatLogLine("warning", `${lines} dropped: the reader of the log did not keep up`));
+      const message = `${lines} dropped: the reader of the log did not keep up`;
+      this.#append(this.#format.line({ level: "warning", message }));
       this.#unreported = 0;
     }
     const batch = { text: this.#pending, lines: this.#pendingLines };
@@ -292,14 +324,6 @@ export function escapeControls(text: string): string {
   return CONTROL.test(text) ? text.replaceAll(EVERY_CONTROL, escapeCharacter) : text;
 }
 
-const LEVEL_PREFIX: Readonly<Record<LogLevel, string>> = {
-  debug: "[DEBUG] ",
-  info: "[INFO] ",
-  warning: "[WARNING] ",
-  error: "[ERROR] ",
-  fatal: "[FATAL] ",
-};
-
 class PrefixedLog implements Logger {
   readonly #root: ProcessLog;
   readonly #prefix: string;
@@ -314,23 +338,35 @@ class PrefixedLog implements Logger {
   }
 
   debug(message: string): void {
-    if (this.#root.debugEnabled) this.#root.write("debug", this.#prefix + message);
+    if (this.#root.debugEnabled) this.#root.write("debug", message, this.#prefix);
   }
 
   info(message: string): void {
-    this.#root.write("info", this.#prefix + message);
+    this.#root.write("info", message, this.#prefix);
   }
 
   warning(message: string): void {
-    this.#root.write("warning", this.#prefix + message);
+    this.#root.write("warning", message, this.#prefix);
   }
 
   error(message: string): void {
-    this.#root.write("error", this.#prefix + message);
+    this.#root.write("error", message, this.#prefix);
+  }
+
+  get takesFields(): boolean {
+    return this.#root.takesFields;
+  }
+
+  infoWith(message: string, fields: LogFields): void {
+    this.#root.write("info", message, this.#prefix, fields);
   }
 
   plain(line: string): void {
     this.#root.plain(line);
+  }
+
+  object(line: string): void {
+    this.#root.object(line);
   }
 
   child(prefix: string): Logger {

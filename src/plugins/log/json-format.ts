@@ -1,5 +1,6 @@
 /** A query as an object in JSON, on one line. Its fields are a promise: they stay, and others may come. */
 import { className, rcodeName, recordTypeName } from "../../dns/index.ts";
+import { toJsonLine } from "../../lib/logging/log-format.ts";
 import { flagNames, flagsToSend } from "../../plugin/facts/line-format.ts";
 import type { Clock, Query, Reply } from "../../plugin/index.ts";
 
@@ -50,7 +51,7 @@ export class JsonFormat {
       trace_id: query.spans?.traceId ?? null,
       ...(labels !== undefined && { metadata: labels }),
     };
-    return JSON.stringify(fields).replaceAll(UNSAFE, escapeCharacter);
+    return toJsonLine(fields);
   }
 }
 
@@ -58,11 +59,4 @@ function labelsOf(query: Query, labels: Iterable<string>): Record<string, string
   const values: Record<string, string> = Object.create(null);
   for (const label of labels) values[label] = query.metadataValue(label) ?? "";
   return values;
-}
-
-/** What JSON leaves as it is, and the log would escape in words of its own. */
-const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
-
-function escapeCharacter(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

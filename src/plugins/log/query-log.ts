@@ -15,6 +15,7 @@ import {
   responseClass,
   responseType,
 } from "../../plugin/query/response-type.ts";
+import { fieldsOf } from "./fields.ts";
 import { JsonFormat } from "./json-format.ts";
 
 export interface LogRule {
@@ -83,7 +84,12 @@ class RuleInForce {
     const elapsed = this.#clock.now() - query.receivedAt;
     if (!isWanted && elapsed <= this.#slower) return;
     if (this.#format instanceof JsonFormat)
-      this.#log.plain(this.#format.line(query, reply, elapsed, { plugin, size }));
+      this.#log.object(this.#format.line(query, reply, elapsed, { plugin, size }));
+    else if (this.#log.takesFields)
+      this.#log.infoWith(
+        this.#format.line(query, reply, elapsed, size),
+        fieldsOf(query, reply, elapsed, size),
+      );
     else this.#log.info(this.#format.line(query, reply, elapsed, size));
   }
 

@@ -199,7 +199,10 @@ export class NodeCache {
       debug: (message) => log.debug(message),
       info: (message) => log.info(message),
       warning: (message) => log.warning(message),
+      takesFields: log.takesFields,
+      infoWith: (message, fields) => log.infoWith(message, fields),
       plain: (line) => log.plain(line),
+      object: (line) => log.object(line),
       child: (prefix) => log.child(prefix),
       error: (message) => {
         this.#errors.slot("configmap").increment();

@@ -37,7 +37,7 @@ export function catchStrayFaults(source: FaultSource, options: StrayFaultOptions
     }
     options.metrics.counter(PLUGIN_PANICS).slot(plugin).increment();
     const who = plugin === NAMELESS ? "an added plugin" : `plugin/${plugin}`;
-    options.log.error(`${who}: failed outside a query: ${messageOf(error)}`);
+    options.log.child(who).error(`failed outside a query: ${messageOf(error)}`);
   });
 }
 

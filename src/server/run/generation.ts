@@ -214,7 +214,7 @@ export class Generation {
       try {
         await instance.inherit?.(predecessors);
       } catch (error) {
-        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+        this.#log.child(`plugin/${name}`).error(messageOf(error));
       }
     }
   }
@@ -225,7 +225,7 @@ export class Generation {
       try {
         await instance.warmUp?.();
       } catch (error) {
-        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+        this.#log.child(`plugin/${name}`).error(messageOf(error));
       }
     });
     await Promise.all(waits);
@@ -236,7 +236,7 @@ export class Generation {
       try {
         instance.started?.();
       } catch (error) {
-        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+        this.#log.child(`plugin/${name}`).error(messageOf(error));
       }
     }
   }
@@ -276,7 +276,7 @@ export class Generation {
         await hook(instance);
       } catch (error) {
         failed++;
-        this.#log.error(`plugin/${name}: ${messageOf(error)}`);
+        this.#log.child(`plugin/${name}`).error(messageOf(error));
       }
     }
     return failed;

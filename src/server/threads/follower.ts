@@ -1,6 +1,7 @@
 /** A follower's side: a data plane on a thread of its own that does what the leader says. */
 import type { MessagePort } from "node:worker_threads";
-import { LogWriter, ProcessLog } from "../../lib/logging/log.ts";
+import { type LogSink, LogWriter, ProcessLog } from "../../lib/logging/log.ts";
+import { type LogFormatName, logFormat } from "../../lib/logging/log-format.ts";
 import { MetricsRegistry } from "../../lib/metrics/metrics.ts";
 import type { ServerControl } from "../../plugin/contract/site.ts";
 import type { Configuration, CorefileSource } from "../configuration/configuration.ts";
@@ -12,6 +13,8 @@ import type { FollowerRequest, FromFollower, LastWords, ToFollower } from "./pro
 export interface FollowerOptions extends Omit<DataPlaneOptions, "log" | "metrics" | "control"> {
   /** The thread, where faults of added plugins come up that belong to no query. */
   readonly faults?: FaultSource;
+  /** Of its lines, as of those of the leader. */
+  readonly logFormat: LogFormatName;
 }
 
 /** A message between threads that is neither shaped as agreed nor expected now. */
@@ -50,14 +53,17 @@ class Follower {
 
   constructor(port: MessagePort, options: FollowerOptions) {
     this.#port = port;
+    const { clock } = options;
+    const format = logFormat(options.logFormat, () => clock.wallTime());
     // One portion of lines at a time is on its way: a leader that does not keep up costs lines, not memory.
-    this.#writer = new LogWriter({
+    const sink: LogSink = {
       write: (text, callback) => {
         this.#logged = callback;
         this.#send({ kind: "log", text });
       },
-    });
-    this.#log = new ProcessLog(this.#writer);
+    };
+    this.#writer = new LogWriter(sink, { format });
+    this.#log = new ProcessLog(this.#writer, { format });
     if (options.faults !== undefined)
       catchStrayFaults(options.faults, {
         loaded: () => options.registry.loadedFiles,

@@ -1,4 +1,5 @@
 /** What the leader and its followers say to each other. Everything is copied by structured cloning. */
+import type { LogFormatName } from "../../lib/logging/log-format.ts";
 import type { MetricSnapshot } from "../../lib/metrics/metric-snapshot.ts";
 import type { CorefileSource } from "../configuration/configuration.ts";
 import type { PluginEntry } from "../configuration/plugin-registry.ts";
@@ -14,6 +15,7 @@ export interface FollowerSettings {
   readonly pluginBudget: number;
   readonly version: string;
   readonly defaultPort: number | undefined;
+  readonly logFormat: LogFormatName;
 }
 
 /**

@@ -9,7 +9,7 @@ import { runFollower } from "./follower.ts";
 import type { FollowerSettings } from "./protocol.ts";
 
 export function serveThread(port: MessagePort, settings: FollowerSettings): void {
-  const { plane, plugins, pluginBudget, version, defaultPort } = settings;
+  const { plane, plugins, pluginBudget, version, defaultPort, logFormat } = settings;
   runFollower(port, {
     plane,
     registry: new PluginRegistry(plugins, { budget: pluginBudget }),
@@ -19,6 +19,7 @@ export function serveThread(port: MessagePort, settings: FollowerSettings): void
     random: systemRandom(),
     version,
     defaultPort,
+    logFormat,
     listenUdp: () => udpOf(process.env),
     faults: process,
   });
