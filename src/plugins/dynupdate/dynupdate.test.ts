@@ -28,7 +28,7 @@ for (const [args, lines, message] of [
   ["dyn.test", [FILE, "allow k @ OPT"], 'invalid RR type "OPT" in allow rule'],
   ["dyn.test", [FILE, "allow k..b @ A"], 'invalid TSIG key "k..b"'],
   ["dyn.test", [FILE, "allow k www.other. A"], 'allow name "www.other." is outside zone "dyn.test."'],
-  ["dyn.test", [FILE, "allow k www A"], 'allow name "www." is outside zone "dyn.test."'],
+  ["dyn.test", [FILE, "allow k www A"], 'allow name "www" is outside zone "dyn.test."'],
   ["dyn.test", [FILE, "allow k www..dyn.test. A"], 'allow name "www..dyn.test." is outside zone "dyn.test."'],
   ["a.test b.test", [FILE, ALLOW], "exactly one zone is allowed"],
   ["10.0.0.0/23", [FILE, ALLOW], 'invalid zone "10.0.0.0/23"'],

@@ -326,13 +326,16 @@ export class Generation {
         port: key.port,
         place: formatPlace(key.span),
         settings: listenerSettings(members.map(({ block }) => block.configured.settings)),
-        service: this.#makeService(members),
+        service: this.#makeService(members, key.scheme),
         sockets: sockets.get(label) ?? 1,
       }),
     );
   }
 
-  #makeService(members: readonly { readonly block: Block; readonly route: Route }[]): ListenerService {
+  #makeService(
+    members: readonly { readonly block: Block; readonly route: Route }[],
+    scheme: Scheme,
+  ): ListenerService {
     const placed = members.flatMap(({ block }) => block.placed);
     const allClasses = members.some(({ block }) =>
       block.configured.plugins.some(({ definition }) => definition.allClasses === true),
@@ -342,7 +345,10 @@ export class Generation {
       idleTimeout,
       routes: new RouteTable(members.map(({ route }) => route)),
       allClasses,
-      takesUpdates: members.some(({ block }) => block.configured.settings.takesUpdates),
+      // Elsewhere the opcode is not implemented, as in CoreDNS.
+      takesUpdates:
+        (scheme === "dns" || scheme === "tls") &&
+        members.some(({ block }) => block.configured.settings.takesUpdates),
       deniesCompactly: members.some(({ block }) => block.configured.settings.deniesCompactly),
       observer: placed.find(({ instance }) => instance.unrouted !== undefined)?.instance,
       inFlight: this.inFlight,

@@ -76,7 +76,7 @@ export function permissionOf({ key, name, types }: AllowRule, zone: Name): Updat
   if (name === "@") return { key, name: zone, types };
   const owner = parseName(name);
   if (owner?.isAtOrBelow(zone) === true) return { key, name: owner, types };
-  return `allow name "${name.endsWith(".") ? name : `${name}.`}" is outside zone "${zone}"`;
+  return `allow name "${name}" is outside zone "${zone}"`;
 }
 
 /** The permissions of rules that were checked. */

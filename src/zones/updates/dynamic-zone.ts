@@ -371,7 +371,7 @@ export class DynamicZone {
     const former = part.serial;
     const { policy } = this.#options;
     for (const [index, { message, signer }] of batch.entries()) {
-      let rcode = checkPrerequisites(message, edited);
+      let rcode = checkPrerequisites(message, edited, policy.unsupported);
       if (rcode === Rcode.NOERROR && !mayChange(signer, message, policy)) {
         verdicts[index] = Rcode.REFUSED;
         continue;

@@ -93,7 +93,11 @@ export async function readJournal(
     at = nextFrame(octets, at + 1);
     if (at < octets.length) damage.push({ at: goodEnd, length: at - goodEnd });
   }
-  if (head === undefined && steps.length === 0) return "none";
+  if (head === undefined && steps.length === 0)
+    // A file system that lost what was written may leave a file of the same size.
+    return octets.every((octet) => octet === 0)
+      ? { base: undefined, steps, damage: [{ at: 0, length: octets.length }], torn: 0 }
+      : "none";
   const left = octets.length - goodEnd;
   const isTorn = left > 0 && looksTorn(octets, goodEnd);
   if (left > 0 && !isTorn) damage.push({ at: goodEnd, length: left });

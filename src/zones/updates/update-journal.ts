@@ -183,9 +183,7 @@ export class UpdateJournal implements Journal {
         `${this.path} is a bbolt database of CoreDNS: let CoreDNS serve it, write what "dig ZONE AXFR" says to the zone file, and name another file`,
       );
     if (contents === "none")
-      throw new JournalError(
-        `${this.path} is not a journal of updates: move it away, or name another with 'journal'`,
-      );
+      throw new JournalError(`${this.path} is not a journal of updates: move it away, or name another file`);
     return contents;
   }
 

@@ -31,15 +31,25 @@ function hasData({ data }: ResourceRecord): boolean {
   return !isOpaque(data) || data.octets.length > 0;
 }
 
-/** Whether the conditions of an update hold (section 3.2). @returns NOERROR, or the rcode that says which does not */
-export function checkPrerequisites({ answer }: Message, zone: EditedZone): number {
+/**
+ * Whether the conditions of an update hold (section 3.2).
+ * @param unsupported types that get NOTIMP
+ * @returns NOERROR, or the rcode that says which does not
+ */
+export function checkPrerequisites(
+  { answer }: Message,
+  zone: EditedZone,
+  unsupported: ReadonlySet<number> = NO_TYPES,
+): number {
   const wanted: ResourceRecord[] = [];
   for (const record of answer) {
     const { name, type } = record;
     if (record.ttl !== 0) return Rcode.FORMERR;
     if (!name.isAtOrBelow(zone.apex)) return Rcode.NOTZONE;
+    if (unsupported.has(type)) return Rcode.NOTIMP;
+    if (isMetaType(type) && (type !== RecordType.ANY || record.class === RecordClass.IN))
+      return Rcode.FORMERR;
     if (record.class === RecordClass.IN) {
-      if (isMetaType(type)) return Rcode.FORMERR;
       wanted.push(record);
       continue;
     }
@@ -64,22 +74,28 @@ export function checkUpdate(
   unsupported: ReadonlySet<number> = NO_TYPES,
 ): number {
   for (const record of authority) {
-    const { type } = record;
     if (!record.name.isAtOrBelow(apex)) return Rcode.NOTZONE;
-    if (unsupported.has(type)) return Rcode.NOTIMP;
+    if (!isWellFormed(record)) return Rcode.FORMERR;
+    if (unsupported.has(record.type)) return Rcode.NOTIMP;
+    if (record.class !== RecordClass.ANY && !hasData(record)) return Rcode.FORMERR;
     if (record.class === RecordClass.IN) {
-      if (isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
-      if (SIGNERS_TYPES.has(type)) return Rcode.REFUSED;
+      const isApex = record.name.equals(apex);
+      // RFC 2136 section 4.2 advises against this serial.
+      if (SOA.is(record) && (!isApex || record.data.serial === 0)) return Rcode.FORMERR;
+      if (SIGNERS_TYPES.has(record.type)) return Rcode.REFUSED;
       // It would hide all names of the zone, those of its name servers among them.
-      if (type === RecordType.DNAME && record.name.equals(apex)) return Rcode.REFUSED;
-    } else if (record.class === RecordClass.ANY) {
-      if (record.ttl !== 0 || hasData(record) || (isMetaType(type) && type !== RecordType.ANY))
-        return Rcode.FORMERR;
-    } else if (record.class === RecordClass.NONE) {
-      if (record.ttl !== 0 || isMetaType(type) || !hasData(record)) return Rcode.FORMERR;
-    } else return Rcode.FORMERR;
+      if (record.type === RecordType.DNAME && isApex) return Rcode.REFUSED;
+    }
   }
   return Rcode.NOERROR;
+}
+
+function isWellFormed(record: ResourceRecord): boolean {
+  const { ttl, type } = record;
+  if (record.class === RecordClass.IN) return !isMetaType(type);
+  if (record.class === RecordClass.NONE) return ttl === 0 && !isMetaType(type);
+  if (record.class !== RecordClass.ANY) return false;
+  return ttl === 0 && !hasData(record) && (type === RecordType.ANY || !isMetaType(type));
 }
 
 /** Records of a portion: some tenths of a millisecond. */
@@ -105,8 +121,9 @@ export async function applyUpdate(
 function add(record: ResourceRecord, zone: EditedZone): void {
   const { name, type } = record;
   if (SOA.is(record)) {
-    // Older serials, and SOA records elsewhere than at the apex, are passed over.
-    if (name.equals(zone.apex) && !isAsNew(zone.serial, record.data.serial)) zone.replaceRrset(record);
+    const { serial } = record.data;
+    // Older serials are ignored, and so is the one as far away as can be (RFC 1982).
+    if (serial !== zone.serial && isAsNew(serial, zone.serial)) zone.replaceRrset(record);
     return;
   }
   if (type === RecordType.CNAME) {

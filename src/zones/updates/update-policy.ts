@@ -1,10 +1,8 @@
 /** Who may change what in a zone, and how large an update and the zone may be. */
 import type { Message } from "../../dns/message.ts";
 import type { Name } from "../../dns/name.ts";
-import { RecordClass } from "../../dns/numbers.ts";
 import type { ResourceRecord } from "../../dns/record-kind.ts";
 import { plainData } from "../../dns/resource-record.ts";
-import { RecordType } from "../../dns/type-names.ts";
 import type { Zone } from "../data/zone.ts";
 import { copyOfZone } from "../data/zone-transfer.ts";
 import type { ZoneStep } from "./edited-zone.ts";
@@ -53,14 +51,9 @@ export function mayChange(key: Name, { authority }: Message, { permissions }: Up
     own.some(
       ({ name, types }) =>
         (name === undefined || name.equals(record.name)) &&
-        (types === undefined || types.includes(typeOf(record))),
+        (types === undefined || types.includes(record.type)),
     ),
   );
-}
-
-/** Without this class, ANY is no type that a change could have. */
-function typeOf(record: ResourceRecord): number {
-  return record.type === RecordType.ANY && record.class !== RecordClass.ANY ? -1 : record.type;
 }
 
 /** Records and octets. */
