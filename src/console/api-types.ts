@@ -170,7 +170,7 @@ export interface NamesView {
     readonly domain: string;
     readonly namespaces: readonly { readonly name: string; readonly services: number }[];
   }[];
-  /** Of the namespace that was asked for, or those whose name holds what was asked for. */
+  /** Of the namespace that was asked for, or those whose name holds what was asked for; of all of them otherwise, then without endpoints. */
   readonly services: readonly ServiceRow[];
   /** There are more than are shown. */
   readonly more: boolean;

@@ -44,27 +44,53 @@ export interface NamesQuestion {
 const MOST_SERVICES = 200;
 const MOST_ENDPOINTS = 100;
 
+/** Without a question it is the overview: the first services in the order of their namespaces, without endpoints. */
 export function namesView(control: ServerControl, { namespace, text }: NamesQuestion): NamesView {
-  const clusters = shownClusters(control);
+  const clusters = shownClusters(control).map((cluster) => ({
+    ...cluster,
+    namespaces: namespacesOf(cluster.view),
+  }));
   const services: ServiceRow[] = [];
   let more = false;
+  const add = (domain: string, entry: IndexedService, isBrief = false): void => {
+    if (services.length < MOST_SERVICES) services.push(serviceRow(domain, entry, isBrief));
+    else more = true;
+  };
   const wanted = text.toLowerCase();
-  for (const { domain, view } of clusters) {
-    if (namespace === "" && wanted === "") continue;
+  for (const { domain, view, namespaces } of clusters) {
+    if (namespace === "" && wanted === "") {
+      for (const { name } of namespaces) {
+        if (more) break;
+        for (const entry of firstServices(view, name, MOST_SERVICES + 1)) add(domain, entry, true);
+      }
+      continue;
+    }
     for (const entry of view.store.services.entries()) {
       if (!view.shows(entry)) continue;
       if (namespace !== "" && entry.namespace.name !== namespace) continue;
-      if (!entry.key.includes(wanted)) continue;
-      if (services.length < MOST_SERVICES) services.push(serviceRow(domain, entry));
-      else more = true;
+      if (entry.key.includes(wanted)) add(domain, entry);
     }
   }
-  services.sort((one, other) => (one.fqdn < other.fqdn ? -1 : 1));
-  return {
-    clusters: clusters.map(({ domain, view }) => ({ domain, namespaces: namespacesOf(view) })),
-    services,
-    more,
-  };
+  services.sort(
+    (one, other) =>
+      compare(one.domain, other.domain) ||
+      compare(one.namespace, other.namespace) ||
+      compare(one.name, other.name),
+  );
+  return { clusters: clusters.map(({ domain, namespaces }) => ({ domain, namespaces })), services, more };
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function firstServices(view: ClusterView, namespace: string, most: number): IndexedService[] {
+  const entries = [...(view.store.services.namespace(namespace)?.services() ?? [])];
+  return entries
+    .filter((entry) => view.shows(entry))
+    .sort((one, other) => compare(one.name, other.name))
+    .slice(0, most);
 }
 
 function namespacesOf(view: ClusterView): { name: string; services: number }[] {
@@ -73,10 +99,11 @@ function namespacesOf(view: ClusterView): { name: string; services: number }[] {
     if (!view.hasNamespace(name)) continue;
     names.push({ name, services: view.store.services.namespace(name)?.size ?? 0 });
   }
-  return names.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return names.sort((one, other) => compare(one.name, other.name));
 }
 
-function serviceRow(domain: string, entry: IndexedService): ServiceRow {
+/** @param isBrief without its endpoints */
+function serviceRow(domain: string, entry: IndexedService, isBrief: boolean): ServiceRow {
   const { service, endpoints } = entry;
   const { groups } = endpoints;
   const ready = groups.reduce((sum, { readyCount }) => sum + readyCount, 0);
@@ -95,7 +122,7 @@ function serviceRow(domain: string, entry: IndexedService): ServiceRow {
     ready,
     notReady: all - ready,
     publishNotReady: service?.publishNotReadyAddresses ?? false,
-    endpoints: groups.flatMap(endpointRows).slice(0, MOST_ENDPOINTS),
+    endpoints: isBrief ? [] : groups.flatMap(endpointRows).slice(0, MOST_ENDPOINTS),
   };
 }
 

@@ -67,9 +67,10 @@ export class Server {
   readonly #plane: DataPlane;
   readonly #fleet: Fleet;
   readonly #facts: ServerFacts;
-  #lastRead:
-    | { readonly source: CorefileSource; readonly host: RecordedHost; readonly sha512: string }
-    | undefined;
+  /** What could not be read the last time, which is known by its content. */
+  #lastRefusal: (ReadText & { readonly error: unknown }) | undefined;
+  #refusedContents = 0;
+  #lastRead: (ReadText & { readonly sha512: string }) | undefined;
   /** Number of the generation made last. */
   #generations = 0;
   /** Reloads run one after the other. */
@@ -268,8 +269,7 @@ export class Server {
     });
   }
 
-  async #read(source: CorefileSource): Promise<Configuration> {
-    const host = new RecordedHost(this.#options.host);
+  async #read(source: CorefileSource, host = new RecordedHost(this.#options.host)): Promise<Configuration> {
     const configuration = await this.#plane.read(source, host);
     this.#lastRead = { source, host, sha512: configuration.sha512 };
     return configuration;
@@ -290,11 +290,29 @@ export class Server {
   /** What was read last is not read again while nothing of it has changed. Plugins that do not come with the program may have. */
   async #readAgain(): Promise<{ readonly sha512: string }> {
     const source = await this.#options.source();
+    const hasLoaded = this.#options.registry.loadedFiles.length > 0;
     const last = this.#lastRead;
-    const isSameSource =
-      last !== undefined && last.source.text === source.text && last.source.file === source.file;
-    if (isSameSource && this.#options.registry.loadedFiles.length === 0 && last.host.isCurrent) return last;
-    return this.#read(source);
+    if (last !== undefined && !hasLoaded && isStill(last, source)) return last;
+    const refused = this.#lastRefusal;
+    const isKnown = refused !== undefined && isStill(refused, source);
+    if (isKnown && !hasLoaded) throw refused.error;
+    const host = new RecordedHost(this.#options.host);
+    try {
+      const configuration = await this.#read(source, host);
+      try {
+        this.#refuseEmpty(configuration, source);
+      } catch (error) {
+        // All empty Corefiles stand for the same configuration.
+        this.#lastRead = undefined;
+        throw error;
+      }
+      this.#lastRefusal = undefined;
+      return configuration;
+    } catch (error) {
+      this.#lastRefusal = { source, host, error };
+      if (!isKnown) this.#refusedContents++;
+      throw error;
+    }
   }
 
   /**
@@ -317,6 +335,7 @@ export class Server {
       },
       sha512: configuration.sha512,
       readConfiguration: () => this.#lookAgain(),
+      refusedContents: () => this.#refusedContents,
       reload: () => this.reload(),
       fatal: (message) => this.#options.onFatal?.(message),
       explain: (question, timeout) => this.#explain(question, timeout),
@@ -346,6 +365,17 @@ export class Server {
     this.#turn = result.catch(() => undefined);
     return result;
   }
+}
+
+/** A Corefile and what it led to. */
+interface ReadText {
+  readonly source: CorefileSource;
+  readonly host: RecordedHost;
+}
+
+/** Whether this Corefile and all that it imports are the same as they were. */
+function isStill({ source, host }: ReadText, { text, file }: CorefileSource): boolean {
+  return source.text === text && source.file === file && host.isCurrent;
 }
 
 function inForceOf(

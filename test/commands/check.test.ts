@@ -115,7 +115,7 @@ test("what cannot be read gets one line and 2", async (t) => {
   truncateSync(join(cwd, "huge"), 17 * 1024 * 1024);
   for (const [file, reason] of [
     ["missing", "no such file"],
-    ["folder", "is a directory"],
+    ["folder", "a directory without a Corefile, and without YAML that has one"],
     ["binary", "is not a text file"],
     ["huge", "larger than 16 MiB"],
     ["/dev/null", 'not a regular file; name "stdin" to read a pipe'],
@@ -228,13 +228,18 @@ test("a Corefile in JSON is checked as a file of its own, and one in a list wher
 test("an object of Kubernetes without a Corefile is said to be one", async (t) => {
   const cwd = makeTree(t, {
     "pod.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: coredns\n",
-    "map.yaml":
-      "apiVersion: v1\nkind: ConfigMap\ndata:\n  corefile: |\n    . {\n    }\n  log.override: log\n",
+    "map.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  corefile: |\n    . {\n    }\n  log.conf: log\n",
+    "kube-dns.yaml": "apiVersion: v1\nkind: ConfigMap\ndata:\n  stubDomains: '{}'\n",
   });
-  const expected = "no Corefile in this YAML: expected a ConfigMap with the key 'Corefile' under 'data'";
+  const expected =
+    "no Corefile in this YAML: expected a ConfigMap with the key 'Corefile' under 'data', or with keys '*.server' or '*.override'";
   for (const [file, more] of [
     ["pod.yaml", ""],
-    ["map.yaml", "; 'data' has corefile, log.override"],
+    ["map.yaml", "; 'data' has corefile, log.conf"],
+    [
+      "kube-dns.yaml",
+      "; 'data' has stubDomains; 'portolan migrate' makes a Corefile from the ConfigMap of kube-dns",
+    ],
   ] as const) {
     const { code, output, errors } = await runPortolan(["check", file], { cwd });
     assert.deepEqual([code, output, errors], [2, "", `${file}: ${expected}${more}\n`]);

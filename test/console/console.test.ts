@@ -174,6 +174,16 @@ describe("the API", () => {
     assert.deepEqual([db?.type, db?.ready, db?.notReady], ["headless", 2, 1]);
   });
 
+  test("lists the services of all namespaces where nothing is asked for, in order and without endpoints", async () => {
+    const { clusters, services, more } = await get<NamesView>("names");
+    const places = services.map(({ namespace, name }) => `${namespace}/${name}`);
+    assert.ok(places.includes("shop/db") && places.includes("default/kubernetes"), places.join(" "));
+    assert.deepEqual(places, places.toSorted());
+    const count = (clusters[0]?.namespaces ?? []).reduce((sum, each) => sum + each.services, 0);
+    assert.deepEqual([services.length, more], [count, false]);
+    assert.ok(services.every(({ endpoints }) => endpoints.length === 0));
+  });
+
   test("sends queries as they are answered", async () => {
     const controller = new AbortController();
     const base = `http://127.0.0.1:${server.portOf("console")}`;
@@ -412,7 +422,13 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
       page.on("pageerror", (error) => faults.push(error.message));
       for (const path of PAGES) {
         await open(page, path);
-        if (path === "names") await page.selectOption("select", "shop");
+        if (path === "names") {
+          await page.waitForSelector(".namespace tbody tr");
+          const tooWide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+          assert.equal(tooWide, 0, "the overview of the names scrolls sideways");
+          assert.deepEqual(await violationsIn(page), [], "the overview of the names");
+          await page.selectOption("select", "shop");
+        }
         if (path === "names") await page.waitForSelector(".services .card");
         const excess = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
         assert.equal(excess, 0, `${path} scrolls sideways`);
@@ -422,6 +438,20 @@ describe("the page", { skip: skipWithout("chromium") }, () => {
       await context.close();
     });
   }
+
+  test("opens a name from the list of all services", async () => {
+    const page = await browser.newPage();
+    await open(page, "names");
+    await page.waitForSelector(".namespace tbody tr");
+    assert.match(await page.locator("main").innerText(), /\d+ Services in \d+ namespaces/);
+    await page.getByRole("button", { name: "What it answers: db.shop.svc.cluster.local." }).click();
+    await page.waitForSelector(".verdict");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector("dialog", { state: "hidden" });
+    await page.getByRole("button", { name: "Endpoints of shop" }).click();
+    await page.waitForSelector(".services .card");
+    await page.close();
+  });
 
   test("shows queries live, and says why", async () => {
     const page = await browser.newPage();

@@ -62,6 +62,35 @@ describe("at a reload", () => {
   });
 });
 
+test("each content that is refused counts once, be the fault the same, and is told once", async () => {
+  await using server = await Portolan.start(
+    (port) =>
+      `.:${port("dns")} {\n reload 2s 0s\n prometheus 127.0.0.1:${port("metrics")}\n template ANY ANY {\n rcode NXDOMAIN\n }\n}`,
+  );
+  const failures = async (): Promise<number> => {
+    const reply = await fetch(`http://127.0.0.1:${server.portOf("metrics")}/metrics`);
+    return Number(/^coredns_reload_failed_total (\d+)$/m.exec(await reply.text())?.[1]);
+  };
+  const told = () => server.log.match(/Corefile changed but reload failed: /g)?.length ?? 0;
+  const contents = [
+    "",
+    "# a comment\n",
+    "# another comment\n",
+    ".:53 {\n cach\n}\n",
+    ".:53 {\n cach\n}\n# more\n",
+  ];
+  for (const [index, content] of contents.entries()) {
+    const start = server.log.length;
+    server.writeCorefile(content);
+    await server.waitForLog(/Corefile changed but reload failed: /, start);
+    assert.deepEqual([await failures(), told()], [index + 1, index + 1]);
+  }
+  // The watch has looked at the last one again before it finds what is in force.
+  server.writeCorefile(EMPTY[1][1]);
+  await server.waitForLog(/there is no server block[\s\S]*cach[\s\S]*there is no server block/);
+  assert.deepEqual([await failures(), told()], [contents.length + 1, contents.length + 1]);
+});
+
 for (const [title, text] of EMPTY) {
   test(`check says of ${title} what is served, and strictly refuses it`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-"));

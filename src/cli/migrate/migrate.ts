@@ -1,6 +1,7 @@
 /** `portolan migrate`: Corefiles of older versions, and the configurations of predecessors, as a Corefile of today; and the way back. */
 import { existsSync } from "node:fs";
 import { type Diagnostic, formatDiagnostic, formatPlace } from "../../corefile/diagnostic.ts";
+import type { CorefileHost } from "../../corefile/host.ts";
 import { nodeHost } from "../../corefile/node-host.ts";
 import { parseCorefile } from "../../corefile/parser.ts";
 import { isDefaultCorefile } from "../../predecessors/migrate/default-corefiles.ts";
@@ -13,6 +14,8 @@ import { isUpTo, readVersion, TODAY, VERSIONS, VersionError } from "../../predec
 import { type CorefileSource, inspectConfiguration } from "../../server/configuration/configuration.ts";
 import { thisMachine } from "../../server/configuration/machine.ts";
 import type { PluginRegistry } from "../../server/configuration/plugin-registry.ts";
+import { withConfigMaps } from "../config-maps/config-map-host.ts";
+import type { ConfigMaps, ImportableKey } from "../config-maps/config-maps.ts";
 import { isStandardInput, readCorefile, readStandardInput, UnreadableCorefile } from "../corefile-source.ts";
 import { exitCodesLine } from "../exit-codes.ts";
 import { FlagError, flagLines, parseFlags } from "../flag-table.ts";
@@ -40,7 +43,9 @@ export async function migrate(argv: readonly string[]): Promise<number> {
       error instanceof UnreadableCorefile ||
       error instanceof InputError ||
       error instanceof VersionError ||
-      error instanceof HelmValuesError
+      error instanceof HelmValuesError ||
+      // By its name: its module loads the parser of YAML.
+      (error instanceof Error && error.name === "NoCorefileInYaml")
     ) {
       process.stderr.write(`${error.message}\n`);
     } else throw error;
@@ -77,25 +82,73 @@ async function carryOut(verb: MigrateVerb, flags: MigrateFlags, file: string): P
     return EXIT.DONE;
   }
   const given = flags.configmap === "" ? readFile(file) : undefined;
+  const maps = kind === undefined ? await configMapsIn(given) : undefined;
+  if (given !== undefined && maps !== undefined && maps.corefiles.length === 0)
+    return carryOutForKeys(verb, { flags, from, to }, given, maps.custom);
   const input =
     given === undefined
       ? await readLive(flags.configmap, flags.kubeconfig, kind)
       : readInput(given, kind ?? (from === undefined ? undefined : corefileKind(file)));
   const name = given?.file ?? flags.configmap;
+  const siblings = maps?.corefiles[0]?.siblings ?? [];
+  const host = withConfigMaps(nodeHost, name, { siblings, custom: maps?.custom ?? [] });
   const registry = await pluginRegistry(defaultPluginFlags(), existsSync(name) ? name : undefined);
   const directives = registry.names;
   if (verb === "default") {
     const { text, file: place } = corefileOf(input, name);
-    const { corefile } = parseCorefile(text, { file: place, host: nodeHost });
+    const { corefile } = parseCorefile(text, { file: place, host });
     process.stdout.write(`${isDefaultCorefile(corefile, flags.k8sversion || undefined)}\n`);
     return EXIT.DONE;
   }
   const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
-  const migrated = convert(input, name, { flags, from, to, isDown, directives });
+  const migrated = convert(input, name, { flags, from, to, isDown, directives, host });
   const result = { text: migrated.text, file: `${name} (result)` };
   // An older CoreDNS is not this server: there is nobody here to check for it.
-  const diagnostics = isDown || to !== TODAY ? [] : await check(result, registry);
-  return show(verb, result, migrated.notices, diagnostics, flags.format);
+  const diagnostics = isDown || to !== TODAY ? [] : await check(result, registry, host);
+  return show(verb, result, migrated.notices, { diagnostics, host }, flags.format);
+}
+
+/** ConfigMaps with parts of a Corefile, or with a Corefile that imports such parts; `undefined` where there are no such parts. */
+async function configMapsIn(given: CorefileSource | undefined): Promise<ConfigMaps | undefined> {
+  if (given === undefined || !/\.(server|override)["']?[ \t]*:|coredns-custom/.test(given.text))
+    return undefined;
+  const { readConfigMaps } = await import("../config-maps/config-maps.ts");
+  const maps = readConfigMaps(given);
+  return maps.custom.length === 0 ? undefined : maps;
+}
+
+/** Writes the ConfigMap again. What came out is checked as AKS and k3s import it. */
+async function carryOutForKeys(
+  verb: MigrateVerb,
+  { flags, from, to }: Pick<Conversion, "flags" | "from" | "to">,
+  given: CorefileSource,
+  keys: readonly ImportableKey[],
+): Promise<number> {
+  if (verb === "default") {
+    process.stdout.write("false\n");
+    return EXIT.DONE;
+  }
+  const registry = await pluginRegistry(
+    defaultPluginFlags(),
+    existsSync(given.file) ? given.file : undefined,
+  );
+  const isDown = verb === "downgrade" || (from !== undefined && !isUpTo(from, to));
+  const conversion = { flags, to, isDown, directives: registry.names, host: nodeHost };
+  const { migrateKeys } = await import("./custom-keys.ts");
+  // Defaults that were added since belong into whole server blocks only.
+  const migrated = migrateKeys(given, keys, (corefile, isWhole) =>
+    convert({ kind: "corefile", source: corefile }, given.file, {
+      ...conversion,
+      from: isWhole || isDown ? from : undefined,
+    }),
+  );
+  const { readConfigMaps } = await import("../config-maps/config-maps.ts");
+  const { AKS_COREFILE } = await import("../config-maps/aks-corefile.ts");
+  const result = { text: migrated.text, file: `${given.file} (result)` };
+  const { custom } = readConfigMaps(result);
+  const host = withConfigMaps(nodeHost, AKS_COREFILE.file, { siblings: [], custom });
+  const diagnostics = isDown || to !== TODAY ? [] : await check(AKS_COREFILE, registry, host);
+  return show(verb, result, migrated.notices, { diagnostics, host }, flags.format);
 }
 
 interface Conversion {
@@ -104,14 +157,15 @@ interface Conversion {
   readonly to: string;
   readonly isDown: boolean;
   readonly directives: readonly string[];
+  readonly host: CorefileHost;
 }
 
 function convert(input: MigrationInput, name: string, conversion: Conversion): Migrated {
-  const { flags, from, to, isDown, directives } = conversion;
+  const { flags, from, to, isDown, directives, host } = conversion;
   const { deprecations, domain, wildcards } = flags;
   if (input.kind === "kube-dns") return fromKubeDns(input.config, { domain, wildcards });
   const { text, file } = corefileOf(input, name);
-  const options = { file, host: nodeHost, to, directives };
+  const options = { file, host, to, directives };
   return isDown ? downgrade(text, options) : upgrade(text, { ...options, from, deprecations });
 }
 
@@ -136,9 +190,13 @@ function corefileOf(input: MigrationInput, name: string): CorefileSource {
 }
 
 /** Faults of what came out; warnings are for `check` to show. */
-async function check(result: CorefileSource, registry: PluginRegistry): Promise<Diagnostic[]> {
+async function check(
+  result: CorefileSource,
+  registry: PluginRegistry,
+  host: CorefileHost,
+): Promise<Diagnostic[]> {
   const { diagnostics } = await inspectConfiguration(result, {
-    host: nodeHost,
+    host,
     registry,
     machine: thisMachine(process.env),
     defaultPort: 53,
@@ -150,7 +208,7 @@ function show(
   verb: MigrateVerb,
   result: CorefileSource,
   notices: readonly Notice[],
-  diagnostics: readonly Diagnostic[],
+  { diagnostics, host }: { readonly diagnostics: readonly Diagnostic[]; readonly host: CorefileHost },
   format: string,
 ): number {
   const code = diagnostics.length === 0 ? EXIT.DONE : EXIT.FAULTY;
@@ -176,14 +234,18 @@ function show(
   if (diagnostics.length > 0 && verb !== "unsupported")
     process.stderr.write("\nWhat came out does not start:\n");
   for (const diagnostic of diagnostics)
-    process.stderr.write(`${formatDiagnostic(diagnostic, lineSource(diagnostic, result))}\n`);
+    process.stderr.write(`${formatDiagnostic(diagnostic, lineSource(diagnostic, result, host))}\n`);
   return code;
 }
 
 /** The text that a fault stands in: of what came out, or of a file that it imports. */
-function lineSource({ span }: Diagnostic, { text, file }: CorefileSource): string | undefined {
+function lineSource(
+  { span }: Diagnostic,
+  { text, file }: CorefileSource,
+  host: CorefileHost,
+): string | undefined {
   if (span.file === file) return text;
-  const content = nodeHost.readFile(span.file);
+  const content = host.readFile(span.file);
   return content.kind === "text" ? content.text : undefined;
 }
 

@@ -17,6 +17,7 @@ export function NamesPage() {
   const namespaces = [
     ...new Set(answer?.clusters.flatMap((cluster) => cluster.namespaces.map(({ name }) => name)) ?? []),
   ].sort();
+  const isOverview = namespace.value === "" && text.value === "";
   return (
     <>
       <h1>Names</h1>
@@ -63,20 +64,131 @@ export function NamesPage() {
           asked for above.
         </p>
       )}
-      {answer !== undefined && answer.services.length === 0 && answer.clusters.length > 0 && (
-        <p>
-          {namespace.value === "" && text.value === ""
-            ? "Choose a namespace, or type a part of a name."
-            : "There is no such service."}
-        </p>
+      {isOverview ? (
+        answer !== undefined && <Overview answer={answer} />
+      ) : (
+        <>
+          {answer?.services.length === 0 && answer.clusters.length > 0 && <p>There is no such service.</p>}
+          <ul class="services">
+            {answer?.services.map((service) => (
+              <Service key={service.fqdn} service={service} />
+            ))}
+          </ul>
+          {answer?.more === true && (
+            <p class="note">Only the first {answer.services.length} are listed: narrow it down.</p>
+          )}
+        </>
       )}
-      <ul class="services">
-        {answer?.services.map((service) => (
-          <Service key={service.fqdn} service={service} />
-        ))}
-      </ul>
-      {answer?.more === true && <p class="note">There are more: narrow it down.</p>}
     </>
+  );
+}
+
+const MOST_NAMESPACES = 200;
+
+/** All namespaces with their Services, as far as those fit. */
+function Overview({ answer }: { readonly answer: NamesView }) {
+  const { clusters, services, more } = answer;
+  const all = clusters.flatMap(({ domain, namespaces }) =>
+    namespaces.filter((each) => each.services > 0).map((each) => ({ ...each, domain })),
+  );
+  const total = all.reduce((sum, each) => sum + each.services, 0);
+  const empty = clusters.reduce((sum, each) => sum + each.namespaces.length, 0) - all.length;
+  if (clusters.length === 0) return null;
+  return (
+    <>
+      <p>
+        {countOf(total, "Service")} in {countOf(all.length, "namespace")}
+        {empty === 0 ? "" : `; ${countOf(empty, "namespace")} without Services`}.
+        {more
+          ? ` The first ${services.length} are listed: choose a namespace, or type a part of a name.`
+          : ""}
+      </p>
+      {all.slice(0, MOST_NAMESPACES).map(({ domain, name, services: count }) => (
+        <Namespace
+          key={`${name}.${domain}`}
+          name={name}
+          domain={clusters.length > 1 ? domain : ""}
+          count={count}
+          services={services.filter((each) => each.namespace === name && each.domain === domain)}
+        />
+      ))}
+      {all.length > MOST_NAMESPACES && (
+        <p class="note">{countOf(all.length - MOST_NAMESPACES, "more namespace")}: type a part of a name.</p>
+      )}
+    </>
+  );
+}
+
+interface NamespaceProps {
+  readonly name: string;
+  /** Empty where there is only one cluster. */
+  readonly domain: string;
+  readonly count: number;
+  readonly services: readonly ServiceRow[];
+}
+
+function Namespace({ name, domain, count, services }: NamespaceProps) {
+  return (
+    <section class="namespace">
+      <div class="buttons">
+        <h2>
+          {name} <small>{countOf(count, "Service")}</small> {domain === "" ? "" : <small>{domain}</small>}
+        </h2>
+        <button
+          type="button"
+          class="small"
+          aria-label={`Endpoints of ${name}`}
+          onClick={() => {
+            namespace.value = name;
+          }}
+        >
+          Endpoints
+        </button>
+      </div>
+      {services.length > 0 && (
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Service</th>
+                <th scope="col">Address</th>
+                <th scope="col" class="number">
+                  Ready
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {services.map((service) => (
+                <Row key={service.fqdn} service={service} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Row({ service }: { readonly service: ServiceRow }) {
+  const { name, fqdn, type, addresses, externalName, ready, notReady } = service;
+  const target = addresses.join(", ") || externalName || (type === "headless" ? "headless" : "none");
+  return (
+    <tr>
+      <td class="name">
+        <button
+          type="button"
+          class="link"
+          aria-label={`What it answers: ${fqdn}`}
+          onClick={() => askWhy({ name: fqdn, type: "A" })}
+        >
+          {name}
+        </button>
+      </td>
+      <td class="name">{target}</td>
+      <td class={`number${ready === 0 && notReady > 0 ? " bad" : ""}`}>
+        {type === "externalName" ? "" : `${ready} of ${ready + notReady}`}
+      </td>
+    </tr>
   );
 }
 

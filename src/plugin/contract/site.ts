@@ -246,6 +246,8 @@ export function reachableHost(host: string): string {
 export interface ServerControl {
   /** Reads and parses the Corefile again without changing anything; rejects when it cannot be read or does not parse. */
   readConfiguration(): Promise<{ readonly sha512: string }>;
+  /** How many different contents of the Corefile {@link readConfiguration} has rejected. Another content may have the same fault. */
+  readonly refusedContents?: () => number;
   /** SHA-512 of the configuration in force. */
   readonly sha512: string;
   /** Puts the Corefile as it now is into force, or rejects and leaves everything as it was. */

@@ -75,6 +75,20 @@ function values(plugin: PluginTest<unknown>): { failed: number; version: string[
   };
 }
 
+test("another content with the same fault is news, and the same content is none", async () => {
+  let contents = 1;
+  const control = Object.assign(new Control(), { refusedContents: () => contents });
+  const plugin = await started("reload 10s 0s", control);
+  control.corefile = "unreadable";
+  await plugin.clock.settle(30_000);
+  assert.equal(values(plugin).failed, 1);
+  contents++;
+  await plugin.clock.settle(30_000);
+  assert.equal(values(plugin).failed, 2);
+  assert.equal(plugin.log.lines.filter((line) => line.includes("reload failed: ")).length, 2);
+  await plugin.stop();
+});
+
 test("names the configuration that runs", async () => {
   const plugin = await started("reload", new Control());
   assert.deepEqual(plugin.log.lines, ["[INFO] plugin/reload: Running configuration SHA512 = one"]);

@@ -45,6 +45,8 @@ class CorefileWatcher {
   #known: string;
   /** Why the Corefile could not be read the last time. */
   #problem: string | undefined;
+  /** How many contents the server had refused when the {@link #problem} was told. */
+  #refusedContents = 0;
   /** What was read last is not what is in force, because that failed. */
   #hasFailed = false;
   #period = 0;
@@ -149,11 +151,13 @@ class CorefileWatcher {
     }
   }
 
-  /** A file that does not parse has no hash: it is known by what is wrong with it. */
+  /** A file that does not parse has no hash: it is known by what is wrong with it, and by the server's count of contents. */
   #refuse(error: unknown): void {
     const reason = messageOf(error);
-    if (reason === this.#problem || this.#ended) return;
+    const contents = this.#control.refusedContents?.() ?? 0;
+    if (this.#ended || (reason === this.#problem && contents === this.#refusedContents)) return;
     this.#problem = reason;
+    this.#refusedContents = contents;
     this.#fail(reason.split("\n"));
     const configuration = this.#control.view?.configuration();
     if (configuration !== undefined) this.#log.warning(staysInForce(configuration));
