@@ -1,9 +1,10 @@
 /** Proofs that a name or a type does not exist: NSEC (RFC 4035 section 3.1.3) and NSEC3 (RFC 5155 section 7.2). */
+import { hash } from "node:crypto";
 import { FOLD, octetAt, readU16 } from "../../dns/octets.ts";
 import { RecordType } from "../../dns/type-names.ts";
+import { SHA1_OCTETS } from "../data/hashed-names.ts";
 import { APEX, NO_NODE } from "../data/name-tree.ts";
 import { NO_RRSET } from "../data/rrset-table.ts";
-import { SHA1_OCTETS, Sha1 } from "../data/sha1.ts";
 import type { Zone } from "../data/zone.ts";
 import type { ZoneRecords } from "../data/zone-records.ts";
 import { type AnswerWriter, Section } from "./answer-writer.ts";
@@ -193,13 +194,12 @@ export class Denial {
     const at = hashed.data(rrset) + 2;
     const iterations = readU16(bytes, at + 2);
     if (octetAt(bytes, at) !== SHA1 || iterations > MAX_ITERATIONS) return false;
-    const { sha1 } = this.#hashing();
-    const { message, digest } = sha1;
+    const { message } = this.#hashing();
     for (let index = 0; index < length; index++) message[index] = octetAt(this.#name, index);
-    hashSalted(sha1, length, bytes, at + 4);
+    let digest = hashSalted(message, length, bytes, at + 4);
     for (let left = iterations; left > 0; left--) {
       message.set(digest);
-      hashSalted(sha1, SHA1_OCTETS, bytes, at + 4);
+      digest = hashSalted(message, SHA1_OCTETS, bytes, at + 4);
     }
     this.#putLabel(digest);
     return true;
@@ -250,7 +250,8 @@ export class Denial {
 
 /** What hashing takes, and what is known of hashes. */
 class HashedChain {
-  readonly sha1 = new Sha1();
+  /** Room for the longest name or a digest, and the longest salt. */
+  readonly message: Uint8Array = new Uint8Array(512);
   /** NSEC3 records of nodes, and those that cover their wildcards. */
   readonly matches = new NodeMemo();
   readonly wildcards = new NodeMemo();
@@ -282,10 +283,10 @@ const SMALL_A = 0x61;
 const SHA1 = 1;
 
 /** Hashes so many octets of the message with the salt whose length stands at `bytes[at]`. */
-function hashSalted(sha1: Sha1, length: number, bytes: Uint8Array, at: number): void {
+function hashSalted(message: Uint8Array, length: number, bytes: Uint8Array, at: number): Uint8Array {
   const salt = octetAt(bytes, at);
-  for (let index = 0; index < salt; index++) sha1.message[length + index] = octetAt(bytes, at + 1 + index);
-  sha1.hash(length + salt);
+  for (let index = 0; index < salt; index++) message[length + index] = octetAt(bytes, at + 1 + index);
+  return hash("sha1", message.subarray(0, length + salt), "buffer");
 }
 
 const WILDCARD = 0x2a;

@@ -1,13 +1,15 @@
 /** The hashes of a zone's names (RFC 5155 section 5), side by side in octets: a large zone has as many as it has names. */
+import { hash } from "node:crypto";
 import type { Name } from "../../dns/name.ts";
 import { sortInPortions } from "./portioned-sort.ts";
-import { SHA1_OCTETS, Sha1 } from "./sha1.ts";
+
+/** Octets of a digest of SHA-1. */
+export const SHA1_OCTETS = 20;
 
 export class HashedNames {
   #octets: Buffer;
   #nodes: Int32Array<ArrayBuffer>;
   #count = 0;
-  readonly #sha1 = new Sha1();
 
   /** @param capacity as many as are likely; more find room as well */
   constructor(capacity: number) {
@@ -22,9 +24,7 @@ export class HashedNames {
   /** One hash, without salt (RFC 9276 section 3.1). */
   add(name: Name, node: number): void {
     if (this.#count === this.#nodes.length) this.#grow();
-    this.#sha1.message.set(name.folded);
-    this.#sha1.hash(name.folded.length);
-    this.#octets.set(this.#sha1.digest, this.#count * SHA1_OCTETS);
+    this.#octets.set(hash("sha1", name.folded, "buffer"), this.#count * SHA1_OCTETS);
     this.#nodes[this.#count++] = node;
   }
 
