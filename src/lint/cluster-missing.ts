@@ -1,5 +1,4 @@
-import type { Directive } from "../corefile/tree.ts";
-import { optionLines } from "./back-ends.ts";
+import { knowsPods } from "./metadata-missing.ts";
 import type { LintRule } from "./rule.ts";
 
 /** `autopath` lives on what `kubernetes` in its block knows, and does not find it there. */
@@ -28,7 +27,3 @@ export const clusterMissing: LintRule = {
     }
   },
 };
-
-function knowsPods(directive: Directive): boolean {
-  return optionLines(directive, "pods").at(-1)?.args[0]?.text === "verified";
-}

@@ -10,6 +10,7 @@ import { forwardLoop } from "./forward-loop.ts";
 import type { LintBlock } from "./lint-block.ts";
 import { Listeners } from "./listeners.ts";
 import { logShadowed } from "./log-shadowed.ts";
+import { metadataMissing } from "./metadata-missing.ts";
 import { optionWithoutEffect } from "./option-without-effect.ts";
 import { rewriteLoop } from "./rewrite-loop.ts";
 import type { LintInput, LintRule } from "./rule.ts";
@@ -39,6 +40,7 @@ export const lintRules: readonly LintRule[] = [
   rewriteLoop,
   viewShadowed,
   constantExpression,
+  metadataMissing,
   templateUnmatched,
   zoneNotMeant,
   upstreamTwice,

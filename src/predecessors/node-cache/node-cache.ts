@@ -113,10 +113,16 @@ export class NodeCache {
   async serve(): Promise<void> {
     this.#isServing = true;
     await this.#showMetrics();
-    await this.#check();
-    this.#timer = this.#options.clock.every(this.#options.syncInterval, () => {
-      this.#working = this.#working.then(() => this.#check());
-    });
+    await this.#checkInTurn();
+    // It may have been told to leave meanwhile.
+    if (!this.#isServing) return;
+    this.#timer = this.#options.clock.every(this.#options.syncInterval, () => void this.#checkInTurn());
+  }
+
+  /** Whoever leaves waits for the turns that were begun: a rule that is put in later would stay for good. */
+  #checkInTurn(): Promise<void> {
+    this.#working = this.#working.then(() => this.#check());
+    return this.#working;
   }
 
   /** Queries go to the cluster from here on, and those on their way are answered before this resolves. */
@@ -147,6 +153,7 @@ export class NodeCache {
     } catch (error) {
       if (this.#metricsTimer === undefined)
         log.warning(`node-cache: no metrics yet: ${error instanceof Error ? error.message : String(error)}`);
+      if (!this.#isServing) return;
       this.#metricsTimer = clock.after(AGAIN_MS, () => void this.#showMetrics());
     }
   }

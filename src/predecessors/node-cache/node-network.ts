@@ -23,6 +23,9 @@ const TABLE = "portolan_node_cache";
 const SKIP = "NodeLocal DNS Cache: skip conntrack";
 const ALLOW = "NodeLocal DNS Cache: allow DNS traffic";
 
+/** Exit code of iptables; a lock that another process holds for too long has another one. */
+const NO_SUCH_RULE = 1;
+
 /** More copies of one rule are not of our making. */
 const MAX_COPIES = 16;
 
@@ -81,23 +84,27 @@ export class NodeNetwork {
       for (const rule of this.#filterRules(address)) await this.#insert(rule);
   }
 
-  /** Queries are no longer caught: they go to the cluster. @throws CommandError */
+  /** Queries are no longer caught: they go to the cluster. @throws CommandError for the last rule that could not be removed */
   async removeRules(): Promise<void> {
     const { run, localAddresses } = this.#options;
     await run("nft", ["-f", "-"], `table inet ${TABLE}\ndelete table inet ${TABLE}\n`);
+    let failure: CommandError | undefined;
     for (const address of localAddresses)
-      for (const rule of this.#filterRules(address)) await this.#delete(rule);
+      for (const rule of this.#filterRules(address)) failure = (await this.#delete(rule)) ?? failure;
+    if (failure !== undefined) throw failure;
   }
 
-  /** Two instances that start beside each other may both have found no rule, and put theirs in. */
-  async #delete(rule: readonly string[]): Promise<void> {
+  /** Two instances that start beside each other may both have found no rule, and put theirs in. @returns why one of them may still be there */
+  async #delete(rule: readonly string[]): Promise<CommandError | undefined> {
     for (let copy = 0; copy < MAX_COPIES; copy++) {
       try {
         await this.#iptables(["-D", ...rule]);
-      } catch {
-        return;
+      } catch (error) {
+        if (!(error instanceof CommandError)) throw error;
+        return error.code === NO_SUCH_RULE ? undefined : error;
       }
     }
+    return undefined;
   }
 
   /** One transaction: whoever looks sees the old rules or the new ones. Elements that are there get a new life. */
